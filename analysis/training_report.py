@@ -158,12 +158,13 @@ def _verdict(summaries: Sequence[Summary], chosen_by_reduction: bool) -> str:
         said.append(
             f"Seed {', '.join(broken)}: no agent kept the limit on the mean cost; the best is the one that is nearest to it."
         )
+    said += [f"Seed {one.seed}: the best agent breaks the limits: {one.broken}." for one in summaries if one.broken]
     said += [f"Seed {one.seed}: {one.unlike}." for one in summaries if one.unlike]
-    idle = [str(summary.seed) for summary in summaries if summary.best_iteration == 0]
-    if idle:
-        said.append(
-            f"Seed {', '.join(idle)}: the best agent is the one that the training began with; it has learned nothing since."
-        )
+    for untrained, what in ((True, ", untrained, as its weights were drawn"), (False, "")):
+        idle = [str(one.seed) for one in summaries if one.best_iteration == 0 and one.untrained is untrained]
+        if idle:
+            began = f"the best agent is the one that the training began with{what}; it has learned nothing since"
+            said.append(f"Seed {', '.join(idle)}: {began}.")
     said.append("How good an agent is on jobs that it has not seen, cluster-sim evaluate says.")
     return " ".join(said)
 

@@ -79,8 +79,9 @@ class Summary:
     mean over these episodes of the reduction, in %, with respect to the best baseline of each, by which agents are compared.
     ``baselines`` has for every baseline what ``value`` and ``reduction_by_episode`` are for the agent. ``remark`` says why
     there was nothing to learn, where that shows. ``over`` is by how much the best agent's mean cost is above its limit, if it
-    is, in the class where that is most. ``unlike`` says in which validation episodes the best agent ended other jobs
-    than a baseline, if it did: the objective is not of the same work there.
+    is, in the class where that is most; ``broken`` says which limits of metrics it breaks, and by how much. ``unlike`` says
+    in which validation episodes the best agent ended other jobs than a baseline, if it did: the objective is not of the
+    same work there. ``untrained``: the best agent is the one that the training began with, which no teacher had taught.
     """
 
     folder: str
@@ -96,6 +97,8 @@ class Summary:
     remark: str = ""
     over: float = 0.0
     unlike: str = ""
+    broken: str = ""
+    untrained: bool = False
 
     @property
     def reduction(self) -> float:
@@ -109,7 +112,7 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
     With ``resume``, a training goes on from its last checkpoint (and begins where there is none). Raises InputError when
     the folder holds a training and ``resume`` was not asked for, or one of another configuration. Warns (ModelWarning)
     where a shaped reward has another discount than the algorithm, where an algorithm takes the cut of an episode for its end,
-    and where there was nothing to learn.
+    where there was nothing to learn, and where no agent was better than the untrained one.
     """
     if config.seeds == 1:
         summaries = [train_one(config, out, resume, progress)]
@@ -119,6 +122,10 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
         summaries = train_several(config, Path(out), resume, progress)
     for remark in dict.fromkeys(summary.remark for summary in summaries if summary.remark):
         warnings.warn(f"nothing to learn: {remark}", ModelWarning, stacklevel=2)
+    untrained = [str(summary.seed) for summary in summaries if summary.untrained and not summary.remark]
+    if untrained:
+        text = "the best agent is the untrained one, as its weights were drawn; no update has made a better one"
+        warnings.warn(f"seed {', '.join(untrained)}: {text}", ModelWarning, stacklevel=2)
     return summaries
 
 
@@ -397,6 +404,8 @@ class Training:
             remark=self._played.remark(self.objective, self.validation.is_level) if self._began_at == 0 else "",
             over=float(self.best.get("over", 0.0)),
             unlike=str(self.best.get("unlike", "")),
+            broken=str(self.best.get("broken", "")),
+            untrained=self.best["iteration"] == 0 < self.iteration and self.config.warm_start is None,
         )
 
     # ------------------------------------------------------------------ checkpoints

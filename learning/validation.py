@@ -41,7 +41,7 @@ class Validated:
     most: whoever keeps all limits is better than whoever does not, and of those who do not the one that is nearest to
     them is the best (Deb 2000).
     ``baseline`` is the one with the least mean ratio over all episodes. ``unlike`` says where the agent ended other jobs
-    than a baseline in the same episode; empty where it did not.
+    than a baseline in the same episode; empty where it did not. ``broken`` says which limits of metrics it breaks.
     """
 
     values: tuple[float, ...]
@@ -52,6 +52,7 @@ class Validated:
     cost: float | None = None
     over: float = 0.0
     unlike: str = ""
+    broken: str = ""
 
     @property
     def score(self) -> float:
@@ -89,7 +90,7 @@ class Validated:
             "baseline": self.baseline,
             "baseline_value": self.baseline_value,
         }
-        told = {"unlike": self.unlike, "over": self.over if self.over > 0.0 else None}
+        told = {"unlike": self.unlike, "over": self.over if self.over > 0.0 else None, "broken": self.broken}
         return facts | {name: what for name, what in told.items() if what}
 
 
@@ -143,7 +144,8 @@ class Validation:
         cost = float(np.mean(costs)) if costs else None
         over = 0.0 if self._constraint is None else max(self._constraint.violations(found).values())
         share, unlike = self._share(found), self.unlike(found)
-        return Validated(values, self._references, self._best_baseline, value, share, cost, over, unlike)
+        broken = self._broken(found)
+        return Validated(values, self._references, self._best_baseline, value, share, cost, over, unlike, broken)
 
     @property
     def is_level(self) -> bool:
@@ -165,6 +167,15 @@ class Validation:
             float(np.mean([metric_of(t.metrics, name) for t in found])) / most for name, most in self._limits.items()
         ]
         return max(shares, default=None)
+
+    def _broken(self, found: Sequence[Trajectory]) -> str:
+        """Which limits of metrics the agent breaks, and by how much, in words."""
+        means = {name: float(np.mean([metric_of(t.metrics, name) for t in found])) for name in self._limits}
+        return ", ".join(
+            f"{name} is {means[name]:.6g}, {100.0 * (means[name] / most - 1.0):.3g} % above its limit of {most:.6g}"
+            for name, most in self._limits.items()
+            if means[name] > most
+        )
 
     def unlike(self, found: Sequence[Trajectory]) -> str:
         """Where the agent ended other jobs than the baselines, in words."""

@@ -83,4 +83,6 @@ def _told(summary: Summary) -> str:
             line += f"; mean over validation episodes, with the best baseline of each: {change(summary.reduction_by_episode)}"
     if summary.over > 0.0:
         line += f"; no agent kept the limit: the mean cost of this one is {summary.over:.3g} above it"
+    if summary.broken:
+        line += f"; it breaks the limits: {summary.broken}"
     return line + (f"; {summary.unlike}" if summary.unlike else "")

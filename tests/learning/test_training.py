@@ -22,6 +22,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
+from analysis.training_report import write_training_report
 from cluster_sim.cli.train import _told as told
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
 from cluster_sim.workload import Workload
@@ -36,7 +37,7 @@ from learning.logs import read_metrics
 from learning.rewards import rewards
 from learning.rollouts import collect
 from learning.training import Summary, Training, check, last, train, train_one
-from learning.validation import OBJECTIVES, Validated, spread
+from learning.validation import OBJECTIVES, Validated, Validation, spread
 from learning.workers import begin_worker
 from schedulers import make_scheduler
 
@@ -493,6 +494,51 @@ def test_validation_tells_which_jobs_ended_by_episode(tmp_path: Path) -> None:
     assert training.validation.unlike(played) == ""
     played[1].ended += 1
     assert "in 1 of 2 validation episodes the agent ended other jobs" in training.validation.unlike(played)
+
+
+def test_a_limit_that_the_best_agent_breaks_is_told(tmp_path: Path) -> None:
+    """Two jobs of 4 s in turn wait 2 s on average, whatever is played: twice the limit; a limit that is kept is not named."""
+    jobs = {"submit_time": [0.0] * 2, "requested_cores": [2] * 2, "recorded_run_time": [4.0] * 2}
+    Workload(jobs).write(str(tmp_path / "jobs.csv"))
+    keys = {"platform": "homogeneous:nodes=1,cores=2", "workload": str(tmp_path / "jobs.csv")}
+    for limits, broken in (
+        ({"mean_wait_s": 1.0, "makespan_s": 8.0}, "mean_wait_s is 2, 100 % above its limit of 1"),
+        ({"mean_wait_s": 1.6, "makespan_s": "0.5 of easy"}, "mean_wait_s is 2, 25 % above its limit of 1.6, "
+         "makespan_s is 8, 100 % above its limit of 4"),
+        ({"mean_wait_s": 2.0}, ""),
+    ):  # fmt: skip
+        config = small(environment=keys, baselines=[], limits=limits, iterations=1)
+        (summary,) = train(config, tmp_path / f"{limits}")
+        assert summary.broken == broken
+        assert (
+            (f"; it breaks the limits: {broken}" in told(summary))
+            == ("breaks the limits" in told(summary))
+            == bool(broken)
+        )
+        page = write_training_report([summary], tmp_path / "report.html").read_text()
+        assert ("Seed 0: the best agent breaks the limits: mean_wait_s is 2" in page) == bool(broken)
+
+
+def test_an_untrained_agent_that_is_the_best_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every later one is worse here; not where a teacher had taught it, nor where there was no update to try."""
+    calls = iter(range(100))
+    monkeypatch.setattr(Validation, "of", lambda *_: Validated((float(next(calls)),), (), "", 0.0))
+    taught = {"teacher": "list:first/first", "episodes": 1, "options": {"epochs": 1}}
+    for name, iterations, warm_start, warned in (("plain", 2, None, 1), ("taught", 2, taught, 0), ("none", 0, None, 0)):
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always")
+            config = small(iterations=iterations, warm_start=warm_start, seed=7, baselines=[])
+            (summary,) = train(config, tmp_path / name)
+        lines = [str(one.message) for one in noted if "untrained" in str(one.message)]
+        assert (
+            lines
+            == [
+                "seed 7: the best agent is the untrained one, as its weights were drawn; no update has made a better one"
+            ]
+            * warned
+        )
+        page = write_training_report([summary], tmp_path / "report.html").read_text()
+        assert ("that the training began with, untrained, as its weights were drawn;" in page) == bool(warned)
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan, -math.inf])
