@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.figure_style import run_styles, styled
+from analysis.figure_style import run_styles, show_log, styled
 from analysis.tables import named_runs
 from analysis.time_axis import show_durations
 from analysis.wording import label_of, plotly_text, shortened
@@ -127,13 +127,13 @@ def user_fairness(
     drawn = np.concatenate([np.asarray(trace.y, dtype=float) for trace in figure.data])
     drawn = drawn[drawn > 0]
     log = len(drawn) > 0 and drawn.max() > _WIDE * drawn.min()
+    if log:  # else most bars would be lines on the axis
+        figure.update_yaxes(type="log", title=f"{axis}, log scale")
     if unit == "s" and len(drawn):
         show_durations(figure, "yaxis", float(drawn.min()) if log else 0.0, float(drawn.max()), log)
     elif unit:
         figure.update_yaxes(ticksuffix=unit)
-    if log:
-        figure.update_yaxes(
-            type="log", title=f"{axis}, log scale", dtick=1
-        )  # else most bars would be lines on the axis
+    elif log:
+        show_log(figure, float(drawn.min()), float(drawn.max()), side="y")
     figure.update_xaxes(tickvals=list(range(len(shown))), ticktext=labels, automargin=True)
     return figure.update_layout(showlegend=True, legend=legend)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import cycle
-from typing import Any
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 
@@ -51,13 +51,14 @@ def transparent(colour: str, share: float) -> str:
     return f"rgba({red},{green},{blue},{share:g})"
 
 
-def show_log(figure: go.Figure, low: float, high: float, most: int = MOST_TICKS) -> None:
-    """Have the x axes, which are logarithmic and alike, of numbers from ``low`` to ``high``, with :func:`log_ticks`.
+def show_log(figure: go.Figure, low: float, high: float, most: int = MOST_TICKS, side: Literal["x", "y"] = "x") -> None:
+    """Have the x axes, or the y axes, logarithmic and alike, of numbers from ``low`` to ``high``, with :func:`log_ticks`.
 
     ``charts.js`` does the same when a page is zoomed.
     """
-    figure.update_xaxes(log_ticks(low, high, most))
-    figure.layout.meta = {**(figure.layout.meta or {}), "log_ticks": most}
+    update = figure.update_xaxes if side == "x" else figure.update_yaxes
+    update(log_ticks(low, high, most))
+    figure.layout.meta = {**(figure.layout.meta or {}), "log_ticks": most, "log_side": side}
 
 
 def log_ticks(low: float, high: float, most: int = MOST_TICKS) -> dict[str, Any]:

@@ -76,8 +76,8 @@ const clusterSim = {
   // An axis of seconds from the start of a run, of lengths of time, or a logarithmic one of numbers has ticks at round ones,
   // wherever it is zoomed to: analysis/time_axis.py and figure_style.py make those of the whole in the same way.
   followZoom(chart) {
-    const { elapsed, durations, log_ticks: most } = chart.layout.meta || {};
-    const sides = Object.keys(chart._fullLayout).filter(name => /^xaxis\d*$/.test(name));
+    const { elapsed, durations, log_ticks: most, log_side: side = "x" } = chart.layout.meta || {};
+    const sides = Object.keys(chart._fullLayout).filter(name => /^[xy]axis\d*$/.test(name) && name[0] === side);
     const alike = elapsed || most ? [sides] : (durations || []).map(name => [name]);
     for (const names of alike) {
       let told = "";

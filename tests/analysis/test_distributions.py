@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import html
+import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,12 +26,14 @@ from analysis import (
     user_fairness,
     user_table,
 )
+from analysis.page import figure_html, page
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.platform import Platform, PowerTransitions
 from cluster_sim.records import Result
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_power_policy, make_scheduler
+from tests.browser import browse
 
 
 @pytest.fixture
@@ -123,6 +129,37 @@ def test_users_by_hand(result: Result) -> None:
     assert figure.data[0].y.tolist() == [9.0, 8.0]
     assert figure.data[0].name.startswith("&lt;i&gt; · Jain's index")
     assert "2 of 3 users" in figure.layout.title.text
+
+
+def test_users_of_very_different_slowdowns_have_labelled_ticks(tmp_path: Path) -> None:
+    """Slowdowns of 1, 12 and 1001: two values at least are labelled, also where the figure is zoomed to one user."""
+    jobs = {
+        "submit_time": [0.0, 0.0, 9_900.0], "requested_cores": [1, 1, 1], "recorded_run_time": [1e4, 10.0, 10.0],
+        "user": ["ann", "bob", "eve"],
+    }  # fmt: skip
+    made = Simulation(Platform.homogeneous(1, 1), Workload(jobs), make_scheduler("fcfs")).run()
+    figure = user_fairness(made)
+    assert user_table(made).set_index("user")["mean_bounded_slowdown"].to_dict() == {
+        "ann": 1.0,
+        "bob": 1001.0,
+        "eve": 12.0,
+    }
+    axis = figure.layout.yaxis
+    assert (axis.type, axis.ticktext) == ("log", ("1", "3", "10", "30", "100", "300", "1,000"))
+    assert user_fairness(made, "energy_j").layout.yaxis.dtick is None
+    script = """<pre id="found"></pre><script>
+    const pause = () => new Promise(done => setTimeout(done, 50));
+    (async () => {
+      const chart = document.getElementById("users");
+      while (!chart.data) await pause();
+      await Plotly.relayout(chart, { "yaxis.range": [Math.log10(11), Math.log10(14)] }); await pause();
+      document.getElementById("found").textContent = JSON.stringify(chart._fullLayout.yaxis.ticktext);
+    })();
+    </script></body>"""
+    (tmp_path / "page.html").write_text(page("zoomed", [figure_html(figure, "users")]).replace("</body>", script))
+    found = re.search(r'<pre id="found">([^<]+)</pre>', browse((tmp_path / "page.html").as_uri(), tmp_path))
+    assert found is not None
+    assert json.loads(html.unescape(found[1]))[:2] == ["11", "11.5"]
 
 
 def test_core_seconds_are_those_that_a_job_had() -> None:
