@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeVar
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning, SchedulerWarning, few
+from cluster_sim.errors import FormatError, InputError, ModelWarning, SchedulerWarning, few, warn_user
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.formats.slurm_keys import (
     FOLLOWED,
@@ -358,9 +358,9 @@ def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
     if found.unknown or unknown:
         parts.append(f"not known: {', '.join([*found.unknown, *unknown])}")
     if parts:
-        warnings.warn(f"{path}: {'; '.join(parts)}", ModelWarning, stacklevel=5)
+        warn_user(ModelWarning(f"{path}: {'; '.join(parts)}"))
     if by_slurm := _by_slurm(found, slurm):
-        warnings.warn(f"{path}: {'; '.join(by_slurm)}", SchedulerWarning, stacklevel=5)
+        warn_user(SchedulerWarning(f"{path}: {'; '.join(by_slurm)}"))
 
 
 def _by_slurm(found: _Configuration, slurm: SlurmMachine) -> list[str]:

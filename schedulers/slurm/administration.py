@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.errors import InputError, ModelWarning, warn_user
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.run.decisions import Decision, Preempt, Reject
 from schedulers.slurm.asks import Ask
@@ -176,7 +175,7 @@ def _may_have(command: Command, job: Job) -> bool:
     if command.options["numnodes"][0] <= job.requested_cores:
         return True
     text = f"commands, {command.time:g} s, NumNodes: job {job.job_id} has {job.requested_cores} cores: its nodes stay as they are"
-    warnings.warn(f"scheduler 'slurm', {text}", ModelWarning, stacklevel=2)
+    warn_user(ModelWarning(f"scheduler 'slurm', {text}"))
     return False
 
 
@@ -229,7 +228,7 @@ def _node_names(command: Command, every: Sequence[str]) -> Sequence[str]:
 
 def _warn(command: Command, what: str) -> None:
     text = f"scheduler 'slurm', commands, {command.time:g} s: {what}: nothing is done"
-    warnings.warn(text, ModelWarning, stacklevel=3)
+    warn_user(ModelWarning(text))
 
 
 def _is_named(ask: Ask, names: set[str]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.errors import InputError, ModelWarning, warn_user
 from cluster_sim.formats.slurm_values import YES, duration
 from cluster_sim.platform.accounts import Accounts
 
@@ -131,11 +130,11 @@ def _never(text: str) -> None:
 def _warn_of_unused(parameters: Mapping[str, str], counted: bool) -> None:
     if not counted and any(parameters.get(f"priorityweight{key}", "0") != "0" for key in ("age", "fairshare")):
         text = "PriorityWeightAge and PriorityWeightFairshare count as 0 without AccountingStorageType slurmdbd"
-        warnings.warn(f"slurm.conf: {text}", ModelWarning, stacklevel=4)
+        warn_user(ModelWarning(f"slurm.conf: {text}"))
 
 
 def warn_without_qualities(key: str, accounts: Accounts | None) -> None:
     """Warn (ModelWarning) that a key of the slurm.conf has no effect if no accounts say which qualities of service there are."""
     if accounts is None or accounts.qos == Accounts().qos:
         text = "no accounts say which qualities of service there are (--accounts, from sacctmgr show qos)"
-        warnings.warn(f"slurm.conf: {key} counts for nothing: {text}", ModelWarning, stacklevel=4)
+        warn_user(ModelWarning(f"slurm.conf: {key} counts for nothing: {text}"))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from cluster_sim.errors import ModelWarning
+from cluster_sim.errors import ModelWarning, warn_user
 from cluster_sim.platform.accounts import Accounts, Association, QualityOfService
 from cluster_sim.run.account_limits import Demand, Limits
 from cluster_sim.run.limit_gate import are_enforced
@@ -298,7 +297,7 @@ class Multifactor(Accounting):
         if position < 0 and not self._stranger_told:
             self._stranger_told = True
             who = f"user '{ask.user}'" + f" with account '{ask.account}'" * bool(ask.account)
-            warnings.warn(f"{who} has no association: fair share 0, and no limits", ModelWarning, stacklevel=4)
+            warn_user(ModelWarning(f"{who} has no association: fair share 0, and no limits"))
         return position
 
     def _partition_of(self, ask: Ask) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cluster_sim.engine import latest
-from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.errors import InputError, ModelWarning, warn_user
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.slurm import SlurmMachine
 from cluster_sim.workload.jobs import Job, JobColumns
@@ -46,7 +45,7 @@ class MultifactorOrder:
             slurm = self._slurm or view.platform.slurm
             if slurm is None:
                 text = "the platform has no slurm.conf: all weights are 0, and jobs go in order of submission"
-                warnings.warn(f"job order 'multifactor': {text}", ModelWarning, stacklevel=2)
+                warn_user(ModelWarning(f"job order 'multifactor': {text}"))
             self._in_run = PrioritiesInRun(view, slurm or SlurmMachine((), (), (), ()))
         return self._in_run
 

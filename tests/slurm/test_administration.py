@@ -159,9 +159,10 @@ def test_jobs_are_held_cancelled_and_changed(tmp_path: Path) -> None:
 
 def test_a_job_that_is_not_there_is_told(tmp_path: Path) -> None:
     """The run goes on."""
-    with pytest.warns(ModelWarning, match="5 s: no job x waits or runs"):
+    with pytest.warns(ModelWarning, match="5 s: no job x waits or runs") as told:
         result = run(tmp_path, "5 scancel x", a={})
     assert result.jobs["state"].tolist() == ["completed"]
+    assert {one.filename for one in told} == {__file__}
     with pytest.warns(ModelWarning, match="5 s: no reservation zz: nothing is done"):
         run(tmp_path, "5 scontrol delete ReservationName=zz", a={})
 
@@ -233,8 +234,9 @@ def test_only_numbers_make_an_array(tmp_path: Path) -> None:
 
 def test_more_nodes_than_a_job_has_cores(tmp_path: Path) -> None:
     """It keeps its request, and who runs this is told."""
-    with pytest.warns(ModelWarning, match="NumNodes: job b has 1 cores"):
+    with pytest.warns(ModelWarning, match="NumNodes: job b has 1 cores") as told:
         result = run(tmp_path, "20 scontrol update JobId=b NumNodes=2\n30 scontrol release b", a={}, b={"held": True})
+    assert {one.filename for one in told} == {__file__}
     assert result.jobs["state"].tolist() == ["completed", "completed"]
 
 

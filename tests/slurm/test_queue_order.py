@@ -108,12 +108,24 @@ def test_a_platform_without_a_configuration(tmp_path: Path) -> None:
         "2",
         "1",
     ]
-    with pytest.warns(ModelWarning, match=r"the platform has no slurm\.conf"):
+    with pytest.warns(ModelWarning, match=r"the platform has no slurm\.conf") as told:
         assert order_of(Simulation(platform, jobs, make_scheduler("easy:order=multifactor")).run()) == ["0", "1", "2"]
+    assert [one.filename for one in told] == [__file__]
     other = tmp_path / "lab.yaml"
     platform.write(str(other))
     with pytest.raises(InputError, match=r"option conf: expected a slurm\.conf"):
         job_orders.make(f"multifactor:conf={other}")
+
+
+@pytest.mark.parametrize("accounting", [True, False])
+def test_warnings_point_at_who_runs(tmp_path: Path, accounting: bool) -> None:
+    """At the line that runs it, wherever in a run they come up: a user without an association, and weights that are 0."""
+    keys = "PriorityWeightAge=9" if accounting else "AccountingStorageType=accounting_storage/none\nPriorityWeightAge=9"
+    with pytest.warns(ModelWarning, match="no association|count as 0 without") as told:
+        run(tmp_path, (keys,), {"submit_time": [0], "user": ["c"]})
+    text = "user 'c' has no association" if accounting else "PriorityWeightAge and PriorityWeightFairshare count as 0"
+    assert sum(text in str(one.message) for one in told) == 1
+    assert {one.filename for one in told} == {__file__}
 
 
 def test_jobs_that_are_stopped_and_go_on(tmp_path: Path) -> None:

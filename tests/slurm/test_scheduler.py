@@ -213,6 +213,7 @@ def test_qualities_of_service_without_accounts_are_told(
         Simulation(Platform.read(path), Workload(jobs), make_scheduler(f"slurm:conf={path}{given}")).run()
     lines = [str(each.message) for each in noted]
     assert [line.split()[1] for line in lines if "counts for nothing: no accounts say" in line] == told
+    assert all(each.filename == __file__ for each in noted)
 
 
 @pytest.mark.parametrize("select", ["linear", "cons_tres"])
