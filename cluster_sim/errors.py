@@ -25,6 +25,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from cluster_sim.packages import is_ours
+
 
 class ClusterSimError(Exception):
     """Base of every error that the toolkit raises on purpose."""
@@ -105,12 +107,13 @@ def warn_user(warning: Warning) -> None:
     For what comes up in a process of a run, whose callers are many, and not the same for each.
     """
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_USERS:
+    while frame.f_back is not None and _is_no_users(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
     warnings.warn(warning, stacklevel=level)
 
 
-_NOT_USERS = ("cluster_sim", "schedulers", "learning", "analysis", "simpy")
+def _is_no_users(module: str) -> bool:
+    return is_ours(module) or module.partition(".")[0] == "simpy"
 
 
 def unfamiliar_to(*policies: object) -> list[UnfamiliarWarning]:

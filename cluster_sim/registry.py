@@ -22,7 +22,8 @@ from typing import Any, Generic, TypeVar
 
 from cluster_sim.errors import ClusterSimError, ModelWarning, SpecError, printable
 from cluster_sim.files.source import load, source_of
-from cluster_sim.siblings import PACKAGES, sibling
+from cluster_sim.packages import is_ours
+from cluster_sim.siblings import sibling
 from cluster_sim.spelling import hint, near, one_of
 
 T = TypeVar("T")
@@ -276,7 +277,7 @@ def _called(factory: object) -> str:
 
 def _is_ours(factory: object) -> bool:
     """Whether the toolkit brings it."""
-    return str(getattr(factory, "__module__", "")).partition(".")[0] in ("cluster_sim", *PACKAGES)
+    return is_ours(getattr(factory, "__module__", ""))
 
 
 def _package_of(entry: EntryPoint) -> str:

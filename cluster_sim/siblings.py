@@ -16,10 +16,10 @@ from pathlib import Path
 from types import ModuleType
 
 from cluster_sim.errors import ShadowedError
+from cluster_sim.packages import PACKAGES
 
 _HOME = Path(__file__).resolve().parent.parent
-PACKAGES = ("schedulers", "learning", "analysis")
-"""Each uses those before it."""
+_SIBLINGS = PACKAGES[1:]
 READY_PREFIX = "ready:"
 """Before the name of an agent that comes with the toolkit: that one, whatever folders there are."""
 
@@ -27,7 +27,7 @@ READY_PREFIX = "ready:"
 def sibling(name: str) -> ModuleType:
     """Our module ``name``, such as ``analysis`` or ``schedulers.base``. Raises ShadowedError."""
     package = name.partition(".")[0]
-    pass_over_others(PACKAGES[: PACKAGES.index(package) + 1])
+    pass_over_others(_SIBLINGS[: _SIBLINGS.index(package) + 1])
     found = import_module(package)
     if not _is_ours(package, found.__spec__):
         other = getattr(found, "__file__", None) or "a folder"
@@ -54,7 +54,7 @@ def stand_in(package: str) -> tuple[Callable[[str], object], Callable[[], list[s
     return get, lambda: dir(ours)
 
 
-def pass_over_others(packages: Iterable[str] = PACKAGES) -> None:
+def pass_over_others(packages: Iterable[str] = _SIBLINGS) -> None:
     """Import those of our packages that would not be found, because others of their names come first on the path."""
     for package in packages:
         if package not in sys.modules and (others := [entry for entry in sys.path if _has_another(package, entry)]):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from cluster_sim.cli.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, WORKLOAD
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.files.source import files_of
+from cluster_sim.packages import is_ours
 from cluster_sim.platform.library import machines
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.specs import platforms
@@ -29,7 +30,6 @@ T = TypeVar("T")
 
 READ_FILES = frozenset({"learned", "replay", "simgrid", "slurm"})
 """Registered names whose spec names a file or a folder: to be had only by naming the whole spec at the start."""
-OURS = ("cluster_sim", "schedulers", "learning", "analysis")
 MOST_GENERATED = 100_000
 """Jobs that a generator may be asked for in the page."""
 GAIA = "gaia-week"
@@ -189,7 +189,7 @@ def _registered(registry: Registry[Any], make: Callable[[str], T]) -> dict[str, 
 def _own(registry: Registry[Any], without: frozenset[str] = frozenset()) -> list[str]:
     """Registered names that read no file as far as we know: of others' plug-ins we do not."""
     names = [name for name in registry if name not in READ_FILES | without]
-    return [name for name in names if registry.factory(name).__module__.partition(".")[0] in OURS]
+    return [name for name in names if is_ours(registry.factory(name).__module__)]
 
 
 def _spec(name: str, options: str) -> str:

@@ -14,6 +14,8 @@ from types import ModuleType
 
 import pytest
 
+from cluster_sim import packages
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis")
 
@@ -123,6 +125,13 @@ def test_rooms_know_only_those_above_them() -> None:
                 wrong.append(f"{module}:{line} imports {name}")
     assert not wrong
     assert used == DOORS, "a door that nobody uses is none"
+
+
+def test_which_modules_are_ours() -> None:
+    """Those of the four packages, in the order in which they use each other; not what only begins with such a name."""
+    assert packages.PACKAGES == PACKAGES
+    assert all(packages.is_ours(name) for name in (*PACKAGES, "schedulers.slurm.ends"))
+    assert not any(packages.is_ours(name) for name in ("simpy.core", "learning2", "my.analysis", "", None))
 
 
 def run_python(cwd: Path, *arguments: str) -> str:
