@@ -132,8 +132,13 @@ def _is_possible(job: Job, wanted: list[int]) -> bool:
     return not job.nodes or (len(wanted) == job.nodes and wanted[0] <= (job.ntasks_per_node or wanted[0]))
 
 
-def why_impossible(machine: Machine, job: Job, memory: bool = False, gpus: bool = False) -> str:
-    """Why the job could not be placed even on the empty machine; empty when it could, by memory or with GPUs if that counts."""
+def why_impossible(
+    machine: Machine, job: Job, memory: bool = False, gpus: bool = False, spreads_tasks: bool = False
+) -> str:
+    """Why the job could not be placed even on the empty machine; empty when it could, by memory or with GPUs if that counts.
+
+    Where the scheduler ``spreads_tasks`` as it will, its nodes need not be wide enough for even parts.
+    """
     platform, cores = machine.platform, job.requested_cores
     if cores > platform.core_count:
         return f"it asks for {cores} cores, the platform has {platform.core_count}"
@@ -149,6 +154,8 @@ def why_impossible(machine: Machine, job: Job, memory: bool = False, gpus: bool 
     if wanted is not None and not _is_possible(job, wanted):
         most = f", at most {job.ntasks_per_node} on each" if job.ntasks_per_node else ""
         return f"{cores} tasks cannot be spread over {job.nodes} nodes{most}"
+    if spreads_tasks:
+        wanted = None
     capacity = platform.node_cores if allowed is None else np.where(allowed, platform.node_cores, 0)
     where = eligibility.described(job) if eligibility is not None else ""
     if capacity.sum() < cores:

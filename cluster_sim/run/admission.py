@@ -43,6 +43,7 @@ class Admission:
         if accounts is not None and not keeps_limits and limits_hold(platform):
             self._limits = LimitGate(self._env, accounts, platform, self.admit, self._chooses_cores)
         self._gives_gpus = bool(getattr(simulation.scheduler, "gives_gpus", False))
+        self._spreads_tasks = bool(getattr(simulation.scheduler, "spreads_tasks", False))
         self.prepare()
         self._precedence: Precedence | None = None
         # When jobs joined the queue, for the first time, that may have been held on their way, s; NaN: not yet.
@@ -91,7 +92,7 @@ class Admission:
         """A job arrives now."""
         if job.requested_cores > self._core_count or self._has_wishes:
             least = job.on_cores(job.min_cores) if self._chooses_cores else job
-            reason = why_impossible(self._machine, least, self._by_memory, self._gives_gpus)
+            reason = why_impossible(self._machine, least, self._by_memory, self._gives_gpus, self._spreads_tasks)
             if reason:
                 self.reject(job, reason)
                 return

@@ -59,6 +59,7 @@ class Slurm(Scheduler):
 
     keeps_limits = True
     gives_gpus = True
+    spreads_tasks = True
 
     def __init__(
         self,

@@ -87,6 +87,10 @@ class Shape:
             self.min_nodes = len(ask.required_nodes)
         fewest, most = nodes
         self.min_nodes = max(self.min_nodes, min(fewest, ask.cores or fewest))  # it has no more cores to spread
+        #: Nodes without which one would have more than ``--ntasks-per-node``, wherever the job has whole nodes, too.
+        tasks_need = -(-ask.tasks // ask.tasks_per_node) if ask.tasks_per_node else 0
+        self.never = 0 < self.most_nodes < tasks_need  #: Whether it may not have as many.
+        self.min_nodes = max(self.min_nodes, tasks_need)
         if self.most_nodes and most:
             self.most_nodes = min(self.most_nodes, most)
         #: Most nodes that its partition gives it, of which it does not want more than it needs; 0: any number.
@@ -150,7 +154,7 @@ class Shape:
     def is_enough(self, free: Free, usable: NodeSet) -> bool:
         """The same of nodes that are usable."""
         facts, count = free.facts, usable.bit_count()
-        if count < self.min_nodes or self.required & ~usable:
+        if count < self.min_nodes or self.required & ~usable or self.never:
             return False
         if self.fixed and not self.whole:
             return True

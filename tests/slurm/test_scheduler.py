@@ -267,6 +267,32 @@ def test_no_node_that_a_job_has_to_itself_gets_more_tasks_than_it_may(tmp_path: 
     assert told == {"0": [2, 2, 1], "1": [2, 2, 2], "2": [2, 2, 1, 1]}
 
 
+@pytest.mark.parametrize("select", ["linear", "cons_tres"])
+def test_nodes_that_a_job_has_to_itself_are_as_many_as_its_tasks_need(tmp_path: Path, select: str) -> None:
+    """8 tasks, at most 2 on each node of 4 CPUs: four nodes, though two have the CPUs; and none in a partition of two."""
+    for nodes in ("NodeName=n[1-5] CPUs=4", "NodeName=n[1-4] CPUs=4\nNodeName=n5 CPUs=6"):
+        conf = CONF.replace("linear", select).replace("NodeName=n[1-2] CPUs=1", nodes)
+        conf += "PartitionName=pair Nodes=ALL MaxTime=10 MaxNodes=2\n"
+        columns = {"requested_cores": [8, 8], "ntasks_per_node": [2, 2], "exclusive": [True] * 2}
+        result = run(tmp_path, conf, submit_time=[0.0, 200.0], partition=["short", "pair"], **columns)
+        assert result.jobs["state"].tolist() == ["completed", "rejected"]
+        cores = result.allocations["last_core"] - result.allocations["first_core"] + 1
+        assert cores.tolist() == [2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("select", ["linear", "cons_tres"])
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_tasks_need_not_be_spread_evenly(tmp_path: Path, select: str, exclusive: bool) -> None:
+    """Two nodes of 8 and 2 CPUs have ten, though not five each; not eleven, nor room for eight tasks with at most 3 on each."""
+    nodes = "NodeName=a CPUs=8\nNodeName=b CPUs=2"
+    conf = CONF.replace("linear", select).replace("NodeName=n[1-2] CPUs=1", nodes)
+    columns = {"requested_cores": [10, 11, 8], "nodes": [2] * 3, "ntasks_per_node": [0, 0, 3]}
+    result = run(tmp_path, conf, exclusive=[exclusive] * 3, **columns)
+    assert result.jobs["state"].tolist() == ["completed", "rejected", "rejected"]
+    cores = result.allocations["last_core"] - result.allocations["first_core"] + 1
+    assert dict(zip(result.allocations["node"], cores, strict=True)) == {"lab.node0": 8, "lab.node1": 2}
+
+
 @pytest.mark.parametrize(("select", "partition"), [("cons_tres", "short"), ("cons_tres", "own"), ("linear", "short")])
 def test_small_nodes_lead_no_exclusive_job_astray(tmp_path: Path, select: str, partition: str) -> None:
     """Two of the nodes of 6, 2 and 8 CPUs that lie together have 13: found when those of 2 are left out. linear searches once."""
