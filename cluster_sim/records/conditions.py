@@ -118,7 +118,9 @@ class Conditions:
             "withheld": [list(row) for row in self.withheld],
             "power_policy": self.power_policy,
             "guests": [_finite(stay) for stay in self.guests],
-            "absences": [_finite(absence) for absence in self.absences],
+            "absences": [
+                _finite(absence[:3] if absence.back != absence.back else absence) for absence in self.absences
+            ],
         }
 
     @classmethod
@@ -167,8 +169,10 @@ def _stay(owner: str, node: int, since: float, until: float | None, expected_end
 
 def _absence(row: Any, where: str, jobs: int) -> Absence:
     match row:
-        case [int(job), int() | float() as since, None | int() | float() as until]:
-            if 0 <= job < jobs and 0.0 <= since < math.inf and since <= _end(until):
-                return Absence(job, float(since), _end(until))
+        case [int(job), int() | float() as since, None | int() | float() as until, *held] if len(held) <= 1:
+            back = held[0] if held else since
+            is_time = isinstance(back, int | float) and since <= back <= _end(until)
+            if 0 <= job < jobs and 0.0 <= since < math.inf and since <= _end(until) and is_time:
+                return Absence(job, float(since), _end(until), float(back) if held else math.nan)
     expected = f"[a job by its position, 0 to {jobs - 1}; from when and until when it was not in the queue, s]"
     raise FormatError(where, expected, row)

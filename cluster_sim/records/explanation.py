@@ -22,7 +22,7 @@ from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.errors import InputError, counted
 from cluster_sim.records.attempt_tables import GUEST
 from cluster_sim.records.telling_pieces import Pieces
-from cluster_sim.records.waiting import Stretch, at, lasting
+from cluster_sim.records.waiting import Stretch, at, held_because, lasting
 from cluster_sim.run.attempts import Outcome
 from cluster_sim.run.shortage import seconds
 
@@ -187,10 +187,7 @@ class _Explanation:
         lines = [f"Job {self._id} was submitted at {self._at(job['submit_time'])} and asked for {asked}."]
         if job["eligible_time"] > job["submit_time"]:
             since = self._at(job["eligible_time"])
-            limit = ", or it was over a limit of its account" if self._result.meta.get("keeps_accounts") else ""
-            lines.append(
-                f"Until {since} it was not in the queue: other jobs had to be over, or its reservation to begin{limit}."
-            )
+            lines.append(f"Until {since} it was not in the queue: {held_because(self._result)}.")
         return lines
 
     def _wait(self) -> list[str]:

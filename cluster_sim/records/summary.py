@@ -229,7 +229,7 @@ class Waits(NamedTuple):
         """These, and behind them what makes gaps in waits: as if a wait began where a gap ends, and ended where it begins."""
         if not absences:
             return self
-        rows, since, until = (np.array(column) for column in zip(*absences, strict=True))
+        rows, since, until, _ = (np.array(column) for column in zip(*absences, strict=True))
         return self.and_then(Waits(until, since, np.asarray(jobs["requested_cores"])[rows]))
 
 

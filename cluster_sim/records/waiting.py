@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cluster_sim.records.result import Result
+    from cluster_sim.run.attempts import Absence
 
 ENOUGH = "enough cores are free"
 NO_LOG = f"{ENOUGH}, but the scheduler kept it back (only a run with --explain knows why)"
 NO_REASON = f"{ENOUGH}, but the scheduler kept it back, and gave no reason"
 KILLED = "it had been killed, and was not in the queue"
+BACK = "it had come back, and was not yet in the queue"
 NOT_RECORDED = "the records end before that"
 """Of a job that is refused or cancelled after the last completion, with which they do."""
 BOOT = "its nodes had to boot"
@@ -63,6 +65,12 @@ def at(time: float, began: datetime.datetime | None = None) -> str:
 def lasting(time: float) -> str:
     """How long something lasts: ``1,234.5 s``, ``2 d 20:18 (245,898 s)``."""
     return f"{duration(time)} ({seconds(time)})" if IN_WORDS <= time < math.inf else seconds(time)
+
+
+def held_because(result: Result) -> str:
+    """What may hold a job on its way to the queue, as a clause."""
+    limit = ", or it was over a limit of its account" if result.meta.get("keeps_accounts") else ""
+    return f"other jobs had to be over, or its reservation to begin{limit}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +187,7 @@ class Waits:
         """All times, s, at which a reason may change, but for the ends of waits and promises, which come with starts."""
         waits = [np.array(times, np.float64) for times in (self._eligible, self._finish)]
         log = self._result.decisions["time"].to_numpy(dtype=np.float64)
-        gaps = [time for gaps in self._gaps.values() for gap in gaps for time in gap if time < math.inf]
+        gaps = [time for absence in self._absences for time in absence[1:] if time < math.inf]
         times = np.unique(np.concatenate([self.history.times, log, *waits, gaps, [self._horizon]]))
         return np.asarray(times[~np.isnan(times)])
 
@@ -201,7 +209,7 @@ class Waits:
         if time >= self._horizon:
             return Stretch(time, time, NOT_RECORDED)
         if self._is_absent(row, time):
-            return Stretch(time, time, KILLED)
+            return Stretch(time, time, self._why_absent(row, time))
         lacking = machine.shortage(row)
         if lacking:
             return Stretch(time, time, f"it {lacking}", True)
@@ -290,18 +298,21 @@ class Waits:
         return any(since <= time < until for since, until in self._spans(row)) and not self._is_absent(row, time)
 
     @cached_property
-    def _gaps(self) -> dict[int, list[tuple[float, float]]]:
-        """The gaps in the waits of jobs, by their rows, s."""
-        conditions = self._result.conditions
-        found: dict[int, list[tuple[float, float]]] = {}
-        for row, since, until in () if conditions is None else conditions.absences:
-            found.setdefault(row, []).append((since, until))
+    def _absences(self) -> tuple[Absence, ...]:
+        return () if self._result.conditions is None else self._result.conditions.absences
+
+    @cached_property
+    def _gaps(self) -> dict[int, list[Absence]]:
+        """The gaps in the waits of jobs, by their rows."""
+        found: dict[int, list[Absence]] = {}
+        for absence in self._absences:
+            found.setdefault(absence.job, []).append(absence)
         return found
 
     def in_queue(self, row: int, since: float, until: float) -> list[tuple[float, float]]:
         """A wait of a job (s) without the gaps in it: the pieces that are left, in order."""
         pieces = []
-        for begin, end in sorted(self._gaps.get(row, ())):
+        for _, begin, end, _ in sorted(self._gaps.get(row, ())):
             if since <= begin < until:
                 if since < begin:
                     pieces.append((since, begin))
@@ -309,7 +320,14 @@ class Waits:
         return [*pieces, (since, until)] if since <= until else pieces
 
     def _is_absent(self, row: int, time: float) -> bool:
-        return any(since <= time < until for since, until in self._gaps.get(row, ()))
+        return any(one.since <= time < one.until for one in self._gaps.get(row, ()))
+
+    def _why_absent(self, row: int, time: float) -> str:
+        """Why a job was in a gap of its wait at a time (s): killed, or held on its way to the queue when it had come back."""
+        back = (one.back for one in self._gaps.get(row, ()) if one.since <= time < one.until)
+        if not any(each <= time for each in back):
+            return KILLED
+        return f"{BACK}: {held_because(self._result)}"
 
     @cached_property
     def _attempts_of(self) -> dict[str, list[tuple[float, float, float]]]:

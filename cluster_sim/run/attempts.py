@@ -58,6 +58,7 @@ class Absence(NamedTuple):
     job: int  #: By its index.
     since: float
     until: float  #: inf: it has not joined the queue again.
+    back: float = math.nan  #: When it came back, if something held it on its way to the queue then; NaN: nothing did.
 
 
 class AttemptColumns(NamedTuple):
@@ -93,6 +94,7 @@ class Attempts:
         # Jobs that are not in the queue: since when, because they were killed in it, or their attempt was stopped.
         self._taken_out: dict[int, float] = {}
         self._stopped: dict[int, float] = {}
+        self._back: dict[int, float] = {}  # of those that were killed: when they came back, until they are in the queue
         self._rejoined: dict[int, Absence] = {}  # jobs that joined it for another attempt, and have not begun that
         self._queue_time: dict[int, float] = {}  # attempts that are not the first of their job: since when it waited
 
@@ -152,16 +154,19 @@ class Attempts:
             self.over -= 1
             del self.reason[index]
             self.left_queue.pop(index, None)
+            self._back[index] = now
         else:
             self._stopped[index] = now
 
     def joined(self, now: float, job: Job) -> None:
         """A job is in the queue, for the first time or again."""
         index = job.index
+        back = self._back.pop(index, now) if self._back else now
+        held_since = back if back < now else math.nan
         if index in self._taken_out:
-            self._absences.append(Absence(index, self._taken_out.pop(index), now))
+            self._absences.append(Absence(index, self._taken_out.pop(index), now, held_since))
         elif index in self._stopped:
-            self._rejoined[index] = Absence(index, self._stopped.pop(index), now)
+            self._rejoined[index] = Absence(index, self._stopped.pop(index), now, held_since)
 
     def has_waited(self, job: Job) -> bool:
         """Whether a job on its way to the queue was in it before."""
@@ -172,7 +177,8 @@ class Attempts:
         found = [*self._absences, *self._rejoined.values()]
         for index, since in (*self._taken_out.items(), *self._stopped.items()):
             is_over = self.state[index] != STATES.index(JobState.UNFINISHED)
-            found.append(Absence(index, since, self.left_queue.get(index, since) if is_over else math.inf))
+            until = self.left_queue.get(index, since) if is_over else math.inf
+            found.append(Absence(index, since, until, self._back.get(index, math.nan)))
         return [absence for absence in found if absence.until > absence.since]
 
     # ------------------------------------------------------------------ as arrays

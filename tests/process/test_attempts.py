@@ -305,7 +305,10 @@ def test_a_job_that_its_account_holds_when_it_comes_back_is_in_the_queue_before_
     assert result.queue[["time", "pending"]].values.tolist() == [[0, 0], [1, 1], [5, 0], [70, 0]]
     assert result.summary()["mean_queue_length"] == pytest.approx(4 / 80)
     assert result.jobs["eligible_time"].tolist() == [0, 1, 5]
-    assert "It waited in the queue for 4 s." in result.explain("1")
+    told = result.explain("1")
+    assert "It waited in the queue for 4 s." in told
+    assert "  from 5 s to 20 s: it had been killed, and was not in the queue" in told
+    assert "  from 20 s to 70 s: it had come back, and was not yet in the queue: other jobs had to be over" in told
 
 
 @pytest.mark.parametrize("saved", [False, True])
@@ -316,7 +319,9 @@ def test_a_job_that_is_still_held_when_the_run_is_stopped_has_left_the_queue(sav
     assert result.summary()["mean_queue_length"] == pytest.approx(4 / 40)
     told = result.explain("1")
     assert "It waited in the queue for 4 s." in told
-    assert "  from 5 s to 40 s: it had been killed, and was not in the queue" in told
+    assert "  from 5 s to 20 s: it had been killed, and was not in the queue" in told
+    held = "other jobs had to be over, or its reservation to begin, or it was over a limit of its account"
+    assert f"  from 20 s to 40 s: it had come back, and was not yet in the queue: {held}" in told
 
 
 @pytest.mark.parametrize("saved", [False, True])
@@ -388,7 +393,8 @@ def test_a_job_that_was_killed_in_the_queue_and_ran_then_waits_for_its_next_atte
 
 @pytest.mark.parametrize(
     "row", [[1, 20.0, 5.0], [1, math.nan, 20.0], [1, 5.0, math.nan], [1, None, 20.0], [1, -1.0, 20.0], [3, 5.0, 20.0],
-            [-1, 5.0, 20.0], [0.5, 5.0, 20.0], [1, "5", 20.0], [1, 5.0], "gap"]
+            [-1, 5.0, 20.0], [0.5, 5.0, 20.0], [1, "5", 20.0], [1, 5.0], "gap", [1, 5.0, 20.0, 4.0], [1, 5.0, 20.0, 21.0],
+            [1, 5.0, 20.0, None], [1, 5.0, 20.0, 6.0, 7.0]]
 )  # fmt: skip
 def test_a_saved_gap_that_is_none_is_refused(row: object, tmp_path: Path) -> None:
     """One line names the file, what was expected, and what is there."""
