@@ -36,10 +36,12 @@ class Placement:
         cores = 0
         try:
             for first, stop, taken in self.spans:
+                if type(first) is not int or type(stop) is not int or type(taken) is not int:
+                    # Whole numbers of numpy, in which products may not fit, or none.
+                    self.spans = tuple((_whole(one), _whole(end), _whole(each)) for one, end, each in self.spans)
+                    cores = sum((end - one) * each for one, end, each in self.spans)
+                    break
                 cores += (stop - first) * taken
-            if type(cores) is not int:  # whole numbers of numpy, or no whole numbers
-                self.spans = tuple((_whole(first), _whole(stop), _whole(taken)) for first, stop, taken in self.spans)
-                cores = sum((stop - first) * taken for first, stop, taken in self.spans)
         except (TypeError, ValueError):
             raise _no_spans(spans) from None
         self.cores = cores  #: Cores on all nodes together.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,7 @@ def test_what_is_decided_by_hand() -> None:
         (lambda: Placement.on({2: 4}), "node 2: 4>: no such nodes"),
         (lambda: Placement.on({-1: 4}), "node -1: 4>: no such nodes"),
         (lambda: Placement.on({True: 4}), r"Placement.on takes .* in whole numbers, not \{True: 4\}"),
-        (lambda: Placement([(True, 2, 4)]), "node True: 4>: no such nodes"),
+        (lambda: Placement([(True, 2, 4)]), "made of spans, .* in whole numbers"),
         (lambda: Placement([(np.True_, 2, 4)]), "made of spans, .* in whole numbers"),  # type: ignore[list-item]
         (lambda: Placement(np.array([[0.0, 1.0, 4.0]])), "made of spans, .* in whole numbers"),  # type: ignore[arg-type]
         (lambda: Placement.on(pd.Series([4.0])), "Placement.on takes .* in whole numbers"),
@@ -164,6 +165,23 @@ def test_whole_numbers_of_numpy_and_pandas_are_some(place: Callable[[], Placemen
     assert result.holds[["first_core", "last_core"]].values.tolist() == [[0, 1], [0, 1]]
     assert result.decisions["nodes"].tolist() == ["cluster0.node1:2;cluster0.node0:2"]
     assert all(type(number) is int for span in place().spans for number in span)
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        np.array([[0, 200, 2]], dtype=np.uint8),
+        [(np.uint8(0), 200, 2)],
+        [(0, 100, 2), (np.int8(100), np.uint8(200), np.uint8(2))],
+        [(np.uint8(0), 100, 2), (100, 200, 2)],
+    ],
+)
+def test_numbers_of_a_small_type_are_counted_in_full(spans: Any) -> None:
+    """400 cores are more than the type of the parts can hold; nothing warns, and nothing is cut."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Placement(spans).cores == 400
+        assert Placement([(np.uint8(0), 300, 2)]).cores == 600
 
 
 def test_what_a_generator_of_spans_raises_is_its_own() -> None:
