@@ -6,6 +6,7 @@ checkpoints, and is neither suspended nor resized nor started on other cores tha
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
@@ -178,6 +179,18 @@ class Course:
         self._overheads.clear()
         if self.saved > 0.0:
             self.restart()
+
+    def seconds_ahead(self, whole_s: float, most_s: float = inf) -> float:
+        """How long it takes from the beginning of its present stage, or if it has none from now, to its end, undisturbed, s.
+
+        ``whole_s`` is how long all work takes on the cores that it has; what comes after ``most_s`` is not looked at.
+        """
+        ahead, seconds = copy(self), 0.0
+        ahead._overheads = self._overheads[:]
+        while seconds < most_s and (stage := ahead.stage or ahead.begin(whole_s)) is not None:
+            seconds += stage.seconds
+            ahead.complete(0.0)
+        return seconds
 
     def time_left(self, cores: int) -> float:
         """How long it may run on that many cores by its request, s."""

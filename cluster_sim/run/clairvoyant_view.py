@@ -37,9 +37,12 @@ class ClairvoyantView(View):
     def true_end(self, running: Running) -> float:
         """When a job that holds cores really ends, s, if no task slows another: by its slowest core, or its walltime.
 
-        With its checkpoints; as if it did all its work on these cores from its start, which one that was resized, suspended,
-        or goes on from a checkpoint does not.
+        With its checkpoints, and of one that was resized, suspended or stopped with what it had done before. As if it had
+        had the clocks that it has since its start, or its present stage, and keeps these and its cores.
         """
-        types = self._machine.type_of
-        rate = min(types[processor].ops_per_s for processor, _ in self.held_cores(running.job))
-        return running.expected_start + self._undisturbed(running.job, self.run_time(running.job, rate))
+        types, job = self._machine.type_of, running.job
+        seconds = self.run_time(job, min(types[processor].ops_per_s for processor, _ in self.held_cores(job)))
+        most = running.limit_s if self.kills_at_walltime else math.inf
+        if self._changes is None:
+            return running.expected_start + min(seconds, most)
+        return self._changes.end_of(running, seconds, most)

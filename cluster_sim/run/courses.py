@@ -91,11 +91,7 @@ class Courses:
         """How long a job runs whose work takes ``work_s`` if only its end at ``most_s`` stops it: work and checkpoints, s."""
         if not self._columns["checkpoint_interval"][job.index]:
             return min(work_s, most_s)
-        course, seconds = self._made(job, 1), 0.0
-        while seconds < most_s and (stage := course.begin(work_s)) is not None:
-            seconds += stage.seconds
-            course.complete(0.0)
-        return min(seconds, most_s)
+        return min(self._made(job, 1).seconds_ahead(work_s, most_s), most_s)
 
     def begin(self, job: Job, nodes: int) -> Course:
         """A course for a job that had none, on so many nodes."""

@@ -302,6 +302,18 @@ class JobChanges:
         """How long a job runs whose work takes so long if nothing but its end at ``most_s`` stops it: with its checkpoints, s."""
         return self._life.courses.undisturbed(job, work_s, most_s)
 
+    def end_of(self, running: Running, work_s: float, limit_s: float) -> float:
+        """When a job that holds cores ends, s, if all its work takes so long on those that it requested, of their kind.
+
+        ``limit_s`` is how long it may run at most from its start on, or since it went on, or has these cores.
+        """
+        job, course, start = running.job, running._course, running.expected_start
+        if course is None:
+            return start + self.undisturbed(job, work_s, limit_s)
+        whole_s = work_s * self._life.time_ratio(running)
+        since = start if running.start_time == inf else self._env.now if course.stage is None else course.since
+        return min(since + course.seconds_ahead(whole_s, start + limit_s - since), start + limit_s)
+
     def can_resize(self, running: Running) -> bool:
         """Whether a job's cores can be changed: it is malleable, works, and no change of it is under way."""
         course = running._course

@@ -184,6 +184,10 @@ class JobLife:
         if running._transfer is None and volume > 0.0 and len(nodes) > 1:
             running._transfer = self._network.transfer(nodes, volume / len(nodes))
 
+    def time_ratio(self, running: Running) -> float:
+        """How many times as long a job takes on as many cores as it has as on those that it requested."""
+        return self._executor.work.time_ratio(running.job.index, running.placement.cores)
+
     def _volume(self, running: Running) -> float:
         """What all tasks of a job exchange, MB."""
         return self._executor.work.comm_vol(running.job.index) * running.job.requested_cores

@@ -273,6 +273,66 @@ def test_a_node_with_no_job_has_all_its_memory_free() -> None:
         assert simulation.machine.memory_used.tolist() == [0.0]
 
 
+def resize_0(view: View) -> Iterable[Decision]:
+    """Job 0 gets the other core, too."""
+    yield Resize(of(view, "0").job, Placement.on({0: 2}))
+
+
+def suspend_0(view: View) -> Iterable[Decision]:
+    """Job 0 loses its cores, and keeps its work."""
+    yield Preempt(of(view, "0").job, "suspend")
+
+
+def resume_0(view: View) -> Iterable[Decision]:
+    """It goes on where it was."""
+    yield Resume(view.suspended[0].job, view.suspended[0].placement)
+
+
+def requeue_0(view: View) -> Iterable[Decision]:
+    """It goes back to its last checkpoint."""
+    yield Preempt(of(view, "0").job, "requeue")
+
+
+@pytest.mark.parametrize(
+    ("script", "walltime", "end"),
+    [
+        ({}, 60.0, 12.0),
+        # 3.5 of 10 s are done at 3.5 s; 0.5 s to change, then twice the speed: 0.5 s to the checkpoint, 1 s for it, and the rest.
+        ({3.5: resize_0}, 60.0, 3.5 + 0.5 + 0.5 + 1.0 + 2.75),
+        ({3.5: resize_0}, 9.0, 3.5 + (1.0 - 3.5 / 9.0) * 4.5),
+        ({3.0: suspend_0, 5.0: resume_0}, 60.0, 14.0),
+        ({3.0: suspend_0, 5.0: resume_0}, 9.0, 11.0),
+        # The first checkpoint was saved at 5 s: restarted in 2 s, 6 s are left, with one checkpoint.
+        ({6.0: requeue_0}, 60.0, 6.0 + 2.0 + 4.0 + 1.0 + 2.0),
+        ({4.5: requeue_0}, 60.0, 4.5 + 12.0),
+    ],
+)
+def test_the_true_end_of_a_job_that_has_changed(script: dict[float, Any], walltime: float, end: float) -> None:
+    """Asked at any time after that: with what it had done before, on the cores that it has, or its walltime; as it ends then."""
+    jobs = {"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [10.0], "requested_time": [walltime]}
+    jobs |= {"min_cores": [1], "max_cores": [2], "malleable": [True], "speedup": ["linear"]}
+    jobs |= {
+        "checkpoint_interval": ["4"],
+        "checkpoint_time": [1.0],
+        "restart_time": [2.0],
+        "reconfiguration_time": [0.5],
+    }
+    simulation = Simulation(Platform.homogeneous(1, 2), Workload(jobs), Scripted(script), enforce_walltime=True)
+    told: dict[float, float] = {}
+
+    def ask() -> Generator[Any, Any, None]:
+        for time in (6.1, 6.8, 7.5):
+            yield simulation.env.timeout(time - simulation.env.now)
+            for running in simulation.clairvoyant_view().running:
+                told[time] = simulation.clairvoyant_view().true_end(running)
+
+    simulation.env.process(ask())
+    (finish,) = simulation.run().jobs["finish_time"]
+    assert finish == pytest.approx(end)
+    assert told
+    assert told == pytest.approx(dict.fromkeys(told, finish))
+
+
 @pytest.mark.parametrize(("seconds", "walltime", "end"), [(10.0, 60.0, 13.0), (10.0, 9.0, 10.0), (3.0, 60.0, 4.0)])
 def test_the_true_end_is_that_of_the_run_with_checkpoints(seconds: float, walltime: float, end: float) -> None:
     """A checkpoint of 1 s after each 4 s of work, from 1 s on: the last one is not made; or the walltime stops the job."""
