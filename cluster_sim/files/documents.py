@@ -140,8 +140,10 @@ def _parse_yaml(text: str, path: str | Path) -> Any:
                 raise FormatError(_at(path, event.start_mark), "no aliases (write the value out)", f"*{event.anchor}")
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
-        where = _at(path, getattr(error, "problem_mark", None))
-        raise FormatError(where, "YAML", getattr(error, "problem", None) or str(error)) from None
+        where, problem = _at(path, getattr(error, "problem_mark", None)), getattr(error, "problem", None) or str(error)
+        if (lacks := problem.removeprefix("did not find expected ")) != problem:
+            raise FormatError(where, f"YAML, here {lacks}") from None
+        raise FormatError(where, "YAML", problem.removeprefix("found ")) from None
     except FormatError:
         raise
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:

@@ -27,7 +27,7 @@ from cluster_sim.platform.hardware import (
     CONTENTION_PARAMETERS,
     LINEAR_POWER,
     MAX_PROCESSORS_PER_NODE,
-    POLYNOMIAL_POWER,
+    POWER_PARAMETERS,
     Cluster,
     NodeGroup,
     NodeType,
@@ -44,9 +44,9 @@ Entry = TypeVar("Entry", bound=BaseModel)
 
 # A processor may have parameters for several models: one file, compared under each.
 _CONTENTION = tuple(name for names in CONTENTION_PARAMETERS.values() for name in names)
-_LINEAR = ("linear", "baseline")
+_POWER = tuple(dict.fromkeys(name for names in POWER_PARAMETERS.values() for name in names))
 _PARAMETERS = {
-    **dict.fromkeys(_LINEAR, (*LINEAR_POWER, *POLYNOMIAL_POWER)),
+    **dict.fromkeys(POWER_PARAMETERS, _POWER),
     **dict.fromkeys(("none", *CONTENTION_PARAMETERS), _CONTENTION),
 }
 
@@ -265,8 +265,7 @@ def document_of(platform: Platform) -> dict[str, Any]:
         "contention_model": platform.contention_model,
         "power_model": platform.power_model,
         "processor_types": {
-            processor.name: _processor_entry(processor, Spec.parse(platform.power_model).name in _LINEAR)
-            for processor in processors
+            processor.name: _processor_entry(processor, _is_linear(platform.power_model)) for processor in processors
         },
         "node_types": {node.name: _node_entry(node) for node in nodes},
         "clusters": [
@@ -300,10 +299,15 @@ def _check_parameters(where: str, given: Mapping[str, float], spec: str, whole: 
     for parameter in given:
         if known is not None and parameter not in known:
             raise InputError(where, _unknown(parameter, known)["expected"], parameter)
-    if whole and given and known is not None:
+    if whole and given and _is_linear(spec):
         for parameter in LINEAR_POWER:
             if parameter not in given:
                 raise InputError(where, f"key '{parameter}'")
+
+
+def _is_linear(power_model: str) -> bool:
+    """Whether it needs all of the linear parameters or none."""
+    return POWER_PARAMETERS.get(Spec.parse(power_model).name) is LINEAR_POWER
 
 
 def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> NodeType:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from difflib import get_close_matches
 
@@ -28,6 +28,11 @@ MOST_PARAMETER = 1e100
 
 LINEAR_POWER = ("static_w", "dynamic_w", "min_power")
 POLYNOMIAL_POWER = ("idle_w", "p00", "p10", "p01", "p20", "p11", "p02")
+POWER_PARAMETERS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("linear", "baseline", "stall-aware", "idle"), LINEAR_POWER),
+    "polynomial": POLYNOMIAL_POWER,
+}
+"""What each built-in power model knows of a processor."""
 PIECEWISE_CONTENTION = ("b", "c", "da", "db", "dc", "dd")
 GOMPERTZ_CONTENTION = tuple("aaa aab aba abb baa bab bba bbb caa cab cba cbb cca ccb daa dab dba dbb".split())
 ROOFLINE_CONTENTION = ("bandwidth",)
@@ -366,10 +371,10 @@ def check_parameters(processor: ProcessorType, contention_model: str, power_mode
     Raises InputError naming the processor type and the parameter.
     """
     where = f"processor type '{processor.name}'"
-    if Spec.parse(power_model).name in ("linear", "baseline"):
-        _check_linear_power(where, processor.power)
+    if known := POWER_PARAMETERS.get(Spec.parse(power_model).name):
+        _check_power(where, processor.power, known)
         for i, state in enumerate(processor.p_states):
-            _check_linear_power(f"{where}, p_states[{i}]", state.power or {})
+            _check_power(f"{where}, p_states[{i}]", state.power or {}, known)
     if processor.p_states and processor.p_state is None:
         found = f"none of {processor.clock_ghz:g} GHz with its watts"
         raise InputError(f"{where}, p_states", "the state in which it starts among them", found)
@@ -380,14 +385,15 @@ def check_parameters(processor: ProcessorType, contention_model: str, power_mode
         check_contention_parameters(processor, model.name)
 
 
-def _check_linear_power(where: str, power: Mapping[str, float]) -> None:
+def _check_power(where: str, power: Mapping[str, float], known: Sequence[str]) -> None:
+    everywhere = {name for names in POWER_PARAMETERS.values() for name in names}
     for name in power:  # other models may have parameters of their own beside these
-        if name not in LINEAR_POWER and (meant := get_close_matches(name, LINEAR_POWER, 1, 0.8)):
-            raise InputError(f"{where}, power", f"{', '.join(LINEAR_POWER)} (the nearest is {meant[0]})", name)
-    for name in ("static_w", "dynamic_w"):
+        if name not in everywhere and (meant := get_close_matches(name, known, 1, 0.8)):
+            raise InputError(f"{where}, power", f"{', '.join(known)} (the nearest is {meant[0]})", name)
+    for name in {"static_w", "dynamic_w", "idle_w"}.intersection(known):
         check_number(f"{where}, power.{name}", power.get(name, 0.0), non_negative=True)
     least = power.get("min_power", 1.0)
-    if not 0 <= least <= 1:
+    if "min_power" in known and not 0 <= least <= 1:
         raise InputError(f"{where}, power.min_power", "a fraction from 0 to 1", least)
 
 

@@ -141,6 +141,27 @@ def test_parameters_of_several_power_models_in_one_file(tmp_path: Path) -> None:
     assert Platform.read(tmp_path / "p.yaml") == platform
 
 
+@pytest.mark.parametrize("model", ["stall-aware:0.25", "idle", "baseline", "polynomial"])
+def test_parameters_of_every_power_model_of_our_own_are_checked(tmp_path: Path, model: str) -> None:
+    """Also of those that are not the default: negative watts would be negative energy."""
+
+    def refused(power: dict[str, float], words: str) -> None:
+        document = yaml.safe_load(example()) | {"power_model": model}
+        document["processor_types"]["fast-8"] |= {"power": power, "p_states": []}
+        path = write(tmp_path, json.dumps(document), "p.json")
+        with pytest.raises(FormatError, match=words):
+            Platform.read(path)
+
+    whole = {"static_w": 10.0, "dynamic_w": 2.0, "min_power": 0.5}
+    refused({**whole, "statc_w": 10.0}, r"fast-8\.power: expected key 'static_w'.*, found statc_w")
+    if model == "polynomial":
+        refused({**whole, "idle_w": -1.0}, r"power\.idle_w: expected a finite non-negative number, found -1")
+        return
+    refused({**whole, "static_w": -40.0}, r"power\.static_w: expected a finite non-negative number, found -40")
+    refused({**whole, "min_power": 2.0}, r"power\.min_power: expected a fraction from 0 to 1, found 2")
+    refused({"static_w": 10.0, "dynamic_w": 2.0}, r"fast-8\.power: expected key 'min_power'")
+
+
 def test_meaningless_contention_warns_once_per_processor(tmp_path: Path) -> None:
     """dc - n·dd falls to zero: the platform loads, and says which processor and which n."""
     document = yaml.safe_load(example())
@@ -241,8 +262,8 @@ WRONG_FILES: list[tuple[str, bytes, str]] = [
     ("p.json", b"7", "a platform"),
     ("p.json", b'"platform"', "a platform"),
     ("p.json", b"{}", "a platform"),
-    ("p.yaml", b"a: 1\na: 2\n", "line 2: expected YAML, found found key 'a' twice"),
-    ("p.yaml", b"a: [1, 2\n", "line 2: expected YAML"),
+    ("p.yaml", b"a: 1\na: 2\n", "line 2: expected YAML, found key 'a' twice"),
+    ("p.yaml", b"a: [1, 2\n", "line 2: expected YAML, here ',' or ']'"),
     ("p.yaml", b"!!python/object/apply:os.system ['true']\n", "YAML"),
     ("p.yaml", BOMB.encode(), "line 2: expected no aliases"),
     ("p.yaml", b"a: &a {b: 1}\nc: {<<: *a}\n", "expected no aliases"),

@@ -150,12 +150,16 @@ def test_cluster_ids_that_would_break_allocations(cluster_id: str) -> None:
 def test_parameters_of_the_built_in_models_are_checked() -> None:
     """Watts are not negative, min_power is a fraction, b is negative and piecewise parameters come whole."""
 
-    def platform(contention_model: str = "piecewise", **parameters: dict[str, float]) -> Platform:
+    def platform(
+        contention_model: str = "piecewise", power_model: str = "linear", **parameters: dict[str, float]
+    ) -> Platform:
         node = NodeType("n", (ProcessorType("p", 4, 3.0, **parameters),))  # type: ignore[arg-type]
-        return Platform((Cluster("a", (NodeGroup(node, 1),)),), contention_model=contention_model)
+        return Platform((Cluster("a", (NodeGroup(node, 1),)),), "p", contention_model, power_model)
 
-    with pytest.raises(InputError, match=r"power\.static_w: expected a finite non-negative number, found -1"):
-        platform(power={"static_w": -1})
+    for power_model in ("linear", "baseline", "stall-aware", "idle"):
+        with pytest.raises(InputError, match=r"power\.static_w: expected a finite non-negative number, found -1"):
+            platform(power_model=power_model, power={"static_w": -1})
+    assert platform(power_model="someones-own", power={"static_w": -1}).power_model == "someones-own"
     with pytest.raises(InputError, match=r"power\.min_power: expected a fraction from 0 to 1, found 40"):
         platform(power={"min_power": 40})
     with pytest.raises(InputError, match=r"contention\.b: expected a negative number"):
