@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import FormatError, ModelWarning, SpecError
+from cluster_sim.errors import FormatError, ModelWarning, SpecError, warn_user
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.reading import read_bytes
 from cluster_sim.workload.fields import UNKNOWN, whole_number
@@ -36,6 +36,8 @@ from cluster_sim.workload.job_table import (
 )
 
 if TYPE_CHECKING:
+    import os
+
     from cluster_sim.workload.workload import Workload
 
 FIELDS = 18
@@ -137,7 +139,7 @@ def write(workload: Workload, path: str) -> None:
     profile, mem_vol, energies, …) is lost: all but ``KEPT``, of which ``Workload.write`` tells.
     """
     jobs = as_columns(workload.jobs)
-    _warn_of_names(jobs, path)
+    warn_of_names({name: jobs[name] for name in ("job_id", "user", "group", "partition")}, path)
     table: Columns = {name: jobs[name] for name in _AS_LOGGED.values()}
     if jobs["partition"].dtype == object:
         table["partition"] = numbers_of_names(jobs["partition"])
@@ -365,16 +367,14 @@ def _are_numbers(names: Iterable[str]) -> bool:
     return all(name == "" or name == str(whole_number(name)) for name in names)
 
 
-def _warn_of_names(jobs: Columns, path: str) -> None:
-    """Tell which columns hold names, in the place of which the file has numbers."""
+def warn_of_names(columns: Columns, path: str | os.PathLike[str]) -> None:
+    """Tell which of these columns hold names, in the place of which the file has numbers."""
     named = [
-        name
-        for name in ("job_id", "user", "group", "partition")
-        if jobs[name].dtype == object and not _are_numbers(set(jobs[name].tolist()))
+        name for name, values in columns.items() if values.dtype == object and not _are_numbers(set(values.tolist()))
     ]
     if named:
         text = f"{path}: SWF has numbers only: names are numbered from 1 in order of appearance in {', '.join(named)}"
-        warnings.warn(text, ModelWarning, stacklevel=5)
+        warn_user(ModelWarning(text))
 
 
 def _renumbered(preceding: np.ndarray, ids: np.ndarray, numbers: np.ndarray) -> np.ndarray:

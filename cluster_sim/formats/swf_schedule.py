@@ -32,8 +32,8 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.files.atomic import write_bytes
-from cluster_sim.formats.swf import numbers_of_names, whole_where_possible
-from cluster_sim.workload.fields import UNKNOWN, whole_number
+from cluster_sim.formats.swf import numbers_of_names, warn_of_names, whole_where_possible
+from cluster_sim.workload.fields import UNKNOWN
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
@@ -46,10 +46,18 @@ _TO_BE_CONTINUED = 2
 _LAST_PIECE = {1: 3, 0: 4}
 """Status of the last line of a job in pieces, by its own."""
 _MOST_NOTES = 1_000
+_OF_NUMBERS = {"User": "user", "Group": "group", "Executable": "profile", "Queue": "queue", "Partition": "partition"}
+"""Columns of which the file has numbers, and what the header's notes call them."""
 
 
 def write_schedule(result: Result, path: str | os.PathLike[str]) -> None:
-    """Write the schedule of a run as SWF, compressed when the name ends in ``.gz``."""
+    """Write the schedule of a run as SWF, compressed when the name ends in ``.gz``.
+
+    A ModelWarning says in which columns there are numbers instead of names.
+    """
+    jobs = result.jobs[result.jobs["submit_time"].notna()]
+    named = [name for name in ("job_id", *_OF_NUMBERS.values()) if name in jobs]
+    warn_of_names({name: jobs[name].to_numpy(dtype=object) for name in named}, path)
     table = schedule_table(result)
     text = table.to_csv(sep=" ", header=False, index=False, lineterminator="\n")
     header = "".join(f"; {line}\n" for line in _header(result, len(table)))
@@ -72,7 +80,7 @@ def schedule_table(result: Result) -> pd.DataFrame:
     status = jobs["state"].map(_STATUS).to_numpy(dtype=np.int64)
     unknown = np.full(len(jobs), UNKNOWN, np.int64)
     fields: _Fields = {
-        "job": _job_numbers(jobs["job_id"].to_numpy(dtype=object)),
+        "job": numbers_of_names(jobs["job_id"].to_numpy(dtype=object)),
         "submit": jobs["submit_time"].to_numpy(dtype=float) + _origin(result),
         "wait": jobs["wait_time"].fillna(UNKNOWN).to_numpy(dtype=float),
         "run": np.where(np.isnan(run_time), UNKNOWN, run_time)[submitted],
@@ -129,12 +137,6 @@ def _pieces(fields: _Fields, line: int, submit_time: float, own: list[Spell]) ->
         before = piece.end
 
 
-def _job_numbers(ids: np.ndarray) -> np.ndarray:
-    # Unlike users, jobs are lines: those that cannot keep their ids are numbered as they stand.
-    are_whole = all(job == str(whole_number(job)) for job in ids.tolist())
-    return np.array([int(job) for job in ids.tolist()], object) if are_whole else np.arange(1, len(ids) + 1)
-
-
 def _origin(result: Result) -> float:
     return float(result.meta.get("origin_s") or 0.0)
 
@@ -154,8 +156,7 @@ def _header(result: Result, lines: int) -> list[str]:
         f"MaxProcs: {platform.core_count}",
         f"Note: schedule of {meta.get('scheduler', '')} for workload {meta.get('workload', '')}",
     ]
-    of_numbers = {"User": "user", "Group": "group", "Executable": "profile", "Queue": "queue", "Partition": "partition"}
-    for what, column in of_numbers.items():
+    for what, column in _OF_NUMBERS.items():
         if column not in jobs:
             continue
         names = jobs[column].to_numpy(dtype=object)

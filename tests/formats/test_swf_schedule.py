@@ -130,3 +130,21 @@ def test_groups_and_queues_come_along_and_names_leave(tmp_path: Path) -> None:
     header = Workload.read(path).anonymised().header
     assert [any(note in line for line in header) for note in notes] == [False, False, True]
     assert "; MaxProcs: 2" in header
+
+
+def test_names_that_become_numbers_are_told(tmp_path: Path) -> None:
+    """A schedule tells in the words of a workload in which columns numbers stand for names; numbers pass without a word."""
+    jobs = {
+        "job_id": ["alpha", "beta"], "submit_time": [0.0, 3.0], "requested_cores": [2, 2], "recorded_run_time": [10.0, 5.0],
+        "requested_time": [20.0, 20.0], "user": ["ann", "bob"],
+    }  # fmt: skip
+    workload = Workload(jobs)
+    result = Simulation(Platform.homogeneous(1, 4), workload, make_scheduler("fcfs")).run()
+    told = "SWF has numbers only: names are numbered from 1 in order of appearance in job_id, user$"
+    for write in (workload.write, lambda path: write_schedule(result, path)):
+        with pytest.warns(ModelWarning, match=told):
+            write(str(tmp_path / "names.swf"))
+    assert schedule_table(result).iloc[:, 0].tolist() == [1, 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_schedule(urgent_at_4(Preemptive("suspend")), tmp_path / "numbers.swf")
