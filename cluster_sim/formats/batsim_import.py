@@ -8,6 +8,7 @@
 
 Only the first must be there. Batsim says how many machines sleep, not which: nodes are COMPUTING while a job holds them, and
 IDLE otherwise. It rounds times in the file of energies to six digits; they are put back on the times of the jobs.
+Where jobs share machines a warning says so, and an assumption of the result: all of them count as busy for each.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import FormatError, ModelWarning, naming
+from cluster_sim.errors import FormatError, ModelWarning, counted, naming, warn_user
 from cluster_sim.files.json_values import for_json
 from cluster_sim.formats.batsim_results import (
     STATE_COLUMNS,
@@ -33,7 +34,7 @@ from cluster_sim.formats.batsim_results import (
     read_jobs,
     read_machine_states,
 )
-from cluster_sim.machine.core_ranges import Holds, busy_intervals
+from cluster_sim.machine.core_ranges import Holds, busy_intervals, by_unit
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.accounting import node_bounds
 from cluster_sim.records.attempt_tables import attempts_of
@@ -43,7 +44,7 @@ from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.metrics import energy_delay_product, job_columns, mean_power, watt_minutes
 from cluster_sim.records.run_tables import idle_gaps
 from cluster_sim.records.saved_tables import InOnePart
-from cluster_sim.records.summary import job_metrics
+from cluster_sim.records.summary import Changes, job_metrics
 from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ if TYPE_CHECKING:
 
 _JOBS, _STATES = "_jobs.csv", "_machine_states.csv"
 _DIGITS = 6  # of the times in the file of energies
+_ROUNDED_S = 1e-5
+"""Batsim rounds times to six decimals: so long two jobs may seem to share a machine that one had after the other."""
+_MOST_AT_ONCE = 5_000_000
+"""So many machines of jobs are looked at together."""
 
 
 def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None) -> Result:
@@ -85,9 +90,10 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     _tell_sleepers(states, f"{prefix}{_STATES}")
     workload = jobs["workload_name"].iloc[0] if "workload_name" in jobs and len(jobs) else Path(file).stem
     meta = {"scheduler": "Batsim" if beside else "imported", "workload": str(workload), "platform": platform.id}
-    return Result(
-        platform, meta | {"source": file}, _ImportedTables(platform, jobs, beside.get("consumed_energy"), file)
-    )
+    tables = _ImportedTables(platform, jobs, beside.get("consumed_energy"), file)
+    for line in tables.shared_machines:
+        warn_user(ModelWarning(line))
+    return Result(platform, meta | {"source": file}, tables)
 
 
 def is_batsim_result(path: str | os.PathLike[str]) -> bool:
@@ -178,6 +184,30 @@ class _ImportedTables(InOnePart):
         row[order] = np.arange(len(order))
         ids = self._raw["job_id"].to_numpy(dtype=object)[order]
         return CoreHolds(ids, row, np.ones(len(row), np.int64), (), self._holds, self._holds.start)
+
+    @cached_property
+    def _known_holds(self) -> Holds | None:
+        """The same; None where a row is wrong, which is told to those who want to know its cores."""
+        try:
+            return self._holds
+        except FormatError:
+            return None
+
+    @cached_property
+    def shared_machines(self) -> list[str]:
+        """A line of how many jobs share machines; none if no two jobs do."""
+        holds = self._known_holds
+        if holds is None:
+            return []
+        late = _begin_on_held(holds, self._platform.core_count)
+        if not len(late.tenant):
+            return []
+        first = int(np.argmin(late.start))
+        job, machine, since = (int(late.tenant[first]), int(late.first[first]), float(late.start[first]))
+        count = f"{len(np.unique(late.tenant)):,} of {counted(len(self._raw), 'job')}"
+        example = f"{self._raw['job_id'].iloc[job]} on {machine} at {since:g} s"
+        text = "which then count twice in core-seconds and in utilisation, be it more than 1"
+        return [f"{self._source}: {count} begin on machines that another still has ({example}), {text}"]
 
     @cached_property
     def _busy(self) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
@@ -279,23 +309,45 @@ class _ImportedTables(InOnePart):
         level = power["watts"].to_numpy(dtype=float)
         energy = float((level[:-1] * np.diff(power["time"])).sum())
         cores = result.platform.core_count
-        known = job_metrics(result.jobs, result.attempts, cores, self._horizon, self._horizon)
+        held = self._known_holds
+        changes = None if held is None else Changes(_core_s(held), suspensions=0)
+        known = job_metrics(result.jobs, result.attempts, cores, self._horizon, self._horizon, changes)
         known |= {
             "energy_j": energy,
             "edp_js": energy_delay_product(energy, known["makespan_s"]),
             "energy_jobs_j": float(result.jobs["energy_j"].sum(min_count=1)),
             "energy_wmin": watt_minutes(energy),
-            "mean_watts": mean_power(energy, self._horizon),
+            "mean_watts": mean_power(energy, float(power["time"].iloc[-1])),
             "max_watts": float(np.nanmax(level)) if np.isfinite(level).any() else math.nan,
         }
         return {name: for_json(known.get(name)) for name in names(SUMMARY_METRICS)}
 
     def assumptions(self, result: Result) -> list[str]:
-        """None that we know of: the run was another program's."""
-        return []
+        """That jobs share machines; none else that we know of: the run was another program's."""
+        return list(self.shared_machines)
 
 
 _TIMES = ("starting_time", "finish_time", "submission_time")
+
+
+def _core_s(held: Holds) -> float:
+    return float(((held.last - held.first + 1) * (held.end - held.start)).sum())
+
+
+def _begin_on_held(holds: Holds, machines: int) -> Holds:
+    """What of the holds begins on a machine that another still has, a row for each machine."""
+    holds = holds.where(holds.end - holds.start > _ROUNDED_S)
+    at_once = max(1, machines // (1 + int((holds.last - holds.first + 1).sum()) // _MOST_AT_ONCE))
+    found = holds.where(slice(0))
+    for begin in range(0, machines, at_once):
+        each, machine = by_unit(holds.within(begin, begin + at_once), np.arange(machines + 1))
+        order = np.lexsort((each.start, machine))
+        each, machine = each.where(order), machine[order]
+        until = pd.Series(each.end).groupby(machine).cummax().to_numpy()  # the latest end so far
+        late = np.zeros(len(machine), bool)
+        late[1:] = (machine[1:] == machine[:-1]) & (until[:-1] - each.start[1:] > _ROUNDED_S)
+        found += each.where(late)
+    return found
 
 
 def _machine_count(jobs: pd.DataFrame, states: pd.DataFrame | None, source: str) -> int:

@@ -5,7 +5,8 @@ Resources are the platform's cores, numbered through in platform order. The tabl
 
 | file | columns |
 |---|---|
-| ``_jobs.csv`` | JOB_COLUMNS; ``stretch`` is turnaround / execution time, ``allocated_resources`` reads ``0-3 7`` |
+| ``_jobs.csv`` | JOB_COLUMNS; ``stretch`` is turnaround / execution time, ``allocated_resources`` reads ``0-3 7``; of a job \
+that ran in pieces its last :mod:`unbroken time <cluster_sim.formats.unbroken>` |
 | ``_machine_states.csv`` | STATE_COLUMNS; cores by state, a failed node's among the sleeping ones |
 | ``_consumed_energy.csv`` | ENERGY_COLUMNS; J since time 0 at each start (s) and end (e) of a job and transition (p) |
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,16 +23,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import FormatError
+from cluster_sim.errors import FormatError, ModelWarning, warn_user
 from cluster_sim.files.atomic import atomic_files, write_bytes
 from cluster_sim.files.csv import as_numbers
 from cluster_sim.files.reading import read_text
+from cluster_sim.formats.unbroken import Unbroken, told_of_pieces, unbroken_times
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform.hardware import MAX_CORES
 
 if TYPE_CHECKING:
-    import os
-
     import numpy.typing as npt
 
     Floats = npt.NDArray[np.float64]
@@ -72,9 +73,12 @@ _MAY_BE_EMPTY = ("success", "requested_time", "starting_time", "finish_time")
 
 
 def write_outputs(result: Result, prefix: str | os.PathLike[str]) -> list[Path]:
-    """Write all three files, ``PREFIX_jobs.csv`` and so on, together; their paths."""
+    """Write all three files, ``PREFIX_jobs.csv`` and so on, together; their paths.
+
+    A ModelWarning says how many jobs ran in pieces, of which the first file has one.
+    """
     tables = {
-        "jobs": jobs_table(result),
+        "jobs": _told_jobs_table(result, f"{prefix}_jobs.csv"),
         "machine_states": machine_states_table(result),
         "consumed_energy": consumed_energy_table(result),
     }
@@ -86,8 +90,8 @@ def write_outputs(result: Result, prefix: str | os.PathLike[str]) -> list[Path]:
 
 
 def write_jobs(result: Result, path: str | os.PathLike[str]) -> None:
-    """Write the table of jobs, for evalys and all that reads Batsim's ``_jobs.csv``."""
-    write_table(jobs_table(result), path)
+    """Write the table of jobs, for evalys and all that reads Batsim's ``_jobs.csv``; warns as :func:`write_outputs`."""
+    write_table(_told_jobs_table(result, path), path)
 
 
 def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
@@ -104,15 +108,37 @@ def _csv_bytes(table: pd.DataFrame) -> bytes:
 
 
 def jobs_table(result: Result) -> pd.DataFrame:
-    """The jobs that are over or were rejected, as Batsim lists them; unfinished ones it does not list."""
-    jobs = result.jobs_with_allocation()
-    jobs = jobs[jobs["state"] != "unfinished"]
+    """The jobs that are over or were rejected, as Batsim lists them; unfinished ones it does not list.
+
+    Batsim has one time and one set of cores for a job. Of one that was run again, suspended or had its cores changed the
+    row tells the last time in which it ran without a break, and the cores that it kept throughout; what was before
+    counts as waiting. Its energy is all that it took.
+    """
+    return _jobs_table(result, unbroken_times(result))
+
+
+def _told_jobs_table(result: Result, path: str | os.PathLike[str]) -> pd.DataFrame:
+    """The same, with a warning that names the file where jobs ran in pieces."""
+    times = unbroken_times(result)
+    if told := told_of_pieces(result, times.in_pieces):
+        has = "the last time of each without a break, with the cores kept throughout; what was before counts as waiting"
+        warn_user(ModelWarning(f"{os.fspath(path)}: {told}, and Batsim's files know one: this has {has}"))
+    return _jobs_table(result, times)
+
+
+def _jobs_table(result: Result, times: Unbroken) -> pd.DataFrame:
+    listed = (result.jobs["state"] != "unfinished").to_numpy()
+    jobs, pieces = result.jobs[listed], times.in_pieces[listed]
     by_walltime = (jobs["state"] == "killed") & (jobs["reason"] == "walltime")
     limit = jobs["requested_time"].to_numpy(dtype=float)
-    run = jobs["run_time"].to_numpy(dtype=float)
+    submit, run, wait, turnaround = (
+        jobs[name].to_numpy(dtype=float) for name in ("submit_time", "run_time", "wait_time", "turnaround_time")
+    )
+    start, finish = times.start[listed], times.end[listed]
+    run = np.where(pieces, finish - start, run)
+    turnaround = np.where(pieces, finish - submit, turnaround)
     with np.errstate(divide="ignore", invalid="ignore"):
-        stretch = jobs["turnaround_time"].to_numpy(dtype=float) / run
-    resources = resource_ranges(result)
+        stretch = turnaround / run
     return pd.DataFrame(
         {
             "job_id": jobs["job_id"],
@@ -123,26 +149,17 @@ def jobs_table(result: Result) -> pd.DataFrame:
             "requested_time": np.where(np.isfinite(limit), limit, -1.0),
             "success": (jobs["state"] == "completed").astype(int),
             "final_state": jobs["state"].map(_FINAL_STATES).mask(by_walltime, _WALLTIME_REACHED),
-            "starting_time": jobs["start_time"],
+            "starting_time": start,
             "execution_time": run,
-            "finish_time": jobs["finish_time"].where(jobs["start_time"].notna()),
-            "waiting_time": jobs["wait_time"],
-            "turnaround_time": jobs["turnaround_time"],
+            "finish_time": finish,
+            "waiting_time": np.where(pieces, start - submit, wait),
+            "turnaround_time": turnaround,
             "stretch": stretch,
-            "allocated_resources": [resources.get(job, "") for job in jobs["job_id"]],
+            "allocated_resources": [_ranges_text(times.cores[row]) for row in np.flatnonzero(listed).tolist()],
             "consumed_energy": jobs["energy_j"].where(jobs["start_time"].notna()),
         },
         columns=JOB_COLUMNS,
     ).reset_index(drop=True)
-
-
-def resource_ranges(result: Result) -> dict[str, str]:
-    """The cores of each job that started, numbered through in platform order, as ``0-3 7``."""
-    used, ids = result.core_holds.used_by_job, result.core_holds.job_ids
-    held: dict[str, list[tuple[int, int]]] = {}
-    for row, low, high in zip(used.tenant.tolist(), used.first.tolist(), used.last.tolist(), strict=True):
-        held.setdefault(ids[row], []).append((low, high))
-    return {job: _ranges_text(sorted(ranges)) for job, ranges in held.items()}
 
 
 def _ranges_text(ranges: Sequence[tuple[int, int]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -237,6 +238,39 @@ def test_energies_of_one_instant_give_no_power(files: Path, rows: str) -> None:
     power = Result.load(files).power
     assert power["time"].tolist() == [0.0, 30.0]
     assert power["watts"].isna().all()
+
+
+SHARED = """\
+job_id,submission_time,requested_number_of_resources,requested_time,success,starting_time,finish_time,allocated_resources
+a,0,2,20,1,0,10,0-1
+b,1,1,20,1,{begin},14,1
+c,2,1,20,1,12,14,0
+d,2,1,20,1,3,3,0
+"""
+
+
+def test_jobs_that_share_machines_are_told(tmp_path: Path) -> None:
+    """Two seconds of b on a's second machine: a warning and an assumption; a rounded end, and a job of 0 s, are none."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(SHARED.format(begin=8))
+    told = f"{path}: 1 of 4 jobs begin on machines that another still has (b on 1 at 8 s), which then count twice"
+    with pytest.warns(ModelWarning) as noted:
+        result = Result.load(path)
+    (line,) = result.assumptions
+    assert line.startswith(told)
+    assert [str(each.message) for each in noted] == [line]
+    assert result.summary()["utilisation"] == pytest.approx((2 * 10 + 6 + 2) / (2 * 14))
+    path.write_text(SHARED.format(begin=9.999999))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Result.load(path).assumptions == []
+
+
+def test_cores_that_were_had_count_not_those_asked_for(tmp_path: Path) -> None:
+    """A job that asked for four machines and had one is busy on one."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(SHARED.format(begin=10).replace("c,2,1", "c,2,4"))
+    assert Result.load(path).summary()["utilisation"] == pytest.approx((2 * 10 + 4 + 2) / (2 * 14))
 
 
 def test_machines_that_nothing_counts(files: Path) -> None:
