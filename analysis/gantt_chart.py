@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.drawing import MOST_BARS, chosen_drawing, colour_bar, raster_note
+from analysis.drawing import LABELS, MOST_BARS, chosen_drawing, colour_bar, raster_note
 from analysis.gantt_data import MOST_CARRIED, MOST_TOLD, tool
 from analysis.gantt_panels import (
     GAP_PX,
@@ -51,6 +51,8 @@ MARGIN = {"l": 130, "r": 30, "t": 76, "b": 56}
 LEGEND_PX = 185
 GRID = "#E4E8EC"
 SLIDER_PX = 70
+IDS_AXIS = "x9"
+"""The x axis of the jobs' ids where there is a slider; ``gantt_traces.js`` puts them on it, too."""
 LEAST_ROOM_PX = 120.0  # for the rows
 MOST_NAMED = 64  # nodes of one core that are named; beyond, their axis has numbers
 
@@ -275,8 +277,8 @@ def _lay_out(figure: go.Figure, scene: Scene, lower: Sequence[str], inner: float
 def _add_slider(figure: go.Figure, lower: int, inner: float) -> None:
     """Put a range slider between the rows and the curves.
 
-    A slider shows everything that is drawn on its axis, one over the other. So the curves get an x axis of their own,
-    which follows that of the rows.
+    A slider shows everything that is drawn on its axis, one over the other. So the curves and the jobs' ids get x axes of
+    their own, which follow that of the rows. It shows the whole chart, whatever part of it is in view above.
     """
     taller = inner + SLIDER_PX
     for layout_axis in figure.select_yaxes():
@@ -284,7 +286,19 @@ def _add_slider(figure: go.Figure, lower: int, inner: float) -> None:
         low, high = (edge * inner / taller + moved for edge in layout_axis.domain)
         layout_axis.domain = (low, min(high, 1.0))
     figure.update_layout(height=figure.layout.height + SLIDER_PX)
-    look = {"visible": True, "thickness": 0.6 * SLIDER_PX / taller, "bgcolor": "#F4F7F9"}
+    rows, times = figure.layout.yaxis, figure.layout.xaxis
+    look = {
+        "visible": True,
+        "thickness": 0.6 * SLIDER_PX / taller,
+        "bgcolor": "#F4F7F9",
+        "bordercolor": PANEL["linecolor"],
+        "borderwidth": 1,
+        "range": times.range,  # else plotly makes room at both ends, for the widest of whatever is drawn
+        "yaxis": {"rangemode": "fixed", "range": rows.range},
+    }
+    ids = {"matches": "x", "overlaying": "x", "anchor": "y", "visible": False, "range": times.range, "type": times.type}
+    figure.update_layout({IDS_AXIS.replace("x", "xaxis"): ids})
+    figure.update_traces(xaxis=IDS_AXIS, selector={"meta": LABELS})
     if lower:
         figure.layout.xaxis2 = figure.layout.xaxis
         figure.update_layout(xaxis2={"matches": "x"}, xaxis={"anchor": "y", "title": {"text": ""}})

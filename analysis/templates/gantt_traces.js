@@ -2,19 +2,35 @@
 // holds most of a cell.
 "use strict";
 const MOST_BARS = 2000, MOST_OUTLINES = 15000, MOST_IDS = 250, MOST_BINS = 1200, SHADES = 3;
+const IDS_AXIS = "x9";  // where there is a slider, which would show them else: as analysis/gantt_chart.py says
 
-// view: start, end (s), low, high (rows), width, height (px). dim: the colour of jobs that the filters leave out.
-function jobTraces(run, colouring, codes, view, { paper, dim }, way) {
+// view: start, end (s), low, high (rows), width, height (px). dim: the colour of jobs that the filters leave out. whole: what a
+// small copy under the chart shows, as a view; what of it is out of view is drawn for it alone.
+function jobTraces(run, colouring, codes, view, { paper, dim }, way, whole) {
+  const drawn = (places, how, view) => {
+    const classes = byCode(run, codes, places).map(([code, places]) => ({
+      places: how === asShades ? places : Array.from(places),
+      colour: code < 0 ? dim : colouring.colours[code], line: code < 0 ? paper : colouring.lines[code],
+    }));
+    return how(run, classes, view, paper).map(trace => ({
+      ...trace, yaxis: run.yaxis, xaxis: "x", meta: "jobs", hoverinfo: "skip", showlegend: false }));
+  };
   const seen = run.within(view);
   const how = way || (seen.length <= MOST_BARS ? asBars : seen.length <= MOST_OUTLINES ? asOutlines : asShades);
-  const classes = byCode(run, codes, seen).map(([code, places]) => ({
-    places: how === asShades ? places : Array.from(places),
-    colour: code < 0 ? dim : colouring.colours[code], line: code < 0 ? paper : colouring.lines[code],
-  }));
-  const traces = how(run, classes, view, paper).map(trace => ({
-    ...trace, yaxis: run.yaxis, xaxis: "x", meta: "jobs", hoverinfo: "skip", showlegend: false }));
-  if (how !== asShades) traces.push(idTexts(run, colouring, codes, view, seen));
+  const rest = whole ? without(run.within(whole), seen) : [];
+  const traces = rest.length ? drawn(rest, rest.length <= MOST_OUTLINES ? asOutlines : asShades, whole) : [];
+  traces.push(...drawn(seen, how, view));
+  if (how !== asShades) traces.push({ ...idTexts(run, colouring, codes, view, seen), xaxis: whole ? IDS_AXIS : "x" });
   return { traces, count: seen.length, how: how.name };
+}
+
+// Those of the places, which ascend, that are not among the others, which ascend, too.
+function without(places, others) {
+  let next = 0;
+  return places.filter(place => {
+    while (next < others.length && others[next] < place) next++;
+    return others[next] !== place;
+  });
 }
 
 // The rectangles of each code in use, -1 for jobs that the filters leave out, in the order of the codes.
@@ -132,7 +148,7 @@ function idTexts(run, colouring, codes, view, seen) {
     if (shown.length === MOST_IDS) break;
   }
   return {
-    type: "scatter", mode: "text", meta: "ids", yaxis: run.yaxis, xaxis: "x", hoverinfo: "skip", showlegend: false,
+    type: "scatter", mode: "text", meta: "ids", yaxis: run.yaxis, hoverinfo: "skip", showlegend: false,
     x: shown.map(box => run.time.place(box.x)), y: shown.map(box => box.y), text: shown.map(box => box.text),
     // On what was lost, which is pale whatever the job's colour, an edge in the other colour keeps them readable.
     textfont: { size: 11, color: shown.map(box => colouring.inks[codes[owner[box.i]]]), shadow: shown.map(box => said?.[box.i] ? "auto" : "") },

@@ -57,6 +57,14 @@ class GanttView {
     return { start, end, low: Math.min(a, b), high: Math.max(a, b), width, height: tall };
   }
 
+  // All of a run as a slider shows it, if there is one.
+  copied(run, { width }) {
+    const { xaxis: { rangeslider }, height, margin } = this.layout;
+    if (!rangeslider?.visible) return null;
+    const [start, end] = this.whole.map(each => this.time.seconds(each)), tall = rangeslider.thickness * (height - margin.t - margin.b);
+    return { start, end, low: run.edge[0], high: run.edge.at(-1), width, height: tall };
+  }
+
   data() {
     const colouring = this.colourings[this.colouring];
     if (this.layout.meta?.elapsed) {
@@ -71,7 +79,7 @@ class GanttView {
       const view = this.view(run);
       Object.assign(this.axis(run), { tickmode: "array" }, rowTicks(run, view));
       if (this.fixed) return;
-      const { traces, how, count } = jobTraces(run, colouring, colouring.later.codes[place], view, this);
+      const { traces, how, count } = jobTraces(run, colouring, colouring.later.codes[place], view, this, null, this.copied(run, view));
       this.drawn = { how, count };
       data.splice(run.at, 0, ...traces);
     });

@@ -421,3 +421,32 @@ def test_marks_of_what_moved_are_all_there_or_none(tmp_path: Path) -> None:
         [["sjf: 400 earlier (zoom in)", 0, True], ["sjf: 10 later (zoom in)", 0, True]],
         [["sjf: 400 earlier", 400, True], ["sjf: 10 later", 10, True]],
     ]
+
+
+def test_a_slider_shows_all_jobs_and_no_ids_wherever_one_zooms(tmp_path: Path) -> None:
+    """From 11 to 19 s only job b is in view; the small copy has the outlines of all three."""
+    script = """<pre id="found"></pre><script>
+    (async () => {
+      const found = [], pause = () => new Promise(done => setTimeout(done, 200));
+      while (!GanttTool.all.length || !GanttTool.all[0].chart._fullLayout) await pause();
+      const [tool] = GanttTool.all;
+      const told = () => {
+        const jobs = tool.chart.data.filter(trace => trace.meta === "jobs");
+        const copy = tool.chart.querySelector(".rangeslider-container"), texts = tool.chart.querySelectorAll(".textpoint text");
+        const count = jobs.reduce((sum, trace) => sum + (trace.type === "bar" ? trace.x.length : trace.x.length / 6), 0);
+        const box = name => Number(copy.querySelector(`.rangeslider-mask-${name}`).getAttribute("width"));
+        const texts_in_copy = copy.querySelectorAll("text").length, masked = Math.round(box("min") + box("max")) > 0;
+        return [count, tool.drawn.count, texts_in_copy, texts.length, masked];
+      };
+      await pause();
+      found.push(told());
+      await tool.zoom(11, 19); await pause();
+      found.push(told());
+      document.getElementById("found").textContent = JSON.stringify(found);
+    })();
+    </script></body>"""
+    text = page("slider", [figure_html(gantt(hand_made(), slider=True), "slider")])
+    (tmp_path / "page.html").write_text(text.replace("</body>", script), encoding="utf-8")
+    found = re.search(r'<pre id="found">([^<]+)</pre>', browse((tmp_path / "page.html").as_uri(), tmp_path))
+    assert found is not None
+    assert json.loads(html.unescape(found[1])) == [[3, 3, 0, 3, False], [3, 1, 0, 1, True]]

@@ -172,9 +172,25 @@ def test_slider_has_the_rows_only(small: FakeResult) -> None:
     figure = gantt(small, slider=True)
     assert figure.layout.xaxis.rangeslider.visible
     assert figure.layout.xaxis2.matches == "x"
-    assert {trace.xaxis for trace in figure.data if trace.yaxis in (None, "y")} <= {None, "x"}
+    assert {trace.xaxis for trace in figure.data if trace.yaxis in (None, "y")} == {None, "x9"}
     domains = [figure.layout[name].domain for name in ("yaxis", "yaxis2", "yaxis3", "yaxis4")]
     assert all(upper[0] > lower[1] for upper, lower in pairwise(domains))
+
+
+@pytest.mark.parametrize("options", [{}, {"panels": ()}, {"start_date": "2024-01-01"}, {"x_range": (2.0, 12.0)}])
+def test_slider_is_a_copy_of_the_rows_without_ids(small: FakeResult, options: dict[str, object]) -> None:
+    """It begins and ends where the axes above do, so nothing is masked; ids, which are as large there, are on another axis."""
+    figure = gantt(small, slider=True, **options)
+    times, rows, slider = figure.layout.xaxis, figure.layout.yaxis, figure.layout.xaxis.rangeslider
+    assert list(slider.range) == list(times.range)
+    assert (slider.yaxis.rangemode, list(slider.yaxis.range)) == ("fixed", list(rows.range))
+    labels = [trace for trace in figure.data if trace.meta == "labels"]
+    assert labels
+    assert {trace.xaxis for trace in labels} == {"x9"}
+    ids = figure.layout.xaxis9
+    assert (ids.matches, ids.overlaying, ids.visible, list(ids.range)) == ("x", "x", False, list(times.range))
+    texts = [trace for trace in figure.data if trace.type == "scatter" and trace.mode and "text" in trace.mode]
+    assert all(trace.xaxis == "x9" for trace in texts)
 
 
 def test_promises_of_backfilling_are_outlined() -> None:
