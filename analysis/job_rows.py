@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from cluster_sim.records.spells import Spell
 
 MOST_NAMED = 120
+CHARACTER_PX, KEY_PX = 7.5, 60  # of a legend's entry, beside its name
 WAIT_OPACITY = 0.3
 
 
@@ -80,9 +82,9 @@ def gantt_by_job(
             "tickvals": np.arange(len(rows)) if len(rows) <= MOST_NAMED else None,
             "ticktext": plotly_text(names) if len(rows) <= MOST_NAMED else None,
         },
-        margin={"r": 150},
     )
     _name_groups(figure, rows)
+    _part_names_and_legend(figure)
     axis.convert(figure)
     return figure
 
@@ -213,3 +215,16 @@ def _name_groups(figure: go.Figure, rows: pd.DataFrame) -> None:
             y=(first + last) / 2,
             showarrow=False,
         )
+
+
+def _part_names_and_legend(figure: go.Figure) -> None:
+    """Room at the right for the nodes' names, and beyond them, at the figure's edge, for the legend."""
+
+    def room(texts: Sequence[str], more: float) -> float:
+        return more + CHARACTER_PX * max(len(html.unescape(text)) for text in texts) if texts else 0.0
+
+    names = room([note.text for note in figure.layout.annotations], 16)
+    legend = room([trace.name for trace in figure.data if trace.showlegend], KEY_PX)
+    figure.update_layout(
+        margin={"r": max(30, round(names + legend))}, legend={"xref": "container", "x": 1, "xanchor": "right"}
+    )

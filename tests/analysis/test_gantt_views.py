@@ -248,6 +248,20 @@ def test_a_row_per_job_grouped_by_node(small: FakeResult) -> None:
     assert [note.text for note in figure.layout.annotations] == ["cluster0.node0", "cluster0.node1"]
 
 
+def test_legend_and_names_of_nodes_have_their_own_places(many: Callable[[int, int], FakeResult]) -> None:
+    """Of many users the legend is as long as the names' column: it stands at the figure's edge, and both have room."""
+    result = many(400, 8)
+    result.jobs["user"] = [f"somebody {row % 12}" for row in range(len(result.jobs))]
+    layout = gantt_by_job(result, colour_by="user").layout
+    legend, names = layout.legend, [note.text for note in layout.annotations]
+    assert names
+    assert {note.xanchor for note in layout.annotations} == {"left"}
+    assert (legend.xref, legend.x, legend.xanchor) == ("container", 1, "right")
+    letter = 6.5  # a mean one of this size, px
+    assert layout.margin.r > letter * max(map(len, names)) + 40 + letter * len("somebody 11")
+    assert gantt_by_job(result, colour_by="job").layout.margin.r < layout.margin.r  # no legend, no room for one
+
+
 def test_rows_are_for_thousands_of_jobs(many: Callable[[int, int], FakeResult]) -> None:
     """Past that, the chart of resources is named as the one to use."""
     with pytest.raises(InputError, match="at most 5,000"):
