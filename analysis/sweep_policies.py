@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +12,17 @@ import plotly.graph_objects as go
 from analysis.figure_style import styled
 from analysis.palette import OKABE_ITO, OTHERS
 from analysis.sweeps import factors_of
-from analysis.wording import plotly_text
+from analysis.wording import plotly_text, shortened
 from cluster_sim.amounts import NOTHING, amount, duration, number, scale_of
 
 ENERGY, WAIT = "energy_j", "mean_wait_s"
 POLICY = "power_policy"
 _BASE = "always-on"
 _MOST_LABELS = 12
-_ROOM = (0.15, 0.05)  # what a name takes of the width and of the height
+_LETTER_PX, _LINE_PX, _DOT_PX = 7.0, 15.0, 8.0  # of names; of a dot its half, and what parts it from names
+_PLOT_PX = (800.0, 308.0)  # within the axes, where a page is not wide
+_PAD = 0.1  # of what is drawn, left free at each end of an axis
+_MARGIN_PX = 160  # at the right, for names
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,28 +142,88 @@ def _longer(seconds: float) -> str:
     return f"{duration(abs(seconds))} {'longer' if seconds > 0 else 'less'} on average"
 
 
-def _with_room(points: pd.DataFrame) -> list[str]:
-    """The names that are written beside the dots, best ones first; empty where another name is too near."""
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """A name beside a dot, its middle moved from there by ``right`` and ``up`` (px); with a line to the dot if ``led``."""
+
+    row: int
+    text: str
+    right: float
+    up: float
+    led: bool
+
+    def box(self, places: np.ndarray) -> np.ndarray:
+        """Left, bottom, right and top, px. It begins over its dot, so that a wider page only makes more room."""
+        half = _LETTER_PX * len(self.text) / 2
+        x, y = places[self.row]
+        ends = x + self.right - half, x + self.right + half
+        return np.array([min(ends[0], x), y + self.up - _LINE_PX / 2, max(ends[1], x), y + self.up + _LINE_PX / 2])
+
+    def note(self, x: float, y: float) -> dict[str, object]:
+        """As an annotation of the dot at these coordinates."""
+        text = plotly_text([self.text])[0]
+        line = {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": OTHERS, "standoff": 6}
+        if self.led:
+            return {"x": x, "y": y, "text": text, "ax": self.right, "ay": -self.up, **line}
+        return {"x": x, "y": y, "text": text, "xshift": self.right, "yshift": self.up, "showarrow": False}
+
+
+def _labels(points: pd.DataFrame) -> list[_Label]:
+    """The names that have room, best ones first: none lies on another, or on a dot. Only best ones may be led away."""
     places = points[["wait", "energy"]].to_numpy(dtype=float)
-    places = (places - places.min(axis=0)) / np.maximum(np.ptp(places, axis=0), 1e-300) / _ROOM
-    best, names = points["best"].to_numpy(dtype=bool), points["name"].tolist()
-    shown: list[int] = []
-    for row in [
-        *np.flatnonzero(best)[: _MOST_LABELS + 1].tolist(),
-        *np.flatnonzero(~best)[: _MOST_LABELS + 1].tolist(),
-    ]:
-        if all(np.abs(places[row] - places[other]).max() >= 1 for other in shown):
-            shown.append(row)
-    many = {each: int((best == each).sum()) > _MOST_LABELS for each in (True, False)}
-    return [name if row in shown and not many[bool(best[row])] else "" for row, name in enumerate(names)]
+    span = np.ptp(places, axis=0)
+    places = (places - places.min(axis=0) + _PAD * span) / np.where(span > 0, (1 + 2 * _PAD) * span, 1.0) * _PLOT_PX
+    best = points["best"].to_numpy(dtype=bool)
+    texts = [shortened(name, 40) for name in points["name"]]
+    dots = np.column_stack([places - _DOT_PX, places + _DOT_PX])
+    made: list[_Label] = []
+    for rows in (np.flatnonzero(best), np.flatnonzero(~best)):
+        named = 0
+        for row in rows.tolist():
+            others = np.delete(dots, row, axis=0)
+            taken = np.vstack([others, *(label.box(places) for label in made)])
+            found = next(
+                (each for each in _tries(row, texts[row], best[row]) if _is_free(each.box(places), taken)), None
+            )
+            if found and named < _MOST_LABELS:
+                made.append(found)
+                named += 1
+    return made
+
+
+def _tries(row: int, text: str, may_lead: bool) -> Iterator[_Label]:
+    """Beside the dot, at its corners, over and under it; then further away."""
+    side = _LETTER_PX * len(text) / 2 + _DOT_PX
+    for right, up in ((side, 0), (side, 14), (side, -14), (0, 16), (0, -16), (-side, 0), (-side, 14), (-side, -14)):
+        yield _Label(row, text, right, up, led=False)
+    if may_lead:
+        ways = [(right, up) for right in range(-140, 281, 20) for up in range(-156, 157, 24) if abs(up) > 30]
+        for right, up in sorted(ways, key=lambda way: float(np.hypot(*way))):
+            yield _Label(row, text, right, up, led=True)
+
+
+def _has_clear_line(label: _Label, places: np.ndarray) -> bool:
+    """Whether the line from a dot to its name, if there is one, passes by all other dots."""
+    if not label.led:
+        return True
+    way = np.linspace(0.0, 1.0, 60)[:, None] * (label.right, label.up)
+    way = way[np.hypot(*way.T) >= _DOT_PX] + places[label.row]
+    away = np.linalg.norm(way[:, None] - np.delete(places, label.row, axis=0), axis=2)
+    return bool(np.all(away >= _DOT_PX))
+
+
+def _is_free(box: np.ndarray, taken: np.ndarray) -> bool:
+    low, high = np.array([0, 2]), np.array([_PLOT_PX[0] + _MARGIN_PX - 10, _PLOT_PX[1] + 16])
+    is_inside = bool(np.all(box[:2] >= low) and np.all(box[2:] <= high))
+    return is_inside and not np.any(np.all((box[:2] < taken[:, 2:]) & (taken[:, :2] < box[2:]), axis=1))
 
 
 def policies_figure(found: Policies) -> go.Figure:
     """Energy over waiting, a dot for each scheduler and policy; those that no other beats in both are coloured and joined.
 
-    They are named, and of few others those that have room for it.
+    They are named, and of the others those that have room for it beside their dot; hovers name all.
     """
-    points = found.points.assign(label=_with_room(found.points))
+    points = found.points
     by_wait, by_energy = (
         scale_of(unit, float(np.abs(points[name]).max())) for unit, name in (("s", "wait"), ("J", "energy"))
     )
@@ -173,16 +237,19 @@ def policies_figure(found: Policies) -> go.Figure:
             go.Scatter(
                 x=(part["wait"] / by_wait[0]).to_numpy(),
                 y=(part["energy"] / by_energy[0]).to_numpy(),
-                text=plotly_text(part["label"]),
                 customdata=data,
                 hovertemplate=hover,
-                mode="lines+markers+text" if best else "markers+text",
-                textposition="top right",
-                cliponaxis=False,  # names reach beyond the axes
+                mode="lines+markers" if best else "markers",
                 line={"shape": "hv", "width": 1, "dash": "dot", "color": OKABE_ITO[0]},
                 marker={"size": 10 if best else 8, "color": OKABE_ITO[0] if best else OTHERS},
                 showlegend=False,
             )
         )
     styled(figure, "", f"Mean wait [{by_wait[1]}]", f"Energy [{by_energy[1]}]")
-    return figure.update_layout(height=420, margin={"r": 160})
+    wait, energy = (points["wait"] / by_wait[0]).to_numpy(), (points["energy"] / by_energy[0]).to_numpy()
+    for label in _labels(points):
+        figure.add_annotation(label.note(wait[label.row], energy[label.row]))
+    for update, values in ((figure.update_xaxes, wait), (figure.update_yaxes, energy)):
+        if pad := _PAD * float(np.ptp(values)):
+            update(range=[values.min() - pad, values.max() + pad])
+    return figure.update_layout(height=420, margin={"r": _MARGIN_PX})

@@ -118,7 +118,8 @@ def _policies(found: Policies) -> dict[str, object]:
         "sentence": policies_sentence(found),
         "table": cells_html(head, rows, "sortable", values),
         "figure": figure_html(policies_figure(found), "policies"),
-        "caption": "Means over all other factors. In blue, joined: no other dot has less of the one without more of the other.",
+        "caption": "Means over all other factors. In blue, joined: no other dot has less of the one without more of the other. "
+        "Dots that have no room for their name tell it under the pointer.",
         "note": f"Over all {others}, run by run against {found.base}; the one that saves most first.",
     }
 

@@ -136,6 +136,53 @@ def test_power_policies_are_ranked_across_schedulers() -> None:
     assert power_policies(runs[runs["power_policy"] == "off"]) is None
 
 
+def test_no_name_of_a_dot_lies_on_another_dot_or_name() -> None:
+    """Two policies under six schedulers, four of them near each other: the blue dots are named, and so is what stands apart."""
+    names = ["easy", "conservative", "saf-easy", "sjf", "fcfs", "ljf"]
+    rows = [
+        (name, policy, energy + 0.01 * place, wait + delay)
+        for policy, energy, delay in (("always-on", 8.5, 0.0), ("timeout:300", 7.05, 30.0))
+        for place, (name, wait) in enumerate(
+            zip(names, (3100.0, 3400.0, 3900.0, 7100.0, 16500.0, 51000.0), strict=True)
+        )
+    ]
+    runs = pd.DataFrame(rows, columns=["scheduler", "power_policy", "energy_j", "mean_wait_s"]).assign(replication=0)
+    runs.attrs["factors"] = ["scheduler", "power_policy"]
+    found = power_policies(runs)
+    assert found is not None
+    figure = policies_figure(found)
+    notes, axes = figure.layout.annotations, (figure.layout.xaxis.range, figure.layout.yaxis.range)
+    told = {note.text for note in notes}
+    assert {"easy + always-on", "easy + timeout:300", "ljf + always-on", "fcfs + timeout:300"} <= told
+    assert all(trace.text is None for trace in figure.data)
+
+    for width in (800.0, 1_200.0):  # of the plot, px: on a page of 1,040 and of 1,440
+
+        def pixel(x: float, y: float, width: float = width) -> tuple[float, float]:
+            (left, right), (bottom, top) = axes
+            return (x - left) / (right - left) * width, (y - bottom) / (top - bottom) * 308.0
+
+        dots = {
+            data[2]: pixel(x, y)
+            for trace in figure.data
+            for x, y, data in zip(trace.x, trace.y, trace.customdata, strict=True)
+        }
+        boxes = {}
+        for note in notes:
+            x, y = pixel(note.x, note.y)
+            right, up = (note.ax, -note.ay) if note.showarrow else (note.xshift, note.yshift)
+            half = 3.4 * len(note.text)
+            boxes[note.text] = (x + right - half, y + up - 6, x + right + half, y + up + 6)
+        for name, (left, low, right, high) in boxes.items():
+            assert not [
+                dot
+                for dot, (x, y) in dots.items()
+                if left - 5 < x < right + 5 and low - 5 < y < high + 5 and dot != name
+            ]
+            others = [box for other, box in boxes.items() if other != name]
+            assert not [box for box in others if box[0] < right and left < box[2] and box[1] < high and low < box[3]]
+
+
 def test_runs_in_which_nobody_started_are_left_out() -> None:
     """The first run has no wait to compare with: the others are compared with each other."""
     runs = runs_of("fcfs", "sjf", "easy")
