@@ -20,6 +20,7 @@ POLICY = "power_policy"
 _BASE = "always-on"
 _MOST_LABELS = 12
 _LETTER_PX, _LINE_PX, _DOT_PX = 7.0, 15.0, 8.0  # of names; of a dot its half, and what parts it from names
+_NEARER_PX = 4.0  # by so much a line may come nearer than a name
 _PLOT_PX = (800.0, 308.0)  # within the axes, where a page is not wide
 _PAD = 0.1  # of what is drawn, left free at each end of an axis
 _MARGIN_PX = 160  # at the right, for names
@@ -159,10 +160,16 @@ class _Label:
         ends = x + self.right - half, x + self.right + half
         return np.array([min(ends[0], x), y + self.up - _LINE_PX / 2, max(ends[1], x), y + self.up + _LINE_PX / 2])
 
+    def parts(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What it takes: its box, and those along its line, of which what is at the dot is the dot's."""
+        way = np.linspace(0.0, 1.0, 60 if self.led else 0)[:, None] * (self.right, self.up)
+        way = way[np.hypot(*way.T) >= _DOT_PX] + places[self.row]
+        return self.box(places)[None], np.column_stack([way + _NEARER_PX, way - _NEARER_PX])
+
     def note(self, x: float, y: float) -> dict[str, object]:
         """As an annotation of the dot at these coordinates."""
         text = plotly_text([self.text])[0]
-        line = {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": OTHERS, "standoff": 6}
+        line = {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": OKABE_ITO[0], "standoff": 6}
         if self.led:
             return {"x": x, "y": y, "text": text, "ax": self.right, "ay": -self.up, **line}
         return {"x": x, "y": y, "text": text, "xshift": self.right, "yshift": self.up, "showarrow": False}
@@ -180,11 +187,9 @@ def _labels(points: pd.DataFrame) -> list[_Label]:
     for rows in (np.flatnonzero(best), np.flatnonzero(~best)):
         named = 0
         for row in rows.tolist():
-            others = np.delete(dots, row, axis=0)
-            taken = np.vstack([others, *(label.box(places) for label in made)])
-            found = next(
-                (each for each in _tries(row, texts[row], best[row]) if _is_free(each.box(places), taken)), None
-            )
+            taken = np.vstack([np.delete(dots, row, axis=0), *(part for label in made for part in label.parts(places))])
+            tries = _tries(row, texts[row], best[row])
+            found = next((each for each in tries if _is_free(each.parts(places), taken)), None)
             if found and named < _MOST_LABELS:
                 made.append(found)
                 named += 1
@@ -197,25 +202,20 @@ def _tries(row: int, text: str, may_lead: bool) -> Iterator[_Label]:
     for right, up in ((side, 0), (side, 14), (side, -14), (0, 16), (0, -16), (-side, 0), (-side, 14), (-side, -14)):
         yield _Label(row, text, right, up, led=False)
     if may_lead:
-        ways = [(right, up) for right in range(-140, 281, 20) for up in range(-156, 157, 24) if abs(up) > 30]
-        for right, up in sorted(ways, key=lambda way: float(np.hypot(*way))):
-            yield _Label(row, text, right, up, led=True)
+        for up in sorted(
+            range(-156, 157, 24), key=abs
+        ):  # straight, so that a wider page moves all others away from the line
+            if abs(up) > 30:
+                yield _Label(row, text, 0.0, up, led=True)
 
 
-def _has_clear_line(label: _Label, places: np.ndarray) -> bool:
-    """Whether the line from a dot to its name, if there is one, passes by all other dots."""
-    if not label.led:
-        return True
-    way = np.linspace(0.0, 1.0, 60)[:, None] * (label.right, label.up)
-    way = way[np.hypot(*way.T) >= _DOT_PX] + places[label.row]
-    away = np.linalg.norm(way[:, None] - np.delete(places, label.row, axis=0), axis=2)
-    return bool(np.all(away >= _DOT_PX))
-
-
-def _is_free(box: np.ndarray, taken: np.ndarray) -> bool:
+def _is_free(parts: tuple[np.ndarray, np.ndarray], taken: np.ndarray) -> bool:
+    """Whether the name is within the figure, and it and its line pass by whatever is there."""
+    name = parts[0]
     low, high = np.array([0, 2]), np.array([_PLOT_PX[0] + _MARGIN_PX - 10, _PLOT_PX[1] + 16])
-    is_inside = bool(np.all(box[:2] >= low) and np.all(box[2:] <= high))
-    return is_inside and not np.any(np.all((box[:2] < taken[:, 2:]) & (taken[:, :2] < box[2:]), axis=1))
+    is_inside = bool(np.all(name[0, :2] >= low) and np.all(name[0, 2:] <= high))
+    boxes = np.vstack(parts)[:, None]
+    return is_inside and not np.any(np.all((boxes[..., :2] < taken[:, 2:]) & (taken[:, :2] < boxes[..., 2:]), axis=2))
 
 
 def policies_figure(found: Policies) -> go.Figure:
