@@ -221,7 +221,7 @@ def _is_free(parts: tuple[np.ndarray, np.ndarray], taken: np.ndarray) -> bool:
 def policies_figure(found: Policies) -> go.Figure:
     """Energy over waiting, a dot for each scheduler and policy; those that no other beats in both are coloured and joined.
 
-    They are named, and of the others those that have room for it beside their dot; hovers name all.
+    They are named first, and of the others those that have room beside their dot; hovers name all.
     """
     points = found.points
     by_wait, by_energy = (
