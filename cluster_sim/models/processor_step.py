@@ -215,11 +215,6 @@ class ProcessorModels:
         self._made: dict[ProcessorType, ProcessorModel] = {}
         self._watts: dict[ProcessorType, list[float]] = {}  # by themselves: not every run looks at contention
 
-    def check(self, kinds: Iterable[ProcessorType]) -> None:
-        """Raise InputError for parameters of a type that the contention model cannot take."""
-        for kind in kinds:
-            self.contention.on(kind)
-
     def of(self, kind: ProcessorType) -> ProcessorModel:
         """The type with the models applied."""
         model = self._made.get(kind)
@@ -238,10 +233,16 @@ class ProcessorModels:
 def models_of(
     platform: Platform, contention: ContentionModel | str | None = None, power: PowerModel | str | None = None
 ) -> ProcessorModels:
-    """The models that are asked for, as objects or specs, else the platform's own. Raises InputError for unknown names."""
+    """The models that are asked for, as objects or specs, else the platform's own.
+
+    Raises InputError for unknown names, and for parameters of a processor that the contention model cannot take.
+    """
     contention = platform.contention_model if contention is None else contention
     power = platform.power_model if power is None else power
-    return ProcessorModels(
+    models = ProcessorModels(
         contention_models.make(contention) if isinstance(contention, str) else contention,
         power_models.make(power) if isinstance(power, str) else power,
     )
+    for kind in platform.processor_types:  # now, not when two jobs meet on one
+        models.contention.on(kind)
+    return models

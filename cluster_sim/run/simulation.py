@@ -125,7 +125,6 @@ class Simulation:
         self.accounts = None if accounts is None else accounts.renamed(workload.aliases)
         self.env = SimGridEnvironment() if "simgrid-clock" in self.quirks else Environment()
         models = models_of(platform, contention, power_model) if models is None else models
-        models.check(platform.processor_types)  # now, not when two jobs meet on one
         self.contention, self.power_model = models.contention, models.power
 
         self.network_model = network_models.make(network) if isinstance(network, str) else network
