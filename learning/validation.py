@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from learning.episodes import Episode, EpisodeSource
     from learning.networks import Network
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 _BREAKS_THE_LIMIT = 1e200  # beyond any mean of objectives, which have units
@@ -138,13 +139,13 @@ class Validation:
             options=options,
             executor=executor,
         )
-        values = tuple(self._value(trajectory, log) for trajectory, log in zip(found, self._logs, strict=True))
+        values = tuple(_by_log(self.value, found, self._logs))
         value = float(np.mean(self._baselines[self._best_baseline])) if self._best_baseline else 0.0
         costs = [trajectory.cost for trajectory in found if len(trajectory.costs)]
         cost = float(np.mean(costs)) if costs else None
         over = 0.0 if self._constraint is None else max(self._constraint.violations(found).values())
-        share, unlike = self._share(found), self.unlike(found)
-        broken = self._broken(found)
+        means = {name: float(np.mean([metric_of(t.metrics, name) for t in found])) for name in self._limits}
+        share, unlike, broken = self._share(means), self.unlike(found), self._broken(means)
         return Validated(values, self._references, self._best_baseline, value, share, cost, over, unlike, broken)
 
     @property
@@ -161,16 +162,12 @@ class Validation:
             found[name] = (float(np.mean(values)), 100.0 * (1.0 - float(np.mean(ratios))))
         return found
 
-    def _share(self, found: Sequence[Trajectory]) -> float | None:
+    def _share(self, means: Mapping[str, float]) -> float | None:
         """The greatest ratio of a limited metric's mean to its limit; None where nothing is limited."""
-        shares = [
-            float(np.mean([metric_of(t.metrics, name) for t in found])) / most for name, most in self._limits.items()
-        ]
-        return max(shares, default=None)
+        return max((means[name] / most for name, most in self._limits.items()), default=None)
 
-    def _broken(self, found: Sequence[Trajectory]) -> str:
+    def _broken(self, means: Mapping[str, float]) -> str:
         """Which limits of metrics the agent breaks, and by how much, in words."""
-        means = {name: float(np.mean([metric_of(t.metrics, name) for t in found])) for name in self._limits}
         return ", ".join(
             f"{name} is {means[name]:.6g}, {100.0 * (means[name] / most - 1.0):.3g} % above its limit of {most:.6g}"
             for name, most in self._limits.items()
@@ -193,10 +190,6 @@ class Validation:
     def value(self, trajectory: Trajectory) -> float:
         """The objective of an episode."""
         return -trajectory.reward if self.objective == REWARD else metric_of(trajectory.metrics, self.objective)
-
-    def _value(self, trajectory: Trajectory, log: str) -> float:
-        with naming(log):
-            return self.value(trajectory)
 
 
 def source_of(config: Config, environment: SchedulingEnv) -> EpisodeSource:
@@ -325,19 +318,20 @@ def _runs(
 ) -> list[pd.Series]:
     """The summaries of the runs of a baseline, on each episode, which is of the log beside it."""
     pair = policies(spec, environment.maker.kind, config.environment.model_dump(mode="json"))
-    found = []
-    for episode, log in zip(episodes, logs, strict=True):
-        with naming(log):
-            found.append(run_on(episode, *pair))
-    return found
+    return _by_log(lambda episode: run_on(episode, *pair), episodes, logs)
 
 
 def _values(runs: Sequence[pd.Series], metric: str, logs: Sequence[str]) -> list[float]:
     """A metric of each of the runs, which is of the log beside it."""
+    return _by_log(lambda run: metric_of(run, metric), runs, logs)
+
+
+def _by_log(function: Callable[[T], R], things: Sequence[T], logs: Sequence[str]) -> list[R]:
+    """The function's value of each thing; an InputError names the log beside it."""
     found = []
-    for run, log in zip(runs, logs, strict=True):
+    for thing, log in zip(things, logs, strict=True):
         with naming(log):
-            found.append(metric_of(run, metric))
+            found.append(function(thing))
     return found
 
 
