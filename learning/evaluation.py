@@ -380,10 +380,8 @@ class _Task:
 
 def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
     """A row for each run of a task; and what the agent has warned of, which is told once for all tasks."""
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ModelWarning
-        )  # evaluate has made the policies before, and what files say is told
+    with warnings.catch_warnings():  # evaluate has made the policies before, and told what their files say
+        warnings.simplefilter("ignore", ModelWarning)
         scheduler, power = policies(task.spec, task.kind, task.environment)
     rows, noted = [], []
     with warnings.catch_warnings():

@@ -30,7 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.registry import Registry
+from cluster_sim.registry import Registry, Spec
 
 Observation = Mapping[str, np.ndarray]
 Kept = dict[str, np.ndarray]
@@ -182,7 +182,7 @@ class Network(nn.Module):
         for name, weight in own.items():
             if tuple(weight.shape) != np.shape(weights[name]):
                 expected = f"shape {tuple(weight.shape)}"
-                if self.spec.partition(":")[0].strip() != "scorer":  # which takes any number of either
+                if Spec.parse(self.spec).name != "scorer":  # which takes any number of either
                     expected += " (it may be bound to how many nodes or jobs it learned with)"
                 raise InputError(f"weight '{name}' of network '{self.spec}'", expected, np.shape(weights[name]))
         # A copy: the arrays may be read-only, and training must not write into what belongs to others.

@@ -27,6 +27,7 @@ from cluster_sim.platform.hardware import (
     CONTENTION_PARAMETERS,
     LINEAR_POWER,
     MAX_PROCESSORS_PER_NODE,
+    POWER_NAMES,
     POWER_PARAMETERS,
     Cluster,
     NodeGroup,
@@ -44,9 +45,8 @@ Entry = TypeVar("Entry", bound=BaseModel)
 
 # A processor may have parameters for several models: one file, compared under each.
 _CONTENTION = tuple(name for names in CONTENTION_PARAMETERS.values() for name in names)
-_POWER = tuple(dict.fromkeys(name for names in POWER_PARAMETERS.values() for name in names))
 _PARAMETERS = {
-    **dict.fromkeys(POWER_PARAMETERS, _POWER),
+    **dict.fromkeys(POWER_PARAMETERS, POWER_NAMES),
     **dict.fromkeys(("none", *CONTENTION_PARAMETERS), _CONTENTION),
 }
 

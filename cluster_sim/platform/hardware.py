@@ -33,6 +33,8 @@ POWER_PARAMETERS: dict[str, tuple[str, ...]] = {
     "polynomial": POLYNOMIAL_POWER,
 }
 """What each built-in power model knows of a processor."""
+POWER_NAMES = tuple(dict.fromkeys(name for names in POWER_PARAMETERS.values() for name in names))
+"""What any of them knows: a processor may have parameters for several."""
 PIECEWISE_CONTENTION = ("b", "c", "da", "db", "dc", "dd")
 GOMPERTZ_CONTENTION = tuple("aaa aab aba abb baa bab bba bbb caa cab cba cbb cca ccb daa dab dba dbb".split())
 ROOFLINE_CONTENTION = ("bandwidth",)
@@ -386,9 +388,8 @@ def check_parameters(processor: ProcessorType, contention_model: str, power_mode
 
 
 def _check_power(where: str, power: Mapping[str, float], known: Sequence[str]) -> None:
-    everywhere = {name for names in POWER_PARAMETERS.values() for name in names}
     for name in power:  # other models may have parameters of their own beside these
-        if name not in everywhere and (meant := get_close_matches(name, known, 1, 0.8)):
+        if name not in POWER_NAMES and (meant := get_close_matches(name, known, 1, 0.8)):
             raise InputError(f"{where}, power", f"{', '.join(known)} (the nearest is {meant[0]})", name)
     for name in {"static_w", "dynamic_w", "idle_w"}.intersection(known):
         check_number(f"{where}, power.{name}", power.get(name, 0.0), non_negative=True)

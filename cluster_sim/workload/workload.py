@@ -523,9 +523,10 @@ class Workload:
             raise InputError(
                 "with_dependencies", "a mapping, job id -> ids of those that must be over before it", after
             )
-        single = {job: isinstance(befores, str) or not isinstance(befores, Iterable) for job, befores in after.items()}
-        lists = {job: [befores] if single[job] else befores for job, befores in after.items()}
-        pairs = {job: [(before, when) for before in befores] for job, befores in lists.items()}
+        pairs = {}
+        for job, befores in after.items():
+            several = isinstance(befores, Iterable) and not isinstance(befores, str)
+            pairs[job] = [(before, when) for before in (befores if several else [befores])]
         return self._with_after(pairs, "with_dependencies")
 
     def with_dag(self, graph: nx.DiGraph) -> Workload:
