@@ -187,10 +187,11 @@ def _labels(points: pd.DataFrame) -> list[_Label]:
     for rows in (np.flatnonzero(best), np.flatnonzero(~best)):
         named = 0
         for row in rows.tolist():
+            if named == _MOST_LABELS:
+                break
             taken = np.vstack([np.delete(dots, row, axis=0), *(part for label in made for part in label.parts(places))])
             tries = _tries(row, texts[row], best[row])
-            found = next((each for each in tries if _is_free(each.parts(places), taken)), None)
-            if found and named < _MOST_LABELS:
+            if found := next((each for each in tries if _is_free(each.parts(places), taken)), None):
                 made.append(found)
                 named += 1
     return made
@@ -201,12 +202,10 @@ def _tries(row: int, text: str, may_lead: bool) -> Iterator[_Label]:
     side = _LETTER_PX * len(text) / 2 + _DOT_PX
     for right, up in ((side, 0), (side, 14), (side, -14), (0, 16), (0, -16), (-side, 0), (-side, 14), (-side, -14)):
         yield _Label(row, text, right, up, led=False)
-    if may_lead:
-        for up in sorted(
-            range(-156, 157, 24), key=abs
-        ):  # straight, so that a wider page moves all others away from the line
-            if abs(up) > 30:
-                yield _Label(row, text, 0.0, up, led=True)
+    # Straight up or down, so that a wider page moves all others away from the line.
+    for up in sorted(range(-156, 157, 24), key=abs) if may_lead else ():
+        if abs(up) > 30:
+            yield _Label(row, text, 0.0, up, led=True)
 
 
 def _is_free(parts: tuple[np.ndarray, np.ndarray], taken: np.ndarray) -> bool:

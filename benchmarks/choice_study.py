@@ -129,7 +129,7 @@ def file_of(out: Path, name: str) -> Path:
 def training(names: Sequence[str], out: Path, variant: str, teacher: str, seed: int) -> Config:
     """How an agent learns from a log, or for longer from several, each on its machine.
 
-    :data:`LONGER` is as long, and chosen on as many early windows, as one that learns from four logs.
+    One of :data:`LONGER` learns for as long, and is chosen on as many early windows, as one that learns from four logs.
     """
     long = len(names) > 1 or variant == LONGER
     first, *others = [
@@ -161,7 +161,7 @@ def training(names: Sequence[str], out: Path, variant: str, teacher: str, seed: 
             "workers": 1,
             "seed": seed,
             "baselines": [COMMITTED.format("fcfs")],
-            "validation": {"every": 4, "episodes": WINDOWS * (4 if variant == LONGER else len(names))},
+            "validation": {"every": 4, "episodes": WINDOWS * (len(FILES) - 1 if variant == LONGER else len(names))},
             **({"warm_start": warm} if variant == TAUGHT else {}),
         }
     )  # fmt: skip
