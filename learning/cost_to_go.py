@@ -40,7 +40,6 @@ class CostToGo:
         self._seconds, self._joules, self._core_seconds, submit = figures
         self.job_seconds = self._seconds  #: Least time of each job, s, by index.
         self.unstarted_j, self.unstarted_core_s = float(self._joules.sum()), float(self._core_seconds.sum())
-        self.pending_core_s = 0.0
         self._cores = view.platform.core_count
         self._earliest_end = float((submit + self._seconds).max()) if len(submit) else 0.0
         self._started: set[int] = set()

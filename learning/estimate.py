@@ -35,7 +35,6 @@ class NodeFigures:
                 for counts, pairs in zip(cores, parts, strict=True)
             ],
         )
-        self.is_linear = self._by_type(view, [float(_is_linear(models)) for models in self._of_type]) > 0.0
 
     @staticmethod
     def _by_type(view: View, figures: Sequence[float]) -> Floats:
@@ -88,15 +87,3 @@ def _parts(model: ProcessorModel) -> tuple[float, float]:
     watts, cores = model.watts, model.kind.cores
     dynamic = (watts[cores] - watts[1]) / (cores - 1) if cores > 1 else model.power.core_watts(model.kind, 1)
     return watts[1] - dynamic, dynamic
-
-
-def _is_linear(models: Sequence[ProcessorModel]) -> bool:
-    """Whether a node has one processor, whose watts are that straight line whatever its tasks' speeds."""
-    if len(models) != 1 or models[0].follows_rates:
-        return False
-    static, dynamic = _parts(models[0])
-    return all(
-        abs(drawn - static - dynamic * busy) <= 1e-9 * (1.0 + abs(drawn))
-        for busy, drawn in enumerate(models[0].watts)
-        if busy
-    )

@@ -103,12 +103,13 @@ _PROFILES_4 = {
     "mem": {"A": (8, 27.5e9, 9.2, 1e5), "B": (8, 62.5e9, 20.8, 1e6), "C": (8, 125e9, 41.7, 1e8)},
     "comp": {"A": (8, 55e9, 18.4, 1.0), "B": (8, 82.5e9, 27.5, 1.0), "C": (8, 125e9, 41.7, 1.0)},
 }
-EXPERIMENTS = ("1", "2", "3", "4-mem", "4-comp", "12-mem", "12-comp")
-"""``12-…`` is experiment 4 on the ten and two nodes of which the journal version's text speaks."""
 
 
 def experiment(name: str) -> tuple[Platform, Workload]:
-    """Platform and workload of one of :data:`EXPERIMENTS`."""
+    """Platform and workload of experiment 1, 2, 3, 4-mem or 4-comp.
+
+    12-mem and 12-comp are experiment 4 on the ten and two nodes of which the journal version's text speaks.
+    """
     if name == "1":
         profiles = {"A": (4, 12.5e9, 5.5, 1.0), "B": (2, 62.5e9, 25.0, 1e6)}
         return _cluster(*((1, kind) for kind in _small_kinds())), _jobs("AABABA", 0.05, profiles)

@@ -15,6 +15,7 @@ import pytest
 from cluster_sim import Platform, Simulation, make_scheduler
 from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.workload import fields
+from cluster_sim.workload.phases import parse_phases
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 
 PLATFORM = SimpleNamespace(core_count=20, widest_node=8)
@@ -191,6 +192,21 @@ def test_profile_mix_is_the_same_for_a_longer_workload() -> None:
     short = workload(list(range(10))).with_profiles(mix, seed=5).jobs["profile"]
     assert long[:10].tolist() == short.tolist()
     assert workload(list(range(100))).with_profiles(mix, seed=6).jobs["profile"].tolist() != long.tolist()
+
+
+def test_phases_of_a_profile() -> None:
+    """Jobs of a profile get its phases, with their totals as before; others keep what they have."""
+    jobs = workload([0, 1, 2], profile=["m", "c", "m"], mem_vol=[8.0, 2.0, 6.0], phases=["", "1:3 3:1", "1:1"])
+    phased = jobs.with_phases({"m": [(3, 1), (1, 3)], "elsewhere": [(1, 1)]}).jobs
+    assert [parse_phases(text) for text in phased["phases"]] == [
+        ((0.75, 0.25), (0.25, 0.75)),
+        ((0.25, 0.75), (0.75, 0.25)),
+        ((0.75, 0.25), (0.25, 0.75)),
+    ]
+    assert phased["mem_vol"].tolist() == [8.0, 2.0, 6.0]
+    for wrong in ([(0, 1)], [(-1, 1)], []):
+        with pytest.raises(InputError, match=r"phases: expected pairs work:memory of shares >= 0"):
+            jobs.with_phases({"m": wrong})
 
 
 def test_profile_mix_of_jobs_in_operations() -> None:
