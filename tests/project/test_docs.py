@@ -129,3 +129,15 @@ def test_the_command_table_is_complete() -> None:
     commands = set(main.commands)  # type: ignore[attr-defined]
     named = set(re.findall(r"^\| `cluster-sim (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))
     assert named == commands
+
+
+def test_every_scheduler_and_power_policy_is_named() -> None:
+    """The README names every scheduler in its table, and every power policy in what it says of power."""
+    from schedulers import power_policies, schedulers
+
+    text = (ROOT / "README.md").read_text()
+    for heading, registry in (("Schedulers", schedulers), ("Power", power_policies)):
+        section = re.search(rf"^## {heading}\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
+        assert section is not None
+        named = {re.split(r"[:,]", spec)[0] for spec in re.findall(r"`([^`]+)`", section[1])}
+        assert set(registry) - named == set()
