@@ -29,10 +29,15 @@ INF = float("inf")
 
 
 class Eligibility:
-    """Answers of one platform under some advance reservations. None stands for all nodes; masks are not written to."""
+    """Answers of one platform under some advance reservations. None stands for all nodes; masks are not written to.
 
-    def __init__(self, platform: Platform, reservations: Iterable[AdvanceReservation] = ()):
+    ``by_request`` is whether a job takes its requested time; else the scheduler says how long, on a clock of its own, and
+    nodes are closed only while they are reserved for others.
+    """
+
+    def __init__(self, platform: Platform, reservations: Iterable[AdvanceReservation] = (), *, by_request: bool = True):
         self._platform = platform
+        self.by_request = by_request
         self.windows = windows_on(platform, reservations)  #: The advance reservations, by start.
         self._by_name = {window.name: window for window in self.windows}
         self._ends = sorted(window.end for window in self.windows)
@@ -43,13 +48,18 @@ class Eligibility:
 
     @classmethod
     def of(
-        cls, platform: Platform, columns: Mapping[str, Any], reservations: Iterable[AdvanceReservation]
+        cls,
+        platform: Platform,
+        columns: Mapping[str, Any],
+        reservations: Iterable[AdvanceReservation],
+        *,
+        by_request: bool = True,
     ) -> Eligibility | None:
         """None when no job of a workload (its columns) asks for anything that it takes to answer, and nothing is reserved."""
         reservations = tuple(reservations)
         asked = any((columns[name] != "").any() for name in ("requires", "reservation") if name in columns)
         asked = asked or ("exclusive" in columns and bool(columns["exclusive"].any()))
-        return cls(platform, reservations) if reservations or asked else None
+        return cls(platform, reservations, by_request=by_request) if reservations or asked else None
 
     @property
     def turning_times(self) -> list[float]:
@@ -135,7 +145,7 @@ class Eligibility:
         if not self.windows:
             return mask
         window = self._by_name.get(job.reservation)
-        end = time + job.requested_time
+        end = time + (job.requested_time if self.by_request else 0.0)
         if window is not None:
             within = window.start <= latest(time) < window.end and end <= latest(window.end)
             return mask_of_all(mask, self._platform) if within else self._nowhere

@@ -60,13 +60,15 @@ class Conditions:
     power_policy: str = "the power policy"  #: What it is called.
     guests: tuple[GuestStay, ...] = ()
     absences: tuple[Absence, ...] = ()
+    by_request: bool = True  #: Whether requested times said who may start before an advance reservation.
 
     @classmethod
     def of(cls, simulation: Simulation) -> Conditions:
         """Those of a run, as it stands."""
         machine = simulation.machine
         columns = simulation.jobs.columns
-        windows = () if machine.eligibility is None else machine.eligibility.windows
+        eligibility = machine.eligibility
+        windows = () if eligibility is None else eligibility.windows
         return cls(
             {
                 name: columns[name]
@@ -83,6 +85,7 @@ class Conditions:
                 for held in machine.guests.granted
             ),
             tuple(simulation.attempts.absences()),
+            eligibility is None or eligibility.by_request,
         )
 
     def __bool__(self) -> bool:
@@ -105,7 +108,7 @@ class Conditions:
 
     def eligibility(self, platform: Platform, jobs: int) -> Eligibility | None:
         """Which nodes were eligible for whom; None if all were for all."""
-        return Eligibility.of(platform, self.columns(jobs), self.reservations)
+        return Eligibility.of(platform, self.columns(jobs), self.reservations, by_request=self.by_request)
 
     # ------------------------------------------------------------------ as a document
 
@@ -121,6 +124,7 @@ class Conditions:
             "absences": [
                 _finite(absence[:3] if absence.back != absence.back else absence) for absence in self.absences
             ],
+            "by_request": self.by_request,
         }
 
     @classmethod
@@ -135,6 +139,7 @@ class Conditions:
                 str(document["power_policy"]),
                 tuple(_stay(*row) for row in document["guests"]),
                 tuple(_absence(row, f"{where}, absences", jobs) for row in document.get("absences", ())),
+                bool(document.get("by_request", True)),
             )
             nodes = [node for _, several, _ in conditions.withheld for node in several]
             nodes += [stay.node for stay in conditions.guests]

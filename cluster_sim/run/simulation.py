@@ -140,7 +140,8 @@ class Simulation:
         self.machine = Machine(self.env, platform, models, watch, self.quirks)
         self.machine.shapes = bool((columns["nodes"] > 0).any() or (columns["ntasks_per_node"] > 0).any())
         self.machine.uses_memory = bool((columns["memory"] > 0).any())
-        self.machine.eligibility = Eligibility.of(platform, columns, reservations)
+        by_request = not getattr(scheduler, "keeps_reservations", False)
+        self.machine.eligibility = Eligibility.of(platform, columns, reservations, by_request=by_request)
         # Even where nothing contends, node orders look at the bandwidth that running tasks ask for.
         on_channels = self.machine.follows_rates or bool((columns["mem_vol"] > 0).any())
         self.executor = Executor(self.machine, work, self._running, on_channels)

@@ -209,6 +209,10 @@ class Cluster:
                 nodes &= ~window.nodes
         return nodes & own if ask.reservation else nodes
 
+    def open_now(self, ask: Ask, now: float, length: float) -> NodeSet:
+        """The same for a start now: Slurm's clock has whole seconds."""
+        return self.open_nodes(ask, math.floor(now), math.floor(now) + length)
+
     def next_window(self, start: float) -> float:
         """When, at ``start`` or after, the next advance reservation ends, s; 0: none does."""
         return min((window.end for window in self.windows if window.end >= start), default=0.0)
@@ -281,7 +285,7 @@ class Cluster:
     def _open_to(self, entry: Entry, nodes: NodeSet, now: float, length: float) -> NodeSet:
         ask = entry.ask
         nodes &= entry.queue.nodes & self.nodes_for(ask)
-        return nodes & self.open_nodes(ask, now, now + length) if self.windows or ask.reservation else nodes
+        return nodes & self.open_now(ask, now, length) if self.windows or ask.reservation else nodes
 
     def candidates(self, entry: Entry, now: float) -> list[Held]:
         """The jobs that run from which a job may take nodes, the first to be taken first."""

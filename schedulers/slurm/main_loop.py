@@ -74,7 +74,7 @@ class MainPass:
         if not cluster.has_licences(ask):
             return Reason.LICENSES
         if cluster.windows and not ask.reservation:
-            unreserved = cluster.open_nodes(ask, self._now, self._now + cluster.limit(entry))
+            unreserved = cluster.open_now(ask, self._now, cluster.limit(entry))
             if unreserved.bit_count() < cluster.shape(entry).min_nodes:  # nobody has to wait behind it
                 return Reason.RESERVED
         return None

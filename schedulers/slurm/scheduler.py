@@ -58,6 +58,7 @@ class Slurm(Scheduler):
     """
 
     keeps_limits = True
+    keeps_reservations = True
     gives_gpus = True
     spreads_tasks = True
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
+from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError
 from schedulers.slurm.scheduler import Slurm
 
@@ -25,7 +26,9 @@ PartitionName=short Nodes=ALL Default=YES MaxTime=10
 """
 
 
-def run(tmp_path: Path, conf: str = CONF, **columns: list[Any]) -> Result:
+def run(
+    tmp_path: Path, conf: str = CONF, reservations: Sequence[AdvanceReservation] = (), **columns: list[Any]
+) -> Result:
     """Jobs of one core and a minute under the rules of that configuration."""
     path = tmp_path / "slurm.conf"
     path.write_text(conf)
@@ -33,7 +36,8 @@ def run(tmp_path: Path, conf: str = CONF, **columns: list[Any]) -> Result:
     usual: dict[str, list[Any]] = {"submit_time": [0.0] * count, "requested_cores": [1] * count}
     usual |= {"recorded_run_time": [60.0] * count, "requested_time": [120.0] * count}
     platform, scheduler = Platform.read(path), make_scheduler(f"slurm:conf={path}")
-    return Simulation(platform, Workload(usual | columns), scheduler).run()
+    workload = Workload(usual | columns)
+    return Simulation(platform, workload, scheduler, explain=True, reservations=reservations).run()
 
 
 def test_a_run_ends_though_a_job_waits_for_ever(tmp_path: Path) -> None:
@@ -41,6 +45,26 @@ def test_a_run_ends_though_a_job_waits_for_ever(tmp_path: Path) -> None:
     result = run(tmp_path, requested_time=[3600.0, 120.0], submit_time=[0.0, 50_000.0])
     assert result.jobs["state"].tolist() == ["unfinished", "completed"]
     assert result.jobs["start_time"][1] < 50_000.0 + 61.0
+
+
+def test_a_job_ends_in_slurms_seconds_before_a_reservation(tmp_path: Path) -> None:
+    """Job 0 starts in second 0 and may take two minutes, up to the maintenance; job 1 does not come to an end before it."""
+    maintenance = AdvanceReservation("maintenance", 120.0, 300.0, [0, 1])
+    result = run(tmp_path, reservations=[maintenance], submit_time=[0.0, 2.0])
+    first, second = result.jobs["start_time"].tolist()
+    assert 0.0 < first < 1.0
+    assert 300.0 <= second < 331.0  # the next pass of the backfill loop
+    result.save(tmp_path / "saved")
+    for told in (result, Result.load(tmp_path / "saved")):
+        assert "reservation keeps from it" not in told.explain("0")
+        assert "it fits only on nodes that an advance reservation keeps from it now" in told.explain("1")
+
+
+def test_the_limit_of_the_partition_counts_before_a_reservation(tmp_path: Path) -> None:
+    """A job that requests no time may run for the partition's ten minutes, and so ends before what begins in eleven."""
+    maintenance = AdvanceReservation("maintenance", 660.0, 900.0, [0, 1])
+    result = run(tmp_path, reservations=[maintenance], submit_time=[0.0], requested_time=[math.inf])
+    assert result.jobs["start_time"][0] < 1.0
 
 
 @pytest.mark.parametrize(
