@@ -6,6 +6,7 @@ what each busy *core* draws. An idle processor's watts belong to no job.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -38,8 +39,13 @@ def watts(model: PowerModel, processor: ProcessorType, busy_cores: int) -> float
 
 
 def watts_by_cores(model: PowerModel, processor: ProcessorType) -> list[float]:
-    """Total watts of a processor with 0, 1, … all of its cores busy."""
-    return [watts(model, processor, busy) for busy in range(processor.cores + 1)]
+    """Total watts of a processor with 0, 1, … all of its cores busy. Raises InputError for some that cannot be."""
+    table = [watts(model, processor, busy) for busy in range(processor.cores + 1)]
+    for busy, drawn in enumerate(table):
+        if not 0.0 <= drawn < math.inf:
+            where = f"power model, processor type '{processor.name}', {busy} of {processor.cores} cores busy"
+            raise InputError(where, "finite watts, 0 or more", drawn)
+    return table
 
 
 power_models: Registry[PowerModel] = Registry("power model", "cluster_sim.power_models")

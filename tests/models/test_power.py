@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from cluster_sim import Platform, ProcessorType, Simulation, Workload
+from cluster_sim.errors import InputError
 from cluster_sim.models.power import BaselinePower, LinearPower, watts
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
 from schedulers import Fcfs, IdleTimeout
@@ -86,3 +89,33 @@ def test_a_huge_transient_leaves_nothing_behind() -> None:
     assert [watts[560.0], watts[900.0], watts[905.0]] == pytest.approx(
         [alone + off, alone + 20.7 + off, alone + off], rel=1e-15
     )
+
+
+class Constant(LinearPower):
+    """A user's model: 10 W, and as much for each busy core as is said."""
+
+    def __init__(self, core_w: float):
+        self.core_w = core_w
+
+    def idle_watts(self, processor: ProcessorType) -> float:
+        """10 W."""
+        return 10.0
+
+    def shared_watts(self, processor: ProcessorType, busy_cores: int) -> float:
+        """10 W."""
+        return 10.0
+
+    def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:
+        """As was said."""
+        return self.core_w
+
+
+def test_watts_of_an_own_model_are_looked_at() -> None:
+    """Two cores of -5 W each come to 0 W, which may be; of -6 W, or of no finite number, they would make energies wrong."""
+    jobs = Workload({"submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [10.0]})
+    platform = Platform.homogeneous(nodes=1, cores=2)
+    assert Simulation(platform, jobs, Fcfs(), power_model=Constant(-5.0)).run().summary()["energy_j"] == 0.0
+    for core_w, busy in ((-6.0, 2), (math.inf, 1), (math.nan, 1)):
+        told = f"'processor', {busy} of 2 cores busy: expected finite watts, 0 or more, found"
+        with pytest.raises(InputError, match=told):
+            Simulation(platform, jobs, Fcfs(), power_model=Constant(core_w)).run()
