@@ -315,17 +315,25 @@ class _Explanation:
         return "the time that it was promised" if len(promised) else "in a pass of the scheduler in which no job ended"
 
     def _freed(self, time: float) -> list[str]:
-        """The jobs that ended then on this one's nodes; if there are none, all that ended then."""
+        """The jobs that ended then on this one's nodes; if there are none, all that ended then.
+
+        One that took no time may have been started with this one, in a pass that its end came after: not if this one has
+        cores of it.
+        """
         attempts, ids = self._result.attempts, self._jobs["job_id"]
-        over = attempts[(attempts["end_time"] == time) & attempts["start_time"].notna()]["job_id"]
-        ended = ids[ids.isin(over) & (ids != self._id)]
+        over = attempts[(attempts["end_time"] == time) & attempts["start_time"].notna()]
+        ended = ids[ids.isin(over["job_id"]) & (ids != self._id)]
         if ended.empty:
             return []
         allocations = self._result.allocations
-        mine = allocations[allocations["job_id"] == self._id]["node"]
+        mine = allocations[allocations["job_id"] == self._id]
         theirs = allocations[allocations["job_id"].isin(ended)]
-        on_mine = set(theirs[theirs["node"].isin(mine)]["job_id"])
-        return [job for job in ended if job in on_mine] or ended.tolist()
+        both = theirs.merge(mine, on=["node", "processor"], suffixes=("", "_mine"))
+        common = (both["first_core"] <= both["last_core_mine"]) & (both["first_core_mine"] <= both["last_core"])
+        before = over[over["allocation_time"] < time]["job_id"]
+        ended = ended[ended.isin(before) | ended.isin(both[common]["job_id"])]
+        on_mine = set(theirs[theirs["node"].isin(mine["node"])]["job_id"])
+        return [job for job in ended if job in on_mine] or list(ended)
 
     def _back(self, time: float, left: str) -> list[str]:
         """The nodes of this job that left a state then; if there are none, all that left it then."""

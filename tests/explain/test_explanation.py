@@ -65,6 +65,23 @@ def test_without_a_log_the_records_tell_the_same() -> None:
     assert "  1 job submitted later overtook it: c" in run("list:first/first,blocking=no", explain=False).explain("b")
 
 
+def test_a_job_of_no_time_sets_free_what_it_held() -> None:
+    """At 10 s a ends; brief and long start together, so brief's end came later. Last gets the cores of brief and one of a."""
+    workload = Workload(
+        {
+            "job_id": ["a", "brief", "long", "last"],
+            "submit_time": [0.0, 1.0, 2.0, 3.0],
+            "requested_cores": [4, 2, 1, 3],
+            "recorded_run_time": [10.0, 0.0, 5.0, 5.0],
+        }
+    )
+    result = Simulation(Platform.homogeneous(1, 4), workload, make_scheduler("fcfs"), explain=True).run()
+    assert result.jobs["start_time"].tolist() == [0.0, 10.0, 10.0, 10.0]
+    assert "It was started at 10 s, when job a ended and gave cores back." in result.explain("brief")
+    assert "It was started at 10 s, when job a ended and gave cores back." in result.explain("long")
+    assert "It was started at 10 s, when jobs a and brief ended and gave cores back." in result.explain("last")
+
+
 def test_promises_and_backfilling() -> None:
     """EASY promises b the requested end of a, 120, and starts c before it because c ends before that."""
     result = run("easy")
