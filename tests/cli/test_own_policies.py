@@ -57,6 +57,11 @@ class Slip(Scheduler):
         return view.pendng
 
 
+class Unmade(Scheduler):
+    def __init__(self):
+        self.depth = int("deep")
+
+
 class Awake(PowerPolicy):
     def react(self, view):
         return ()
@@ -155,6 +160,11 @@ def test_a_sweep_runs_it_in_its_processes(done, own: Path) -> None:
             "--scheduler",
             "own.py:Slip",
             f"own.py line {line_of('pendng')}, in schedule: expected code that runs, found AttributeError: ",
+        ),
+        (
+            "--scheduler",
+            "own.py:Unmade",
+            f"own.py line {line_of('deep')}, in __init__: expected code that runs, found ValueError: invalid literal for",
         ),
         (
             "--power-policy",
