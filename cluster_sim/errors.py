@@ -10,7 +10,8 @@
     │   └── ShadowedError   another module with the name of one of our packages (also an ImportError)
     └── SimulationError     a request that the state of the running simulation forbids
         ├── PlacementError  a placement on cores that are busy, absent or not ready
-        └── NodeStateError  a node asked for a transition that its state does not allow
+        ├── NodeStateError  a node asked for a transition that its state does not allow
+        └── StallError      jobs wait, none starts, and a policy asks for ever to be woken; the command line exits with 2
 
     ModelWarning (UserWarning)   input that runs, but with a stated substitute for what it asks
     ├── SchedulerWarning    what only some schedulers do of it
@@ -75,6 +76,10 @@ class PlacementError(SimulationError):
 
 class NodeStateError(SimulationError):
     """A node asked for a transition that its state does not allow."""
+
+
+class StallError(SimulationError):
+    """Jobs wait and none starts, as none can under these policies, one of which asks again and again to be woken."""
 
 
 class ModelWarning(UserWarning):

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from cluster_sim.errors import InputError, ModelWarning, UnfamiliarWarning, printable
+from cluster_sim.errors import InputError, ModelWarning, StallError, UnfamiliarWarning, printable
 from cluster_sim.extras import needed
 from cluster_sim.files.json_values import for_json
 from cluster_sim.siblings import pass_over_others
@@ -173,7 +173,7 @@ def _status_of(command: Callable[[], Any]) -> int:
     except click.ClickException as error:
         say(error.format_message())
         return error.exit_code
-    except InputError as error:
+    except (InputError, StallError) as error:
         say(str(error))
         return WRONG_INPUT
     except MemoryError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from simpy.events import URGENT, Event, EventPriority
 
 from cluster_sim.engine import REACT, RESERVE, SCHEDULE, Environment
-from cluster_sim.errors import SimulationError, counted
+from cluster_sim.errors import SimulationError, StallError, counted
 from cluster_sim.run.decisions import Decision, PowerDecision
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ class Passes:
         self._fruitless += 1
         self._in_transition, self._changes_seen = 0, changes
         if self._fruitless > MOST_FRUITLESS_PASSES:
-            raise SimulationError(
+            raise StallError(
                 f"{self._why_none_starts(view)}: {view.pending_count} jobs wait and none runs, and so it was in all of "
                 f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
             )
@@ -259,7 +259,7 @@ class Passes:
             return
         self.idle_wakes += 1
         if self.idle_wakes > MOST_FRUITLESS_PASSES:
-            raise SimulationError(
+            raise StallError(
                 f"{type(self._scheduler).__name__} starts no job, and asks again and again to be woken: "
                 f"{view.pending_count:,} jobs wait and none runs, nothing else is to happen, and so it was "
                 f"the last {MOST_FRUITLESS_PASSES:,} times, up to {view.now:g} s"

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -238,6 +239,18 @@ def test_impossible_jobs_are_rejected_with_a_reason(done) -> None:
     done("run", "--platform", "homogeneous:nodes=2,cores=2", "--workload", "log.swf", "--out", "out")
     assert json.loads(Path("out/summary.json").read_text())["jobs_rejected"] == 1
     assert "it asks for 8 cores, the platform has 4" in Path("out/jobs.csv").read_text()
+
+
+def test_jobs_that_nothing_will_ever_start_are_told_in_one_line(
+    here: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one job is above its energy limit, so that pcbe never starts it, and the policy asks to be woken every minute."""
+    monkeypatch.setattr("cluster_sim.run.passes.MOST_FRUITLESS_PASSES", 50)
+    (here / "jobs.csv").write_text("job_id,submit_time,requested_cores,recorded_run_time,max_energy\na,0,1,10,0.001\n")
+    policies = ("--scheduler", "pcbe", "--power-policy", "random")
+    told = refused("run", "--platform", "lab.json", "--workload", "jobs.csv", *policies, "--out", "out")
+    assert "1 jobs wait and none runs" in told
+    assert not (here / "out").exists()
 
 
 @pytest.mark.parametrize("name", ["summary.json", "jobs.csv", "platform.json", "power.csv", "node_states.csv"])
