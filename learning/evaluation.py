@@ -310,11 +310,7 @@ def cases_of(
     machine = read_platform(keys)
     options = {} if time_unit is None else {"time_unit": TIME_UNITS.get(time_unit, time_unit)}
     if os.path.isdir(workload):
-        if (first, between, length) != (None, None, None):
-            raise InputError(
-                workload, "a file, to take a part of; of a folder of days, every day is a case", "a folder"
-            )
-        days = all_as_executed(read_folder(workload, options), machine)
+        days = all_as_executed(read_folder(workload, options, first, between, length), machine)
         found = Days(machine, days, **rules_of(keys)).all()
         return list(found) if count is None else spread(found, count)
     if count is not None and length is None:

@@ -160,12 +160,18 @@ def read_workload(keys: InputKeys) -> Workload:
 
 def _all_days(keys: InputKeys) -> list[Workload]:
     if os.path.isdir(str(keys.workload)):
-        return read_folder(str(keys.workload), _options(keys))
+        return read_folder(str(keys.workload), _options(keys), keys.first, keys.slice)
     return read_workload(keys).days()
 
 
-def read_folder(folder: str, options: Mapping[str, Any]) -> list[Workload]:
-    """The workloads in a folder, one a day, by the names of their files. Raises InputError where there is none."""
+def read_folder(folder: str, options: Mapping[str, Any], *cuts: object) -> list[Workload]:
+    """The workloads in a folder, one a day, by the names of their files.
+
+    ``cuts``: by what a part of a single file would be taken; of a folder none may be given. Raises InputError, also where
+    there is no file.
+    """
+    if any(cut is not None for cut in cuts):
+        raise InputError(folder, "a file, to take a part of; of a folder of days, every day is a case", "a folder")
     files = [file for file in sorted(Path(folder).iterdir()) if file.is_file()]
     if not files:
         raise InputError(folder, "a folder with workloads in it", "no file")

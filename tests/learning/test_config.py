@@ -10,6 +10,7 @@ import pytest
 
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.native_platform import validated
+from cluster_sim.workload.workload import Workload
 from learning.config import SECTIONS, Config, EnvironmentKeys, check_same, read_config, write_config
 from learning.inputs import MakeEnvironment
 from learning.training import check
@@ -124,6 +125,22 @@ def test_a_slice_without_jobs_says_between_which_times_there_are_some(tmp_path: 
     told = f"^{workload}: slice: expected times between which jobs are submitted: 0 to .* s, found 1000000000 to 2000000000$"
     with pytest.raises(InputError, match=told):
         MakeEnvironment.of(config.environment)().episodes.all()
+
+
+@pytest.mark.parametrize("part", ["first: 2", "slice: [0, 60]"])
+def test_of_a_folder_of_days_no_part_can_be_asked_for(tmp_path: Path, part: str) -> None:
+    """It could mean a part of each day, or some of the days; it was passed over."""
+    (tmp_path / "days").mkdir()
+    jobs = "lublin:jobs=5,nodes=8,seed=1"
+    Workload.read(jobs).write(tmp_path / "days" / "monday.csv")
+    machine, days = "platform: 'homogeneous:nodes=2,cores=4'", f"workload: days, days: true, {part}"
+    told = "days: expected a file, to take a part of; of a folder of days, every day is a case, found a folder"
+    for text in (
+        f"environment: {{{machine}, {days}}}",
+        f"environment: {{{machine}, workload: '{jobs}'}}\nvalidation: {{{days}}}",
+    ):
+        with pytest.raises(InputError, match=told):
+            check(read_config(written(tmp_path, text)))
 
 
 def test_another_configuration_is_no_continuation() -> None:
