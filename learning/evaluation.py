@@ -237,18 +237,10 @@ def evaluate(
     meets what is far from what it has learned from, with the first case in which it does, and (ModelWarning) where runs of
     agents have not completed, or killed, the same jobs as heuristics in the same case.
     """
-    folders = find_agents(directory)
-    agents = sorted((Agent.load(folder) for folder in folders), key=lambda agent: int(agent.facts["seed"]))
-    folders = sorted(folders, key=lambda folder: int(Agent.load(folder).facts["seed"]))
-    chosen = tuple(dict.fromkeys(metrics)) or _default_metrics(agents[0])
-    for metric in chosen:
-        check_minimised("evaluate, metric", metric)
+    folders, agents, chosen, specs = compared(directory, metrics, heuristics, also)
+    kind = agents[0].decides
     if not cases:
         raise InputError("evaluate, cases", "at least one")
-    kind = agents[0].decides
-    specs = tuple(dict.fromkeys([*(HEURISTICS[kind] if heuristics is None else heuristics), *also]))
-    for spec in specs:
-        policies(spec, kind, agents[0].environment)  # refused before anything is played
     each = -(-runs // len(cases))
     tasks: list[_Task] = []
     for number, case in enumerate(cases):
@@ -276,6 +268,28 @@ def evaluate(
     if told := found.unlike():
         warnings.warn(told, ModelWarning, stacklevel=2)
     return found
+
+
+def compared(
+    directory: str | Path,
+    metrics: Sequence[str] = (),
+    heuristics: Sequence[str] | None = None,
+    also: Sequence[str] = (),
+) -> tuple[list[Path], list[Agent], tuple[str, ...], tuple[str, ...]]:
+    """What :func:`evaluate` compares, read and made and not yet played: folders and agents by training seed, metrics, heuristics.
+
+    Raises InputError where there is no agent, no such metric or heuristic.
+    """
+    seeds = [(int((agent := Agent.load(folder)).facts["seed"]), folder, agent) for folder in find_agents(directory)]
+    _, folders, agents = map(list, zip(*sorted(seeds, key=lambda one: one[0]), strict=True))
+    chosen = tuple(dict.fromkeys(metrics)) or _default_metrics(agents[0])
+    for metric in chosen:
+        check_minimised("evaluate, metric", metric)
+    kind = agents[0].decides
+    specs = tuple(dict.fromkeys([*(HEURISTICS[kind] if heuristics is None else heuristics), *also]))
+    for spec in specs:
+        policies(spec, kind, agents[0].environment)
+    return folders, agents, chosen, specs
 
 
 def cases_of(

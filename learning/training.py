@@ -173,9 +173,18 @@ def _warn_of_returns(config: Config, environment: SchedulingEnv, algorithm: Algo
         )
 
 
-def train_one(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> Summary:
-    """One training, in this process and those that play its episodes. Raises InputError."""
-    folder = Path(out)
+def check_folder(config: Config, out: str | Path, resume: bool) -> None:
+    """Raise InputError for a folder in which what :func:`train` is to do can neither begin nor, with ``resume``, go on."""
+    if config.seeds == 1:
+        has_begun(config, Path(out), resume)
+    else:
+        from learning.training_seeds import tasks_of
+
+        tasks_of(config, Path(out), resume)
+
+
+def has_begun(config: Config, folder: Path, resume: bool) -> bool:
+    """Whether one training goes on in a folder. Raises InputError where it can neither begin nor go on."""
     if any(checkpoints.exists(other / CHECKPOINT, STATE) for other in folder.glob("seed-*")):
         raise InputError(folder, "a folder for a single training", "trainings with several seeds in it")
     begun = checkpoints.exists(folder / CHECKPOINT, STATE)
@@ -183,6 +192,13 @@ def train_one(config: Config, out: str | Path, resume: bool = False, progress: b
         raise InputError(folder, "a folder without a training in it, or --resume")
     if begun:
         check_same(config, read_config(folder / CONFIG), folder / CONFIG)
+    return begun
+
+
+def train_one(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> Summary:
+    """One training, in this process and those that play its episodes. Raises InputError."""
+    folder = Path(out)
+    begun = has_begun(config, folder, resume)
     groups = -(-config.episodes // config.group)
     with processes(config.workers, groups) as executor:
         training = Training(config, folder, executor)

@@ -10,7 +10,7 @@ from cluster_sim.errors import InputError
 from learning import checkpoints
 from learning.config import Config
 from learning.logs import progress_bar
-from learning.training import CHECKPOINT, STATE, Summary, last_iteration, train_one, warn_of_returns
+from learning.training import CHECKPOINT, STATE, Summary, has_begun, last_iteration, train_one, warn_of_returns
 from learning.workers import processes
 
 _LOOK_AFTER_S = 0.5
@@ -19,16 +19,9 @@ _LOOK_AFTER_S = 0.5
 def train_several(config: Config, out: Path, resume: bool, progress: bool) -> list[Summary]:
     """Train with the seeds ``config.seed`` … in folders ``seed-…`` of ``out``; the summaries in the order of the seeds.
 
-    Every training is the one that it would be alone. Raises InputError when there is a training in ``out`` itself.
+    Every training is the one that it would be alone. Raises InputError as :func:`tasks_of` does.
     """
-    if checkpoints.exists(out / CHECKPOINT, STATE):
-        raise InputError(out, "a folder for trainings with several seeds", "a single training in it")
-    tasks = [_Task(config.model_copy(update={"seed": seed, "seeds": 1, "workers": 1}), out / f"seed-{seed}", resume)
-             for seed in range(config.seed, config.seed + config.seeds)]  # fmt: skip
-    if not resume:
-        for task in tasks:
-            if checkpoints.exists(task.folder / CHECKPOINT, STATE):
-                raise InputError(task.folder, "a folder without a training in it, or --resume")
+    tasks = tasks_of(config, out, resume)
     total = config.iterations * len(tasks)
     with progress_bar(total, hidden=not progress) as bar, processes(config.workers, len(tasks)) as pool:
         if pool is None:
@@ -48,6 +41,17 @@ def train_several(config: Config, out: Path, resume: bool, progress: bool) -> li
             bar.n = sum(last_iteration(task.folder) for task in tasks) if not bar.disable else 0
             bar.set_postfix(_brief([future.result() for future in futures if future.done()]))
         return [future.result() for future in futures]
+
+
+def tasks_of(config: Config, out: Path, resume: bool) -> list[_Task]:
+    """A training for each seed. Raises InputError where one can neither begin nor go on, or ``out`` has one itself."""
+    if checkpoints.exists(out / CHECKPOINT, STATE):
+        raise InputError(out, "a folder for trainings with several seeds", "a single training in it")
+    tasks = [_Task(config.model_copy(update={"seed": seed, "seeds": 1, "workers": 1}), out / f"seed-{seed}", resume)
+             for seed in range(config.seed, config.seed + config.seeds)]  # fmt: skip
+    for task in tasks:
+        has_begun(task.config, task.folder, resume)
+    return tasks
 
 
 @dataclass(frozen=True)

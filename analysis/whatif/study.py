@@ -27,6 +27,7 @@ from cluster_sim.formats.slurm_changes import with_changes, with_nodes, without_
 from cluster_sim.formats.slurm_conf import platform_of, read_for
 from cluster_sim.formats.slurm_lines import Line, lines_of
 from cluster_sim.formats.workload_files import is_sacct
+from cluster_sim.run.settings import try_begin
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.workload import Workload
 from schedulers import make_power_policy, make_scheduler
@@ -184,7 +185,7 @@ def what_if(
         _write(lines, Path(aside))
         for name in platforms:
             with naming(conf if name == UNCHANGED else _changes_told(changes)):
-                _refuse(simulation(name, Path(aside), workload.first(0), explain=False))
+                try_begin(simulation(name, Path(aside), workload.first(0), explain=False))
     _write(lines, folder)
     runs: dict[str, Result] = {}
     stalls: dict[str, StallWarning] = {}
@@ -210,13 +211,6 @@ def _read(log: str | Path, reading: Mapping[str, Any]) -> Workload:
 
 def _changes_told(changes: Sequence[str]) -> str:
     return f"change {changes[0]}" if len(changes) == 1 else "the changed configuration"
-
-
-def _refuse(simulation: Simulation) -> None:
-    """Raise InputError for what a run refuses as soon as it begins, such as a value of a key that only then is read."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        simulation.run()
 
 
 def _slurm(conf: Path, accounts: str | None, workload: Workload) -> str:

@@ -102,9 +102,11 @@ def evaluate(
     evaluation.csv, evaluation.txt, evaluation.json, runs.csv and heuristics.csv.
     """
     from cluster_sim.cli.simulate import checksums, prepare
-    from learning.evaluation import assumed, cases_of
+    from learning.evaluation import assumed, cases_of, compared
     from learning.evaluation import evaluate as compare
 
+    asked: dict[str, Any] = {"metrics": metrics, "heuristics": heuristics or None, "also": also}
+    compared(directory, **asked)  # refused before a log is read, and warned of
     cases = cases_of(
         directory,
         workload,
@@ -119,9 +121,7 @@ def evaluate(
     prepare(out)
     invocation.assume(assumed(directory, cases))
     invocation.tell_all()
-    evaluation = compare(
-        directory, cases, metrics=metrics, heuristics=heuristics or None, also=also, progress=True, **options
-    )
+    evaluation = compare(directory, cases, progress=True, **asked, **options)
     evaluation.meta |= {"command": invocation.command, "inputs": checksums([platform, *files])}
     evaluation.save(out)
     click.echo(evaluation.text())

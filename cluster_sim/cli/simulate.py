@@ -127,11 +127,18 @@ def build(settings: RunSettings, scheduler: str, platform: Platform, workload: W
 
 
 def check(settings: RunSettings, schedulers: Iterable[str], platform: Platform, workload: Workload) -> list[Simulation]:
-    """Raise InputError for a name or option that does not exist, before anything long begins.
+    """Raise InputError for a name or option that does not exist or does not suit the platform, before anything long begins.
 
-    Returns the simulations, each without jobs.
+    Returns the simulations, each without jobs and over.
     """
-    return [build(settings, scheduler, platform, workload.first(0)) for scheduler in schedulers]
+    from cluster_sim.run.settings import try_begin
+
+    simulations = []
+    for scheduler in schedulers:
+        simulations.append(build(settings, scheduler, platform, workload.first(0)))
+        with _telling_of_sources(scheduler, settings.power_policy):
+            try_begin(simulations[-1])
+    return simulations
 
 
 def simulate(

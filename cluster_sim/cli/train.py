@@ -45,7 +45,7 @@ def train(
     """
     from cluster_sim.cli.simulate import prepare
     from learning.config import read_config
-    from learning.training import check
+    from learning.training import check, check_folder
     from learning.training import train as learn
 
     given = {"iterations": iterations, "seed": seed, "seeds": seeds, "workers": workers}
@@ -53,6 +53,7 @@ def train(
     settings = settings.model_copy(update={key: value for key, value in given.items() if value is not None})
     with naming(config):
         assumptions = check(settings)
+    check_folder(settings, out, resume)
     prepare(out)
     invocation.assume(assumptions)
     invocation.tell_all()

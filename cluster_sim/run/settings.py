@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, ModelWarning
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -412,6 +413,16 @@ def simulation_of(
     }
     machine = platform.with_models(says["contention_model"], says["power_model"])
     return Simulation(machine, workload, scheduler, power, **arguments)
+
+
+def try_begin(simulation: Simulation) -> None:
+    """Begin the run of a simulation without jobs, which ends at once: raises InputError for what only then is refused.
+
+    Such as a policy that does not suit the platform. What is warned of is left to the run itself.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        simulation.run()
 
 
 def part_of(workload: Workload, span: tuple[float, float] | None, first: int | None) -> Workload:

@@ -34,6 +34,15 @@ def test_schedulers_are_compared(done) -> None:
     assert "list:smallest/high_gflops" in header
 
 
+def test_a_scheduler_that_does_not_suit_the_machine_is_refused_before_another_runs(refused) -> None:
+    """Though only its run would find that out; a log of which a job is dropped is not warned of before."""
+    Path("log.swf").write_text(Path("log.swf").read_text() + "4 30 -1 -1 1 -1 -1 1 20 -1 5 2 1 1 1 1 -1 -1\n")
+    Path("slurm.conf").write_text("NodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=n[1-3] Default=YES\n")
+    line = refused("compare", "-w", "log.swf", "-s", "fcfs", "-s", "slurm:conf=slurm.conf", "--out", "out")
+    assert line.startswith("scheduler 'slurm', option conf: expected the slurm.conf of the platform, found 8 nodes")
+    assert not Path("out").exists()
+
+
 def test_a_comparison_with_report(done) -> None:
     """The page has one chart of both runs, one above the other, before what compares them."""
     done("compare", *LAB, "-s", "fcfs", "-s", "sjf", "--report", "--out", "out")

@@ -198,6 +198,21 @@ def test_agents_are_evaluated_on_a_folder_of_days(done, refused) -> None:
     assert line == "days: expected a file, to take a part of; of a folder of days, every day is a case, found a folder"
 
 
+def test_what_can_be_refused_at_once_is_refused_before_anything_is_warned_of(done, refused) -> None:
+    """A log of which a job is dropped: one line for a misspelt name, and for a folder in which a training lies already."""
+    Path("log.swf").write_text(Path("log.swf").read_text() + "4 30 -1 -1 1 -1 -1 1 20 -1 5 2 1 1 1 1 -1 -1\n")
+    Path("training.yaml").write_text(TRAINING.replace("jobs.json", "log.swf"))
+    train = ("train", "training.yaml", "--iterations", "0", "--out", "agent")
+    assert "1 no run time" in done(*train).stderr
+    again = "agent: expected a folder without a training in it, or --resume"
+    assert refused(*train).startswith(again)
+    assert refused(*train, "--seed", "7", "--resume").startswith("agent/config.yaml, seed: expected 0, with which")
+    assert refused(*train, "--seeds", "2").startswith("agent: expected a folder for trainings with several seeds")
+    evaluate = ("evaluate", "agent", "--workload", "log.swf", "--runs", "1", "--out", "tables")
+    assert refused(*evaluate, "--metric", "energy").startswith("evaluate, metric: expected a key of summary.json")
+    assert "fcfss" in refused(*evaluate, "--also", "fcfss")
+
+
 def test_an_agent_for_nodes_is_told_with_what_it_assumes(done) -> None:
     """Its objective has the other sign than its reward, in the report too; evaluation says that its nodes switch for nothing."""
     nodes = "{kind: node-shutdown, platform: 'homogeneous:nodes=3,cores=4', workload: log.swf}"
