@@ -19,6 +19,7 @@ from typing import TypeVar
 from cluster_sim.errors import InputError
 from cluster_sim.models.contention import Contention, ContentionModel, contention_models
 from cluster_sim.models.power import Load, PowerModel, power_models, watts_by_cores
+from cluster_sim.platform.hardware import POWER_PARAMETERS, check_power_parameters
 from cluster_sim.platform.platform import Platform, ProcessorType
 from cluster_sim.workload.phases import Phase as Phase
 
@@ -235,7 +236,7 @@ def models_of(
 ) -> ProcessorModels:
     """The models that are asked for, as objects or specs, else the platform's own.
 
-    Raises InputError for unknown names, and for parameters of a processor that the contention model cannot take.
+    Raises InputError for unknown names, and for parameters of a processor that they cannot take.
     """
     contention = platform.contention_model if contention is None else contention
     power = platform.power_model if power is None else power
@@ -243,6 +244,8 @@ def models_of(
         contention_models.make(contention) if isinstance(contention, str) else contention,
         power_models.make(power) if isinstance(power, str) else power,
     )
+    made_as = {power_models.factory(name): name for name in POWER_PARAMETERS}
     for kind in platform.processor_types:  # now, not when two jobs meet on one
         models.contention.on(kind)
+        check_power_parameters(kind, made_as.get(type(models.power), ""))
     return models

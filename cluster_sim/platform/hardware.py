@@ -373,10 +373,7 @@ def check_parameters(processor: ProcessorType, contention_model: str, power_mode
     Raises InputError naming the processor type and the parameter.
     """
     where = f"processor type '{processor.name}'"
-    if known := POWER_PARAMETERS.get(Spec.parse(power_model).name):
-        _check_power(where, processor.power, known)
-        for i, state in enumerate(processor.p_states):
-            _check_power(f"{where}, p_states[{i}]", state.power or {}, known)
+    check_power_parameters(processor, Spec.parse(power_model).name)
     if processor.p_states and processor.p_state is None:
         found = f"none of {processor.clock_ghz:g} GHz with its watts"
         raise InputError(f"{where}, p_states", "the state in which it starts among them", found)
@@ -385,6 +382,15 @@ def check_parameters(processor: ProcessorType, contention_model: str, power_mode
         return  # the spec has a bandwidth for those that have none
     if processor.contention:
         check_contention_parameters(processor, model.name)
+
+
+def check_power_parameters(processor: ProcessorType, model: str) -> None:
+    """Refuse parameters that a built-in power model cannot take. Raises InputError naming type and parameter."""
+    where = f"processor type '{processor.name}'"
+    if known := POWER_PARAMETERS.get(model):
+        _check_power(where, processor.power, known)
+        for i, state in enumerate(processor.p_states):
+            _check_power(f"{where}, p_states[{i}]", state.power or {}, known)
 
 
 def _check_power(where: str, power: Mapping[str, float], known: Sequence[str]) -> None:

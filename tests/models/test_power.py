@@ -8,7 +8,7 @@ import pytest
 
 from cluster_sim import Platform, ProcessorType, Simulation, Workload
 from cluster_sim.errors import InputError
-from cluster_sim.models.power import BaselinePower, LinearPower, watts
+from cluster_sim.models.power import BaselinePower, LinearPower, StallAwarePower, watts
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
 from schedulers import Fcfs, IdleTimeout
 
@@ -71,6 +71,22 @@ def test_models_of_a_run_replace_those_of_the_platform() -> None:
     with_model = platform.with_models(power="baseline")
     assert Simulation(with_model, workload, Fcfs()).run().summary()["energy_j"] == 8.0
     assert Simulation(platform, workload, Fcfs()).run().summary()["energy_j"] == 48.0
+
+
+def test_parameters_are_checked_for_the_model_of_the_run() -> None:
+    """Of a platform that was written for another model, at once; what one of the user's own makes of them is its affair."""
+
+    class Own(LinearPower):
+        pass
+
+    workload = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [4.0]})
+    platform = Platform.homogeneous(1, 2, power={"static_w": -5.0}, power_model="polynomial")
+    for model in ("linear", "stall-aware:0.5", LinearPower(), StallAwarePower(0.5)):
+        with pytest.raises(
+            InputError, match=r"^processor type 'processor', power\.static_w: expected .*, found -5\.0$"
+        ):
+            Simulation(platform, workload, Fcfs(), power_model=model)
+    assert Simulation(platform, workload, Fcfs(), power_model=Own()).run().summary()["energy_j"] == -20.0
 
 
 def test_a_huge_transient_leaves_nothing_behind() -> None:
