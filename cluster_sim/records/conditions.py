@@ -179,5 +179,8 @@ def _absence(row: Any, where: str, jobs: int) -> Absence:
             is_time = isinstance(back, int | float) and since <= back <= _end(until)
             if 0 <= job < jobs and 0.0 <= since < math.inf and since <= _end(until) and is_time:
                 return Absence(job, float(since), _end(until), float(back) if held else math.nan)
-    expected = f"[a job by its position, 0 to {jobs - 1}; from when and until when it was not in the queue, s]"
+    expected = (
+        f"[a job by its position, 0 to {jobs - 1}; from when and until when it was not in the queue, s; "
+        "and, if it was held on its way there, when between these it came back]"
+    )
     raise FormatError(where, expected, row)

@@ -397,7 +397,7 @@ def test_a_job_that_was_killed_in_the_queue_and_ran_then_waits_for_its_next_atte
             [1, 5.0, 20.0, None], [1, 5.0, 20.0, 6.0, 7.0]]
 )  # fmt: skip
 def test_a_saved_gap_that_is_none_is_refused(row: object, tmp_path: Path) -> None:
-    """One line names the file, what was expected, and what is there."""
+    """One line names the file, what was expected (three members, or four), and what is there."""
     sim = simulation([(0.0, 2, 30.0), (0.0, 2, 10.0), (6.0, 2, 1.0)])
     at(sim, 5.0, lambda: sim.kill("1"))
     at(sim, 20.0, lambda: sim.requeue("1"))
@@ -407,7 +407,10 @@ def test_a_saved_gap_that_is_none_is_refused(row: object, tmp_path: Path) -> Non
     (tmp_path / "conditions.json").write_text(json.dumps(document | {"absences": [row]}))
     with pytest.raises(FormatError) as error:
         Result.load(tmp_path).explain("1")
-    expected = "expected [a job by its position, 0 to 2; from when and until when it was not in the queue, s], found"
+    expected = (
+        "expected [a job by its position, 0 to 2; from when and until when it was not in the queue, s; "
+        "and, if it was held on its way there, when between these it came back], found"
+    )
     assert str(error.value).endswith(f"conditions.json, absences: {expected} {row}")
 
 
