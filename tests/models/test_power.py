@@ -77,7 +77,8 @@ def test_parameters_are_checked_for_the_model_of_the_run() -> None:
     """Of a platform that was written for another model, at once; what one of the user's own makes of them is its affair."""
 
     class Own(LinearPower):
-        pass
+        def shared_watts(self, processor: ProcessorType, busy_cores: int) -> float:
+            return abs(super().shared_watts(processor, busy_cores))
 
     workload = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [4.0]})
     platform = Platform.homogeneous(1, 2, power={"static_w": -5.0}, power_model="polynomial")
@@ -86,7 +87,7 @@ def test_parameters_are_checked_for_the_model_of_the_run() -> None:
             InputError, match=r"^processor type 'processor', power\.static_w: expected .*, found -5\.0$"
         ):
             Simulation(platform, workload, Fcfs(), power_model=model)
-    assert Simulation(platform, workload, Fcfs(), power_model=Own()).run().summary()["energy_j"] == -20.0
+    assert Simulation(platform, workload, Fcfs(), power_model=Own()).run().summary()["energy_j"] == 20.0
 
 
 def test_a_huge_transient_leaves_nothing_behind() -> None:
