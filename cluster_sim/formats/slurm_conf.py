@@ -82,6 +82,7 @@ class _Configuration:
     nodes: dict[str, _Node] = field(default_factory=dict)
     sets: dict[str, list[str]] = field(default_factory=dict)
     parameters: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
     unused: dict[str, str] = field(default_factory=dict)
     scheduling: dict[str, None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
@@ -119,7 +120,12 @@ def platform_of(lines: list[Line], path: str) -> Platform:
         if names.count(name) > 1:
             raise FormatError(f"{path}, PartitionName={name}", "every partition once", "it twice")
     slurm = SlurmMachine(
-        tuple(position), tuple(n.weight for n in kept), tuple(n.gres for n in kept), tuple(partitions), found.parameters
+        tuple(position),
+        tuple(n.weight for n in kept),
+        tuple(n.gres for n in kept),
+        tuple(partitions),
+        found.parameters,
+        found.places,
     )
     _warn(path, found, slurm)
     groups = [NodeGroup(kind, sum(1 for _ in some)) for kind, some in groupby(kept, key=lambda node: node.type)]
@@ -324,7 +330,7 @@ def _add_parameters(line: Line, found: _Configuration) -> None:
     for key, value in line.pairs.items():
         if key in _WORDS and not says_nothing(key, value):
             _value(line, _WORDS[key], "", key)
-        found.parameters[key] = value
+        found.parameters[key], found.places[key] = value, line.place
         written = line.written[key]
         if key in NOT_SIMULATED:
             if not says_nothing(key, value):

@@ -36,7 +36,8 @@ class SlurmMachine:
     """The part of a slurm.conf that is no hardware; per-node facts are in platform order.
 
     ``gres`` are as written, ``gpu:a100:4``. ``parameters`` are all keys that stand alone on their line, in small letters,
-    with their values as written: ``schedulerparameters``, ``priorityweightage``, ``licenses`` …
+    with their values as written: ``schedulerparameters``, ``priorityweightage``, ``licenses`` …; ``places`` says where each of
+    them stands.
     """
 
     node_names: tuple[str, ...]
@@ -44,6 +45,11 @@ class SlurmMachine:
     gres: tuple[str, ...]
     partitions: tuple[Partition, ...]
     parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
+    places: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+
+    def where(self, key: str) -> str:
+        """A key with the file and the line in which it stands, for messages."""
+        return f"{self.places.get(key.lower(), 'slurm.conf')}, {key}"
 
     def partition(self, name: str = "") -> Partition | None:
         """The partition of that name, or the default one; None if there is none."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cluster_sim.errors import InputError, ModelWarning, warn_user
 from cluster_sim.formats.slurm_values import YES, duration
 from cluster_sim.platform.accounts import Accounts
+from cluster_sim.platform.slurm import SlurmMachine
 
 Floats = npt.NDArray[np.float64]
 DAY_S = 86400.0
@@ -36,14 +37,15 @@ class Factors:
     flags: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, parameters: Mapping[str, str]) -> Factors:
+    def of(cls, machine: SlurmMachine) -> Factors:
         """From the keys of a slurm.conf. Raises InputError naming the key; warns (ModelWarning) of weights that count as 0."""
 
         def read(key: str, parse: Callable[[str], Any], default: Any) -> Any:
-            return _value(parameters, key, parse, default)
+            return _value(machine, key, parse, default)
 
+        parameters = machine.parameters
         flags = frozenset(filter(None, parameters.get("priorityflags", "").lower().replace(" ", "").split(",")))
-        _value(parameters, "PriorityUsageResetPeriod", _never, None)
+        _value(machine, "PriorityUsageResetPeriod", _never, None)
         counted = "slurmdbd" in parameters.get("accountingstoragetype", "").lower()
         _warn_of_unused(parameters, counted)
         age, fairshare = read("PriorityWeightAge", _weight, 0), read("PriorityWeightFairshare", _weight, 0)
@@ -86,14 +88,14 @@ class Factors:
         return weight * value / largest if largest > 0.0 else 0.0
 
 
-def _value(parameters: Mapping[str, str], key: str, parse: Callable[[str], Any], default: Any) -> Any:
-    text = parameters.get(key.lower(), "")
+def _value(machine: SlurmMachine, key: str, parse: Callable[[str], Any], default: Any) -> Any:
+    text = machine.parameters.get(key.lower(), "")
     if not text:
         return default
     try:
         return parse(text)
     except ValueError as error:
-        raise InputError(f"slurm.conf, {key}", str(error), text) from None
+        raise InputError(machine.where(key), str(error), text) from None
 
 
 def _weight(text: str) -> int:

@@ -44,7 +44,7 @@ class Multifactor(Accounting):
     def __init__(
         self, slurm: SlurmMachine, all_cpus: int, accounts: Accounts | None = None, all_nodes: int | None = None
     ):
-        self.factors = Factors.of(slurm.parameters)
+        self.factors = Factors.of(slurm)
         self.limits_resources = accounts is not None and are_enforced(slurm)
         self._given = accounts
         self._all_nodes = len(slurm.node_names) if all_nodes is None else all_nodes

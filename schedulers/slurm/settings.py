@@ -11,9 +11,9 @@ from cluster_sim.formats import slurm_values as values
 from cluster_sim.platform.slurm import Partition, SlurmMachine
 
 _NOT_SIMULATED = {
-    "topologyplugin": ("topology/tree", "topology/3d_torus", "topology/block"),
-    "suspendprogram": (),
-    "resumeprogram": (),
+    "TopologyPlugin": ("topology/tree", "topology/3d_torus", "topology/block"),
+    "SuspendProgram": (),
+    "ResumeProgram": (),
 }
 _WHO = "scheduler 'slurm'"
 _WITHOUT_EFFECT = ("sched_min_interval",)
@@ -88,14 +88,14 @@ class Settings:
         """Those of a configuration. Raises FormatError for a value that cannot be, InputError for what is not simulated."""
         given = machine.parameters
         _refuse(machine)
-        parameters = _Parameters(given.get("schedulerparameters", ""))
+        parameters = _Parameters(given.get("schedulerparameters", ""), machine.where("SchedulerParameters"))
         tests = parameters.whole("bf_max_job_test", 500)
         for name in _WITHOUT_EFFECT:
             parameters.number(name, 0.0)
         whole_nodes = given.get("selecttype", "select/cons_tres").lower().endswith("linear")
         select = given.get("selecttypeparameters", "").lower()
         scheduler = given.get("schedulertype", "sched/backfill").lower()
-        kill_wait = float(_whole(given, "killwait", 30))
+        kill_wait = float(_whole(machine, "KillWait", 30))
         return cls(
             builtin=scheduler.endswith("builtin"),
             whole_nodes=whole_nodes,
@@ -123,22 +123,22 @@ class Settings:
             default_queue_depth=parameters.whole("default_queue_depth", 100),
             batch_sched_delay=parameters.number("batch_sched_delay", 3.0),
             sched_interval=parameters.number("sched_interval", 60.0, least=1.0),
-            over_time_limit=_minutes(given, "overtimelimit", 0.0),
+            over_time_limit=_minutes(machine, "OverTimeLimit", 0.0),
             kill_wait=kill_wait,
-            def_memory_per_cpu=_whole(given, "defmempercpu", 0),
-            def_memory_per_node=_whole(given, "defmempernode", 0),
-            licences=licences_of(given["licenses"]) if "licenses" in given else None,
+            def_memory_per_cpu=_whole(machine, "DefMemPerCPU", 0),
+            def_memory_per_node=_whole(machine, "DefMemPerNode", 0),
+            licences=licences_of(given["licenses"], machine.where("Licenses")) if "licenses" in given else None,
             preempt=_preemption(machine, parameters, whole_nodes, kill_wait),
         )
 
 
-def licences_of(text: str) -> dict[str, int]:
+def licences_of(text: str, where: str = "Licenses") -> dict[str, int]:
     """How many of each licence ``foo:4,bar`` speaks of; also with ``;`` and ``=`` for the signs between. Raises FormatError."""
     counts: dict[str, int] = {}
     for part in filter(None, text.replace(";", ",").split(",")):
         name, _, count = part.strip().replace("=", ":").partition(":")
         if not name or (count and not count.isdigit()):
-            raise FormatError("Licenses", "licences such as foo:4,bar", text)
+            raise FormatError(where, "licences such as foo:4,bar", text)
         counts[name] = counts.get(name, 0) + int(count or 1)
     return counts
 
@@ -147,11 +147,15 @@ def _refuse(machine: SlurmMachine) -> None:
     """Raise InputError for what would make another schedule and is not simulated."""
     given = machine.parameters
     for key, refused in _NOT_SIMULATED.items():
-        value = given.get(key, "").lower()
+        value = given.get(key.lower(), "").lower()
         if value and value != "(null)" and (not refused or value in refused):
-            raise InputError(f"{_WHO}, {key}", "a configuration without it: it is not simulated", given[key])
+            raise InputError(
+                f"{_WHO}, {machine.where(key)}", "a configuration without it: it is not simulated", given[key.lower()]
+            )
     if given.get("suspendtime", "").lower() not in ("", "-1", "infinite", "none"):
-        raise InputError(f"{_WHO}, SuspendTime", "no power saving: it is not simulated", given["suspendtime"])
+        raise InputError(
+            f"{_WHO}, {machine.where('SuspendTime')}", "no power saving: it is not simulated", given["suspendtime"]
+        )
 
 
 def _preemption(
@@ -159,16 +163,20 @@ def _preemption(
 ) -> PreemptSettings | None:
     """What is said of preemption; None without. Raises FormatError, and InputError for what is not simulated."""
     given = machine.parameters
-    exempt_time = _duration(given, "preemptexempttime")
+    exempt_time = _duration(machine, "PreemptExemptTime")
     reorder_count = parameters.whole("preempt_reorder_count", 1)
     kind = given.get("preempttype", "preempt/none").lower().removeprefix("preempt/")
-    mode, gang = _preempt_mode("PreemptMode", given.get("preemptmode", "OFF"))
+    mode, gang = _preempt_mode(machine.where("PreemptMode"), given.get("preemptmode", "OFF"))
     if kind == "none":
         if gang:
-            raise InputError(f"{_WHO}, PreemptMode", "no time slices: they are not simulated", given["preemptmode"])
+            raise InputError(
+                f"{_WHO}, {machine.where('PreemptMode')}",
+                "no time slices: they are not simulated",
+                given["preemptmode"],
+            )
         return None
     if kind not in ("partition_prio", "qos"):
-        raise InputError(f"{_WHO}, PreemptType", "partition_prio, qos or none", given["preempttype"])
+        raise InputError(f"{_WHO}, {machine.where('PreemptType')}", "partition_prio, qos or none", given["preempttype"])
     modes = {
         p.name: _preempt_mode(f"PartitionName={p.name}", p.preempt_mode)[0]
         for p in machine.partitions
@@ -176,13 +184,13 @@ def _preemption(
     }
     if (gang or "SUSPEND" in {mode, *modes.values()}) and (kind == "qos" or whole_nodes or not gang):
         expected = "SUSPEND with GANG, partition_prio and cons_tres: other ways to suspend are not simulated"
-        raise InputError(f"{_WHO}, PreemptMode", expected, given.get("preemptmode", mode))
+        raise InputError(f"{_WHO}, {machine.where('PreemptMode')}", expected, given.get("preemptmode", mode))
     if gang:
         refuse_slices(machine.partitions)
-    own = _Parameters(given.get("preemptparameters", ""))
+    own = _Parameters(given.get("preemptparameters", ""), machine.where("PreemptParameters"))
     for name in ("min_exempt_priority", "reclaim_licenses"):
         if own.has(name):
-            raise InputError(f"{_WHO}, PreemptParameters", "others: it is not simulated", name)
+            raise InputError(f"{_WHO}, {machine.where('PreemptParameters')}", "others: it is not simulated", name)
     return PreemptSettings(
         kind == "qos",
         mode,
@@ -194,7 +202,7 @@ def _preemption(
         parameters.has("preempt_youngest_first") or own.has("youngest_first"),
         parameters.has("preempt_strict_order") or own.has("strict_order"),
         own.whole("reorder_count", reorder_count),
-        kill_wait + _whole(given, "messagetimeout", 10),
+        kill_wait + _whole(machine, "MessageTimeout", 10),
     )
 
 
@@ -223,9 +231,10 @@ def refuse_slices(partitions: Iterable[Partition], place: str = _WHO) -> None:
 
 
 class _Parameters:
-    """``SchedulerParameters=bf_interval=2,bf_continue``."""
+    """``SchedulerParameters=bf_interval=2,bf_continue``; ``where`` names the key in messages."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str, where: str):
+        self._where = where
         self._pairs: dict[str, str] = {}
         for part in filter(None, (part.strip() for part in text.split(","))):
             name, _, value = part.partition("=")
@@ -243,35 +252,35 @@ class _Parameters:
         except ValueError:
             number = math.nan
         if not least <= number < math.inf:
-            raise FormatError(f"SchedulerParameters, {name}", f"a number >= {least:g}", text)
+            raise FormatError(f"{self._where}, {name}", f"a number >= {least:g}", text)
         return number
 
     def whole(self, name: str, default: int) -> int:
         number = self.number(name, default)
         if number != int(number):
-            raise FormatError(f"SchedulerParameters, {name}", "a whole number >= 0", self._pairs[name])
+            raise FormatError(f"{self._where}, {name}", "a whole number >= 0", self._pairs[name])
         return int(number)
 
 
-def _whole(given: Mapping[str, str], key: str, default: int) -> int:
-    text = given.get(key, "")
+def _whole(machine: SlurmMachine, key: str, default: int) -> int:
+    text = machine.parameters.get(key.lower(), "")
     if text.upper() in ("", "UNLIMITED", "INFINITE"):
         return default
     if not text.isdigit():
-        raise FormatError(key, "a whole number", text)
+        raise FormatError(machine.where(key), "a whole number", text)
     return int(text)
 
 
-def _minutes(given: Mapping[str, str], key: str, default: float) -> float:
-    unlimited = given.get(key, "").upper() in ("UNLIMITED", "INFINITE")
-    return math.inf if unlimited else 60.0 * _whole(given, key, int(default))
+def _minutes(machine: SlurmMachine, key: str, default: float) -> float:
+    unlimited = machine.parameters.get(key.lower(), "").upper() in ("UNLIMITED", "INFINITE")
+    return math.inf if unlimited else 60.0 * _whole(machine, key, int(default))
 
 
-def _duration(given: Mapping[str, str], key: str) -> float:
+def _duration(machine: SlurmMachine, key: str) -> float:
     """A duration, s; 0 where nothing is said. Raises FormatError."""
-    text = given.get(key, "")
+    text = machine.parameters.get(key.lower(), "")
     try:
         seconds = values.duration(text if text != "-1" else "")
     except ValueError as error:
-        raise FormatError(key, str(error), text) from None
+        raise FormatError(machine.where(key), str(error), text) from None
     return 0.0 if math.isnan(seconds) else seconds

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
+from cluster_sim import Platform, Simulation, Workload
+from cluster_sim.errors import InputError
 from cluster_sim.formats.slurm_keys import FOLLOWED, NOT_SIMULATED, OPTIONS
 from cluster_sim.platform.slurm import SlurmMachine
 from cluster_sim.run.limit_gate import are_enforced
+from schedulers import make_scheduler
 from schedulers.slurm import settings
 from schedulers.slurm.factors import Factors
 from schedulers.slurm.settings import Settings
@@ -48,7 +53,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> Noting:
     Options.asked.clear()
     machine = SlurmMachine((), (), (), (), keys)
     Settings.of(machine)
-    Factors.of(keys)
+    Factors.of(machine)
     are_enforced(machine)
     return keys
 
@@ -58,8 +63,8 @@ class Options(settings._Parameters):
 
     asked: ClassVar[dict[str, set[str]]] = {}
 
-    def __init__(self, text: str):
-        super().__init__(text)
+    def __init__(self, text: str, where: str):
+        super().__init__(text, where)
         self._asked = self.asked.setdefault(text, set())
 
     def has(self, name: str) -> bool:
@@ -87,3 +92,23 @@ def test_options_that_are_followed_are_those_that_are_read(keys: Noting) -> None
     preempting = Options.asked["youngest_first"] - {"min_exempt_priority", "reclaim_licenses"}
     assert preempting == OPTIONS["preemptparameters"].followed
     assert all(options.followed.isdisjoint(options.others) for options in OPTIONS.values())
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("SchedulerParameters=bf_interval=x", "SchedulerParameters, bf_interval: expected a number >= 1, found x"),
+        ("KillWait=soon", "KillWait: expected a whole number, found soon"),
+        ("Licenses=foo:bar", "Licenses: expected licences such as foo:4,bar, found foo:bar"),
+        ("PriorityWeightAge=foo", "PriorityWeightAge: expected a whole number, found foo"),
+        ("TopologyPlugin=topology/tree", "TopologyPlugin: expected a configuration without it: it is not simulated"),
+    ],
+)
+def test_what_is_wrong_is_told_with_file_and_line(line: str, told: str, tmp_path: Path) -> None:
+    """Also what only the scheduler reads, in an included file."""
+    (tmp_path / "rules.conf").write_text(f"# ours\n{line}\n")
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("NodeName=n[1-4] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\nInclude rules.conf\n")
+    jobs = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [4.0]})
+    with pytest.raises(InputError, match=re.escape(f"{tmp_path / 'rules.conf'} line 2, {told}")):
+        Simulation(Platform.read(conf), jobs, make_scheduler(f"slurm:conf={conf}")).run()
