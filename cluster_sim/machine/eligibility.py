@@ -104,7 +104,7 @@ class Eligibility:
             begins = max(window.start, now)
             if latest(begins) >= window.end:
                 return f"advance reservation '{window.name}' was over at {window.end:g} s"
-            if begins + job.requested_time > latest(window.end):
+            if self.by_request and begins + job.requested_time > latest(window.end):
                 asked = "which requests no time" if job.requested_time == INF else f"of {job.requested_time:g} s"
                 return f"advance reservation '{window.name}', until {window.end:g} s, is too short for a job {asked}"
         if job.requires and not self.widest(job):
@@ -127,9 +127,9 @@ class Eligibility:
         return -INF if window is None else window.start
 
     def latest_start(self, job: Job) -> float:
-        """After when the job can no longer end, by its request, within the reservation that it names, s; inf: never."""
+        """After when the job can no longer start within the reservation that it names, and end by its request, s; inf: never."""
         window = self._by_name.get(job.reservation)
-        return INF if window is None else window.end - job.requested_time
+        return INF if window is None else window.end - (job.requested_time if self.by_request else 0.0)
 
     def end_for(self, job: Job) -> float:
         """When the job's own advance reservation ends, s; inf if it is in none."""

@@ -67,6 +67,14 @@ def test_the_limit_of_the_partition_counts_before_a_reservation(tmp_path: Path) 
     assert result.jobs["start_time"][0] < 1.0
 
 
+def test_a_job_may_run_past_the_end_of_its_own_reservation(tmp_path: Path) -> None:
+    """Its limit is all of the window, and the loops look when that has begun; one that comes when it is over is rejected."""
+    course = AdvanceReservation("course", 100.0, 220.0, [0])
+    result = run(tmp_path, reservations=[course], submit_time=[0.0, 230.0], reservation=["course", "course"])
+    assert 100.0 < result.jobs["start_time"][0] < 162.0
+    assert result.jobs["state"].tolist() == ["completed", "rejected"]
+
+
 @pytest.mark.parametrize(
     "option", ["tick=0", "tick=nan", "cleanup=-1", "kill_cleanup=inf", "main_delay=-1", "epoch=nan"]
 )
