@@ -109,7 +109,7 @@ class UnfamiliarWarning(ModelWarning):
 def warn_user(warning: Warning) -> None:
     """Warn at the user's line: from here outwards the first that is neither the toolkit's nor SimPy's.
 
-    For what comes up in a process of a run, whose callers are many, and not the same for each.
+    For what comes up in a reader of a format or in a process of a run, whose callers are many, and not the same for each.
     """
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _is_no_users(frame.f_globals.get("__name__", "")):

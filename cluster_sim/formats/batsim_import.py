@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -373,4 +372,4 @@ def _tell_sleepers(states: pd.DataFrame | None, source: str) -> None:
     most = int(states[["nb_sleeping", "nb_switching_on", "nb_switching_off"]].sum(axis=1).max())
     if most > 0:
         text = f"{source}: up to {most:,} machines slept or switched, it does not say which; they are shown as idle"
-        warnings.warn(text, ModelWarning, stacklevel=3)
+        warn_user(ModelWarning(text))

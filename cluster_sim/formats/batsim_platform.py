@@ -21,12 +21,11 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
+from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError, warn_user
 from cluster_sim.formats.simgrid_hosts import Host, HostKind, Zone, read_hosts
 from cluster_sim.platform.hardware import (
     MAX_CORES,
@@ -151,7 +150,7 @@ class _Reader:
             if kind.cores > 1 and not self._warned:
                 self._warned = True
                 text = f"{epsilon:g} W with hardly a load, {idle:g} W idle: power is taken to rise straight from idle"
-                warnings.warn(f"{where}, watt_per_state: {text}", ModelWarning, stacklevel=2)
+                warn_user(ModelWarning(f"{where}, watt_per_state: {text}"))
             epsilon = idle
         return {
             "static_w": epsilon * hosts,

@@ -24,13 +24,12 @@ users, those that our job schema has are read: ``user`` (or ``user_id``), ``prio
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from cluster_sim.errors import FormatError, ModelWarning, SpecError, few
+from cluster_sim.errors import FormatError, ModelWarning, SpecError, few, warn_user
 from cluster_sim.workload.job_table import JOB_FIELD, Columns, to_seconds
 
 if TYPE_CHECKING:
@@ -161,13 +160,13 @@ def _warn(amounts: list[_Amount], refused: list[_UnsupportedProfileError], sourc
     uneven = sum(amount.uneven for amount in amounts)
     if refused:
         text = f"{len(refused)} jobs are left out, their profiles cannot be run; the first: {refused[0]}"
-        warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=5)
+        warn_user(ModelWarning(f"{source}: {text}"))
     if communicating:
         text = f"{communicating} jobs communicate, which costs nothing here: only their computation is simulated"
-        warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=5)
+        warn_user(ModelWarning(f"{source}: {text}"))
     if uneven:
         text = f"the tasks of {uneven} jobs compute unequal amounts; each is given the largest, so more cores are busy"
-        warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=5)
+        warn_user(ModelWarning(f"{source}: {text}"))
 
 
 def _columns(jobs: list[dict[str, Any]], amounts: list[_Amount], where: Callable[[int], str]) -> Columns:

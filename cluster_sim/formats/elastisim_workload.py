@@ -18,14 +18,13 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cluster_sim.errors import FormatError, ModelWarning
+from cluster_sim.errors import FormatError, ModelWarning, warn_user
 from cluster_sim.files.documents import parse_json
 from cluster_sim.files.reading import is_stdin, read_text
 from cluster_sim.formats.elastisim_tasks import Amount, amount_of, list_in, object_in, slowest
@@ -73,7 +72,7 @@ def from_document(document: Any, source: str, *, reference_gflops: float | None 
     rows = [reader.job(job, f"{source}: jobs[{number}]") for number, job in enumerate(document["jobs"])]
     if reader.left_out:
         named = ", ".join(f"{what} ({count} job{'s' * (count > 1)})" for what, count in reader.left_out.most_common())
-        warnings.warn(f"{source}: not simulated: {named}", ModelWarning, stacklevel=4)
+        warn_user(ModelWarning(f"{source}: not simulated: {named}"))
     columns = {name: np.array([row[name] for row in rows], type(rows[0][name])) for name in rows[0]}
     for name in ("speedup", "parts"):
         columns[name] = columns[name].astype(object)

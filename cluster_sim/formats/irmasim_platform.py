@@ -18,7 +18,6 @@ which an idle processor draws in full.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +25,7 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.files.documents import read_document
 from cluster_sim.formats.native_platform import Text, lookup, validated
 from cluster_sim.platform.hardware import (
@@ -255,7 +254,7 @@ def _power(entry: _Processor, where: str) -> dict[str, float]:
     if least is None:
         least = 1.0
         if entry.static_power is not None:
-            warnings.warn(f"{where}: no min_power; idle, it draws all its static power", ModelWarning, stacklevel=2)
+            warn_user(ModelWarning(f"{where}: no min_power; idle, it draws all its static power"))
     return {"static_w": static or 0.0, "dynamic_w": dynamic or 0.0, "min_power": least}
 
 

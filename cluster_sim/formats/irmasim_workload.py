@@ -19,13 +19,12 @@ import csv
 import io
 import json
 import math
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.errors import FormatError, ModelWarning
+from cluster_sim.errors import FormatError, ModelWarning, warn_user
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.reading import read_bytes, read_text
 from cluster_sim.spelling import nearest
@@ -221,7 +220,7 @@ def _warn_about_unknown(jobs: list[dict[str, Any]], source: str) -> None:
     unknown = sorted({key for job in jobs for key in job.keys() - _KNOWN})
     if unknown:
         hints = ", ".join(f"{key!r} (known: {nearest(key, sorted(_KNOWN))})" for key in unknown[:3])
-        warnings.warn(f"{source}: keys that have no meaning here are ignored: {hints}", ModelWarning, stacklevel=6)
+        warn_user(ModelWarning(f"{source}: keys that have no meaning here are ignored: {hints}"))
 
 
 def _columns(jobs: list[dict[str, Any]], source: str) -> Columns:
@@ -357,7 +356,7 @@ def _operations(workload: Workload, path: str) -> np.ndarray:
     if gflops is None:
         gflops = 1.0
         text = f"{path}: jobs given as run times are written as work for cores of 1 Gflop/s (no reference_gflops)"
-        warnings.warn(text, ModelWarning, stacklevel=5)
+        warn_user(ModelWarning(text))
     return np.where(unknown, np.round(workload.jobs["recorded_run_time"].to_numpy() * gflops * 1e9), operations)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -18,7 +17,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import MAX_JSON_BYTES, MAX_NAME, MAX_YAML_BYTES, is_plain, is_yaml_name
 from cluster_sim.models.contention import contention_models
@@ -235,7 +234,7 @@ def write_native(platform: Platform, path: str | Path) -> None:
     """
     if platform.slurm is not None:
         text = "the own format has no place for the partitions, weights and names of nodes of a slurm.conf"
-        warnings.warn(f"{path}: {text}", ModelWarning, stacklevel=3)
+        warn_user(ModelWarning(f"{path}: {text}"))
     write_bytes(path, native_bytes(platform, path))
 
 

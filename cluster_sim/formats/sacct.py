@@ -13,14 +13,13 @@ that was requeued are one job.
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from cluster_sim.errors import FormatError, ModelWarning, SpecError
+from cluster_sim.errors import FormatError, ModelWarning, SpecError, warn_user
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.formats.sacct_clock import LocalClock
 from cluster_sim.formats.sacct_facts import NOT_OVER, Facts, facts_of
@@ -141,7 +140,7 @@ def _kept(cells: Cells, jobs: FoldedJobs, facts: Facts, cancelled: str, failed: 
         raise FormatError(cells.path, "at least one job that can be simulated", found)
     if counted:
         text = f"{cells.path}: {total - int(jobs.tasks[kept].sum()):,} of {total:,} jobs dropped: {', '.join(counted)}"
-        warnings.warn(text, ModelWarning, stacklevel=4)
+        warn_user(ModelWarning(text))
     return kept
 
 
@@ -185,7 +184,7 @@ def _warn(
     }
     parts += [f"times in {what}: {number:,}" for what, number in hours.items() if number]
     if parts:
-        warnings.warn(f"{cells.path}: {'; '.join(parts)}", ModelWarning, stacklevel=4)
+        warn_user(ModelWarning(f"{cells.path}: {'; '.join(parts)}"))
     odd = {
         "columns": [name for key, name in cells.table.names.items() if key not in _READ],
         "TRES": [f"{name} ({_jobs(number)})" for name, number in sorted(facts.other_tres.items())],
@@ -196,7 +195,7 @@ def _warn(
         f"{kind} {', '.join(names)}" for kind, names in odd.items() if names and (kind != "states" or any(unknown))
     ]
     if unread:
-        warnings.warn(f"{cells.path}: not read: {'; '.join(unread)}", ModelWarning, stacklevel=4)
+        warn_user(ModelWarning(f"{cells.path}: not read: {'; '.join(unread)}"))
 
 
 def _columns(
@@ -254,7 +253,7 @@ def _awaited(cells: Cells, lines: list[str], ids: list[str], joins: np.ndarray) 
     others = sum(more for _, more in found)
     if others:
         text = f"dependencies other than afterok and afterany: {_jobs(others)}, which do not wait for them"
-        warnings.warn(f"{cells.path}: {text}", ModelWarning, stacklevel=5)
+        warn_user(ModelWarning(f"{cells.path}: {text}"))
     return np.array([after for after, _ in found], dtype=object)
 
 

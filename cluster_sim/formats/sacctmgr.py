@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from cluster_sim.errors import FormatError, ModelWarning
+from cluster_sim.errors import FormatError, ModelWarning, warn_user
 from cluster_sim.files.documents import MAX_JSON_BYTES
 from cluster_sim.files.reading import read_text
 from cluster_sim.formats import slurm_values as values
@@ -103,7 +102,7 @@ def read_accounts(path: str) -> Accounts:
     if len(found.clusters) > 1:
         raise FormatError(f"{path}, Cluster", "the associations of one cluster", ", ".join(found.clusters))
     if unused:
-        warnings.warn(f"{path}: not simulated: {', '.join(unused)}", ModelWarning, stacklevel=2)
+        warn_user(ModelWarning(f"{path}: not simulated: {', '.join(unused)}"))
     qos = tuple(found.qos.values()) or (QualityOfService("normal"),)
     return Accounts(tuple(_parents_first(found.associations)), qos)
 

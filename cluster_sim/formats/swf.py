@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import math
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
@@ -169,7 +168,7 @@ def _warn_of_limits(jobs: Columns, asked: np.ndarray, path: str) -> None:
     if number:
         text = f"{number:,} of {len(asked):,} jobs requested no time, or 0 s, which SWF cannot say"
         told = f"{path}: {text}: readers, ours too, take the run time, a perfect estimate"
-        warnings.warn(told, ModelWarning, stacklevel=5)
+        warn_user(ModelWarning(told))
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -309,7 +308,7 @@ def _report(reasons: dict[str, np.ndarray], path: str, data: bytes, kept: int, t
         summary = f"{total - kept} of {total} jobs dropped: {', '.join(counted)}"
         if not kept:
             raise FormatError(path, "at least one job that can be simulated", summary)
-        warnings.warn(f"{path}: {summary}", ModelWarning, stacklevel=5)
+        warn_user(ModelWarning(f"{path}: {summary}"))
 
 
 def _columns(ids: np.ndarray, fields: np.ndarray, assume_recorded: bool) -> Columns:
@@ -394,7 +393,7 @@ def _run_times(workload: Workload, path: str) -> np.ndarray:
     if gflops is None:
         gflops = 1.0
         text = f"{path}: run times of jobs given in operations are written for cores of 1 Gflop/s (no reference_gflops)"
-        warnings.warn(text, ModelWarning, stacklevel=5)
+        warn_user(ModelWarning(text))
     return np.where(unrecorded, workload.jobs["operations"].to_numpy() / (gflops * 1e9), recorded)
 
 

@@ -17,12 +17,11 @@ from __future__ import annotations
 
 import inspect
 import os
-import warnings
 from collections.abc import Callable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.errors import FormatError, ModelWarning, SpecError
+from cluster_sim.errors import FormatError, ModelWarning, SpecError, warn_user
 from cluster_sim.files import reading as files
 from cluster_sim.files.documents import parse_json
 from cluster_sim.formats import batsim_workload, elastisim_workload, irmasim_workload, sacct, sacct_table, swf, tables
@@ -118,7 +117,7 @@ def _warn_of_late_start(workload: Workload, path: str) -> None:
             f"the first job is submitted at {first:,.0f} s, and a run begins at 0 s: all nodes idle until then, which takes "
             "energy; times of this format are not shifted, so subtract what they count from"
         )
-        warnings.warn(f"{path}: {text}", ModelWarning, stacklevel=4)
+        warn_user(ModelWarning(f"{path}: {text}"))
 
 
 def _warn_of_losses(workload: Workload, path: str, kept: frozenset[str]) -> None:
@@ -128,7 +127,7 @@ def _warn_of_losses(workload: Workload, path: str, kept: frozenset[str]) -> None
     lost += [name for name, given in attributes.items() if given and name not in kept]
     if lost:
         text = f"{path}: this format has no field for {', '.join(lost)}; .csv has"
-        warnings.warn(text, ModelWarning, stacklevel=4)
+        warn_user(ModelWarning(text))
 
 
 def _suffix(path: str) -> str:

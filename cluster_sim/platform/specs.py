@@ -10,12 +10,11 @@ import inspect
 import math
 import os
 import re
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cluster_sim.errors import FormatError, ModelWarning, SpecError
+from cluster_sim.errors import FormatError, ModelWarning, SpecError, warn_user
 from cluster_sim.files.reading import check_source
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType, check_contention
 from cluster_sim.platform.platform import Platform
@@ -79,7 +78,7 @@ def read_platform(source: str | Path, name: str | None = None, **options: Any) -
     for processor in platform.processor_types:
         reason = check_contention(processor)
         if reason and Spec.parse(platform.contention_model).name == "piecewise":
-            warnings.warn(f"{text}: {reason}", ModelWarning, stacklevel=3)
+            warn_user(ModelWarning(f"{text}: {reason}"))
     return platform
 
 
@@ -143,12 +142,8 @@ def _read_simgrid(path: str, options: dict[str, Any]) -> Platform:
 def _node_of(cores: int, ghz: float, memory_gb: float | None) -> NodeType:
     entry = documented(cores, ghz)
     if entry is None:
-        warnings.warn(
-            f"platform 'mixed': no source documents a processor of {cores} cores at {ghz} GHz: its power follows "
-            "the law of the documented ones, and its tasks do not slow each other",
-            ModelWarning,
-            stacklevel=2,
-        )
+        text = f"platform 'mixed': no source documents a processor of {cores} cores at {ghz} GHz: its power follows "
+        warn_user(ModelWarning(f"{text}the law of the documented ones, and its tasks do not slow each other"))
     power = power_at(ghz) if entry is None else entry.power
     contention = {} if entry is None else entry.contention
     processor = ProcessorType(f"proc_{cores}_{ghz}", cores, ghz, power=power, contention=contention)

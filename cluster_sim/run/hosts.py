@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
@@ -27,13 +26,13 @@ def as_counted(platform: Platform, workload: Workload) -> Platform:
             f"{platform.core_count:,} cores count as {counted.core_count:,}: in a workload of Batsim's a resource is a "
             "host, and a job computes on one core of each of its hosts"
         )
-        warnings.warn(f"platform '{platform.id}': {text}", ModelWarning, stacklevel=3)
+        warn_user(ModelWarning(f"platform '{platform.id}': {text}"))
     elif workload.max_procs == platform.node_count < platform.core_count:
         text = (
             f"it counts {workload.max_procs:,} hosts, as many as platform '{platform.id}' has nodes; "
             f"each of the {platform.core_count:,} cores is taken for a host"
         )
-        warnings.warn(f"workload {workload.name}: {text}", ModelWarning, stacklevel=3)
+        warn_user(ModelWarning(f"workload {workload.name}: {text}"))
     return counted
 
 
@@ -47,7 +46,7 @@ def platform_of_log(workload: Workload, source: str) -> Platform:
         )
     if workload.stated_procs is None:
         text = "the platform gets as many cores as the widest job asks for"
-        warnings.warn(f"{source}: {unstated_size(workload)}: {text}", ModelWarning, stacklevel=2)
+        warn_user(ModelWarning(f"{source}: {unstated_size(workload)}: {text}"))
     try:
         return replace(Platform.homogeneous(nodes=workload.max_procs, cores=1), watts_assumed=True)
     except InputError as error:

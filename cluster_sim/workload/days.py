@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.errors import InputError, ModelWarning, warn_user
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -56,7 +55,7 @@ def all_as_executed(days: Sequence[Workload], platform: Platform) -> list[Worklo
     if left < jobs:
         empty = sum(not len(day) for day in executed)
         without = f"; {empty:,} of {len(days):,} days are left without jobs" if empty else ""
-        warnings.warn(f"days: {jobs - left:,} of {jobs:,} jobs left out: {why}{without}", ModelWarning, stacklevel=3)
+        warn_user(ModelWarning(f"days: {jobs - left:,} of {jobs:,} jobs left out: {why}{without}"))
     return executed
 
 

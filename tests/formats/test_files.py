@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import socket
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
-from cluster_sim.errors import FormatError
+from cluster_sim.errors import FormatError, ModelWarning
 from cluster_sim.files import reading as files
 from cluster_sim.files.documents import read_document
 from cluster_sim.files.reading import read_bytes
@@ -99,3 +100,54 @@ def test_a_number_beyond_all_floats_in_a_summary_is_refused(tmp_path: Path) -> N
     summary.write_text(summary.read_text().replace('"seed": 0', f'"seed": {10**400}'))
     with pytest.raises(FormatError, match=r"summary\.json, seed: expected a number that a float can hold"):
         Result.load(tmp_path)
+
+
+_SWF = "1 0 -1 10 2 -1 -1 2 20 -1 1 3 1 -1 -1 -1 -1 -1\n2 5 -1 -1 2 -1 -1 2 20 -1 1 3 1 -1 -1 -1 -1 -1\n"
+_SACCT = (
+    "JobID|Submit|Start|End|Elapsed|State|NCPUS|Odd\n"
+    "1|2026-03-01T10:00:00|2026-03-01T10:00:00|2026-03-01T10:10:00|00:10:00|COMPLETED|4|x\n"
+    "2|2026-03-01T10:00:00|Unknown|Unknown||PENDING|4|x\n"
+)
+_TASKS = (
+    {"type": "pfs_write", "bytes": 9, "pattern": "uniform"},
+    {
+        "type": "cpu",
+        "flops": 8,
+        "computation_pattern": "uniform",
+    },
+)
+_DOUBTFUL: dict[str, str | dict[str, object]] = {
+    "log.swf": _SWF,
+    "sacct.txt": _SACCT,
+    "irmasim.json": {
+        "profiles": {"A": {"req_ops": 2e9, "ipc": 1, "req_time": 30, "mem": 10, "mem_vol": 100}},
+        "jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "A", "colour": "red"}],
+    },
+    "batsim.json": {
+        "nb_res": 4,
+        "profiles": {"talks": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 5e6}},
+        "jobs": [{"id": 0, "subtime": 1, "walltime": 100, "res": 4, "profile": "talks"}],
+    },
+    "elastisim.json": {
+        "jobs": [{"type": "rigid", "submit_time": 0, "num_nodes": 2, "application": {"phases": [{"tasks": _TASKS}]}}]
+    },
+    "late.csv": "job_id,submit_time,requested_cores,recorded_run_time\na,1e9,1,10\n",
+}
+
+
+@pytest.mark.parametrize("name", _DOUBTFUL)
+def test_what_a_reader_warns_of_points_at_the_line_that_reads(tmp_path: Path, name: str) -> None:
+    """In a script of the user's, of each format, however many of the toolkit's functions lie between."""
+    text = _DOUBTFUL[name]
+    (tmp_path / name).write_text(text if isinstance(text, str) else json.dumps(text))
+    with pytest.warns(ModelWarning) as told:
+        Workload.read(tmp_path / name)
+    assert {one.filename for one in told} == {__file__}
+
+
+def test_what_a_writer_warns_of_points_at_the_line_that_writes(tmp_path: Path) -> None:
+    """Parts of a job, which SWF cannot say."""
+    jobs = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [9.0], "parts": ["3"]})
+    with pytest.warns(ModelWarning) as told:
+        jobs.write(tmp_path / "jobs.swf")
+    assert {one.filename for one in told} == {__file__}
