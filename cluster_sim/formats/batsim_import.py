@@ -131,7 +131,8 @@ class _ImportedTables(InOnePart):
         success = raw["success"].to_numpy(dtype=float) > 0
         final = raw["final_state"] if "final_state" in raw else pd.Series("", index=raw.index)
         ended = np.where(success, "completed", "killed")
-        state = np.where(np.isnan(start), "rejected", ended)
+        # One that ran may have been refused later, when it was to run again.
+        state = np.where(np.isnan(start) | (final == "REJECTED"), "rejected", ended)
         columns = {
             "job_id": raw["job_id"],
             "submit_time": submit,

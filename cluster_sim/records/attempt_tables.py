@@ -77,9 +77,9 @@ def lost_core_s(attempts: AttemptColumns, loaded_core_s: Floats) -> Floats:
 
 
 def attempts_of(jobs: pd.DataFrame) -> pd.DataFrame:
-    """The table of attempts where every job that got cores was run once."""
+    """The table of attempts where every job that got cores was run once. One that was refused after that had been requeued."""
     ran = jobs[jobs["allocation_time"].notna()]
-    outcome = ran["state"].where(ran["state"] != "killed", Outcome.KILLED)
+    outcome = ran["state"].replace({"killed": Outcome.KILLED, "rejected": Outcome.REQUEUED})
     seconds = (ran["finish_time"] - ran["start_time"]) * ran["requested_cores"]
     columns = {
         "job_id": ran["job_id"],
@@ -92,7 +92,7 @@ def attempts_of(jobs: pd.DataFrame) -> pd.DataFrame:
         "outcome": outcome,
         "reason": ran["reason"],
         "work_done": np.where(ran["state"] == "completed", 1.0, np.nan),
-        "lost_core_s": np.where(ran["state"] == "killed", seconds.fillna(0.0), 0.0),
+        "lost_core_s": np.where(ran["state"].isin(["killed", "rejected"]), seconds.fillna(0.0), 0.0),
     }
     table = pd.DataFrame(columns, columns=names(RESULT_TABLES["attempts"]))
     order = _in_order(table["attempt"], np.arange(len(table)), table["allocation_time"])

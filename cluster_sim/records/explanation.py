@@ -385,7 +385,8 @@ class _Explanation:
         job, state = self._job, self._state
         if state == "rejected":
             when = "at once" if math.isnan(job["finish_time"]) else f"at {self._at(job['finish_time'])}"
-            return [f"It was rejected {when}: {job['reason']}."]
+            why = f": {job['reason']}" if job["reason"] else ""  # another program's files do not say
+            return [f"It was rejected {when}{why}."]
         if state == "unfinished":
             if math.isnan(self._since):
                 return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,10 @@ from cluster_sim.formats.swf_schedule import schedule_table, write_schedule
 from cluster_sim.platform import Platform
 from cluster_sim.records import Result
 from cluster_sim.run import Simulation
+from cluster_sim.run.decisions import Decision, Reject, Start
+from cluster_sim.run.view import View
 from cluster_sim.workload import Workload
-from schedulers import make_scheduler
+from schedulers import Scheduler, make_scheduler
 
 JOBS = """\
 job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,final_state,starting_time,\
@@ -170,6 +173,29 @@ def test_our_own_files_come_back_as_the_run(tmp_path: Path) -> None:
     np.testing.assert_allclose(again.nodes["busy_core_s"], result.nodes["busy_core_s"], rtol=1e-12)
     for key in ("energy_j", "makespan_s", "mean_wait_s", "utilisation", "mean_queue_length"):
         assert again.summary()[key] == pytest.approx(result.summary()[key], rel=1e-9)
+
+
+class Once(Scheduler):
+    """Starts jobs at 0 s, and refuses those that come back."""
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """One pass."""
+        for job in view.pending:
+            yield Reject(job, "it had its run") if view.now else Start(job, view.place(job))
+
+
+def test_a_job_that_ran_and_was_refused_then_comes_back_as_refused(tmp_path: Path) -> None:
+    """It is requeued at 4 s; the file has its run beside the final state REJECTED, and 4 s of one core were lost."""
+    jobs = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [10.0]})
+    simulation = Simulation(Platform.homogeneous(1, 2), jobs, Once())
+    simulation.env.timeout(4.0).callbacks.append(lambda event: simulation.requeue("0"))
+    result = simulation.run()
+    write_jobs(result, tmp_path / "out_jobs.csv")
+    again = Result.load(tmp_path / "out_jobs.csv")
+    for one in (result, again):
+        assert one.jobs[["start_time", "finish_time", "state"]].to_numpy().tolist() == [[0.0, 4.0, "rejected"]]
+        assert one.attempts[["end_time", "outcome", "lost_core_s"]].to_numpy().tolist() == [[4.0, "requeued", 4.0]]
+    assert again.explain("0").endswith("It was rejected at 4 s.\n")
 
 
 def test_machines_that_slept_are_told(files: Path) -> None:
