@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -275,8 +275,13 @@ def test_a_job_that_is_killed_in_the_queue_waits_until_then_and_from_when_it_joi
     assert "submitted before" not in second
 
 
-def held_by_its_account(until: float | None = None, saved: Path | None = None) -> Result:
-    """a's first job is killed in the queue at 5 s and back at 20 s, when a's other one holds it, to 70 s."""
+def held_by_its_account(
+    until: float | None = None, saved: Path | None = None, again: Sequence[tuple[float, float]] = ()
+) -> Result:
+    """a's first job is killed in the queue at 5 s and back at 20 s, when a's other one holds it, to 70 s.
+
+    ``again``: when it is killed again and comes back, s.
+    """
     users = [Association("acc", "a", max_jobs=1), Association("acc", "b")]
     accounts = Accounts((Association("root", shares=0), Association("acc", parent="root"), *users))
     jobs = Workload(
@@ -292,6 +297,9 @@ def held_by_its_account(until: float | None = None, saved: Path | None = None) -
     sim = Simulation(Platform.homogeneous(1, 2), jobs, make_scheduler("fcfs"), accounts=accounts)
     at(sim, 5.0, lambda: sim.kill("1"))
     at(sim, 20.0, lambda: sim.requeue("1"))
+    for kill, back in again:
+        at(sim, kill, lambda: sim.kill("1"))
+        at(sim, back, lambda: sim.requeue("1"))
     result = sim.run(until=until)
     if saved is None:
         return result
@@ -309,6 +317,20 @@ def test_a_job_that_its_account_holds_when_it_comes_back_is_in_the_queue_before_
     assert "It waited in the queue for 4 s." in told
     assert "  from 5 s to 20 s: it had been killed, and was not in the queue" in told
     assert "  from 20 s to 70 s: it had come back, and was not yet in the queue: other jobs had to be over" in told
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_job_that_is_killed_again_while_it_is_held_is_told_with_every_return(saved: bool, tmp_path: Path) -> None:
+    """Killed at 5 s and back at 20, killed at 30 and back at 45, killed at 50 and back at 60; in the queue at 70 s."""
+    result = held_by_its_account(saved=tmp_path if saved else None, again=[(30.0, 45.0), (50.0, 60.0)])
+    told = [line.strip() for line in result.explain("1").splitlines() if ": it had " in line]
+    killed, held = "it had been killed", "it had come back"
+    assert [line.partition(",")[0] for line in told] == [
+        f"from 5 s to 20 s: {killed}", f"from 20 s to 30 s: {held}", f"from 30 s to 45 s: {killed}",
+        f"from 45 s to 50 s: {held}", f"from 50 s to 60 s: {killed}", f"from 60 s to 70 s: {held}",
+    ]  # fmt: skip
+    assert result.summary()["mean_queue_length"] == pytest.approx(4 / 80)
+    assert result.queue[["time", "pending"]].to_numpy().tolist()[-1] == [70, 0]
 
 
 @pytest.mark.parametrize("saved", [False, True])
