@@ -27,7 +27,10 @@ class ClairvoyantView(View):
         return self.work.seconds(job.index, ops_per_s or self.platform.fastest_ops_per_s)
 
     def undisturbed_time(self, job: Job) -> float:
-        """How long a job really runs on the fastest cores if nothing but its walltime stops it: work, and checkpoints, s."""
+        """How long a job really runs on the fastest cores if nothing but its walltime stops it: work, and checkpoints, s.
+
+        All of it, as slowdowns want it: also of a job that begins again with what its last checkpoint holds.
+        """
         return self._undisturbed(job, self.run_time(job))
 
     def _undisturbed(self, job: Job, seconds: float) -> float:
