@@ -125,9 +125,7 @@ class Attempts:
         """A job that waited was killed: ``in_queue``, or on its way there."""
         if in_queue:
             self._taken_out[job.index] = now
-        elif (
-            job.index in self._back and job.index in self._taken_out
-        ):  # once more since it came back: another gap begins
+        elif job.index in self._back and job.index in self._taken_out:  # once more since it came back: another gap
             gap = Absence(job.index, self._taken_out[job.index], now, self._back.pop(job.index))
             self._absences.append(gap)
             self._taken_out[job.index] = now
