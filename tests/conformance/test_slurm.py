@@ -210,14 +210,14 @@ def test_only_so_many_jobs_are_tested(facts: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("name", "key"),
     [
-        ("topology", "topologyplugin"),
-        ("power-saving", "suspendprogram"),
+        ("topology", "TopologyPlugin"),
+        ("power-saving", "SuspendProgram"),
         ("gang-timeslice", "PreemptMode"),
     ],
 )
 def test_what_is_not_simulated_is_refused_by_name(shared: Path, name: str, key: str) -> None:
     """A configuration that would make another schedule is not run as if it would not."""
-    with pytest.raises(InputError, match=f"scheduler 'slurm', {key}"):
+    with pytest.raises(InputError, match=rf"scheduler 'slurm', .*slurm\.conf line \d+, {key}"):
         make_scheduler(f"slurm:conf={shared / 'cases' / 'slurm' / name / 'slurm.conf'}")
 
 
