@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from cluster_sim.errors import FormatError, InputError, UnfamiliarWarning, naming
+from cluster_sim.errors import FormatError, InputError, UnfamiliarWarning, naming, warn_user
 from cluster_sim.extras import needed
 from cluster_sim.formats.native_platform import validated
 from cluster_sim.run.decisions import Decision, PowerDecision
@@ -244,7 +243,7 @@ class _Player:
             "in training; compare it with a rule here before you rely on it"
         )
         self.unfamiliar = UnfamiliarWarning(text, agent)
-        warnings.warn(self.unfamiliar, stacklevel=2)
+        warn_user(self.unfamiliar)
 
     def settle(self, view: View) -> Iterable[Any]:
         """What follows, when the others have decided in this instant, from what the agent decided before them."""

@@ -7,14 +7,13 @@ its cores; a job on one node communicates through memory, at no cost here.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 from simpy.events import Event
 
 from cluster_sim.engine import latest
-from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.errors import InputError, ModelWarning, warn_user
 from cluster_sim.registry import Registry
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class _Ignored:
     def transfer(self, nodes: list[int], volume: float) -> Event | None:
         if not self.assumptions:
             self.assumptions.append(_TAKES_NO_TIME)
-            warnings.warn(_TAKES_NO_TIME, ModelWarning, stacklevel=2)
+            warn_user(ModelWarning(_TAKES_NO_TIME))
         return None
 
     def cancel(self, transfer: Event) -> None:

@@ -89,7 +89,9 @@ def test_a_run_unlike_training_is_told_once(tmp_path: Path, monkeypatch: pytest.
         Simulation(
             small_cluster(), mixed_jobs(np.random.default_rng(5), 200), make_scheduler(f"learned:{tmp_path}")
         ).run()
-    [line] = [str(one.message) for one in told if "far from" in str(one.message)]
+    [one] = [one for one in told if "far from" in str(one.message)]
+    assert one.filename == __file__
+    line = str(one.message)
     assert f"learned:{tmp_path}: this run is far from what the agent learned from: " in line
     assert " in training; " in line
 
