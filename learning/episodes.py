@@ -58,6 +58,12 @@ class _Source(Rules):
 
     platform: Platform
 
+    def __post_init__(self) -> None:
+        from cluster_sim.platform.platform import Platform
+
+        if not isinstance(self.platform, Platform):
+            raise InputError("episodes, platform", "a platform, such as Platform.read gives", self.platform)
+
     def _episode(self, workload: Workload, name: str, seed: int) -> Episode:
         return Episode(self.platform, workload, seed, name, **self.rules())
 
@@ -67,6 +73,10 @@ class Whole(_Source):
     """The same jobs every time. What is random in the run is drawn, and has seed 0 in ``all()``."""
 
     workload: Workload
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _checked(self.workload)
 
     def draw(self, rng: np.random.Generator) -> Episode:
         """The whole workload."""
@@ -91,13 +101,12 @@ class Trajectories(_Source):
     origin: Literal["random", "fixed"] | int = "random"
 
     def __post_init__(self) -> None:
-        jobs = len(self.workload)
-        if not 1 <= self.length <= jobs:
+        super().__post_init__()
+        jobs = len(_checked(self.workload))
+        if not _is_whole(self.length, 1, jobs):
             raise InputError("trajectories, length", f"a number of jobs from 1 to {jobs}", self.length)
         most = jobs - self.length
-        if isinstance(self.origin, str) and self.origin not in ("random", "fixed"):
-            raise InputError("trajectories, origin", f"random, fixed, or a position from 0 to {most}", self.origin)
-        if not isinstance(self.origin, str) and not 0 <= self.origin <= most:
+        if self.origin not in ("random", "fixed") and not _is_whole(self.origin, 0, most):
             raise InputError("trajectories, origin", f"random, fixed, or a position from 0 to {most}", self.origin)
 
     def draw(self, rng: np.random.Generator) -> Episode:
@@ -125,8 +134,11 @@ class Days(_Source):
     days: Sequence[Workload]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.days:
             raise InputError("days", "at least one workload", "none")
+        for day in self.days:
+            _checked(day)
 
     def draw(self, rng: np.random.Generator) -> Episode:
         """A day."""
@@ -148,12 +160,12 @@ class Drawn(_Source):
     def draw(self, rng: np.random.Generator) -> Episode:
         """A new workload."""
         seed = int(rng.integers(_SEEDS))
-        workload = self.make(rng)
+        workload = _checked(self.make(rng))
         return self._episode(workload, workload.name, seed)
 
     def all(self) -> Sequence[Episode]:
         """The workloads that generators seeded with 0, 1, … make."""
-        workloads = [self.make(np.random.default_rng(seed)) for seed in range(self.count)]
+        workloads = [_checked(self.make(np.random.default_rng(seed))) for seed in range(self.count)]
         return [self._episode(workload, f"draw {seed}", 0) for seed, workload in enumerate(workloads)]
 
 
@@ -187,6 +199,13 @@ class Several:
     def all(self) -> Sequence[Episode]:
         """Every episode of every source."""
         return [episode for source in self.sources for episode in source.all()]
+
+
+def platform_of(source: EpisodeSource) -> Platform:
+    """The machine of a source. Raises InputError for what is none."""
+    if not hasattr(source, "draw"):
+        raise InputError("episodes", "a source of them, such as Whole(platform, workload)", source)
+    return source.platform
 
 
 def machines_of(source: EpisodeSource, name: str = "episodes") -> list[tuple[str, Platform]]:
@@ -224,3 +243,16 @@ def consecutive(workload: Workload, first: int, length: int) -> Workload:
         raise InputError("first job", f"a position from 0 to {jobs - 1}", first)
     start = float(workload.columns["submit_time"][first]) if jobs else 0.0
     return workload._cut(first, min(first + length, jobs), start)
+
+
+def _checked(workload: Workload) -> Workload:
+    """The workload. Raises InputError for what is none."""
+    from cluster_sim.workload.workload import Workload
+
+    if not isinstance(workload, Workload):
+        raise InputError("episodes, workload", "a workload, such as Workload.read gives", workload)
+    return workload
+
+
+def _is_whole(value: object, least: int, most: int) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(least <= value <= most)

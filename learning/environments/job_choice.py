@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from learning.choice_rewards import choice_rewards
 from learning.environments.base import SchedulingEnv
 from learning.environments.metrics import KEYS, quick_metrics
+from learning.episodes import platform_of
 from learning.job_choice import JobChoices
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class JobChoice(SchedulingEnv):
             episodes = job_choice_case()
         limited = None if cost is None else choice_rewards.make(cost)
         super().__init__(
-            JobChoices(episodes.platform, num_jobs, extra, observation),
+            JobChoices(platform_of(episodes), num_jobs, extra, observation),
             episodes,
             choice_rewards.make(reward),
             flat=flat,

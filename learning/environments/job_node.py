@@ -14,7 +14,7 @@ from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
 from learning.environments.base import SchedulingEnv, observes_together
 from learning.environments.built_in import job_node_case
 from learning.environments.metrics import KEYS, quick_metrics
-from learning.episodes import Whole
+from learning.episodes import Whole, platform_of
 from learning.job_node_actions import PairFinder, PairOptions, Pairs
 from learning.observations import observations
 from learning.rewards import rewards
@@ -240,7 +240,7 @@ class JobNode(SchedulingEnv):
     ):
         source = episode_source(platform, workload, episodes)
         maker = JobNodeMaker(
-            source.platform,
+            platform_of(source),
             observation,
             placements=placements,
             wait=wait,

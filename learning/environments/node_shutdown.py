@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cluster_sim.run.passes import Steered
 from cluster_sim.run.simulation import Simulation
 from learning.environments.base import SchedulingEnv
+from learning.episodes import platform_of
 from learning.reservations import LATE, Reservations
 from learning.shutdown_rewards import shutdown_rewards
 from schedulers.base import make_scheduler
@@ -76,7 +77,7 @@ class NodeShutdown(SchedulingEnv):
             from learning.environments.built_in_shutdown import built_in_day
 
             episodes = built_in_day()
-        maker = Reservations(episodes.platform, observation, step_s, skip, patience, tau, idle)
+        maker = Reservations(platform_of(episodes), observation, step_s, skip, patience, tau, idle)
         limited = None if cost is None else shutdown_rewards.make(cost)
         super().__init__(
             maker, episodes, shutdown_rewards.make(reward), flat=flat, cost=limited, render_mode=render_mode

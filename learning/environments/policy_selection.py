@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from learning.environments.base import SchedulingEnv
+from learning.episodes import platform_of
 from learning.policy_choice import PolicyChoice
 from learning.selection_rewards import selection_rewards
 
@@ -49,7 +50,7 @@ class PolicySelection(SchedulingEnv):
             from learning.environments.built_in import job_node_case
 
             episodes = job_node_case()
-        maker = PolicyChoice(episodes.platform, observation, policies, blocking, memory)
+        maker = PolicyChoice(platform_of(episodes), observation, policies, blocking, memory)
         reward_object = selection_rewards.make(reward)
         limited = None if cost is None else selection_rewards.make(cost)
         super().__init__(maker, episodes, reward_object, flat=flat, power=power, cost=limited, render_mode=render_mode)

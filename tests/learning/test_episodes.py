@@ -7,6 +7,10 @@ import pytest
 
 from cluster_sim import Platform, Workload
 from cluster_sim.errors import InputError
+from learning.environments.job_choice import JobChoice
+from learning.environments.job_node import JobNode
+from learning.environments.node_shutdown import NodeShutdown
+from learning.environments.policy_selection import PolicySelection
 from learning.episodes import Days, Drawn, Trajectories, Whole
 
 PLATFORM = Platform.homogeneous(nodes=2, cores=4)
@@ -84,9 +88,21 @@ def test_drawn_workloads_are_fresh_and_repeatable() -> None:
         (lambda: Trajectories(PLATFORM, jobs(3), 2, origin=2), "origin"),
         (lambda: Trajectories(PLATFORM, jobs(3), 2, origin="last"), "origin"),  # type: ignore[arg-type]
         (lambda: Days(PLATFORM, []), "days"),
+        (lambda: Trajectories(PLATFORM, jobs(3), 1.5), "length"),  # type: ignore[arg-type]
+        (lambda: Trajectories(PLATFORM, jobs(3), 2, origin=True), "origin"),
+        (lambda: Trajectories(PLATFORM, jobs(3), 2, origin=0.5), "origin"),  # type: ignore[arg-type]
+        (lambda: Whole("homogeneous:nodes=2,cores=4", jobs(3)), "platform"),  # type: ignore[arg-type]
+        (lambda: Whole(PLATFORM, "lublin:jobs=3,nodes=8"), "workload"),  # type: ignore[arg-type]
+        (lambda: Trajectories(PLATFORM, "lublin:jobs=3,nodes=8", 2), "workload"),  # type: ignore[arg-type]
+        (lambda: Days(PLATFORM, [jobs(3), "monday.swf"]), "workload"),  # type: ignore[list-item]
+        (lambda: Drawn(PLATFORM, lambda rng: 3).all(), "workload"),  # type: ignore[arg-type, return-value]
+        (lambda: JobNode(episodes=[PLATFORM]), "episodes"),  # type: ignore[arg-type]
+        (lambda: JobChoice(PLATFORM, jobs(3)), "episodes"),  # type: ignore[arg-type]
+        (lambda: NodeShutdown(PLATFORM, jobs(3)), "episodes"),  # type: ignore[arg-type]
+        (lambda: PolicySelection(PLATFORM, jobs(3)), "episodes"),  # type: ignore[arg-type]
     ],
 )
 def test_wrong_sources_are_named(make: object, named: str) -> None:
-    """What the workload does not have is said in one line."""
+    """What the workload does not have, and what is no platform, workload or source of episodes, is said in one line."""
     with pytest.raises(InputError, match=named):
         make()  # type: ignore[operator]
