@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
-from cluster_sim.errors import SpecError
+from cluster_sim.errors import InputError, SpecError
 from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan
 from cluster_sim.registry import Registry
 from learning.cost_to_go import CostToGo, LeastOf, TrueCostToGo
@@ -56,6 +56,7 @@ class _Metric:
 
     To write one, derive from this class: :meth:`total` is the metric so far, :meth:`to_go` what is expected to come,
     both in the metric's unit. ``gamma`` is the discount of the learner, for shaping to be invariant under it too.
+    What is to come is foreseen from what JobNode's decision-maker finds: beside another one, only ``scaled=no,shaped=no``.
     """
 
     def __init__(self, scaled: bool, shaped: bool, gamma: float, clairvoyant: bool = False):
@@ -71,7 +72,13 @@ class _Metric:
         view = simulation.view
         self._cost = None
         if self.scaled or self.shaped:
-            self._cost = self._cost_to_go(simulation, maker.finder, self._least)  # type: ignore[attr-defined]
+            finder = getattr(maker, "finder", None)
+            if finder is None:
+                spec = getattr(self, "spec", type(self).__name__)
+                raise InputError(
+                    f"reward '{spec}'", "scaled=no,shaped=no, or JobNode's decision-maker", type(maker).__name__
+                )
+            self._cost = self._cost_to_go(simulation, finder, self._least)
         self.reset(simulation)
         expected = self.to_go(view, self._cost) if self._cost is not None else 0.0
         self.scale = expected if self.scaled and expected > 0.0 else 1.0  #: What rewards are divided by.

@@ -8,8 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
-from cluster_sim.errors import SpecError
+from cluster_sim.errors import InputError, SpecError
+from learning.environments.base import SchedulingEnv
 from learning.environments.job_node import JobNode
+from learning.episodes import Whole
+from learning.policy_choice import PolicyChoice
 from learning.rewards import rewards
 from learning.teachers import make_teacher
 
@@ -121,6 +124,20 @@ def test_a_rule_that_there_is_not_is_refused() -> None:
     """When the reward is made, not in the first episode."""
     with pytest.raises(SpecError, match="nobody"):
         rewards.make("energy:against=nobody")
+
+
+def test_beside_another_decision_maker_nothing_is_foreseen() -> None:
+    """Only JobNode's foresees anything: beside others plain rewards are minus the metric, and the rest is refused in one line."""
+    jobs = Workload({"submit_time": [0, 0], "requested_cores": [4, 4], "recorded_run_time": [10, 20]})
+
+    def made(spec: str) -> SchedulingEnv:
+        return SchedulingEnv(PolicyChoice(SMALL, policies="first/high_cores"), Whole(SMALL, jobs), rewards.make(spec))
+
+    for spec in ("energy", "wait:scaled=no", "makespan:shaped=no", "bounded-slowdown:clairvoyant=yes"):
+        with pytest.raises(InputError, match=rf"reward '{spec}': expected scaled=no,shaped=no, .* found PolicyChoice"):
+            made(spec).reset(seed=0)
+    got, _ = play(made("makespan:scaled=no,shaped=no"), lambda env, observation, info: 0)  # type: ignore[arg-type]
+    assert sum(got) == -20.0
 
 
 def _return_of(spec: str, env: JobNode) -> tuple[float, float]:
