@@ -239,8 +239,10 @@ def evaluate(
     """
     folders, agents, chosen, specs = compared(directory, metrics, heuristics, also)
     kind = agents[0].decides
-    if not cases:
-        raise InputError("evaluate, cases", "at least one")
+    if not isinstance(cases, Sequence) or not cases or not all(isinstance(case, Episode) for case in cases):
+        raise InputError("evaluate, cases", "at least one episode, such as Days(…).all() has", cases)
+    if runs < 0:
+        raise InputError("evaluate, runs", "a number of test runs, 0 or more", runs)
     each = -(-runs // len(cases))
     tasks: list[_Task] = []
     for number, case in enumerate(cases):
@@ -287,6 +289,8 @@ def compared(
         check_minimised("evaluate, metric", metric)
     kind = agents[0].decides
     specs = tuple(dict.fromkeys([*(HEURISTICS[kind] if heuristics is None else heuristics), *also]))
+    if not specs:
+        raise InputError("evaluate, heuristics", "at least one to compare with, there or in also")
     for spec in specs:
         policies(spec, kind, agents[0].environment)
     return folders, agents, chosen, specs

@@ -18,7 +18,7 @@ from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError, ModelWarning
 from learning.agent import find_agents
 from learning.environments.built_in import mixed_jobs, small_cluster
-from learning.episodes import Days, Episode, Trajectories
+from learning.episodes import Days, Episode, Trajectories, Whole
 from learning.evaluation import Evaluation, cases_of, evaluate
 from learning.heuristics import LIST_HEURISTICS, of_other_jobs, run_on, switches_nodes
 from learning.heuristics import ended as ended_jobs
@@ -228,6 +228,10 @@ def test_what_is_wrong_ends_in_a_line(agents: Path, tmp_path: Path) -> None:
         ((agents, [case], ["mean_wiat_s"]), r"expected a key of summary.json \(the nearest is mean_wait_s\), found"),
         ((agents, [case], ["energy_j", "utilisation"]), "evaluate, metric: expected a metric of which less is better"),
         ((agents, []), "evaluate, cases: expected at least one"),
+        ((agents, Whole(case.platform, case.workload)), "evaluate, cases: expected at least one"),
+        ((agents, [case.workload]), "evaluate, cases: expected at least one"),
+        ((agents, [case], ["energy_j"], []), "evaluate, heuristics: expected at least one"),
+        ((agents, [case], ["energy_j"], ["fcfs"], -1), "evaluate, runs: expected a number of test runs, 0 or more"),
     ):
         with pytest.raises(InputError, match=told):
             evaluate(*arguments)  # type: ignore[arg-type]
