@@ -52,6 +52,9 @@ class ActorCriticOptions:
         for name in ("actor_lr", "critic_lr"):
             if not getattr(self, name) > 0.0:
                 raise InputError(f"actor-critic option '{name}'", "a number above 0", getattr(self, name))
+        for name in ("entropy", "value_coefficient"):
+            if not getattr(self, name) >= 0.0:
+                raise InputError(f"actor-critic option '{name}'", "no negative number", getattr(self, name))
 
 
 class ActorCritic:

@@ -52,6 +52,8 @@ class ReinforceOptions:
         for name in ("actor_lr", "scale"):
             if not getattr(self, name) > 0.0:
                 raise InputError(f"reinforce option '{name}'", "a number above 0", getattr(self, name))
+        if not self.entropy >= 0.0:
+            raise InputError("reinforce option 'entropy'", "no negative number", self.entropy)
 
 
 class Reinforce:

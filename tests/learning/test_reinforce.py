@@ -120,5 +120,9 @@ def test_wrong_options(options: type) -> None:
         options(normalise="yes")
     with pytest.raises(InputError, match="option 'gamma': expected a number from 0 to 1"):
         options(gamma=2.0)
+    with pytest.raises(InputError, match="option 'entropy': expected no negative number"):
+        options(entropy=-0.1)
+    with pytest.raises(InputError, match="option 'value_coefficient': expected no negative number"):
+        ActorCriticOptions(value_coefficient=-1.0)
     with pytest.raises(InputError, match="option 'actor_lr': expected a number above 0"):
         options(actor_lr=0.0)
