@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 import pandas as pd
 
+from cluster_sim.cli.group import WRONG_INPUT, Invocation, say
 from cluster_sim.errors import InputError
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
@@ -91,14 +92,17 @@ def main(config: str, out: str, workers: int | None) -> None:
 
     Exit status: 0 done, 2 the input is wrong (one line says where).
     """
+    invocation = Invocation([])
     try:
-        read = read_config(config)
-        if workers is not None:
-            read = read.model_copy(update={"workers": workers})
-        table = by_seed(cross_validate(read, out))
+        with invocation.collecting():
+            read = read_config(config)
+            if workers is not None:
+                read = read.model_copy(update={"workers": workers})
+            table = by_seed(cross_validate(read, out))
     except InputError as error:
-        click.echo(f"cluster-sim: {error}", err=True)
-        sys.exit(2)
+        say(str(error))
+        sys.exit(WRONG_INPUT)
+    invocation.tell_warnings()
     click.echo(table.to_string(index=False))
     click.echo(f"\nmean over seeds:\n{table.drop(columns='seed').mean().to_string()}")
 

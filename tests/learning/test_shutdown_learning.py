@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from cluster_sim import Platform, PowerTransitions, Simulation, Workload, make_power_policy, make_scheduler
-from cluster_sim.errors import InputError, SpecError
+from cluster_sim.errors import InputError, ModelWarning, SpecError, UnfamiliarWarning
 from cluster_sim.machine.node import NodeState
+from learning import cross_validation
 from learning.agent import Agent
 from learning.config import AlsoKeys, Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
 from learning.cross_validation import by_seed, cross_validate, main
@@ -213,6 +216,22 @@ def test_every_day_is_played_by_who_has_not_seen_it(tmp_path: Path) -> None:
     end = CliRunner().invoke(main, [str(tmp_path / "config.yaml"), "--out", str(tmp_path / "none")])
     assert end.exit_code == 2
     assert "environment, fold: expected" in end.output
+
+
+def test_cross_validation_tells_of_an_agent_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it warns of are lines as of any command, without places in the code: of each agent and log the first."""
+
+    def warned(*_: object) -> pd.DataFrame:
+        for day in range(3):
+            warnings.warn(UnfamiliarWarning(f"day {day} is far off", "fold-0", "log.swf"), stacklevel=1)
+            warnings.warn("1 job dropped", ModelWarning, stacklevel=1)
+        return pd.DataFrame({"fold": [0], "day": [0], "seed": [0], "mean_stretch": [0.5]})
+
+    monkeypatch.setattr(cross_validation, "cross_validate", warned)
+    (tmp_path / "config.yaml").write_text("{}")
+    end = CliRunner().invoke(main, [str(tmp_path / "config.yaml"), "--out", str(tmp_path / "out")])
+    told = ["cluster-sim: warning: day 0 is far off", "cluster-sim: warning: 1 job dropped"]
+    assert (end.exit_code, end.stderr.splitlines()) == (0, told)
 
 
 def test_patience_may_be_without_end() -> None:
