@@ -242,6 +242,15 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     # ------------------------------------------------------------------
 
+    def __getstate__(self) -> object:
+        """For ``copy`` and ``pickle``. Raises InputError after a reset: a copy that shared the run would go on with it."""
+        if self.simulation is not None:
+            raise InputError(
+                "copy of an environment",
+                "one that has not been reset, for a run cannot be copied: the same seed and actions lead there again",
+            )
+        return super().__getstate__()
+
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Begin an episode and go on to its first decision, which is yet to be observed."""
         super().reset(seed=seed, options=options)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import runpy
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import learning
 from cluster_sim import Workload
+from cluster_sim.errors import InputError
 from learning.environments.built_in_shutdown import built_in_day
 from learning.environments.job_node import JobNode
 from learning.environments.node_shutdown import NodeShutdown
@@ -276,6 +280,19 @@ def test_the_cleanrl_style_example_learns_nothing_forbidden(monkeypatch: pytest.
 
 PLATFORM = built_in_day().platform
 NOTHING = Workload({"submit_time": [], "requested_cores": [], "recorded_run_time": []})
+
+
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_run_cannot_be_copied(name: str, how: Callable[[Any], Any]) -> None:
+    """Not even so that two environments share it; where none has begun, a copy goes the way of the original."""
+    env = gym.make(name).unwrapped
+    if how is not pickle.dumps:
+        other = how(env)
+        assert env.reset(seed=3)[1]["action_mask"].tolist() == other.reset(seed=3)[1]["action_mask"].tolist()
+    env.reset(seed=3)
+    with pytest.raises(InputError, match="copy of an environment: expected one that has not been reset"):
+        how(env)
 
 
 @pytest.mark.parametrize("make", [JobNode, PolicySelection], ids=["JobNode", "PolicySelection"])
