@@ -68,6 +68,8 @@ def make_network(spec: str, observation_space: Any, action_count: int, seed: int
     from learning import published_networks, scorer  # noqa: F401 - they register themselves
 
     build = networks.make(spec)
+    if MASK not in getattr(observation_space, "spaces", ()):
+        raise InputError(f"network '{spec}'", f"observations by name, {MASK} among them: flat=False", observation_space)
     with torch.random.fork_rng(devices=[], enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)

@@ -308,6 +308,8 @@ def test_the_seed_makes_the_weights() -> None:
         ("published-policies", row_space(4), InputError, "one array 'observation'"),
         ("lstm:over=all", array_space(4, 5), InputError, "episode or history"),
         ("lstm:over=history", array_space(4, 5), InputError, "steps, numbers"),
+        ("mlp", spaces.Box(0.0, 1.0, (5,), np.float32), InputError, "action_mask among them"),
+        ("mlp", spaces.Dict({"observation": spaces.Box(0.0, 1.0, (5,))}), InputError, "action_mask among them"),
     ],
 )
 def test_what_does_not_suit_is_refused(spec: str, space: Any, error: type[Exception], message: str) -> None:
