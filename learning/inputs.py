@@ -57,7 +57,8 @@ def validation_episodes(keys: InputKeys, environment: EnvironmentKeys) -> Episod
 
 def read_platform(keys: EnvironmentKeys) -> Platform:
     """The platform, with the contention and power models in place of its own, if any are given. Raises InputError."""
-    assert keys.platform is not None
+    if keys.platform is None:  # as beside the built-in case, which runs on a machine of its own
+        raise InputError("environment", "a platform, for a workload to run on")
     unit = _options(keys) if has_time_unit(keys.platform) else {}
     platform = Platform.read(keys.platform, **unit)
     given = keys.model_dump()

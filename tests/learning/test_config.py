@@ -176,6 +176,9 @@ def test_what_is_wrong_with_validation_says_so(tmp_path: Path) -> None:
         InputError, match=r"^validation: trajectories, length: expected a number of jobs from 1 to 5, found 9$"
     ):
         check(config)
+    built_in = read_config(written(tmp_path, "validation: {workload: 'lublin:jobs=5,nodes=8,seed=2'}\n"))
+    with pytest.raises(InputError, match=r"^validation: environment: expected a platform, for a workload to run on$"):
+        check(built_in)
 
 
 def test_the_manual_tells_every_key() -> None:
