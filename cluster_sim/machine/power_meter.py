@@ -97,7 +97,7 @@ class PowerMeter(Resizing):
         if total < self._least_w:
             total = math.fsum(map(self.node_watts, range(self.platform.node_count)))
         self._most_w = 2.0 * total
-        self._least_w = WATTS_FALL * total - 1.0
+        self._least_w = max(WATTS_FALL * total - 1.0, 0.0)  # below 0 it is rounding alone
         return total
 
     def idle_watts(self, node: int) -> float:

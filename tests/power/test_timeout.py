@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cluster_sim import PowerTransitions, Simulation, make_power_policy
+from cluster_sim import Platform, PowerTransitions, Simulation, make_power_policy
 from cluster_sim.errors import SpecError
 from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, IdleTimeout, KeepReady
 
@@ -150,3 +150,12 @@ def test_impossible_options(spec: str) -> None:
     """They are refused with the option's name."""
     with pytest.raises(SpecError, match="power policy"):
         make_power_policy(spec)
+
+
+def test_a_machine_that_is_off_draws_no_less_than_nothing() -> None:
+    """Tenths of watts are no binary fractions: what is added and taken away again is 0 where all is off, not a little below."""
+    power = {"static_w": 0.1, "dynamic_w": 0.1, "min_power": 0.3}
+    platform = Platform.homogeneous(nodes=2, cores=2, power=power)
+    workload = jobs((0, 1, 10, 10), (5, 2, 20, 20), (200, 1, 10, 10))
+    curve = Simulation(platform, workload, Fcfs(), IdleTimeout(1)).run().power
+    assert curve["watts"].min() == 0.0
