@@ -289,8 +289,6 @@ def compared(
         check_minimised("evaluate, metric", metric)
     kind = agents[0].decides
     specs = tuple(dict.fromkeys([*(HEURISTICS[kind] if heuristics is None else heuristics), *also]))
-    if not specs:
-        raise InputError("evaluate, heuristics", "at least one to compare with, there or in also")
     for spec in specs:
         policies(spec, kind, agents[0].environment)
     return folders, agents, chosen, specs
