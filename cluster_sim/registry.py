@@ -21,7 +21,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
 from cluster_sim.errors import ClusterSimError, ModelWarning, SpecError, printable
-from cluster_sim.files.source import load, place_in, source_of
+from cluster_sim.files.source import failure_in, load, source_of
 from cluster_sim.packages import is_ours
 from cluster_sim.siblings import sibling
 from cluster_sim.spelling import hint, near, one_of
@@ -177,8 +177,8 @@ class Registry(Generic[T]):
             if _is_ours(factory):
                 raise
             path = source_of(text)
-            if path is not None and (place := place_in(path, error)) is not None:
-                raise SpecError(place, "code that runs", f"{type(error).__name__}: {error}") from error
+            if path is not None and (failure := failure_in(path, error)):
+                raise SpecError(*failure) from error
             raise SpecError(where, f"{_called(factory)} to make it", f"{type(error).__name__}: {error}") from error
         if thing is None:
             raise SpecError(where, f"{_called(factory)} to return what it makes", "None")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 
 from cluster_sim.errors import InputError
+from cluster_sim.platform.hardware import is_count
 from cluster_sim.run.settings import Rules
 
 if TYPE_CHECKING:
@@ -103,10 +104,10 @@ class Trajectories(_Source):
     def __post_init__(self) -> None:
         super().__post_init__()
         jobs = len(_checked(self.workload))
-        if not _is_whole(self.length, 1, jobs):
+        if not is_count(self.length, jobs):
             raise InputError("trajectories, length", f"a number of jobs from 1 to {jobs}", self.length)
         most = jobs - self.length
-        if self.origin not in ("random", "fixed") and not _is_whole(self.origin, 0, most):
+        if self.origin not in ("random", "fixed") and not is_count(self.origin, most, 0):
             raise InputError("trajectories, origin", f"random, fixed, or a position from 0 to {most}", self.origin)
 
     def draw(self, rng: np.random.Generator) -> Episode:
@@ -252,7 +253,3 @@ def _checked(workload: Workload) -> Workload:
     if not isinstance(workload, Workload):
         raise InputError("episodes, workload", "a workload, such as Workload.read gives", workload)
     return workload
-
-
-def _is_whole(value: object, least: int, most: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(least <= value <= most)

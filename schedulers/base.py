@@ -40,9 +40,7 @@ class Scheduler:
     keeps_limits = (
         False  #: Whether it keeps to the limits of accounts itself; else jobs over one do not join the queue.
     )
-    keeps_reservations = (
-        False  #: Whether it says itself which jobs end before an advance reservation; else requests do.
-    )
+    keeps_reservations = False  #: Whether it says who ends before an advance reservation; else requests do.
     spreads_tasks = False  #: Whether it decides how many tasks each of a job's `nodes` gets; else all get as many.
     gives_gpus = False  #: Whether it knows where GPUs are free; else jobs that need some are rejected.
     at_boundaries = False  #: Whether it decides whenever a malleable job comes to the end of a part.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from cluster_sim.errors import InputError, ModelWarning, SimulationError, counted, naming
 from cluster_sim.extras import needed
 from cluster_sim.files.reading import STDIN, is_stdin, read_bytes
-from cluster_sim.files.source import files_of, place_in, source_of
+from cluster_sim.files.source import failure_in, files_of, source_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,9 +174,8 @@ def _telling_of_sources(*specs: str) -> Iterator[None]:
         raise
     except Exception as error:
         for path in filter(None, map(source_of, specs)):
-            place = place_in(path, error)
-            if place is not None:
-                raise InputError(place, "code that runs", f"{type(error).__name__}: {error}") from None
+            if failure := failure_in(path, error):
+                raise InputError(*failure) from None
             if isinstance(error, SimulationError):
                 raise InputError(path, "decisions that can be carried out", str(error)) from None
         raise

@@ -86,6 +86,12 @@ def place_in(path: str, error: BaseException) -> str | None:
     return None if error.__cause__ is None else place_in(path, error.__cause__)
 
 
+def failure_in(path: str, error: BaseException) -> tuple[str, str, str] | None:
+    """What an InputError tells of an error that came up in the file: where, expected, found; None if not there."""
+    place = place_in(path, error)
+    return None if place is None else (place, "code that runs", f"{type(error).__name__}: {error}")
+
+
 @cache
 def _run(full: str, path: str) -> ModuleType:
     name = f"cluster_sim_source_{abs(hash(full))}"

@@ -104,7 +104,7 @@ class Eligibility:
             begins = max(window.start, now)
             if latest(begins) >= window.end:
                 return f"advance reservation '{window.name}' was over at {window.end:g} s"
-            if self.by_request and begins + job.requested_time > latest(window.end):
+            if begins + self._counted_time(job) > latest(window.end):
                 asked = "which requests no time" if job.requested_time == INF else f"of {job.requested_time:g} s"
                 return f"advance reservation '{window.name}', until {window.end:g} s, is too short for a job {asked}"
         if job.requires and not self.widest(job):
@@ -121,6 +121,10 @@ class Eligibility:
 
     # ------------------------------------------------------------------ for a time
 
+    def _counted_time(self, job: Job) -> float:
+        """How long a start is taken to last, s: as requested; 0 where the scheduler says when jobs end."""
+        return job.requested_time if self.by_request else 0.0
+
     def earliest_start(self, job: Job) -> float:
         """When the window of the reservation that the job names begins, s; -inf when it names none."""
         window = self._by_name.get(job.reservation)
@@ -129,7 +133,7 @@ class Eligibility:
     def latest_start(self, job: Job) -> float:
         """After when the job can no longer start within the reservation that it names, and end by its request, s; inf: never."""
         window = self._by_name.get(job.reservation)
-        return INF if window is None else window.end - (job.requested_time if self.by_request else 0.0)
+        return INF if window is None else window.end - self._counted_time(job)
 
     def end_for(self, job: Job) -> float:
         """When the job's own advance reservation ends, s; inf if it is in none."""
@@ -145,7 +149,7 @@ class Eligibility:
         if not self.windows:
             return mask
         window = self._by_name.get(job.reservation)
-        end = time + (job.requested_time if self.by_request else 0.0)
+        end = time + self._counted_time(job)
         if window is not None:
             within = window.start <= latest(time) < window.end and end <= latest(window.end)
             return mask_of_all(mask, self._platform) if within else self._nowhere

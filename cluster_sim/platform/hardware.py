@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from difflib import get_close_matches
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -57,9 +58,14 @@ def check_name(where: str, name: object) -> None:
         raise InputError(where, f"1 to {MAX_NAME} printable characters", name)
 
 
+def is_count(value: object, most: int, least: int = 1) -> TypeGuard[int | np.integer[Any]]:
+    """Whether ``value`` is an integer, and no truth value, from ``least`` to ``most``."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(least <= value <= most)
+
+
 def check_count(where: str, value: object, most: int, least: int = 1) -> int:
     """``value`` as an int. Raises InputError unless it is an integer from ``least`` to ``most``."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+    if not is_count(value, most, least):
         raise InputError(where, f"an integer from {least} to {most}", _short(value))
     return int(value)
 
@@ -193,7 +199,7 @@ class ProcessorType:
     def in_p_state(self, number: int) -> ProcessorType:
         """The same processor in another of its p-states. Raises InputError when it has no such state."""
         count = max(len(self.p_states), 1)
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 0 <= number < count:
+        if not is_count(number, count - 1, 0):
             raise InputError(f"processor type '{self.name}', p-state", f"a number from 0 to {count - 1}", number)
         if not self.p_states:
             return self

@@ -142,8 +142,9 @@ def _read_simgrid(path: str, options: dict[str, Any]) -> Platform:
 def _node_of(cores: int, ghz: float, memory_gb: float | None) -> NodeType:
     entry = documented(cores, ghz)
     if entry is None:
-        text = f"platform 'mixed': no source documents a processor of {cores} cores at {ghz} GHz: its power follows "
-        warn_user(ModelWarning(f"{text}the law of the documented ones, and its tasks do not slow each other"))
+        text = "its power follows the law of the documented ones, and its tasks do not slow each other"
+        none = f"no source documents a processor of {cores} cores at {ghz} GHz"
+        warn_user(ModelWarning(f"platform 'mixed': {none}: {text}"))
     power = power_at(ghz) if entry is None else entry.power
     contention = {} if entry is None else entry.contention
     processor = ProcessorType(f"proc_{cores}_{ghz}", cores, ghz, power=power, contention=contention)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError, warn_user
 from cluster_sim.machine.power_budget import PowerBudget
+from cluster_sim.platform.hardware import is_count
 from cluster_sim.run.decisions import (
     LimitPower,
     NodeDecision,
@@ -54,7 +53,7 @@ class PowerControl:
                 self._simulation.request_pass()  # one that comes after the scheduler's pass has another follow
         elif isinstance(decision, SetPState):
             last = self._platform.processor_count - 1
-            if not _is_position(decision.processor, last):
+            if not is_count(decision.processor, last, 0):
                 raise _wrong(
                     decision, "processor", f"a processor by its position, from 0 to {last}", decision.processor
                 )
@@ -87,10 +86,10 @@ class PowerControl:
         last = self._platform.node_count - 1
         if isinstance(node, str):
             return self._platform.node_index(node)
-        if not _is_position(node, last):
+        if not is_count(node, last, 0):
             several = "" if isinstance(decision, SwitchOn) else ", or a list of nodes"
             raise _wrong(decision, "node", f"a node by its position, from 0 to {last}, or its name{several}", node)
-        return int(node)  # type: ignore[call-overload, no-any-return]
+        return int(node)
 
     def _limit_power(self, limit: LimitPower) -> None:
         """From now on the machine has a power budget; jobs that can never fit under it are refused."""
@@ -125,10 +124,6 @@ class PowerControl:
                 policy = type(self._simulation.power_policy).__name__
                 message = f"{policy}, at {self._env.now:g} s: {error}; the decision is refused, as all such are"
                 warn_user(ModelWarning(message))
-
-
-def _is_position(value: object, last: int) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(0 <= value <= last)
 
 
 def _wrong(decision: NodeDecision, name: str, expected: str, found: object) -> InputError:
