@@ -91,12 +91,16 @@ BATSIM_JOBS = {
         {"id": 2, "subtime": 2.5, "walltime": -1, "res": 2, "profile": "work", "requires": "", "exclusive": False},
         {"id": "3", "subtime": 3, "res": 2, "profile": "both"},
         {"id": "4", "subtime": 3, "res": 1, "profile": "each"},
+        {"id": "5", "subtime": 4, "res": 2, "profile": "nested"},
     ],
     "profiles": {
         "delay": {"type": "delay", "delay": 20.2},
         "work": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0},
         "both": {"type": "composed", "repeat": 3, "seq": ["delay", "delay"]},
         "each": {"type": "parallel", "cpu": [5e9], "com": [0]},
+        "nested": {"type": "composed", "seq": ["total", "twice"]},
+        "twice": {"type": "composed", "nb": 2, "seq": ["work"]},
+        "total": {"type": "parallel_homogeneous_total", "cpu": 8e9, "com": 0},
     },
 }
 SIMGRID = b"""<?xml version='1.0'?>

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import warnings
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
-from cluster_sim.errors import FormatError, InputError, SpecError
+from cluster_sim.errors import FormatError, SpecError
 from cluster_sim.run.hosts import platform_of_log
 from cluster_sim.workload import Workload
 from schedulers import make_scheduler
@@ -134,25 +131,3 @@ def test_format_is_told_by_content(tmp_path: Path, name: str, content: str) -> N
     """Without a known suffix a look at the content decides."""
     (tmp_path / name).write_text(content)
     assert len(Workload.read(tmp_path / name)) >= 1
-
-
-pieces = st.sampled_from(
-    [b"-1", b"0", b"1e400", b"nan", b"{", b"}", b"[]", b'"', b",", b"\n", b";", b"\x00", b"\xff", b" "]
-)
-
-
-@pytest.mark.parametrize(("name", "content"), [("x.swf", SWF), ("x.json", JSON), ("x.csv", CSV)])
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(cut=st.integers(0, 130), length=st.integers(0, 20), piece=st.one_of(pieces, st.binary(max_size=8)))
-@example(cut=0, length=0, piece=b"\xef\xbb\xbf")
-def test_damage_anywhere(tmp_path: Path, name: str, content: str, cut: int, length: int, piece: bytes) -> None:
-    """Whatever is cut out or put in, a file is read or refused in one line."""
-    path = tmp_path / name
-    path.write_bytes(content.encode()[:cut] + piece + content.encode()[cut + length :])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            Workload.read(path)
-        except InputError as error:
-            assert "\n" not in str(error)
-            assert str(path) in str(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import warnings
@@ -10,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
+from cluster_sim.errors import FormatError, ModelWarning, SpecError
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
@@ -220,57 +217,3 @@ def test_a_delay_takes_its_time_on_any_core_at_any_clock(tmp_path: Path) -> None
     for node in (0, 1):
         simulation.node(node).processors[0].set_clock(0.5)
     assert simulation.run().jobs["run_time"].tolist() == [10.5, 10.5, 4.0, 4.0]
-
-
-# ---------------------------------------------------------------------- anything goes in, only InputError comes out
-
-SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(-3, 10), st.floats(allow_nan=False), st.text(max_size=4), st.just(10**30),
-    st.sampled_from(["delay", "composed", "parallel", "smpi", "msg_par_hg", "wait", "even", "nested"]),
-)  # fmt: skip
-VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner))
-
-
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_mutated_documents_end_in_a_line(tmp_path: Path, data: st.DataObject) -> None:
-    """Whatever stands where something else belongs, the answer is a workload or a line that names the file."""
-    document: dict[str, Any] = {"jobs": [job("nested"), job("each", 1)], "profiles": copy.deepcopy(PROFILES)}
-    for _ in range(data.draw(st.integers(1, 3))):
-        place: Any = document
-        while isinstance(place, dict | list) and place:
-            keys = list(place) if isinstance(place, dict) else list(range(len(place)))
-            key = data.draw(st.sampled_from(keys))
-            if data.draw(st.booleans()) or not isinstance(place[key], dict | list):
-                place[key] = data.draw(VALUES)
-                break
-            place = place[key]
-    path = tmp_path / "mutated.json"
-    path.write_text(json.dumps(document))
-    check(path)
-
-
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_mutated_text_ends_in_a_line(tmp_path: Path, data: st.DataObject) -> None:
-    """The same with bytes cut out, put in and exchanged."""
-    text = bytearray(json.dumps({"jobs": [job("nested"), job("each", 1)], "profiles": PROFILES}).encode())
-    for _ in range(data.draw(st.integers(1, 5))):
-        position = data.draw(st.integers(0, len(text)))
-        text[position : position + data.draw(st.integers(0, 8))] = data.draw(st.binary(max_size=4))
-    path = tmp_path / "mutated.json"
-    path.write_bytes(bytes(text))
-    check(path)
-
-
-def check(path: Path) -> None:
-    """Read a file that may hold anything."""
-    message = str(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            Workload.read(path)
-        except InputError as error:
-            message = str(error)
-    assert str(path) in message
-    assert "\n" not in message

@@ -304,18 +304,3 @@ def test_absent_files_and_folders(tmp_path: Path) -> None:
             Platform.read(path)
     with pytest.raises(InputError):
         Platform.homogeneous(1, 1).write(tmp_path / "no" / "p.yaml")
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data())
-def test_damaged_files_never_end_in_another_error(data: st.DataObject) -> None:
-    """The example with a piece cut out and another put in: a platform or a FormatError, nothing else."""
-    text = example().encode()
-    start, length = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 60))
-    piece = data.draw(st.binary(max_size=6) | st.sampled_from([b"1e999", b"-1", b"null", b"[]", b"{}", b"99999999999"]))
-    with tempfile.TemporaryDirectory() as folder:
-        path = write(Path(folder), text[:start] + piece + text[start + length :])
-        try:
-            Platform.read(path)
-        except FormatError as error:
-            assert str(error).startswith(str(path))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.errors import FormatError, ModelWarning
 from cluster_sim.formats.batsim_results import write_jobs
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions
 from cluster_sim.records import Result
@@ -127,33 +127,6 @@ def test_bad_records_are_told_in_a_line(tmp_path: Path, text: str, message: str)
         run(Replay(str(path)), workload(1))
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
-
-
-BITS = st.one_of(
-    st.binary(max_size=3), st.sampled_from([b",", b"\n", b'"', b"-", b"nan", b"inf", b"9" * 30, b";", b":"])
-)
-
-
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data(), batsim=st.booleans())
-def test_mutated_records_end_in_a_line(tmp_path: Path, data: st.DataObject, batsim: bool) -> None:
-    """Cut out, put in and exchanged bytes: a run, or an InputError that names the file."""
-    own = "job_id,start_time,allocation\n0,0.5,cluster0.node0.processor0:0-0\n1,2,cluster0.node1.processor0:0-1\n"
-    text = bytearray((HEADER + row("0", 0.5, "0") + row("1", 2, "2-3") if batsim else own).encode())
-    for _ in range(data.draw(st.integers(1, 3))):
-        position = data.draw(st.integers(0, len(text)))
-        text[position : position + data.draw(st.integers(0, 5))] = data.draw(BITS)
-    path = tmp_path / "r.csv"
-    path.write_bytes(bytes(text))
-    message = str(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            run(Replay(str(path)), workload(1, 2))
-        except InputError as error:
-            message = str(error)
-    assert str(path) in message
-    assert "\n" not in message
 
 
 SWITCHING = PowerTransitions(9.0, switch_on_s=60.0, switch_on_w=125.0, switch_off_s=180.0, switch_off_w=101.0)
