@@ -22,6 +22,7 @@ from cluster_sim.platform import PowerTransitions
 from cluster_sim.records import Result
 from schedulers import Scheduler
 from tests.browser import browse
+from tests.rows import workload_of
 
 EVIL = "<script>document.title='caught'</script>"
 # Goes through the steps with the buttons, then with every other means, and writes down what the page says at each.
@@ -72,15 +73,7 @@ setTimeout(() => {
 
 def small(explain: bool = True) -> Result:
     """4 cores on 2 nodes: a has one node for 10 s, the second job wants both for 5 s, c one core from 1 s on for 4 s."""
-    workload = Workload(
-        {
-            "job_id": ["a", EVIL, "c"],
-            "submit_time": [0.0, 0.0, 1.0],
-            "requested_cores": [2, 4, 1],
-            "recorded_run_time": [10.0, 5.0, 4.0],
-            "requested_time": [12.0, 5.0, 4.0],
-        }
-    )
+    workload = workload_of((0.0, 2, 10.0, 12.0), (0.0, 4, 5.0, 5.0), (1.0, 1, 4.0, 4.0), job_id=["a", EVIL, "c"])
     return Simulation(Platform.homogeneous(2, 2), workload, make_scheduler("fcfs"), explain=explain).run()
 
 
@@ -222,12 +215,10 @@ def test_an_overtaken_job_is_counted() -> None:
 def test_nodes_that_are_off_and_boot() -> None:
     """Idle for 5 s, a node goes off in 1 s; both boot for job 1 from 20 s to 22 s, when job 2 comes, at 21 s, to wait."""
     transitions = PowerTransitions(0.0, switch_on_s=2.0, switch_on_w=100.0, switch_off_s=1.0, switch_off_w=100.0)
-    columns = {"submit_time": [0, 20, 21], "requested_cores": [1, 2, 1], "recorded_run_time": [3, 4, 1]}
+    columns = workload_of((0, 1, 3), (20, 2, 4), (21, 1, 1))
     platform = Platform.homogeneous(2, 1, transitions=transitions)
     policy = make_power_policy("timeout:5")
-    data = data_of(
-        animation(Simulation(platform, Workload(columns), make_scheduler("fcfs"), policy, explain=True).run())
-    )
+    data = data_of(animation(Simulation(platform, columns, make_scheduler("fcfs"), policy, explain=True).run()))
     assert data["time"] == [0.0, 20.0, 21.0, 26.0, 27.0]
     assert data["states"] == [
         [0, "OFF", 1, 2],
@@ -431,13 +422,8 @@ def test_a_stopped_job_and_a_guest_in_a_browser(tmp_path: Path) -> None:
 def test_a_job_that_waits_again_in_vain() -> None:
     """Its node broken for good, a requeued job is in the queue up to the end, and one that is killed there no longer."""
     for kills, waiting in ((False, 1), (True, 0)):
-        columns = {
-            "job_id": ["a", "b"],
-            "submit_time": [0, 0],
-            "requested_cores": [2, 1],
-            "recorded_run_time": [10, 30],
-        }
-        simulation = Simulation(Platform.homogeneous(2, 2), Workload(columns), make_scheduler("fcfs"))
+        columns = workload_of((0, 2, 10), (0, 1, 30), job_id=["a", "b"])
+        simulation = Simulation(Platform.homogeneous(2, 2), columns, make_scheduler("fcfs"))
 
         def trouble(simulation: Simulation = simulation, kills: bool = kills) -> Generator[Any, Any, None]:
             yield simulation.env.timeout(5)

@@ -34,6 +34,7 @@ from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_power_policy, make_scheduler
 from tests.browser import browse
+from tests.rows import workload_of
 
 
 @pytest.fixture
@@ -133,11 +134,8 @@ def test_users_by_hand(result: Result) -> None:
 
 def test_users_of_very_different_slowdowns_have_labelled_ticks(tmp_path: Path) -> None:
     """Slowdowns of 1, 12 and 1001: two values at least are labelled, also where the figure is zoomed to one user."""
-    jobs = {
-        "submit_time": [0.0, 0.0, 9_900.0], "requested_cores": [1, 1, 1], "recorded_run_time": [1e4, 10.0, 10.0],
-        "user": ["ann", "bob", "eve"],
-    }  # fmt: skip
-    made = Simulation(Platform.homogeneous(1, 1), Workload(jobs), make_scheduler("fcfs")).run()
+    jobs = workload_of((0.0, 1, 1e4), (0.0, 1, 10.0), (9_900.0, 1, 10.0), user=["ann", "bob", "eve"])
+    made = Simulation(Platform.homogeneous(1, 1), jobs, make_scheduler("fcfs")).run()
     figure = user_fairness(made)
     assert user_table(made).set_index("user")["mean_bounded_slowdown"].to_dict() == {
         "ann": 1.0,
@@ -191,9 +189,7 @@ def requeued(simulation: Simulation, job_id: str, at: float) -> Iterator[Event]:
 
 def test_arrivals_of_a_workload_on_a_clock_of_its_own() -> None:
     """Submitted at 13 h and at 26 h of a clock that was cut at 12 h; a run has it from its workload."""
-    whole = Workload(
-        {"submit_time": [0.0, 46800.0, 93600.0], "requested_cores": [1] * 3, "recorded_run_time": [1.0] * 3}
-    )
+    whole = workload_of((0.0, 1, 1.0), (46800.0, 1, 1.0), (93600.0, 1, 1.0))
     cut = Workload(whole.jobs[1:].assign(submit_time=lambda jobs: jobs["submit_time"] - 43200.0), origin_s=43200.0)
     run = Simulation(Platform.homogeneous(1, 2), cut, make_scheduler("fcfs")).run()
     for source in (cut, run):

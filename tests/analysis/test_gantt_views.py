@@ -21,6 +21,7 @@ from analysis.scene import Held
 from analysis.topology_chart import load_at, states_at
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, SpecError
+from tests.rows import workload_of
 
 from .conftest import FakeResult, make_result
 from .payloads import figures_in
@@ -29,14 +30,8 @@ from .test_gantt import EXPECTED, bars
 
 def a_run(scheduler: str = "easy", explain: bool = False) -> tuple[Workload, object]:
     """Three jobs on eight cores: the wide one is promised 120 s, the small one is backfilled at 20 s by EASY."""
-    workload = Workload(
-        {
-            "job_id": ["solver", "wide", "small"],
-            "submit_time": [0.0, 10.0, 20.0],
-            "requested_cores": [6, 8, 2],
-            "recorded_run_time": [100.0, 50.0, 30.0],
-            "requested_time": [120.0, 60.0, 30.0],
-        }
+    workload = workload_of(
+        (0.0, 6, 100.0, 120.0), (10.0, 8, 50.0, 60.0), (20.0, 2, 30.0, 30.0), job_id=["solver", "wide", "small"]
     )
     platform = Platform.homogeneous(nodes=1, cores=8)
     return workload, Simulation(platform, workload, make_scheduler(scheduler), explain=explain).run()

@@ -23,6 +23,7 @@ from cluster_sim.records import Result
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_power_policy, make_scheduler
+from tests.rows import workload_of
 
 POWER = {"static_w": 10.0, "dynamic_w": 5.0, "min_power": 0.4}
 
@@ -47,11 +48,8 @@ def sleepy() -> Result:
 @pytest.fixture
 def by_hand() -> Result:
     """One node of two cores: a holds both for 0-10 s; b (one core, 5 s) and c (two, 4 s) come at 2 s and wait."""
-    jobs = {
-        "job_id": ["a", "b", "c"], "submit_time": [0.0, 2.0, 2.0], "requested_cores": [2, 1, 2],
-        "recorded_run_time": [10.0, 5.0, 4.0],
-    }  # fmt: skip
-    return Simulation(Platform.homogeneous(1, 2, power=POWER), Workload(jobs), make_scheduler("fcfs")).run()
+    jobs = workload_of((0.0, 2, 10.0), (2.0, 1, 5.0), (2.0, 2, 4.0), job_id=["a", "b", "c"])
+    return Simulation(Platform.homogeneous(1, 2, power=POWER), jobs, make_scheduler("fcfs")).run()
 
 
 def integral(x: np.ndarray, y: np.ndarray) -> float:

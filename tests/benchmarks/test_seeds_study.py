@@ -9,11 +9,12 @@ import pytest
 pytest.importorskip("torch")
 
 from benchmarks.seeds_study import Cases, Reductions, agents_line, draws_of, kept, table
-from cluster_sim import Platform, Workload
+from cluster_sim import Platform
 from cluster_sim.errors import InputError
 from learning.agent import Agent
 from learning.config import Config
 from learning.training import untrained
+from tests.rows import workload_of
 
 
 def test_a_line_by_hand() -> None:
@@ -73,9 +74,7 @@ def test_of_several_draws_the_means_are_told() -> None:
 def one_job(folder: Path) -> Config:
     """A training on one job for the one core of a machine."""
     Platform.homogeneous(nodes=1, cores=1).write(folder / "platform.json")
-    Workload(
-        {"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [60.0], "requested_time": [60.0]}
-    ).write(folder / "workload.json")
+    workload_of((0.0, 1, 60.0, 60.0)).write(folder / "workload.json")
     files = {"platform": str(folder / "platform.json"), "workload": str(folder / "workload.json")}
     return Config(environment=files, iterations=2, episodes=3, seeds=2)
 

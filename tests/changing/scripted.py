@@ -10,6 +10,7 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions,
 from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume, Start, WakeAt
 from cluster_sim.run.view import View
 from schedulers.base import Scheduler
+from tests.rows import workload_of
 
 Script = Mapping[float, Callable[[View], Iterable[Decision]]]
 
@@ -79,14 +80,9 @@ def stopped_while_suspended(
         for gone in view.suspended:
             yield Preempt(gone.job, how, because="it takes too long")
 
-    jobs = {
-        "job_id": ["a", "b"],
-        "submit_time": [0.0, 1.0],
-        "requested_cores": [2, 1],
-        "recorded_run_time": [10.0, 8.0],
-    }
+    jobs = workload_of((0.0, 2, 10.0), (1.0, 1, 8.0), job_id=["a", "b"])
     script = Scripted({4.0: stop, 6.0: end} if how else {4.0: stop})
-    simulation = Simulation(Platform.homogeneous(2, 1), Workload(jobs), script, explain=True, **options)
+    simulation = Simulation(Platform.homogeneous(2, 1), jobs, script, explain=True, **options)
     if then is not None:
         then(simulation)
     if fails:

@@ -12,6 +12,7 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions,
 from cluster_sim.run.decisions import Decision, Offer, PowerDecision, Preempt, Resize, Resume, WakeAt, Withhold
 from cluster_sim.run.view import View
 from schedulers.base import PowerPolicy
+from tests.rows import workload_of
 
 from .scripted import Scripted, of
 
@@ -93,13 +94,8 @@ def test_nodes_of_suspended_jobs_stay_on(policy: str) -> None:
 
 def test_a_node_that_a_suspended_job_has_left_is_switched_off() -> None:
     """Cancelled at 6 s while it is suspended, job a no longer keeps its node on."""
-    jobs = {
-        "job_id": ["a", "b"],
-        "submit_time": [0.0, 0.0],
-        "requested_cores": [1, 1],
-        "recorded_run_time": [10.0, 20.0],
-    }
-    simulation = Simulation(sleepy(2), Workload(jobs), Scripted({4.0: suspend_a}), make_power_policy("timeout:0"))
+    jobs = workload_of((0.0, 1, 10.0), (0.0, 1, 20.0), job_id=["a", "b"])
+    simulation = Simulation(sleepy(2), jobs, Scripted({4.0: suspend_a}), make_power_policy("timeout:0"))
 
     def cancel() -> Generator[Any, Any, None]:
         yield simulation.env.timeout(6.0)
@@ -158,10 +154,7 @@ def test_more_cores_only_where_memory_and_reservations_allow_them() -> None:
     """Node 0 has room for two tasks, node 1 is set aside from 4.5 s: a job of 20 s, on five cores of 4 s, cannot have it."""
     node = NodeType("n", (ProcessorType("p", 4, 1.0),), memory_gb=1.0)
     platform = Platform((Cluster("c", (NodeGroup(node, 2),)),))
-    jobs = {
-        "job_id": ["a"], "submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [20.0], "max_cores": [8],
-        "malleable": [True], "memory": [400.0], "requested_time": [20.0],
-    }  # fmt: skip
+    jobs = workload_of((0.0, 1, 20.0, 20.0), job_id=["a"], max_cores=[8], malleable=[True], memory=[400.0])
     found = []
 
     def look(view: View) -> Iterable[Decision]:
@@ -171,7 +164,7 @@ def test_more_cores_only_where_memory_and_reservations_allow_them() -> None:
         yield Resize(running.job, found[1])
 
     window = AdvanceReservation("maintenance", 4.5, 30.0, [1])
-    simulation = Simulation(platform, Workload(jobs), Scripted({1.0: look}), reservations=[window])
+    simulation = Simulation(platform, jobs, Scripted({1.0: look}), reservations=[window])
     result = simulation.run()
     assert [None if placement is None else placement.cores_by_node() for placement in found] == [None, {0: 2}, None]
     assert result.jobs["finish_time"].tolist() == [1.0 + 19.0 / 2.0]

@@ -19,6 +19,7 @@ from cluster_sim import (
 )
 from cluster_sim.run.decisions import Decision, Resize
 from schedulers import Scheduler
+from tests.rows import workload_of
 
 SWITCHES = PowerTransitions(off_w=9, switch_on_s=60, switch_on_w=125, switch_off_s=180, switch_off_w=101)
 
@@ -59,18 +60,15 @@ def test_so_does_one_that_waits_for_the_node_that_another_leaves() -> None:
 
 def test_a_node_that_was_kept_for_the_next_part_of_a_killed_job_sleeps() -> None:
     """Job a is to have both nodes after its first part, and its limit ends it before: both are idle from then on."""
-    jobs = Workload(
-        {
-            "job_id": ["b", "a", "c"],
-            "submit_time": [0, 1, 5000],
-            "requested_cores": [1, 1, 1],
-            "requested_time": [10.0, 40.0, 10.0],
-            "recorded_run_time": [10.0, 100.0, 10.0],
-            "malleable": [False, True, False],
-            "min_cores": [0, 1, 0],
-            "max_cores": [0, 2, 0],
-            "parts": ["", "2", ""],
-        }
+    jobs = workload_of(
+        (0, 1, 10.0, 10.0),
+        (1, 1, 100.0, 40.0),
+        (5000, 1, 10.0, 10.0),
+        job_id=["b", "a", "c"],
+        malleable=[False, True, False],
+        min_cores=[0, 1, 0],
+        max_cores=[0, 2, 0],
+        parts=["", "2", ""],
     )
     platform = Platform.homogeneous(nodes=2, cores=1, transitions=SWITCHES)
     policies = make_scheduler("shrink-expand"), make_power_policy("timeout:20")

@@ -13,6 +13,7 @@ from cluster_sim import InputError, Platform, Result, Simulation, Start, View, W
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.records.waiting import at
 from schedulers import Scheduler, make_scheduler
+from tests.rows import workload_of
 
 
 def run(scheduler: str, explain: bool = True, **options: object) -> Result:
@@ -67,13 +68,8 @@ def test_without_a_log_the_records_tell_the_same() -> None:
 
 def test_a_job_of_no_time_sets_free_what_it_held() -> None:
     """At 10 s a ends; brief and long start together, so brief's end came later. Last gets the cores of brief and one of a."""
-    workload = Workload(
-        {
-            "job_id": ["a", "brief", "long", "last"],
-            "submit_time": [0.0, 1.0, 2.0, 3.0],
-            "requested_cores": [4, 2, 1, 3],
-            "recorded_run_time": [10.0, 0.0, 5.0, 5.0],
-        }
+    workload = workload_of(
+        (0.0, 4, 10.0), (1.0, 2, 0.0), (2.0, 1, 5.0), (3.0, 3, 5.0), job_id=["a", "brief", "long", "last"]
     )
     result = Simulation(Platform.homogeneous(1, 4), workload, make_scheduler("fcfs"), explain=True).run()
     assert result.jobs["start_time"].tolist() == [0.0, 10.0, 10.0, 10.0]
@@ -109,15 +105,7 @@ def test_too_expensive() -> None:
     """PCBE estimates 10 s x (5 W of its core + 20 W of the node) = 250 J; who allows 1 J stays until the end."""
     processor = ProcessorType("p", 2, 1.0, power={"static_w": 20.0, "dynamic_w": 5.0, "min_power": 0.5})
     platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (processor,)), 1),)),))
-    workload = Workload(
-        {
-            "submit_time": [0.0, 0.0],
-            "requested_cores": [1, 1],
-            "recorded_run_time": [10.0, 10.0],
-            "requested_time": [10.0, 10.0],
-            "max_energy": [1.0, 1000.0],
-        }
-    )
+    workload = workload_of((0.0, 1, 10.0, 10.0), (0.0, 1, 10.0, 10.0), max_energy=[1.0, 1000.0])
     simulation = Simulation(platform, workload, make_scheduler("pcbe"), explain=True, until=50.0)
     assert simulation.run().explain("0").splitlines()[2:] == [
         "  from 0 s to 50 s: enough cores are free, but it fits only where it is estimated to need more than its "
@@ -129,15 +117,7 @@ def test_too_expensive() -> None:
 
 def test_one_that_gets_in_front() -> None:
     """Shortest job first: c comes while b is the head, and is started before it."""
-    workload = Workload(
-        {
-            "job_id": ["a", "b", "c"],
-            "submit_time": [0.0, 1.0, 2.0],
-            "requested_cores": [1, 1, 1],
-            "recorded_run_time": [10.0, 9.0, 8.0],
-            "requested_time": [10.0, 9.0, 8.0],
-        }
-    )
+    workload = workload_of((0.0, 1, 10.0, 10.0), (1.0, 1, 9.0, 9.0), (2.0, 1, 8.0, 8.0), job_id=["a", "b", "c"])
     result = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("sjf"), explain=True).run()
     assert result.explain("b").splitlines()[2:6] == [
         "  from 1 s to 10 s: it asks for 1 core, 0 free; job a holds 1 core until 10 s; enough should be back at 10 s",
@@ -149,15 +129,7 @@ def test_one_that_gets_in_front() -> None:
 
 def test_one_that_waited_for_a_job_was_submitted_before() -> None:
     """b comes at 0 s, and waits for a until 10 s; c comes at 5 s, asks for more than is free, and goes behind b."""
-    workload = Workload(
-        {
-            "job_id": ["a", "b", "c"],
-            "submit_time": [0.0, 0.0, 5.0],
-            "requested_cores": [1, 1, 2],
-            "recorded_run_time": [10.0, 10.0, 10.0],
-            "after": ["", "a", ""],
-        }
-    )
+    workload = workload_of((0.0, 1, 10.0), (0.0, 1, 10.0), (5.0, 2, 10.0), job_id=["a", "b", "c"], after=["", "a", ""])
     lines = Simulation(Platform.homogeneous(1, 2), workload, make_scheduler("fcfs"), explain=True).run().explain("c")
     assert "  1 job submitted earlier started before it: b" in lines.splitlines()
     assert "submitted later" not in lines
@@ -210,14 +182,7 @@ def test_unknown_jobs(job_id: str, near: str) -> None:
 
 def test_numbers_are_near_by_size() -> None:
     """Ids that are numbers are compared as numbers: 9 and 10 are on both sides of 9.5, 100 is far."""
-    workload = Workload(
-        {
-            "job_id": ["9", "10", "100"],
-            "submit_time": [0.0] * 3,
-            "requested_cores": [1] * 3,
-            "recorded_run_time": [1.0] * 3,
-        }
-    )
+    workload = workload_of((0.0, 1, 1.0), (0.0, 1, 1.0), (0.0, 1, 1.0), job_id=["9", "10", "100"])
     result = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("fcfs")).run()
     with pytest.raises(InputError, match="such as 10 or 100, found 11"):
         result.explain("11")
@@ -271,10 +236,8 @@ def test_a_scheduler_that_says_nothing() -> None:
 
 def test_all_cores_of_a_holder_count() -> None:
     """Job 2 waits for one of the two nodes that job 0 holds; the third, which job 1 holds, it does not need."""
-    jobs = {"submit_time": [0.0, 0.0, 1.0], "requested_cores": [8, 4, 4], "recorded_run_time": [10.0, 20.0, 2.0]}
-    result = Simulation(
-        Platform.homogeneous(3, 4), Workload(jobs | {"requested_time": [10.0, 20.0, 2.0]}), make_scheduler("fcfs")
-    ).run()
+    jobs = workload_of((0.0, 8, 10.0, 10.0), (0.0, 4, 20.0, 20.0), (1.0, 4, 2.0, 2.0))
+    result = Simulation(Platform.homogeneous(3, 4), jobs, make_scheduler("fcfs")).run()
     assert result.explain("2").splitlines()[2] == (
         "  from 1 s to 10 s: it asks for 4 cores, 0 free; job 0 holds 8 cores until 10 s; enough should be back at 10 s"
     )
@@ -299,15 +262,7 @@ def beside_guests(explain: bool) -> Result:
 
     a, for all four, runs from 10 until the node fails at 12; repaired at 15, it runs a again, and at 20 b.
     """
-    workload = Workload(
-        {
-            "job_id": ["a", "b"],
-            "submit_time": [1.0, 2.0],
-            "requested_cores": [4, 2],
-            "recorded_run_time": [5.0, 8.0],
-            "requested_time": [5.0, 8.0],
-        }
-    )
+    workload = workload_of((1.0, 4, 5.0, 5.0), (2.0, 2, 8.0, 8.0), job_id=["a", "b"])
     simulation = Simulation(Platform.homogeneous(1, 4), workload, make_scheduler("fcfs"), explain=explain)
 
     def guest(owner: str, stays: float, expected_s: float | None) -> Iterator[object]:
@@ -461,15 +416,7 @@ def test_moves_of_a_promise_are_counted_apart() -> None:
 
 def test_times_are_dates_where_the_log_has_one() -> None:
     """Times from an hour on become dates in the zone of the log; lengths, plain seconds and names that look like times stay."""
-    workload = Workload(
-        {
-            "job_id": ["10:00:00", "23:00:00"],
-            "submit_time": [5.0, 4_500.0],
-            "requested_cores": [4, 4],
-            "recorded_run_time": [9_000.0, 1_800.0],
-            "requested_time": [10_800.0, 3_600.0],
-        }
-    )
+    workload = workload_of((5.0, 4, 9_000.0, 10_800.0), (4_500.0, 4, 1_800.0, 3_600.0), job_id=["10:00:00", "23:00:00"])
     result = Simulation(Platform.homogeneous(1, 4), workload, make_scheduler("fcfs"), explain=True).run()
     result.meta["start_date"] = "2026-02-28T22:30:00+02:00"
     assert result.explain("10:00:00").splitlines()[0].startswith("Job 10:00:00 was submitted at 5 s and asked for")

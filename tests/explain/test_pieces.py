@@ -25,6 +25,7 @@ from tests.changing.scripted import (
     suspended,
     suspended_while_booting,
 )
+from tests.rows import workload_of
 
 
 def test_a_suspension_is_told_with_its_reasons(tmp_path: Path) -> None:
@@ -298,15 +299,10 @@ def test_a_suspended_job_keeps_its_memory() -> None:
 
     node = NodeType("n", (ProcessorType("p", 2, 3.0),), memory_gb=1.0)
     platform = Platform((Cluster("c", (NodeGroup(node, 1),)),))
-    jobs = {
-        "job_id": ["a", "b"],
-        "submit_time": [0.0, 5.0],
-        "requested_cores": [1, 1],
-        "recorded_run_time": [10.0, 3.0],
-    }
+    jobs = workload_of((0.0, 1, 10.0), (5.0, 1, 3.0), job_id=["a", "b"], memory=[600.0, 600.0])
     scheduler = Scripted({4.0: stop, 8.0: resume})
     scheduler.memory = True
-    result = Simulation(platform, Workload(jobs | {"memory": [600.0, 600.0]}), scheduler, explain=True).run()
+    result = Simulation(platform, jobs, scheduler, explain=True).run()
     stretches = [(each.start, each.end, each.because) for each in result.waits.stretches("b", 5.0, 14.0)]
     assert stretches == [(5.0, 14.0, "it asks for 1 core with 600 MB for each, 0 free")]
     assert result.jobs["start_time"].tolist() == [0.0, 14.0]
@@ -331,13 +327,6 @@ def test_what_is_left_of_a_resumed_job() -> None:
 
 def test_a_job_that_can_start_on_fewer_cores() -> None:
     """Where the scheduler chooses the number, it waits for the fewest that it can have."""
-    jobs = {
-        "job_id": ["a", "b"],
-        "submit_time": [0.0, 1.0],
-        "requested_cores": [3, 4],
-        "recorded_run_time": [10.0, 3.0],
-    }
-    result = Simulation(
-        Platform.homogeneous(1, 4), Workload(jobs | {"min_cores": [0, 2]}), Scripted({}), explain=True
-    ).run()
+    jobs = workload_of((0.0, 3, 10.0), (1.0, 4, 3.0), job_id=["a", "b"], min_cores=[0, 2])
+    result = Simulation(Platform.homogeneous(1, 4), jobs, Scripted({}), explain=True).run()
     assert "it asks for at least 2 cores, 1 free" in result.explain("b")

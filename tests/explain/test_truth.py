@@ -12,6 +12,7 @@ from cluster_sim.workload.advance_reservations import AdvanceReservation
 from tests.explain.truth import Watched, check, checked
 from tests.invariants.full import NotACase
 from tests.invariants.runs import Case
+from tests.rows import workload_of
 
 
 @pytest.mark.parametrize("first", range(0, 100, 10))
@@ -51,15 +52,7 @@ def test_a_promise_that_is_protected() -> None:
 
 def backfilled(explain: bool) -> Result:
     """Two cores under EASY: a holds one to 10, b waits for both, c for one."""
-    workload = Workload(
-        {
-            "job_id": ["a", "b", "c"],
-            "submit_time": [0.0, 0.0, 1.0],
-            "requested_cores": [1, 2, 1],
-            "recorded_run_time": [10.0, 5.0, 12.0],
-            "requested_time": [10.0, 5.0, 12.0],
-        }
-    )
+    workload = workload_of((0.0, 1, 10.0, 10.0), (0.0, 2, 5.0, 5.0), (1.0, 1, 12.0, 12.0), job_id=["a", "b", "c"])
     return Simulation(Platform.homogeneous(1, 2), workload, make_scheduler("easy"), explain=explain).run()
 
 
@@ -67,14 +60,7 @@ def test_a_power_cap_is_a_reason() -> None:
     """Two cores of 5 W beside 10 W of the node: under a cap of 16 W, one job at a time."""
     kind = NodeType("n", (ProcessorType("p", 2, 1.0, power={"static_w": 10.0, "dynamic_w": 5.0, "min_power": 1.0}),))
     platform = Platform((Cluster("c", (NodeGroup(kind, 1),)),))
-    workload = Workload(
-        {
-            "submit_time": [0.0, 0.0],
-            "requested_cores": [1, 1],
-            "recorded_run_time": [10.0, 10.0],
-            "requested_time": [10.0] * 2,
-        }
-    )
+    workload = workload_of((0.0, 1, 10.0, 10.0), (0.0, 1, 10.0, 10.0))
     cap = make_power_policy("power-cap:16")
     result = Simulation(platform, workload, make_scheduler("fcfs"), cap, explain=True).run()
     said = "enough cores are free, but it would have the machine draw more than the power cap of 16 W"
@@ -84,9 +70,7 @@ def test_a_power_cap_is_a_reason() -> None:
 @pytest.mark.parametrize("explain", [True, False])
 def test_reservations_and_boots_are_reasons(explain: bool) -> None:
     """A job of 10 s would run into the maintenance at 5; another asks for a node that is still switching off."""
-    workload = Workload(
-        {"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [9.0], "requested_time": [10.0]}
-    )
+    workload = workload_of((0.0, 1, 9.0, 10.0))
     maintenance = AdvanceReservation("maintenance", 5.0, 8.0, "all")
     result = Simulation(
         Platform.homogeneous(1, 1), workload, make_scheduler("fcfs"), reservations=[maintenance], explain=explain
@@ -94,9 +78,7 @@ def test_reservations_and_boots_are_reasons(explain: bool) -> None:
     closed = "it fits only on nodes that an advance reservation keeps from it now"
     assert f"  from 0 s to 8 s: {closed}" in result.explain("0").splitlines()
     off = PowerTransitions(off_w=1.0, switch_on_s=10.0, switch_off_s=60.0)
-    late = Workload(
-        {"submit_time": [20.0], "requested_cores": [1], "recorded_run_time": [9.0], "requested_time": [10.0]}
-    )
+    late = workload_of((20.0, 1, 9.0, 10.0))
     platform = Platform.homogeneous(nodes=1, cores=1, transitions=off)
     sleepy = Simulation(platform, late, make_scheduler("fcfs"), make_power_policy("timeout:0"), explain=explain).run()
     lacking = "it asks for 1 core, 0 free (1 of 1 node is switching off)"
@@ -105,15 +87,7 @@ def test_reservations_and_boots_are_reasons(explain: bool) -> None:
 
 def test_tags_and_memory_are_reasons_of_a_saved_run(tmp_path: object) -> None:
     """What jobs asked for beside cores is saved with the run: the same words when it is loaded, log or no log."""
-    workload = Workload(
-        {
-            "submit_time": [0.0, 0.0],
-            "requested_cores": [1, 1],
-            "recorded_run_time": [9.0, 9.0],
-            "requested_time": [9.0, 9.0],
-            "exclusive": [False, True],
-        }
-    )
+    workload = workload_of((0.0, 1, 9.0, 9.0), (0.0, 1, 9.0, 9.0), exclusive=[False, True])
     result = Simulation(Platform.homogeneous(1, 2), workload, make_scheduler("fcfs")).run()
     lacking = "it asks for 1 core on nodes where nothing else runs, 0 free"
     assert result.explain("1").splitlines()[2].startswith(f"  from 0 s to 9 s: {lacking}; job 0 holds 1 core")

@@ -6,6 +6,7 @@ import pytest
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.records import Result
+from tests.rows import workload_of
 
 
 class Story:
@@ -18,14 +19,8 @@ class Story:
 
     def workload(self) -> Workload:
         """The three jobs."""
-        return Workload(
-            {
-                "job_id": ["solver", "wide", "small"],
-                "submit_time": [0.0, 10.0, 20.0],
-                "requested_cores": [6, 8, 2],
-                "recorded_run_time": [100.0, 50.0, 30.0],
-                "requested_time": [120.0, 60.0, 30.0],
-            }
+        return workload_of(
+            (0.0, 6, 100.0, 120.0), (10.0, 8, 50.0, 60.0), (20.0, 2, 30.0, 30.0), job_id=["solver", "wide", "small"]
         )
 
 

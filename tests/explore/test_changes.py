@@ -13,6 +13,7 @@ from analysis.explore.changes import MOST_CHANGES, Change, changed, new_id
 from analysis.explore.offers import Offers
 from analysis.explore.runs import Choices, Desk
 from cluster_sim import InputError, Workload
+from tests.rows import workload_of
 
 from .conftest import Story
 from .test_app import text_of
@@ -161,9 +162,7 @@ def test_what_a_page_sends_may_be_anything(desk: Desk, given: Given, changes: An
 
 def test_a_used_id_is_refused_and_a_new_one_found() -> None:
     """Two jobs of one id are none; the next free id is taken."""
-    workload = Workload(
-        {"job_id": ["own1", "b"], "submit_time": [0, 1], "requested_cores": [1, 1], "recorded_run_time": [1, 1]}
-    )
+    workload = workload_of((0, 1, 1), (1, 1, 1), job_id=["own1", "b"])
     assert new_id(workload.jobs["job_id"]) == "own2"
     with pytest.raises(InputError, match="an id not yet used"):
         changed(workload, [Change("own1", cores=1, run_time=1.0)])

@@ -13,6 +13,7 @@ from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError
 from cluster_sim.workload.parts import DALY, YOUNG, optimum_interval
 from schedulers import Fcfs
+from tests.rows import workload_of
 
 RUNS = 200
 
@@ -79,15 +80,7 @@ def test_a_wide_job_counts_the_failures_of_all_its_nodes(rule: str, tmp_path: Pa
     """M is mtbf over the number of nodes, that of a trace as it is told."""
     (tmp_path / "none.csv").write_text("time,node,event\n")
     for cores, nodes in ((2, 1), (8, 4)):
-        workload = Workload(
-            {
-                "submit_time": [0.0],
-                "requested_cores": [cores],
-                "recorded_run_time": [1e5],
-                "checkpoint_interval": [rule],
-                "checkpoint_time": [50.0],
-            }
-        )
+        workload = workload_of((0.0, cores, 1e5), checkpoint_interval=[rule], checkpoint_time=[50.0])
         expected = optimum_interval(rule, 50.0, 1e6 / nodes)
         found = stages(workload, 4, f"trace:{tmp_path / 'none.csv'},mtbf=1e6")
         assert found[:2] == pytest.approx([expected, 2.0 * expected + 50.0], rel=1e-12)
@@ -96,9 +89,7 @@ def test_a_wide_job_counts_the_failures_of_all_its_nodes(rule: str, tmp_path: Pa
 def test_no_rule_without_a_mean_time_between_failures(tmp_path: Path) -> None:
     """Young's and Daly's intervals follow from it: a list of failures that does not say it, or none, is not enough."""
     (tmp_path / "none.csv").write_text("time,node,event\n")
-    workload = Workload(
-        {"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [10.0], "checkpoint_interval": ["daly"]}
-    )
+    workload = workload_of((0.0, 1, 10.0), checkpoint_interval=["daly"])
     for failures in (None, "none", f"trace:{tmp_path / 'none.csv'}"):
         with pytest.raises(InputError, match="job 0, checkpoint_interval: expected a time in s"):
             Simulation(Platform.homogeneous(nodes=1, cores=1), workload, Fcfs(), failures=failures)

@@ -11,6 +11,7 @@ from analysis import comparison_table
 from cluster_sim import InputError, Platform, Result, Simulation, Workload
 from schedulers import Fcfs
 from tests.changing.scripted import requeued, suspended
+from tests.rows import workload_of
 
 KEYS = ("jobs_requeued", "jobs_preempted", "lost_core_s", "energy_lost_j", "availability")
 WATTS = {"static_w": 10.0, "dynamic_w": 2.0, "min_power": 0.5}
@@ -127,10 +128,7 @@ def test_a_wait_after_the_last_attempt(
 def test_checkpoints_that_come_ever_sooner_end_a_run_with_a_line() -> None:
     """Intervals of 60 s, 54 s, … add up to 600 s: enough for 500 s of work, never for 1,000."""
     for work, ends in ((500.0, True), (1000.0, False)):
-        jobs = Workload(
-            {"submit_time": [0], "requested_cores": [1], "recorded_run_time": [work], "checkpoint_interval": ["60"],
-             "checkpoint_time": [1.0], "checkpoint_growth": [0.9]}
-        )  # fmt: skip
+        jobs = workload_of((0, 1, work), checkpoint_interval=["60"], checkpoint_time=[1.0], checkpoint_growth=[0.9])
         simulation = Simulation(Platform.homogeneous(nodes=1, cores=1), jobs, Fcfs())
         if ends:
             assert simulation.run().jobs["state"].tolist() == ["completed"]

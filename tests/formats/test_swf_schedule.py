@@ -15,6 +15,7 @@ from cluster_sim.errors import ModelWarning
 from cluster_sim.formats.swf_schedule import schedule_table, write_schedule
 from cluster_sim.records import Result
 from schedulers import Preemptive
+from tests.rows import workload_of
 
 # job, submit, wait, run, cores, requested, status
 SHOWN = [0, 1, 2, 3, 4, 7, 10]
@@ -134,11 +135,7 @@ def test_groups_and_queues_come_along_and_names_leave(tmp_path: Path) -> None:
 
 def test_names_that_become_numbers_are_told(tmp_path: Path) -> None:
     """A schedule tells in the words of a workload in which columns numbers stand for names; numbers pass without a word."""
-    jobs = {
-        "job_id": ["alpha", "beta"], "submit_time": [0.0, 3.0], "requested_cores": [2, 2], "recorded_run_time": [10.0, 5.0],
-        "requested_time": [20.0, 20.0], "user": ["ann", "bob"],
-    }  # fmt: skip
-    workload = Workload(jobs)
+    workload = workload_of((0.0, 2, 10.0, 20.0), (3.0, 2, 5.0, 20.0), job_id=["alpha", "beta"], user=["ann", "bob"])
     result = Simulation(Platform.homogeneous(1, 4), workload, make_scheduler("fcfs")).run()
     told = "SWF has numbers only: names are numbered from 1 in order of appearance in job_id, user$"
     for write in (workload.write, lambda path: write_schedule(result, path)):

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from cluster_sim import Platform, Simulation, Workload
+from cluster_sim import Platform, Simulation
 from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume
 from cluster_sim.run.view import View
 from schedulers import make_scheduler
 from tests.changing.scripted import Scripted
+from tests.rows import workload_of
 
 from . import chaos
 from .full import NotACase
@@ -63,14 +64,7 @@ def test_a_job_that_is_suspended_where_a_part_ends_goes_on_with_its_next_part() 
         assert placement is not None
         yield Resize(view.running[0].job, placement)
 
-    columns = {
-        "submit_time": [0.0],
-        "requested_cores": [1],
-        "recorded_run_time": [6.0],
-        "parts": ["3"],
-        "max_cores": [2],
-    }
-    workload = Workload(columns | {"malleable": [True], "reconfiguration_time": [0.5]})
+    workload = workload_of((0.0, 1, 6.0), parts=["3"], max_cores=[2], malleable=[True], reconfiguration_time=[0.5])
     simulation = Simulation(Platform.homogeneous(2, 1), workload, AtBoundaries({2.0: suspend, 3.0: grow}))
     result = simulation.run()
     # Parts 0-2 and 2-4 on one core; the change 4-4.5; the last part, on two, 4.5-5.5.

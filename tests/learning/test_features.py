@@ -14,6 +14,7 @@ from learning.environments.job_node import JobNode
 from learning.episodes import Whole
 from learning.features import PAIR_FEATURES, STATE_FEATURES
 from learning.observations import PUBLISHED
+from tests.rows import workload_of
 
 from .cases_for_job_node import at_random, cases, experiment, play
 
@@ -101,14 +102,7 @@ def test_published_features_by_hand() -> None:
     platform = Platform.homogeneous(
         nodes=1, cores=8, ghz=2.0, power={"static_w": 30.0, "dynamic_w": 2.0, "min_power": 0.5}
     )
-    jobs = Workload(
-        {
-            "submit_time": [0.0, 1.0, 3.0],
-            "requested_cores": [2, 4, 1],
-            "recorded_run_time": [10.0, 10.0, 10.0],
-            "requested_time": [12.0, 15.0, 9.0],
-        }
-    )
+    jobs = workload_of((0.0, 2, 10.0, 12.0), (1.0, 4, 10.0, 15.0), (3.0, 1, 10.0, 9.0))
     env = JobNode(platform, jobs, observation="p3:norm=none", wait="event", placements="all", num_jobs=2)
     env.reset()
     env.step(0)  # job 0 starts at 0

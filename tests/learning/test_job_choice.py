@@ -24,6 +24,7 @@ from learning.environments.built_in import job_choice_case
 from learning.environments.job_choice import JobChoice
 from learning.episodes import Whole
 from learning.training import train
+from tests.rows import workload_of
 
 
 def case(seed: int = 0) -> Whole:
@@ -245,10 +246,8 @@ def test_who_fits_a_node_waits_for_one() -> None:
 
 def test_a_teacher_of_an_episode_without_a_choice() -> None:
     """Two jobs that never wait: the first step finds that all is over."""
-    jobs = {"submit_time": [0.0, 1.0], "requested_cores": [1, 1], "recorded_run_time": [10.0, 10.0]}
-    env = JobChoice(
-        Whole(Platform.homogeneous(nodes=1, cores=2), Workload(jobs | {"requested_time": [10.0] * 2})), cost="wait"
-    )
+    jobs = workload_of((0.0, 1, 10.0, 10.0), (1.0, 1, 10.0, 10.0))
+    env = JobChoice(Whole(Platform.homogeneous(nodes=1, cores=2), jobs), cost="wait")
     assert play(env, FirstByOrder("saf"))[2]["jobs_completed"] == 2
 
 
@@ -265,10 +264,8 @@ def test_it_is_an_environment_and_refuses_what_is_none() -> None:
 @pytest.mark.parametrize("look", sorted(LOOKS))
 def test_a_run_that_is_cut_short_with_an_empty_queue(look: str) -> None:
     """What is observed at the end has no job in it, and still the shape of the space."""
-    jobs = {"submit_time": [0.0] * 3, "requested_cores": [1, 2, 2], "recorded_run_time": [5.0, 5.0, 500.0]}
-    source = Whole(
-        Platform.homogeneous(nodes=1, cores=2), Workload(jobs | {"requested_time": [5.0, 5.0, 500.0]}), until=100.0
-    )
+    jobs = workload_of((0.0, 1, 5.0, 5.0), (0.0, 2, 5.0, 5.0), (0.0, 2, 500.0, 500.0))
+    source = Whole(Platform.homogeneous(nodes=1, cores=2), jobs, until=100.0)
     env = JobChoice(source, observation=look, cost="wait")
     observation, _ = env.reset(seed=0)
     truncated = False

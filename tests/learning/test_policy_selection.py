@@ -18,6 +18,7 @@ from learning.environments.built_in import job_node_case
 from learning.environments.policy_selection import PolicySelection
 from learning.episodes import Whole
 from learning.policy_choice import SETS, VOID, named_policies
+from tests.rows import workload_of
 
 
 def play(env: PolicySelection, choose: Callable[..., Any], seed: int = 0) -> tuple[float, dict[str, float], int]:
@@ -61,14 +62,7 @@ def test_one_policy_is_its_list_scheduler_when_all_jobs_are_there(policy: str) -
 
 def test_when_the_agent_is_asked() -> None:
     """At 0 s (empty queue), at 10 s the queue is not empty: no question; at 100 s the first job ends: the next question."""
-    workload = Workload(
-        {
-            "submit_time": [0.0, 5.0, 10.0],
-            "requested_cores": [3, 4, 1],
-            "requested_time": [100.0] * 3,
-            "recorded_run_time": [100.0] * 3,
-        }
-    )
+    workload = workload_of((0.0, 3, 100.0, 100.0), (5.0, 4, 100.0, 100.0), (10.0, 1, 100.0, 100.0))
     env = PolicySelection(Whole(Platform.homogeneous(nodes=1, cores=4), workload), policies="first/first+void")
     env.reset(seed=0)
     assert env.simulation is not None
@@ -121,9 +115,7 @@ def test_the_published_rewards_by_hand() -> None:
     """One job of 2 cores, 10 s: the last step pays the rate of nobody, or -watts · 10 (· 10) with the machine idle again."""
     power = {"static_w": 20.0, "dynamic_w": 5.0, "min_power": 0.5}
     machine = Platform.homogeneous(nodes=1, cores=4, power=power)
-    workload = Workload(
-        {"submit_time": [0.0], "requested_cores": [2], "requested_time": [10.0], "recorded_run_time": [10.0]}
-    )
+    workload = workload_of((0.0, 2, 10.0, 10.0))
     values = {}
     for objective in ("makespan", "energy", "edp"):
         env = PolicySelection(Whole(machine, workload), policies="first/first", reward=f"as-published:{objective}")

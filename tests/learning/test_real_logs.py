@@ -13,6 +13,7 @@ from cluster_sim import Platform, Workload
 from cluster_sim.errors import InputError
 from learning.config import read_config
 from learning.environments.job_node import JobNode
+from tests.rows import workload_of
 
 from .cases_for_job_node import at_random, play, small_workloads
 
@@ -40,14 +41,7 @@ def test_what_a_wait_costs_is_known_at_once() -> None:
     The start of the first costs nothing but that wait: (40 - 20) s / 20 s / 2 jobs = 0.5. The second then costs nothing.
     """
     one = Platform.homogeneous(nodes=1, cores=1)
-    jobs = Workload(
-        {
-            "submit_time": [0.0, 0.0],
-            "requested_cores": [1, 1],
-            "requested_time": [1000.0, 1000.0],
-            "recorded_run_time": [20.0, 20.0],
-        }
-    )
+    jobs = workload_of((0.0, 1, 20.0, 1000.0), (0.0, 1, 20.0, 1000.0))
     env = JobNode(one, jobs, reward="bounded-slowdown:scaled=no,clairvoyant=yes", merge_equal=False)
     got, info = play(env, lambda env, observation, info: int(info["action_mask"].argmax()))
     assert info["metrics"]["mean_bounded_slowdown"] == pytest.approx(1.5)
@@ -57,14 +51,7 @@ def test_what_a_wait_costs_is_known_at_once() -> None:
 def test_energy_is_foreseen_by_true_run_times() -> None:
     """Nothing can be done better or worse on one core, so with the true potential every reward is 0 but for the start."""
     one = Platform.homogeneous(nodes=1, cores=1, power={"static_w": 4.0, "dynamic_w": 6.0, "min_power": 0.5})
-    jobs = Workload(
-        {
-            "submit_time": [0.0, 0.0],
-            "requested_cores": [1, 1],
-            "requested_time": [1000.0, 10.0],
-            "recorded_run_time": [5.0, 3.0],
-        }
-    )
+    jobs = workload_of((0.0, 1, 5.0, 1000.0), (0.0, 1, 3.0, 10.0))
     env = JobNode(one, jobs, reward="energy:scaled=no,clairvoyant=yes", merge_equal=False)
     got, info = play(env, lambda env, observation, info: int(info["action_mask"].argmax()))
     assert info["metrics"]["energy_j"] == pytest.approx(80.0)

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cluster_sim import Platform, ProcessorType, Simulation, Workload
+from cluster_sim import Platform, ProcessorType, Simulation
 from cluster_sim.engine import Environment, latest
 from cluster_sim.machine.memory_channel import MemoryChannel
 from cluster_sim.models.contention import Demand
 from cluster_sim.platform import Cluster, NodeGroup, NodeType
 from schedulers import Fcfs
+from tests.rows import workload_of
 
 
 class Shared:
@@ -188,9 +189,7 @@ def saturated(cores: int, processors: int = 1) -> Platform:
 
 def test_a_task_that_moves_no_memory_is_slowed_with_the_others() -> None:
     """Its neighbour takes the processor over the threshold; the slope is steep, so its own d is what is left: q < 1."""
-    workload = Workload(
-        {"submit_time": [0.0, 0.0], "requested_cores": [1, 1], "recorded_run_time": [10.0, 4.0], "mem_vol": [1e4, 0.0]}
-    )
+    workload = workload_of((0.0, 1, 10.0), (0.0, 1, 4.0), mem_vol=[1e4, 0.0])
     platform = saturated(2)
     jobs = Simulation(platform, workload, Fcfs()).run().jobs
     # The first: q > 1, half speed. The second: q = 0, s = 1, d = 1: full speed, done at 4; then the first is alone.
@@ -205,14 +204,7 @@ def test_a_task_that_moves_no_memory_is_slowed_with_the_others() -> None:
 
 def test_a_job_keeps_its_cores_until_its_last_group_ends() -> None:
     """Of three tasks two share a socket and one has its own: it ends first, but its core stays the job's, and busy."""
-    workload = Workload(
-        {
-            "submit_time": [0.0, 1.0],
-            "requested_cores": [3, 2],
-            "recorded_run_time": [4.0, 1.0],
-            "mem_vol": [4000.0, 0.0],
-        }
-    )
+    workload = workload_of((0.0, 3, 4.0), (1.0, 2, 1.0), mem_vol=[4000.0, 0.0])
     platform = saturated(2, processors=2)
     result = Simulation(platform, workload, Fcfs()).run()
     assert result.jobs["finish_time"].tolist() == [8.0, 9.0]
@@ -224,14 +216,7 @@ def test_a_job_keeps_its_cores_until_its_last_group_ends() -> None:
 def test_a_group_that_has_ended_leaves_the_others_alone() -> None:
     """It no longer counts as another task: a job beside it speeds up when the group, not when its job, ends."""
     platform = saturated(3, processors=2)
-    workload = Workload(
-        {
-            "submit_time": [0.0, 0.0],
-            "requested_cores": [4, 2],
-            "recorded_run_time": [4.0, 8.0],
-            "mem_vol": [4000.0, 8000.0],
-        }
-    )
+    workload = workload_of((0.0, 4, 4.0), (0.0, 2, 8.0), mem_vol=[4000.0, 8000.0])
     # Job 0: three tasks on the first socket, at 1/3, end at 12; one on the second, with the two of job 1, at 1/3: 12.
     # Then job 1's two tasks, with 4 of 8 s left, run at 1/2: they end at 20.
     jobs = Simulation(platform, workload, Fcfs()).run().jobs
@@ -241,14 +226,7 @@ def test_a_group_that_has_ended_leaves_the_others_alone() -> None:
 @pytest.mark.parametrize(("quirks", "end"), [([], 12.0), (["contention-at-job-boundaries"], 14.0)])
 def test_boundaries_of_jobs_instead_of_groups(quirks: list[str], end: float) -> None:
     """With the quirk, speeds are not recomputed when a group ends; only when a job starts or is released."""
-    workload = Workload(
-        {
-            "submit_time": [0.0, 0.0],
-            "requested_cores": [4, 1],
-            "recorded_run_time": [4.0, 8.0],
-            "mem_vol": [4000.0, 8000.0],
-        }
-    )
+    workload = workload_of((0.0, 4, 4.0), (0.0, 1, 8.0), mem_vol=[4000.0, 8000.0])
     # Job 0: three tasks on the first socket, at 1/3, end at 12; one on the second, at 1/2 beside job 1, ends at 8. Job 1
     # has 4 of 8 s left then: alone it needs until 12; kept at 1/2 until job 0 is released at 12, 2 s more than that.
     jobs = Simulation(saturated(3, processors=2), workload, Fcfs(), quirks=quirks).run().jobs

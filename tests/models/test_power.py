@@ -11,6 +11,7 @@ from cluster_sim.errors import InputError
 from cluster_sim.models.power import BaselinePower, LinearPower, StallAwarePower, watts
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
 from schedulers import Fcfs, IdleTimeout
+from tests.rows import workload_of
 
 # Herrera et al. (2021), Table III, 3.4 GHz, in the form of P = pa·n + pb.
 TABLE_III = ProcessorType("i7", 4, 3.4, power={"static_w": 5.59316, "dynamic_w": 6.14211, "min_power": 0.0})
@@ -40,9 +41,7 @@ def test_a_processor_that_tells_no_watts_draws_none() -> None:
 def test_the_watts_of_a_run_step_by_step() -> None:
     """One more core of the first socket a second, then the second socket: 2 sockets of 2 cores, 10 W + 2 W a core."""
     platform = Platform.homogeneous(1, 4, processors=2, power={"static_w": 10.0, "dynamic_w": 2.0, "min_power": 0.25})
-    workload = Workload(
-        {"submit_time": [1.0, 2.0, 3.0], "requested_cores": [1, 1, 2], "recorded_run_time": [9.0, 7.0, 5.0]}
-    )
+    workload = workload_of((1.0, 1, 9.0), (2.0, 1, 7.0), (3.0, 2, 5.0))
     result = Simulation(platform, workload, Fcfs()).run()
     assert result.power.values.tolist() == [[0, 5], [1, 14.5], [2, 16.5], [3, 28], [8, 16.5], [9, 14.5], [10, 5]]
     # Job 0 shares its socket from 2 to 9 s, job 1 all its time; job 2 has the second socket, idle else, to itself.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cluster_sim import Platform, ProcessorType, Simulation, Workload, make_power_policy, make_scheduler
+from cluster_sim import Platform, ProcessorType, Simulation, make_power_policy, make_scheduler
 from cluster_sim.errors import SpecError
 from cluster_sim.platform import Cluster, NodeGroup, NodeType
 from cluster_sim.workload.advance_reservations import AdvanceReservation
+from tests.rows import workload_of
 
 from .conftest import SWITCHING, WATTS, jobs, nodes
 
@@ -21,15 +22,11 @@ def test_inertial_offers_a_node_with_memory_enough(scheduler: str) -> None:
         for name, memory, count in (("small", 1.0, 2), ("big", 64.0, 1))
     ]
     platform = Platform((Cluster("cluster0", tuple(groups)),))
-    columns = {
-        "submit_time": [0.0, 1.0, 5_000.0],
-        "requested_cores": [1, 1, 1],
-        "requested_time": [10_000.0, 5.0, 100.0],
-        "recorded_run_time": [10_000.0, 5.0, 100.0],
-        "memory": [1.0, 1.0, 40_000.0],
-    }
+    columns = workload_of(
+        (0.0, 1, 10_000.0, 10_000.0), (1.0, 1, 5.0, 5.0), (5_000.0, 1, 100.0, 100.0), memory=[1.0, 1.0, 40_000.0]
+    )
     policy = make_power_policy("inertial:period=60")
-    result = Simulation(platform, Workload(columns), make_scheduler(scheduler), policy).run()
+    result = Simulation(platform, columns, make_scheduler(scheduler), policy).run()
     assert result.jobs["start_time"].tolist() == [0.0, 1.0, 5_000.0 + 1.0]  # it was OFF, and is booted
 
 
@@ -40,15 +37,7 @@ def test_inertial_offers_a_node_with_memory_enough(scheduler: str) -> None:
 )
 def test_a_job_in_its_advance_reservation_is_not_held_back(policy: str, scheduler: str) -> None:
     """It starts when its window opens, at 100 s, or when its node has booted: at no other time could it end in it."""
-    workload = Workload(
-        {
-            "submit_time": [0.0, 50.0],
-            "requested_cores": [1, 1],
-            "requested_time": [1000.0, 150.0],
-            "recorded_run_time": [900.0, 90.0],
-            "reservation": ["", "course"],
-        }
-    )
+    workload = workload_of((0.0, 1, 900.0, 1000.0), (50.0, 1, 90.0, 150.0), reservation=["", "course"])
     for seed in range(5):
         result = Simulation(
             nodes(3),

@@ -17,6 +17,7 @@ from cluster_sim.records.waiting import NO_REASON
 from cluster_sim.run.decisions import Decision, Hold
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 from schedulers import EasyBackfilling, Scheduler, make_scheduler
+from tests.rows import workload_of
 
 
 def simulation(rows: list[tuple[float, int, float]], cores: int = 2, scheduler: Scheduler | None = None) -> Simulation:
@@ -284,15 +285,12 @@ def held_by_its_account(
     """
     users = [Association("acc", "a", max_jobs=1), Association("acc", "b")]
     accounts = Accounts((Association("root", shares=0), Association("acc", parent="root"), *users))
-    jobs = Workload(
-        {
-            "submit_time": [0.0, 1.0, 2.0],
-            "requested_cores": [1, 2, 1],
-            "recorded_run_time": [30.0, 10.0, 65.0],
-            "requested_time": [1000.0] * 3,
-            "user": ["b", "a", "a"],
-            "account": ["acc"] * 3,
-        }
+    jobs = workload_of(
+        (0.0, 1, 30.0, 1000.0),
+        (1.0, 2, 10.0, 1000.0),
+        (2.0, 1, 65.0, 1000.0),
+        user=["b", "a", "a"],
+        account=["acc"] * 3,
     )
     sim = Simulation(Platform.homogeneous(1, 2), jobs, make_scheduler("fcfs"), accounts=accounts)
     at(sim, 5.0, lambda: sim.kill("1"))

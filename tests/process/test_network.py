@@ -14,6 +14,7 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, Process
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import Fcfs
+from tests.rows import workload_of
 
 
 def workload(comm_vol: list[float], submit: list[float]) -> Workload:
@@ -66,15 +67,7 @@ def test_a_late_transfer_halves_the_rate_of_another() -> None:
     """Two jobs that span clusters share the link while both send."""
     node = NodeType("n", (ProcessorType("p", 2, 1.0),))
     platform = Platform(tuple(Cluster(name, (NodeGroup(node, 1),)) for name in ("a", "b")))
-    jobs = Workload(
-        {
-            "submit_time": [0.0, 50.0],
-            "requested_cores": [2, 2],
-            "nodes": [2, 2],
-            "recorded_run_time": [100.0, 100.0],
-            "comm_vol": [800.0, 800.0],
-        }
-    )
+    jobs = workload_of((0.0, 2, 100.0), (50.0, 2, 100.0), nodes=[2, 2], comm_vol=[800.0, 800.0])
     # 100-150 job 0 alone at 8 MB/s, 400 of 800 MB; 150-250 both at 4 MB/s, job 0 done; then job 1 alone, 400 MB in 50 s.
     assert finishes(platform, jobs, "shared:node_link=100,cluster_link=8") == pytest.approx([250.0, 300.0])
 

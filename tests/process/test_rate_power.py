@@ -17,6 +17,7 @@ from cluster_sim.records.accounting import History, settle
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import Fcfs, IdleTimeout
+from tests.rows import workload_of
 
 # With k = 1, n tasks that ask for enough run at 1/n each: see test_phases.
 SHARING = {"b": -1.0, "c": 1500.0, "da": 0.0, "db": 1.0, "dc": 1.0, "dd": 0.0}
@@ -26,13 +27,8 @@ def run(power: dict[str, float], model: str) -> Result:
     """Two one-core jobs of 100 s at 1000 MB/s, the second submitted at 100 s, on a 4-core node."""
     processor = ProcessorType("p", 4, 1.0, power=power, contention=SHARING)
     platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (processor,)), 1),)),), power_model=model)
-    jobs = {
-        "submit_time": [0.0, 50.0],
-        "requested_cores": [1, 1],
-        "recorded_run_time": [100.0, 100.0],
-        "mem_vol": [1e5, 1e5],
-    }
-    return Simulation(platform, Workload(jobs), Fcfs(), contention="piecewise:k=1").run()
+    jobs = workload_of((0.0, 1, 100.0), (50.0, 1, 100.0), mem_vol=[1e5, 1e5])
+    return Simulation(platform, jobs, Fcfs(), contention="piecewise:k=1").run()
 
 
 def integral(result: Result) -> float:

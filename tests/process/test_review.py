@@ -15,6 +15,7 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.registry import Spec
 from cluster_sim.run.decisions import Decision, WakeAt
 from schedulers import AlwaysOn, Fcfs, Scheduler, make_scheduler
+from tests.rows import workload_of
 
 from .conftest import SWITCHING, WATTS, At, jobs, machine
 
@@ -205,14 +206,7 @@ def test_energy_ends_with_the_last_completion() -> None:
 
 def test_demand_is_known_without_contention() -> None:
     """Where nothing contends, node orders still see the bandwidth that running tasks ask for."""
-    workload = Workload(
-        {
-            "submit_time": [0.0, 1.0, 2.0],
-            "requested_cores": [1, 1, 1],
-            "recorded_run_time": [100.0, 100.0, 100.0],
-            "mem_vol": [1e5, 1e3, 0.0],
-        }
-    )
+    workload = workload_of((0.0, 1, 100.0), (1.0, 1, 100.0), (2.0, 1, 100.0), mem_vol=[1e5, 1e3, 0.0])
     scheduler = make_scheduler("list:first/high_mem_bw")
     result = Simulation(Platform.homogeneous(2, 4), workload, scheduler, contention="none").run()
     assert result.allocations["node"].tolist() == ["cluster0.node0", "cluster0.node1", "cluster0.node1"]

@@ -13,6 +13,7 @@ import pytest
 from cluster_sim import FormatError, InputError, Platform, Result, Simulation, Workload
 from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 from schedulers import Fcfs
+from tests.rows import workload_of
 
 FORMATS: tuple[Literal["csv"], Literal["parquet"]] = ("csv", "parquet")
 
@@ -96,13 +97,7 @@ def test_the_files_that_other_programs_read(worked_by_hand: Result, tmp_path: Pa
 
 def test_cores_of_several_processors_and_holes(tmp_path: Path) -> None:
     """A job's cores as text: one part for each processor and run of neighbouring cores."""
-    workload = Workload(
-        {
-            "submit_time": [0.0, 0.0, 0.0, 2.0],
-            "requested_cores": [1, 1, 1, 9],
-            "recorded_run_time": [9.0, 1.0, 9.0, 1.0],
-        }
-    )
+    workload = workload_of((0.0, 1, 9.0), (0.0, 1, 1.0), (0.0, 1, 9.0), (2.0, 9, 1.0))
     result = Simulation(Platform.homogeneous(2, 6, processors=2), workload, Fcfs()).run()
     node = "cluster0.node{}.processor{}:{}".format
     text = ";".join([node(0, 0, "1-1"), node(0, 1, "0-2"), node(1, 0, "0-2"), node(1, 1, "0-1")])
@@ -263,14 +258,8 @@ def test_a_file_where_the_folder_should_be(worked_by_hand: Result, tmp_path: Pat
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_labels_of_jobs_are_kept(tmp_path: Path, file_format: Literal["csv", "parquet"]) -> None:
     """Queue and account as text, where the workload has some; no column where no job has one."""
-    workload = Workload(
-        {
-            "submit_time": [0.0, 1.0, 2.0],
-            "requested_cores": [1, 1, 1],
-            "recorded_run_time": [5.0, 5.0, 5.0],
-            "queue": [2, -1, 10],
-            "account": ["physics", "", "001"],
-        }
+    workload = workload_of(
+        (0.0, 1, 5.0), (1.0, 1, 5.0), (2.0, 1, 5.0), queue=[2, -1, 10], account=["physics", "", "001"]
     )
     result = Simulation(Platform.homogeneous(nodes=1, cores=1), workload, Fcfs()).run()
     result.save(tmp_path, file_format)

@@ -9,6 +9,7 @@ from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.records.summary import job_metrics
 from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 from schedulers import Fcfs
+from tests.rows import workload_of
 
 BY_HAND = {
     "jobs_submitted": 5,
@@ -165,13 +166,7 @@ def test_a_summary_is_that_of_the_tables(until: float | None) -> None:
 
 def test_the_queue_of_a_job_that_waits_again() -> None:
     """a is put back at 4 s, behind the shorter b, which had waited from 1 s on; a waits until 9 s and ends at 19 s."""
-    columns = {
-        "submit_time": [0.0, 1.0],
-        "requested_cores": [1, 1],
-        "recorded_run_time": [10.0, 5.0],
-        "job_id": ["a", "b"],
-    }
-    workload = Workload(columns | {"requested_time": [10.0, 5.0]})
+    workload = workload_of((0.0, 1, 10.0, 10.0), (1.0, 1, 5.0, 5.0), job_id=["a", "b"])
     simulation = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("easy:order=sjf"))
     simulation.run(until=4.0)
     simulation.requeue("a")

@@ -8,11 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cluster_sim import Placement, Platform, Result, Simulation, Workload
+from cluster_sim import Placement, Platform, Result, Simulation
 from cluster_sim.run.decisions import Decision, Resize
 from cluster_sim.run.view import View
 from cluster_sim.workload.fields import RESULT_TABLES
 from tests.changing.scripted import Scripted, of, requeued, resized, run, suspended
+from tests.rows import workload_of
 
 
 def test_a_suspension_ends_a_spell() -> None:
@@ -69,14 +70,8 @@ def test_checkpoints_and_restarts_are_stages() -> None:
 
 def test_parts_make_no_checkpoints() -> None:
     """Only a job that has an interval between checkpoints makes any: without one, the end of a part saves nothing."""
-    jobs = {
-        "submit_time": [0.0],
-        "requested_cores": [2],
-        "recorded_run_time": [10.0],
-        "parts": ["1 1"],
-        "malleable": [True],
-    }
-    result = Simulation(Platform.homogeneous(2, 1), Workload(jobs), Scripted({})).run()
+    jobs = workload_of((0.0, 2, 10.0), parts=["1 1"], malleable=[True])
+    result = Simulation(Platform.homogeneous(2, 1), jobs, Scripted({})).run()
     assert result.stages.empty
     assert result.jobs["finish_time"].tolist() == [10.0]
 

@@ -11,6 +11,7 @@ from cluster_sim import Platform, Simulation, View, Workload
 from cluster_sim.errors import SpecError
 from schedulers import job_orders, make_scheduler
 from schedulers.powers import powers
+from tests.rows import workload_of
 
 # Submitted at 100 s, 8 cores for 1000 s, due at 5000 s, priority 3; now it is 600 s: it has waited 500 s.
 EXPECTED = {
@@ -34,15 +35,8 @@ DYNAMIC = ("wfp", "unicef", "expansion-factor", "powers:2:0.5:-0.25", "powers:0.
 @pytest.mark.parametrize("order", EXPECTED)
 def test_keys(order: str) -> None:
     """One job, one figure for each order."""
-    table = {
-        "submit_time": [0.0, 100.0],
-        "requested_cores": [1, 8],
-        "requested_time": [1.0, 1000.0],
-        "recorded_run_time": [1.0, 900.0],
-        "deadline": [math.inf, 5000.0],
-        "priority": [0.0, 3.0],
-    }
-    job = View.by_hand(Platform.homogeneous(nodes=1, cores=8), Workload(table)).pending[1]
+    table = workload_of((0.0, 1, 1.0, 1.0), (100.0, 8, 900.0, 1000.0), deadline=[math.inf, 5000.0], priority=[0.0, 3.0])
+    job = View.by_hand(Platform.homogeneous(nodes=1, cores=8), table).pending[1]
     assert job_orders.make(order)(job, 600.0) == pytest.approx(EXPECTED[order], rel=1e-12)
     assert bool(getattr(job_orders.make(order), "dynamic", False)) == (order in DYNAMIC)
 

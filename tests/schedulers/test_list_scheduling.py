@@ -9,6 +9,7 @@ from cluster_sim import Job, Placement, Platform, Reject, Simulation, Start, Vie
 from cluster_sim.errors import PlacementError, SimulationError
 from cluster_sim.run.clairvoyant_view import ClairvoyantView
 from schedulers import Fcfs, ListScheduler, Scheduler
+from tests.rows import workload_of
 
 from .conftest import Queue, decide, order_of
 
@@ -29,9 +30,7 @@ def test_skipping_goes_on_behind_it(queue: Queue) -> None:
 
 def test_what_was_skipped_is_tried_again_in_order() -> None:
     """Over a run: the wide job starts when it fits, and is not forgotten; those behind it pass meanwhile."""
-    workload = Workload(
-        {"submit_time": [0.0] * 4, "requested_cores": [3, 4, 1, 1], "recorded_run_time": [5.0, 1.0, 2.0, 2.0]}
-    )
+    workload = workload_of((0.0, 3, 5.0), (0.0, 4, 1.0), (0.0, 1, 2.0), (0.0, 1, 2.0))
     platform = Platform.homogeneous(1, 4)
     starts = Simulation(platform, workload, make_scheduler("list:first/first,blocking=no")).run().jobs["start_time"]
     assert starts.tolist() == [0.0, 5.0, 0.0, 2.0]
@@ -41,14 +40,7 @@ def test_what_was_skipped_is_tried_again_in_order() -> None:
 
 def test_names_of_common_pairs() -> None:
     """fcfs, sjf and ljf are lists by another name."""
-    workload = Workload(
-        {
-            "submit_time": [0.0, 0.0, 0.0, 1.0],
-            "requested_cores": [2, 2, 1, 1],
-            "recorded_run_time": [3.0, 2.0, 1.0, 4.0],
-            "requested_time": [3.0, 2.0, 1.0, 4.0],
-        }
-    )
+    workload = workload_of((0.0, 2, 3.0, 3.0), (0.0, 2, 2.0, 2.0), (0.0, 1, 1.0, 1.0), (1.0, 1, 4.0, 4.0))
     starts = {
         name: Simulation(Platform.homogeneous(1, 2), workload, make_scheduler(name)).run().jobs["start_time"].tolist()
         for name in ("fcfs", "sjf", "ljf", "list:first/first", "list:shortest/first", "list:longest/first", "list")
@@ -116,21 +108,13 @@ def test_the_widest_wish_does_not_use_up_the_other_nodes() -> None:
 
     groups = [NodeGroup(NodeType(f"n{c}", (ProcessorType(f"p{c}", c, 3.0),)), 1) for c in (2, 4)]
     platform = Platform((Cluster("cluster0", tuple(groups)),))
-    workload = Workload(
-        {"submit_time": [0.0], "requested_cores": [6], "ntasks_per_node": [4], "recorded_run_time": [1.0]}
-    )
+    workload = workload_of((0.0, 6, 1.0), ntasks_per_node=[4])
     assert Simulation(platform, workload, Fcfs()).run().jobs["state"].tolist() == ["completed"]
 
 
 def test_cores_are_filled_in_processor_order(queue: Queue) -> None:
     """Lowest idle cores first, from the first processor on, into holes too."""
-    workload = Workload(
-        {
-            "submit_time": [0.0, 0.0, 0.0, 1.0],
-            "requested_cores": [1, 1, 3, 4],
-            "recorded_run_time": [5.0, 1.0, 5.0, 1.0],
-        }
-    )
+    workload = workload_of((0.0, 1, 5.0), (0.0, 1, 1.0), (0.0, 3, 5.0), (1.0, 4, 1.0))
     result = Simulation(Platform.homogeneous(1, 8, processors=2), workload, Fcfs()).run()
     assert result.jobs_with_allocation()["allocation"].tolist() == [
         "cluster0.node0.processor0:0-0",
@@ -162,14 +146,7 @@ def test_memory_constrains_placement_where_the_scheduler_says_so(queue: Queue) -
 
 def test_memory_is_given_back_when_a_job_ends() -> None:
     """The third job waits for memory, not for cores, until the first ends."""
-    workload = Workload(
-        {
-            "submit_time": [0.0, 0.0, 0.0],
-            "requested_cores": [1, 1, 1],
-            "recorded_run_time": [3.0, 9.0, 1.0],
-            "memory": [600.0, 400.0, 500.0],
-        }
-    )
+    workload = workload_of((0.0, 1, 3.0), (0.0, 1, 9.0), (0.0, 1, 1.0), memory=[600.0, 400.0, 500.0])
     platform = Platform.homogeneous(1, 4, memory_gb=1.0)
     starts = Simulation(platform, workload, make_scheduler("fcfs:memory=yes")).run().jobs["start_time"]
     assert starts.tolist() == [0.0, 0.0, 3.0]
@@ -200,9 +177,7 @@ def test_a_dynamic_order_is_worked_out_anew_in_every_pass() -> None:
     def aging(job: Job, now: float) -> float:
         return job.requested_cores - (now - job.submit_time) / 6.0
 
-    workload = Workload(
-        {"submit_time": [0.0, 0.0, 59.0], "requested_cores": [12, 12, 3], "recorded_run_time": [60.0, 60.0, 60.0]}
-    )
+    workload = workload_of((0.0, 12, 60.0), (0.0, 12, 60.0), (59.0, 3, 60.0))
     platform = Platform.homogeneous(1, 12)
     for dynamic, expected in ((True, [0.0, 60.0, 120.0]), (False, [0.0, 120.0, 60.0])):
         starts = Simulation(platform, workload, ListScheduler(aging, dynamic=dynamic)).run().jobs["start_time"]
@@ -268,10 +243,7 @@ def test_a_scheduler_without_schedule_says_what_is_missing() -> None:
 
 def test_memory_that_rounding_leaves_tells_no_nodes_apart() -> None:
     """0.1 and 0.2 MB were used on the third node, and are given back: the second is as empty, and comes first."""
-    jobs = Workload(
-        {"submit_time": [0, 0, 0, 0, 20], "requested_cores": [4, 4, 1, 1, 1], "recorded_run_time": [100, 6, 5, 10, 5],
-         "memory": [0.0, 0.0, 0.1, 0.2, 0.0]}
-    )  # fmt: skip
+    jobs = workload_of((0, 4, 100), (0, 4, 6), (0, 1, 5), (0, 1, 10), (20, 1, 5), memory=[0.0, 0.0, 0.1, 0.2, 0.0])
     scheduler = make_scheduler("list:first/most_used_mem")
     result = Simulation(Platform.homogeneous(nodes=3, cores=4), jobs, scheduler).run()
     assert result.allocations["node"].tolist()[2:] == ["cluster0.node2", "cluster0.node2", "cluster0.node1"]

@@ -8,6 +8,7 @@ import pytest
 
 from cluster_sim import Platform, Simulation, SpecError, Workload, make_scheduler
 from cluster_sim.records import Result
+from tests.rows import workload_of
 
 from .conftest import Queue
 
@@ -90,11 +91,8 @@ def test_on_nodes_of_several_cores(queue: Queue) -> None:
 @pytest.mark.parametrize("spec", ["moldable", "moldable:width=earliest", "shrink-expand", "equipartition"])
 def test_no_node_gets_more_tasks_than_it_may(spec: str) -> None:
     """Eight cores are free, but of two nodes each may get two tasks: four, the most that may start."""
-    jobs = {
-        "submit_time": [0.0], "requested_cores": [4], "recorded_run_time": [10.0], "min_cores": [2], "max_cores": [8],
-        "nodes": [2], "ntasks_per_node": [2],
-    }  # fmt: skip
-    result = run(Workload(jobs), spec, nodes=2, cores=4)
+    jobs = workload_of((0.0, 4, 10.0), min_cores=[2], max_cores=[8], nodes=[2], ntasks_per_node=[2])
+    result = run(jobs, spec, nodes=2, cores=4)
     assert result.allocations[["first_core", "last_core"]].to_numpy().tolist() == [[0, 1], [0, 1]]
 
 

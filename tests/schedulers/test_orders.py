@@ -10,6 +10,7 @@ import pytest
 from cluster_sim import Placement, Platform, ProcessorType, Simulation, View, Workload
 from cluster_sim.platform import Cluster, NodeGroup, NodeType
 from schedulers import ListScheduler, job_orders, make_scheduler, node_orders
+from tests.rows import workload_of
 
 from .conftest import Queue, order_of
 
@@ -64,16 +65,7 @@ def test_the_published_orders_are_all_there() -> None:
 
 def test_a_job_without_requested_time_counts_as_endless() -> None:
     """Last under shortest, first under longest; its bandwidth over a time unknown is none."""
-    workload = Workload(
-        {
-            "job_id": ["x", "y"],
-            "submit_time": [0.0, 0.0],
-            "requested_cores": [1, 1],
-            "recorded_run_time": [1.0, 1.0],
-            "requested_time": [np.inf, 5.0],
-            "mem_vol": [10.0, 10.0],
-        }
-    )
+    workload = workload_of((0.0, 1, 1.0, np.inf), (0.0, 1, 1.0, 5.0), job_id=["x", "y"], mem_vol=[10.0, 10.0])
     for order, expected in {"shortest": "yx", "longest": "xy", "low_mem_bw": "xy"}.items():
         assert order_of(ListScheduler(order), workload) == expected
 
@@ -185,9 +177,7 @@ def test_quirks_of_published_programs() -> None:
 def test_memory_that_nobody_knows_counts_as_equal() -> None:
     """Without capacities, most memory available is least memory used."""
     platform = Platform.homogeneous(nodes=3, cores=4)
-    jobs = Workload(
-        {"submit_time": [0.0] * 4, "requested_cores": [1] * 4, "recorded_run_time": [9.0] * 4, "memory": [500.0] * 4}
-    )
+    jobs = workload_of((0.0, 1, 9.0), (0.0, 1, 9.0), (0.0, 1, 9.0), (0.0, 1, 9.0), memory=[500.0] * 4)
     result = Simulation(platform, jobs, make_scheduler("list:first/high_mem")).run()
     assert result.allocations["node"].tolist() == [f"cluster0.node{i}" for i in (0, 1, 2, 0)]
 

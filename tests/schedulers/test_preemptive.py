@@ -11,6 +11,7 @@ from simpy.events import Event
 from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload
 from cluster_sim.errors import ModelWarning, SpecError
 from schedulers import make_scheduler
+from tests.rows import workload_of
 
 Row = tuple[float, int, float, float]
 """Submission (s), cores, run time (s), priority."""
@@ -133,10 +134,8 @@ def test_a_job_that_is_stopped_while_it_is_suspended_has_waited_since(what: dict
 
 def test_a_job_that_is_killed_after_it_was_requeued_has_waited_since() -> None:
     """0 ran for 5 s, joined the queue again, and was killed there at 8."""
-    table = {
-        "submit_time": [0.0, 5.0], "requested_cores": [4, 4], "recorded_run_time": [100.0, 10.0], "priority": [0.0, 9.0],
-    }  # fmt: skip
-    simulation = Simulation(Platform.homogeneous(4, 1), Workload(table), make_scheduler("preemptive"))
+    table = workload_of((0.0, 4, 100.0), (5.0, 4, 10.0), priority=[0.0, 9.0])
+    simulation = Simulation(Platform.homogeneous(4, 1), table, make_scheduler("preemptive"))
     simulation.env.at(8.0).callbacks.append(lambda event: simulation.kill("0", "by hand"))
     result = simulation.run()
     assert result.jobs[["run_time", "wait_time"]].iloc[0].tolist() == [5.0, 3.0]

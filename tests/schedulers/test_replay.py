@@ -19,6 +19,7 @@ from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 from schedulers import IdleTimeout, Replay, Scheduler, make_scheduler, power_policies
+from tests.rows import workload_of
 
 from ..invariants.runs import Case, cases  # noqa: TID252 - the random machines and jobs that every scheduler is tried on
 
@@ -47,12 +48,9 @@ def run(scheduler: Scheduler, jobs: Workload, nodes: int = 3, cores: int = 2) ->
 @pytest.mark.parametrize("batsim", [False, True])
 def test_our_own_schedule_comes_back(tmp_path: Path, batsim: bool) -> None:
     """Whatever made it, to the last digit, from our jobs.csv as well as from Batsim's."""
-    jobs = Workload(
-        {
-            "submit_time": [0, 0, 1, 2, 2.3, 7, 7], "requested_cores": [2, 3, 1, 6, 1, 2, 1],
-            "recorded_run_time": [3.1, 4.7, 9.9, 1.3, 0.2, 5, 6], "requested_time": [9] * 7,
-        }
-    )  # fmt: skip
+    jobs = workload_of(
+        (0, 2, 3.1, 9), (0, 3, 4.7, 9), (1, 1, 9.9, 9), (2, 6, 1.3, 9), (2.3, 1, 0.2, 9), (7, 2, 5, 9), (7, 1, 6, 9)
+    )
     first = run(make_scheduler("list:smallest/high_cores,blocking=no"), jobs)
     first.save(tmp_path)
     write_jobs(first, tmp_path / "batsim_jobs.csv")
@@ -65,9 +63,7 @@ def test_our_own_schedule_comes_back(tmp_path: Path, batsim: bool) -> None:
 def test_batsim_record(tmp_path: Path) -> None:
     """Resource i is core i; the job waits for its time although its cores are free; ids may name the workload."""
     (tmp_path / "r.csv").write_text(HEADER + row("0", 2.5, "4") + row("1", 1, "0-1 5"))
-    jobs = Workload(
-        {"job_id": ["w0!0", "1"], "submit_time": [0, 0], "requested_cores": [1, 3], "recorded_run_time": [1, 1]}
-    )
+    jobs = workload_of((0, 1, 1), (0, 3, 1), job_id=["w0!0", "1"])
     result = run(Replay(str(tmp_path / "r.csv")), jobs)
     assert result.jobs["start_time"].tolist() == [2.5, 1.0]
     assert result.jobs_with_allocation()["allocation"].tolist() == [

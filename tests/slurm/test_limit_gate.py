@@ -15,6 +15,7 @@ from cluster_sim.platform.accounts import Accounts, Association, QualityOfServic
 from cluster_sim.records.result import Result
 from cluster_sim.run.limit_gate import limits_hold
 from tests.invariants import chaos
+from tests.rows import workload_of
 
 SCHEDULERS = ["fcfs", "easy", "easy:depth=3", "conservative", "list:shortest/first,blocking=no", "pcbe", "preemptive"]
 ROOT = Association("root", shares=0)
@@ -111,10 +112,7 @@ def test_limits_hold_whatever_is_done_to_jobs(seed: int) -> None:
 def test_a_held_job_that_is_cancelled_lets_those_behind_it_in() -> None:
     """B of four cores holds up C, which fits beside A; B is killed at 10 s, and C joins at once."""
     accounts = Accounts((ROOT, Association("acc", parent="root", grp_tres={"cpu": 4.0}), Association("acc", "u")))
-    jobs = Workload(
-        {"job_id": ["A", "B", "C"], "submit_time": [0, 1, 2], "requested_cores": [2, 4, 2], "user": ["u"] * 3,
-         "account": ["acc"] * 3, "recorded_run_time": [100, 10, 10]}
-    )  # fmt: skip
+    jobs = workload_of((0, 2, 100), (1, 4, 10), (2, 2, 10), job_id=["A", "B", "C"], user=["u"] * 3, account=["acc"] * 3)
     simulation = Simulation(Platform.homogeneous(nodes=1, cores=8), jobs, make_scheduler("fcfs"), accounts=accounts)
     simulation.env.at(10.0).callbacks.append(lambda event: simulation.kill("B"))
     assert simulation.run().jobs["start_time"].tolist()[::2] == [0.0, 10.0]
@@ -143,10 +141,7 @@ def test_cores_that_a_scheduler_chooses_count(scheduler: str, most: int, states:
 def test_cores_that_the_machine_does_not_have_do_not_count() -> None:
     """A job that could run on 16 cores gets 8 at the most here, which the limit allows."""
     accounts = Accounts((ROOT, Association("acc", parent="root", grp_tres={"cpu": 8.0}), Association("acc", "u")))
-    jobs = Workload(
-        {"submit_time": [0], "requested_cores": [2], "min_cores": [1], "max_cores": [16], "malleable": [True],
-         "user": ["u"], "account": ["acc"], "recorded_run_time": [80], "requested_time": [200]}
-    )  # fmt: skip
+    jobs = workload_of((0, 2, 80, 200), min_cores=[1], max_cores=[16], malleable=[True], user=["u"], account=["acc"])
     platform = Platform.homogeneous(nodes=1, cores=8)
     result = Simulation(platform, jobs, make_scheduler("moldable"), accounts=accounts).run()
     assert result.jobs["state"].tolist() == ["completed"]

@@ -16,6 +16,7 @@ from cluster_sim.run.decisions import Decision
 from cluster_sim.run.view import View
 from schedulers.orders import job_orders
 from tests.invariants import chaos
+from tests.rows import workload_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*only the scheduler slurm")
 
@@ -99,9 +100,7 @@ def test_explain_tells_the_parts(tmp_path: Path) -> None:
 def test_a_platform_without_a_configuration(tmp_path: Path) -> None:
     """conf=FILE says what the platform does not; without it jobs go in order of submission, which is told."""
     platform = Platform.homogeneous(nodes=1, cores=4)
-    jobs = Workload(
-        {"submit_time": [0, 1, 2], "user": ["a", "a", "b"], "requested_cores": [4] * 3, "recorded_run_time": [70] * 3}
-    )
+    jobs = workload_of((0, 4, 70), (1, 4, 70), (2, 4, 70), user=["a", "a", "b"])
     path = conf(tmp_path, "PriorityWeightFairshare=1000")
     assert order_of(Simulation(platform, jobs, make_scheduler(f"easy:order=multifactor:conf={path}")).run()) == [
         "0",
@@ -198,9 +197,7 @@ def test_a_job_that_waits_again_keeps_its_age(tmp_path: Path) -> None:
     path = tmp_path / "failures.csv"
     path.write_text("time,node,event\n50,0,fail\n50,0,repair\n")
     platform = Platform.read(conf(tmp_path, *AGE))
-    jobs = Workload(
-        {"job_id": ["A", "B"], "submit_time": [0, 30], "requested_cores": [4, 4], "recorded_run_time": [100, 100]}
-    )
+    jobs = workload_of((0, 4, 100), (30, 4, 100), job_id=["A", "B"])
     result = Simulation(platform, jobs, make_scheduler("easy:order=multifactor"), failures=f"trace:{path}").run()
     ends = dict(zip(result.jobs["job_id"], result.jobs["finish_time"], strict=True))
     assert ends == {"A": 150.0, "B": 250.0}

@@ -14,6 +14,7 @@ import pytest
 from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError
 from schedulers.slurm.scheduler import Slurm
+from tests.rows import workload_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*only the scheduler slurm", "ignore:.*unfinished", "ignore:.*left")
 
@@ -233,16 +234,10 @@ def test_qualities_of_service_without_accounts_are_told(
     path.write_text(f"{CONF}{keys}\n")
     (tmp_path / "accounts.txt").write_text(accounts)
     given = f",accounts={tmp_path / 'accounts.txt'}" if accounts else ""
-    jobs = {
-        "submit_time": [0.0],
-        "requested_cores": [1],
-        "recorded_run_time": [60.0],
-        "user": ["a"],
-        "account": ["acc"],
-    }
+    jobs = workload_of((0.0, 1, 60.0), user=["a"], account=["acc"])
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
-        Simulation(Platform.read(path), Workload(jobs), make_scheduler(f"slurm:conf={path}{given}")).run()
+        Simulation(Platform.read(path), jobs, make_scheduler(f"slurm:conf={path}{given}")).run()
     lines = [str(each.message) for each in noted]
     assert [line.split()[1] for line in lines if "counts for nothing: no accounts say" in line] == told
     assert all(each.filename == __file__ for each in noted)
