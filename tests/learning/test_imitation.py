@@ -13,20 +13,11 @@ pytest.importorskip("gymnasium")
 
 from cluster_sim.errors import InputError
 from learning.imitation import ImitationOptions, demonstrate, greedy, imitate
-from learning.networks import Network, make_network
 from learning.optimisers import Adam
 from learning.rollouts import Trajectory, collect
 from learning.samples import Samples
 
-from .toys import CheapestRow, Make, Plain, Recall
-
-ROWS = Make(CheapestRow)
-
-
-def network_for(make: Make, spec: str) -> Network:
-    """A network for what it makes."""
-    environment = make()
-    return make_network(spec, environment.observation_space, int(environment.action_space.n), seed=1)
+from .toys import ROWS, Make, Plain, Recall, network_for
 
 
 def cheapest(environment: Any, observation: Any) -> int:

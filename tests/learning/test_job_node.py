@@ -23,6 +23,7 @@ from learning.environments.policy_selection import PolicySelection
 from learning.episodes import Drawn, Episode, Whole
 from learning.features import STATE_FEATURES
 from learning.teachers import Teacher
+from tests.rows import workload_of
 
 from .cases_for_job_node import at_random, cases, experiment, play, small_workloads
 
@@ -280,10 +281,7 @@ def test_an_episode_of_ones_own() -> None:
 
 def jobs_of(*rows: tuple[float, int, float]) -> Workload:
     """Jobs from (submission, cores, run time), of which the requested time is the run time."""
-    submit, cores, times = (list(column) for column in zip(*rows, strict=True))
-    return Workload(
-        {"submit_time": submit, "requested_cores": cores, "recorded_run_time": times, "requested_time": times}
-    )
+    return workload_of(*((*row, row[2]) for row in rows))
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,10 @@ PUBLISHED: dict[str, Any] = {
 COSTS = PowerTransitions(switch_on_s=60.0, switch_on_w=125.0, switch_off_s=180.0, switch_off_w=101.0)
 
 
-def platform(nodes: int = 2) -> Platform:
-    """Nodes of one core that draw 95 W idle and 190 W busy."""
+def platform(nodes: int = 2, cores: int = 1) -> Platform:
+    """Nodes that draw 95 W idle and as much again for each busy core; all are on at first."""
     power = {"static_w": 95.0, "dynamic_w": 95.0, "min_power": 1.0}
-    return Platform.homogeneous(nodes=nodes, cores=1, power=power, transitions=COSTS)
+    return Platform.homogeneous(nodes=nodes, cores=cores, power=power, transitions=COSTS)
 
 
 def jobs(*rows: tuple[float, int, float, float]) -> Workload:

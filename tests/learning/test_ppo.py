@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_sim.errors import InputError
-from learning.networks import Network, make_network
+from learning.networks import Network
 from learning.optimisers import Adam
 from learning.ppo import PPO, PUBLISHED, PPOOptions, explained_variance
 from learning.ppo_losses import clipped_loss, squared_error
@@ -22,15 +22,7 @@ from learning.rollouts import Trajectory, collect, episode_seeds
 from learning.samples import Samples
 from learning.self_imitation import BestEpisodes, self_imitation_losses, worth_of_episodes
 
-from .toys import Bandit, CheapestRow, CutOff, Make, Recall
-
-ROWS = Make(CheapestRow)
-
-
-def network_for(make: Make, spec: str) -> Network:
-    """A network for what it makes."""
-    environment = make()
-    return make_network(spec, environment.observation_space, int(environment.action_space.n), seed=1)
+from .toys import ROWS, Bandit, CheapestRow, CutOff, Make, Recall, network_for
 
 
 def trained(

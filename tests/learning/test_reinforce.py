@@ -14,23 +14,17 @@ import torch
 from cluster_sim.errors import InputError
 from learning.actor_critic import ActorCritic, ActorCriticOptions
 from learning.categorical import log_probabilities, of_chosen
-from learning.networks import Network, make_network
+from learning.networks import Network
 from learning.reinforce import Reinforce, ReinforceOptions, normalised
 from learning.rollouts import collect, episode_seeds
 from learning.samples import Samples
 
-from .toys import Bandit, CheapestRow, Make, Recall
+from .toys import Bandit, CheapestRow, Make, Recall, network_for
 
 ALGORITHMS: dict[str, Any] = {
     "reinforce": lambda network, lr: Reinforce(network, ReinforceOptions(actor_lr=lr)),
     "actor-critic": lambda network, lr: ActorCritic(network, ActorCriticOptions(actor_lr=lr, critic_lr=lr)),
 }
-
-
-def network_for(make: Make, spec: str) -> Network:
-    """A network for what it makes."""
-    environment = make()
-    return make_network(spec, environment.observation_space, int(environment.action_space.n), seed=1)
 
 
 def trained(name: str, make: Make, spec: str, iterations: int) -> tuple[Network, Any, dict[str, float]]:

@@ -15,19 +15,11 @@ pytest.importorskip("gymnasium")
 
 from cluster_sim.errors import InputError
 from learning.environments.job_node import JobNode
-from learning.networks import Network, make_network
+from learning.networks import make_network
 from learning.rollouts import Trajectory, collect, episode_seeds, rare_collections
 from learning.samples import Samples
 
-from .toys import CheapestRow, CutOff, Make, Recall
-
-ROWS = Make(CheapestRow)
-
-
-def network_for(make: Make, spec: str, seed: int = 1) -> Network:
-    """A network for what it makes."""
-    environment = make()
-    return make_network(spec, environment.observation_space, int(environment.action_space.n), seed=seed)
+from .toys import ROWS, CheapestRow, CutOff, Make, Recall, network_for
 
 
 def told(trajectories: list[Trajectory]) -> list[Any]:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from cluster_sim import Platform, PowerTransitions, Simulation, Workload, make_power_policy, make_scheduler
+from cluster_sim import Simulation, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, ModelWarning, SpecError, UnfamiliarWarning
 from cluster_sim.machine.node import NodeState
 from learning import cross_validation
@@ -25,20 +25,9 @@ from learning.inputs import MakeEnvironment
 from learning.shutdown_teachers import make_shutdown_teacher
 from learning.training import Training, train_one
 
+from .test_node_shutdown import jobs, platform
+
 METRICS = ("energy_waste_by_core_j", "node_switches", "mean_stretch")
-COSTS = PowerTransitions(switch_on_s=60.0, switch_on_w=125.0, switch_off_s=180.0, switch_off_w=101.0)
-
-
-def machine(nodes: int = 2, cores: int = 1) -> Platform:
-    """Nodes that draw 95 W idle; all are on at first."""
-    power = {"static_w": 95.0, "dynamic_w": 95.0, "min_power": 1.0}
-    return Platform.homogeneous(nodes=nodes, cores=cores, power=power, transitions=COSTS)
-
-
-def jobs(*rows: tuple[float, int, float, float]) -> Workload:
-    """Jobs of (submission, cores, requested time, run time)."""
-    names = ("submit_time", "requested_cores", "requested_time", "recorded_run_time")
-    return Workload({name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)})
 
 
 def taught(env: NodeShutdown, spec: str) -> dict[str, Any]:
@@ -63,7 +52,7 @@ def test_a_rule_boots_when_enough_stretch_has_gathered() -> None:
     The nodes fall asleep at 0 s (180 s), the job comes at 300 s; from then on minutes count: at 540 s 0.24 ≥ 0.2. The
     node boots for 60 s.
     """
-    found = taught(NodeShutdown(Whole(machine(), jobs((300.0, 1, 1000.0, 60.0)))), "summed-stretch:soft=0.2,linger=0")
+    found = taught(NodeShutdown(Whole(platform(), jobs((300.0, 1, 1000.0, 60.0)))), "summed-stretch:soft=0.2,linger=0")
     assert found["starts"] == [600.0]
 
 
@@ -74,15 +63,15 @@ def test_a_node_that_falls_idle_is_offered_once_more() -> None:
     offered at 120 s, and sleeps at 180 s with the episode's end.
     """
     two = jobs((0.0, 1, 600.0, 60.0), (120.0, 1, 600.0, 60.0))
-    assert taught(NodeShutdown(Whole(machine(), two)), "summed-stretch:linger=300")["starts"] == [0.0, 120.0]
-    found = taught(NodeShutdown(Whole(machine(), two)), "summed-stretch:linger=0")
+    assert taught(NodeShutdown(Whole(platform(), two)), "summed-stretch:linger=300")["starts"] == [0.0, 120.0]
+    found = taught(NodeShutdown(Whole(platform(), two)), "summed-stretch:linger=0")
     assert found["sleeps"][:2] == [0.0, 60.0]
     assert found["starts"][1] > 240.0  # its node shuts down until then
 
 
 def test_sparing_is_offered_only_where_it_means_something() -> None:
     """At 0 s all nodes are newly idle; at 60 s none is, and the first half of the actions is masked."""
-    env = NodeShutdown(Whole(machine(3), jobs((600.0, 1, 600.0, 60.0))))
+    env = NodeShutdown(Whole(platform(3), jobs((600.0, 1, 600.0, 60.0))))
     _, info = env.reset(seed=0)
     assert info["action_mask"].tolist() == [1] * 8
     *_, info = env.step(0)
@@ -102,7 +91,7 @@ def test_bad_teachers_are_named() -> None:
 def test_prices_of_mean_stretch_and_of_switches() -> None:
     """The rewards add up to -scale · (cycles wasted + 100 · mean stretch + 2 · nodes put to sleep), by the run's records."""
     rows = [(90.0 * i, 1 + i % 3, 600.0, 130.0) for i in range(12)]
-    source = Whole(machine(3), jobs(*rows))
+    source = Whole(platform(3), jobs(*rows))
     env = NodeShutdown(source, reward="default:stretch=0,late=0,mean_stretch=100,switches=2")
     env.reset(seed=0)
     rng, total, over = np.random.default_rng(3), 0.0, False

@@ -154,3 +154,14 @@ class Make:
 
     def __call__(self) -> Any:
         return self.kind(**dict(self.arguments))
+
+
+ROWS = Make(CheapestRow)
+
+
+def network_for(make: Make, spec: str, seed: int = 1) -> Network:
+    """A network for what it makes."""
+    from learning.networks import make_network
+
+    environment = make()
+    return make_network(spec, environment.observation_space, int(environment.action_space.n), seed=seed)

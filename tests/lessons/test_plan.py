@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.lessons import play
-from cluster_sim import Platform, Simulation, Workload, examples
+from cluster_sim import Platform, Simulation, examples
 from cluster_sim.errors import InputError
 from schedulers import EasyBackfilling, Fcfs
+from tests.rows import workload_of
 
 FCFS = {"a": 0, "b": 0, "c": 4, "d": 6, "e": 8, "f": 10, "g": 12, "h": 13}
 
@@ -86,9 +87,7 @@ def test_a_dependency_that_is_not_kept() -> None:
 )
 def test_a_schedule_of_a_scheduler_is_played_back(rows: list[tuple[int, int, int]], backfills: bool) -> None:
     """What FCFS or EASY did is valid, and played by hand it has the same starts, ends and energy."""
-    submits, cores, times = zip(*rows, strict=True)
-    columns = {"submit_time": submits, "requested_cores": cores, "recorded_run_time": times, "requested_time": times}
-    platform, workload = Platform.homogeneous(nodes=2, cores=4), Workload(columns)
+    platform, workload = Platform.homogeneous(nodes=2, cores=4), workload_of(*((*row, row[2]) for row in rows))
     made = Simulation(platform, workload, EasyBackfilling() if backfills else Fcfs()).run()
     nodes = dict(zip(made.allocations["job_id"], made.allocations["node"], strict=True))
     plan = {job: (start, nodes[job]) for job, start in zip(made.jobs["job_id"], made.jobs["start_time"], strict=True)}

@@ -12,17 +12,13 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions,
 from schedulers import job_orders, node_orders
 from schedulers.optimum import OBJECTIVES, Optimum, optimum
 from schedulers.optimum.known_schedule import Follow, Scheduled
+from tests.rows import workload_of
 
 from .instances import Placement, all_schedules, random_platform, random_workload
 
 METRIC = {"energy": "energy_j", "makespan": "makespan_s", "edp": "edp_js"}
+jobs = workload_of
 PAIRS = [f"{jobs}/{nodes}" for jobs in job_orders for nodes in node_orders]
-
-
-def jobs(*rows: tuple[float, int, float]) -> Workload:
-    """Jobs of (submit time, cores, run time)."""
-    names = ("submit_time", "requested_cores", "recorded_run_time")
-    return Workload(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
 def replayed(found: Optimum, platform: Platform, workload: Workload) -> float:

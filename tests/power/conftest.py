@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from cluster_sim import Platform, ProcessorType, Result, Workload
+from cluster_sim import Platform, ProcessorType, Result
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
+from tests.rows import workload_of
+
+jobs = workload_of
 
 # Their Fig. 4 and Figs. 1-2: 95 W idle, 190 W computing; 2 units of time at 101 W to switch off, 1 at 125 W to boot.
 WATTS = {"static_w": 190.0, "min_power": 0.5}
@@ -16,12 +19,6 @@ def nodes(on: int, off: int = 0, cores: int = 1, switching: PowerTransitions = S
     groups = [NodeGroup(NodeType("on", (processor,), transitions=switching), on)]
     groups.append(NodeGroup(NodeType("off", (processor,), transitions=switching, initially_off=True), off))
     return Platform((Cluster("cluster0", tuple(groups)),))
-
-
-def jobs(*rows: tuple[float, int, float, float]) -> Workload:
-    """Jobs from (submission s, cores, run time s, requested time s)."""
-    names = ("submit_time", "requested_cores", "recorded_run_time", "requested_time")
-    return Workload(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
 def states(result: Result, node: int) -> list[tuple[str, float, float]]:

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from cluster_sim import Platform, ProcessorType, Simulation, Workload
+from cluster_sim import Platform, ProcessorType, Simulation
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
+from tests.rows import workload_of
+
+jobs = workload_of
 
 # 10 W with any core busy and 2 W per busy core; 5 W idle.
 WATTS = {"static_w": 10.0, "dynamic_w": 2.0, "min_power": 0.5}
@@ -22,13 +25,6 @@ def machine(nodes: int = 1, cores: int = 2, off: int = 0, switching: PowerTransi
     groups = [NodeGroup(NodeType("on", (processor,), transitions=switching), nodes)]
     groups.append(NodeGroup(NodeType("off", (processor,), transitions=switching, initially_off=True), off))
     return Platform((Cluster("cluster0", tuple(groups)),))
-
-
-def jobs(*rows: tuple[float, int, float], **columns: Any) -> Workload:
-    """Jobs from (submission s, cores, run time s); further columns by name."""
-    submit, cores, seconds = zip(*rows, strict=True)
-    table = {"submit_time": list(submit), "requested_cores": list(cores), "recorded_run_time": list(seconds)}
-    return Workload(table | columns)
 
 
 Story = Generator[Any, Any, None]

@@ -22,10 +22,8 @@ from tests.rows import workload_of
 
 def simulation(rows: list[tuple[float, int, float]], cores: int = 2, scheduler: Scheduler | None = None) -> Simulation:
     """One node; jobs as (submission, cores, run time)."""
-    columns = zip(("submit_time", "requested_cores", "recorded_run_time"), zip(*rows, strict=True), strict=True)
-    table = {name: list(values) for name, values in columns}
-    table["requested_time"] = [1000.0] * len(rows)
-    return Simulation(Platform.homogeneous(1, cores), Workload(table), scheduler or make_scheduler("fcfs"))
+    workload = workload_of(*rows, requested_time=[1000.0] * len(rows))
+    return Simulation(Platform.homogeneous(1, cores), workload, scheduler or make_scheduler("fcfs"))
 
 
 def at(sim: Simulation, time: float, act: Any) -> None:

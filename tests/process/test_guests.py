@@ -13,6 +13,7 @@ from cluster_sim import Platform, ProcessorType, Result, Simulation, Workload
 from cluster_sim.errors import InputError, NodeStateError
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
 from schedulers import IdleTimeout, make_scheduler
+from tests.rows import workload_of
 
 # 10 W idle, 100 W shared when busy, 5 W a core.
 CHIP = ProcessorType(
@@ -45,9 +46,7 @@ def machine(nodes: int = 1, node: NodeType = NODE, contention: str = "none", pow
 
 def jobs(*rows: tuple[float, int, float], **columns: list[float]) -> Workload:
     """Jobs as (submission, cores, seconds), with exact requests."""
-    submit, cores, seconds = (list(column) for column in zip(*rows, strict=True))
-    table = {"submit_time": submit, "requested_cores": cores, "recorded_run_time": seconds, "requested_time": seconds}
-    return Workload({**table, **columns})
+    return workload_of(*((*row, row[2]) for row in rows), **columns)
 
 
 def run(platform: Platform, workload: Workload, *processes: Any, scheduler: str = "fcfs", **options: Any) -> Result:

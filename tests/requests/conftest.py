@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 from cluster_sim import Cluster, NodeGroup, NodeType, Platform, ProcessorType, Workload
+from tests.rows import workload_of
 
 settings.register_profile("requests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
@@ -26,6 +27,4 @@ def machine(*nodes: tuple[int, int, str], processors: int = 1) -> Platform:
 
 def jobs(*rows: tuple[float, int, float], **columns: Any) -> Workload:
     """Jobs from (submission s, cores, run time s), which is what they request, too; further columns by name."""
-    submit, cores, seconds = zip(*rows, strict=True)
-    table = {"submit_time": submit, "requested_cores": cores, "recorded_run_time": seconds, "requested_time": seconds}
-    return Workload(table | columns)
+    return workload_of(*((*row, row[2]) for row in rows), **columns)
