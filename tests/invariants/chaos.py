@@ -195,9 +195,9 @@ def check(case: Case, scheduler: Scheduler | None = None) -> Result:
     if unfinished and str(case.power).startswith("power-cap"):
         raise full.NotACase("for a job on several nodes it is only bounded whether it could ever run under a cap")
     assert not unfinished, f"jobs {unfinished} never end"
-    check_cores(result)
+    checks.check_held_once(case.platform, result.holds.assign(job_id=result.holds["owner"]))
     checks.check_node_states(result)
-    check_energy(simulation, result)
+    checks.check_energy_identities(result, simulation)
     check_attempts(result)
     check_cap(case, result)
     check_reservations(case, result)
@@ -207,25 +207,6 @@ def check(case: Case, scheduler: Scheduler | None = None) -> Result:
     check_walltime(case, result)
     checks.check_all_is_free(simulation)
     return result
-
-
-def check_cores(result: Result) -> None:
-    """No core is held twice."""
-    for spans in checks.expand_cores(result.holds.assign(job_id=result.holds["owner"])).values():
-        for (_, end, _), (start, _, _) in pairwise(spans):
-            assert end <= start
-
-
-def check_energy(simulation: Simulation, result: Result) -> None:
-    """Jobs + guests + unused + idle + transitions + off + failed = ∫ power = what the machine's meter counted."""
-    summary, total = result.summary(), checks.integral(result.power)
-    close = pytest.approx(total, rel=1e-9, abs=1e-9)
-    parts = ("jobs", "guests", "unused", "idle", "switching_on", "switching_off", "off", "failed")
-    assert sum(summary[f"energy_{part}_j"] for part in parts) == close
-    assert summary["energy_j"] == close
-    assert summary["energy_jobs_j"] == pytest.approx(result.jobs["energy_j"].sum(), rel=1e-9, abs=1e-9)
-    if result.power["time"].iloc[-1] == simulation.env.now:
-        assert simulation.machine.energy_j == close
 
 
 def check_attempts(result: Result) -> None:
@@ -268,7 +249,6 @@ def check_reservations(case: Case, result: Result) -> None:
 def check_memory(case: Case, result: Result) -> None:
     """No node has more memory in use than there is, that of suspended jobs, which stays where they were, included."""
     asks = dict(zip(case.jobs["job_id"], case.jobs["memory"], strict=True))
-    kinds = dict(zip(case.platform.node_names(), case.platform.type_of_node, strict=True))
     spans: dict[str, list[tuple[float, float, float]]] = {}
     for (owner, attempt), own in result.holds.groupby(["owner", "attempt"]):
         mine = result.attempts[(result.attempts["job_id"] == owner) & (result.attempts["attempt"] == attempt)]
@@ -279,11 +259,7 @@ def check_memory(case: Case, result: Result) -> None:
             is_last = not ((own["start"] < hold.end) & (own["end"] > hold.end)).any()
             is_last = is_last and not math.isnan(hold.used_from)  # not only kept for a part that never came
             spans.setdefault(hold.node, []).append((hold.start, there if is_last else hold.end, memory))
-    for node, held in spans.items():
-        capacity = case.platform.node_types[kinds[node]].memory_gb
-        for time, _, _ in held if capacity is not None else ():
-            taken = sum(memory for start, end, memory in held if start <= time < end)
-            assert taken <= capacity * 1024.0 * (1.0 + 1e-9), (node, time)
+    checks.check_memory_in_use(case.platform, spans)
 
 
 def pieces_of(result: Result) -> dict[tuple[str, int], list[tuple[float, float, int]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, namedtuple
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -50,18 +50,23 @@ def expand_cores(allocations: pd.DataFrame) -> dict[tuple[str, str, int], list[t
     return {core: sorted(spans) for core, spans in held.items()}
 
 
-def check_cores(result: Result) -> None:
-    """Cores exist, and no core runs two jobs at a time; each job that began has the cores it asked for, all its time."""
-    platform, allocations = result.platform, result.allocations
+def check_held_once(platform: Platform, held: pd.DataFrame) -> None:
+    """Cores exist, and no core is held twice at a time, by whoever."""
     sizes = {
         (name, f"processor{i}"): kind.cores
         for name, node_type in zip(platform.node_names(), platform.type_of_node, strict=True)
         for i, kind in enumerate(platform.node_types[node_type].processors)
     }
-    for (node, processor, core), spans in expand_cores(allocations).items():
+    for (node, processor, core), spans in expand_cores(held).items():
         assert 0 <= core < sizes[node, processor]
         for (_, end, _), (start, _, _) in pairwise(spans):
             assert end <= start
+
+
+def check_cores(result: Result) -> None:
+    """No core runs two jobs at a time; each job that began has the cores it asked for, all its time."""
+    platform, allocations = result.platform, result.allocations
+    check_held_once(platform, allocations)
     jobs = rows_by_job(result.jobs)
     width: dict[str, int] = defaultdict(int)
     horizon = result.power["time"].iloc[-1]
@@ -156,16 +161,21 @@ def check_memory(result: Result, workload: Workload, honoured: bool) -> None:
     """A scheduler that honours memory never puts more on a node than it has."""
     if not honoured:
         return
-    platform = result.platform
     memory = {row.job_id: row.memory for row in rows_of(workload.jobs)}
     used: dict[str, list[Any]] = defaultdict(list)
     for row in rows_of(result.allocations):
         used[row.node].append((row.start, row.end, (row.last_core - row.first_core + 1) * memory[row.job_id]))
+    check_memory_in_use(result.platform, used)
+
+
+def check_memory_in_use(platform: Platform, used: Mapping[str, list[tuple[float, float, float]]]) -> None:
+    """No node has more memory in use than it has, by what is held there: (from, to, MB)."""
     for name, number in zip(platform.node_names(), platform.type_of_node, strict=True):
         capacity = platform.node_types[number].memory_gb
-        for time, _, _ in used[name] if capacity is not None else ():
-            there = sum(mb for start, end, mb in used[name] if start <= time < end)
-            assert there <= capacity * 1024 * (1 + 1e-9)
+        held = used.get(name, [])
+        for time, _, _ in held if capacity is not None else ():
+            there = sum(mb for start, end, mb in held if start <= time < end)
+            assert there <= capacity * 1024 * (1 + 1e-9), (name, time)
 
 
 def check_run_times(result: Result, workload: Workload) -> None:
@@ -307,20 +317,25 @@ def integral(power: pd.DataFrame) -> float:
     return float((power["watts"].to_numpy()[:-1] * np.diff(power["time"].to_numpy())).sum())
 
 
-def check_energy_identities(result: Result) -> None:
-    """∫ power = total = jobs + unused + idle + transitions + off + failed, to 1e-9; EDP is energy times makespan."""
+def check_energy_identities(result: Result, simulation: Simulation | None = None) -> None:
+    """∫ power = total = jobs + guests + unused + idle + transitions + off + failed, to 1e-9; EDP is energy times makespan.
+
+    With the ``simulation`` that is over also what the machine's meter counted, if nothing came after the records.
+    """
     summary = result.summary()
     total = summary["energy_j"]
     close = pytest.approx(total, rel=1e-9, abs=1e-9)
     assert integral(result.power) == close
-    parts = ("jobs", "unused", "idle", "switching_on", "switching_off", "off", "failed")
+    parts = ("jobs", "guests", "unused", "idle", "switching_on", "switching_off", "off", "failed")
     assert sum(summary[f"energy_{part}_j"] for part in parts) == close
     assert summary["energy_jobs_j"] == pytest.approx(result.jobs["energy_j"].sum(), rel=1e-9, abs=1e-9)
     waste = sum(summary[f"energy_{part}_j"] for part in ("idle", "switching_on", "switching_off"))
     assert summary["energy_waste_j"] == pytest.approx(waste, rel=1e-12)
     assert summary["edp_js"] == pytest.approx(total * summary["makespan_s"], rel=1e-12)
-    assert (result.power["watts"] >= -1e-9).all()
+    assert (result.power["watts"] >= 0.0).all()
     assert (np.diff(result.power["time"]) >= 0).all()
+    if simulation is not None and result.power["time"].iloc[-1] == simulation.env.now:
+        assert simulation.machine.energy_j == close
 
 
 def check_second_opinion(result: Result, unused_draw_nothing: bool = False) -> None:

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim import Platform, Result, Simulation, Workload
+from cluster_sim import Platform, Result, Simulation
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError, SimulationError
-from cluster_sim.machine.node import NodeState
+from cluster_sim.machine.node import Node, NodeState
 from cluster_sim.platform import NodeGroup, NodeType, PowerTransitions
 
 from . import checks
-from .runs import Case, draw_case, draw_scheduler
+from .runs import Case, Order, draw_case, draw_scheduler
 
 BY_HAND = "by hand"
 TABLES = ("jobs", "allocations", "node_states", "nodes", "power", "queue", "p_states", "decisions")
@@ -38,8 +38,13 @@ class NotACase(Exception):
 # ---------------------------------------------------------------------- making the run
 
 
-def disturb(simulation: Simulation, plan: Any) -> Generator[Any, Any, None]:
-    """The user's process: gives each order at its time, on whatever the number stands for; what is refused is refused."""
+def disturb(
+    simulation: Simulation, plan: Sequence[Order], failing: Callable[[Node], None] = lambda node: None
+) -> Generator[Any, Any, None]:
+    """The user's process: gives each order at its time, on whatever the number stands for; what is refused is refused.
+
+    In the end all is repaired; ``failing`` is told of a node before it fails.
+    """
     platform = simulation.platform
     for time, what, number, factor in plan:
         if time > simulation.env.now:
@@ -47,18 +52,33 @@ def disturb(simulation: Simulation, plan: Any) -> Generator[Any, Any, None]:
         checks.check_books(simulation)
         node = simulation.node(number % platform.node_count)
         processor = simulation.machine.processor(number % platform.processor_count)
+        job = str(number % len(simulation.jobs))
         try:
-            if what == "kill":
-                simulation.kill(str(number % len(simulation.workload)), "because")
-            elif what == "set_clock":
-                nominal = platform.processor_types[platform.type_of_processor[processor.index]]
-                processor.set_clock(nominal.clock_ghz * factor)
-            elif what == "set_p_state":
-                processor.set_p_state(number % max(len(processor.type.p_states), 1))
-            else:
-                getattr(node, what)()
+            match what:
+                case "kill":
+                    simulation.kill(job, "because")
+                case "requeue":
+                    simulation.requeue(job)
+                case "submit":
+                    cores = 1 + number % platform.widest_node
+                    fields = {"requested_cores": cores, "recorded_run_time": 2.0 * factor, "requested_time": 2.0}
+                    more = {"mem_vol": 900.0} if number % 3 == 0 else {}
+                    simulation.submit(fields | more, at=simulation.env.now + (number % 2))
+                case "set_clock":
+                    nominal = platform.processor_types[platform.type_of_processor[processor.index]]
+                    processor.set_clock(nominal.clock_ghz * factor)
+                case "set_p_state":
+                    processor.set_p_state(number % max(len(processor.type.p_states), 1))
+                case "fail":
+                    failing(node)
+                    node.fail()
+                case _:
+                    getattr(node, what)()
         except NodeStateError:
             pass
+        except InputError:
+            if what not in ("requeue", "submit"):
+                raise
     yield simulation.env.timeout(LAST_REPAIR_S)
     for node in simulation.nodes():
         if node.state is NodeState.FAILED:
@@ -408,17 +428,3 @@ def areas(case: Case) -> Iterator[str]:
         yield "random boot times"
     if any(kind.p_states for kind in case.platform.processor_types):
         yield "p-states"
-
-
-__all__ = [
-    "BY_HAND",
-    "NotACase",
-    "Violation",
-    "Workload",
-    "areas",
-    "check",
-    "described",
-    "full_case",
-    "reduced",
-    "violation",
-]

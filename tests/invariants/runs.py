@@ -385,13 +385,20 @@ def draw_reservations(random: Random, platform: Platform) -> list[AdvanceReserva
 
 
 ORDERS = ("kill", "fail", "repair", "switch_off", "switch_on", "set_clock", "set_p_state")
+TIMES, FACTORS = (0.0, 1.0, 2.0, 2.5, 3.0, 4.0, 5.5, 7.0), (0.5, 1.0, 2.0)
+Order = tuple[float, str, int, float]
+"""When, what, a number that stands for a node, a processor or a job, and a factor of the clock."""
 
 
-def _orders(random: Random) -> tuple[tuple[float, str, int, float], ...]:
-    times = [random.choice([0.0, 1.0, 2.0, 2.5, 3.0, 4.0, 5.5, 7.0]) for _ in range(random.randint(1, 10))]
-    return tuple(
-        (time, random.choice(ORDERS), random.randint(0, 30), random.choice([0.5, 1.0, 2.0])) for time in sorted(times)
-    )
+def _orders(random: Random) -> tuple[Order, ...]:
+    times = [random.choice(TIMES) for _ in range(random.randint(1, 10))]
+    return tuple((time, random.choice(ORDERS), random.randint(0, 30), random.choice(FACTORS)) for time in sorted(times))
+
+
+def orders(kinds: Sequence[str] = ORDERS) -> st.SearchStrategy[list[Order]]:
+    """The same, for hypothesis, of these kinds."""
+    order = st.tuples(st.sampled_from(TIMES), st.sampled_from(kinds), st.integers(0, 30), st.sampled_from(FACTORS))
+    return st.lists(order, max_size=8).map(lambda drawn: sorted(drawn, key=lambda order: order[0]))
 
 
 @st.composite

@@ -16,19 +16,7 @@ from cluster_sim.machine.node import NodeState
 from cluster_sim.records.accounting import Accounts, History, settle, sweep
 
 from . import checks, full
-from .runs import LIST_SPECS, ORDERS, Case, cases
-
-Order = tuple[float, str, int, float]
-
-orders = st.lists(
-    st.tuples(
-        st.sampled_from([0.0, 1.0, 2.0, 2.5, 3.0, 4.0, 5.5, 7.0]),
-        st.sampled_from(ORDERS),
-        st.integers(0, 30),
-        st.sampled_from([0.5, 1.0, 2.0]),
-    ),
-    max_size=8,
-).map(lambda drawn: sorted(drawn, key=lambda order: order[0]))
+from .runs import LIST_SPECS, Case, Order, cases, orders
 
 
 def disturbed_run(case: Case, scheduler: str, plan: list[Order]) -> tuple[Simulation, Result]:
@@ -41,7 +29,7 @@ def disturbed_run(case: Case, scheduler: str, plan: list[Order]) -> tuple[Simula
 
 
 @settings(max_examples=75)
-@given(case=cases(), plan=orders, scheduler=st.sampled_from(["fcfs", *LIST_SPECS]))
+@given(case=cases(), plan=orders(), scheduler=st.sampled_from(["fcfs", *LIST_SPECS]))
 def test_whatever_happens_the_books_are_right(case: Case, plan: list[Order], scheduler: str) -> None:
     """Cores, times, states and energy add up, whatever was killed, broken, switched or slowed, and when."""
     simulation, result = disturbed_run(case, scheduler, plan)
@@ -52,7 +40,7 @@ def test_whatever_happens_the_books_are_right(case: Case, plan: list[Order], sch
 
 
 @settings(max_examples=40)
-@given(case=cases(), plan=orders)
+@given(case=cases(), plan=orders())
 def test_all_is_free_again_when_all_is_over(case: Case, plan: list[Order]) -> None:
     """After the run no core is held or busy, no memory used, no bandwidth asked for, and the books of the sets agree."""
     simulation, _ = disturbed_run(case, "list:first/high_mem_bw,memory=yes", plan)
@@ -92,7 +80,7 @@ def swept(history: History) -> Accounts:
 
 
 @settings(max_examples=60)
-@given(case=cases(), plan=orders, scheduler=st.sampled_from(LIST_SPECS))
+@given(case=cases(), plan=orders(), scheduler=st.sampled_from(LIST_SPECS))
 def test_accounts_in_bulk_and_event_by_event_agree(case: Case, plan: list[Order], scheduler: str) -> None:
     """Both ways of keeping the accounts charge every job and every state of every node the same."""
     simulation, _ = disturbed_run(case, scheduler, plan)

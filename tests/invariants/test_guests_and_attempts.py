@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -16,20 +17,14 @@ from hypothesis import strategies as st
 
 from cluster_sim import Result, Simulation
 from cluster_sim.errors import InputError, NodeStateError, SimulationError
-from cluster_sim.machine.node import NodeState
+from cluster_sim.machine.node import Node
 
-from . import checks
-from .runs import LIST_SPECS, OTHER_SPECS, Case, cases
+from . import checks, full
+from .runs import LIST_SPECS, OTHER_SPECS, TIMES, Case, Order, cases, orders
 
-TIMES = [0.0, 1.0, 2.0, 2.5, 3.0, 4.0, 5.5, 7.0]
 SHORT = [0.0, 1.0, 1.0, 2.0, 2.5]
 
-Order = tuple[float, str, int, float]
 ORDERS = ("kill", "requeue", "submit", "fail", "repair", "switch_off", "switch_on", "set_clock")
-orders = st.lists(
-    st.tuples(st.sampled_from(TIMES), st.sampled_from(ORDERS), st.integers(0, 30), st.sampled_from([0.5, 1.0, 2.0])),
-    max_size=8,
-).map(lambda drawn: sorted(drawn, key=lambda order: order[0]))
 
 
 @dataclass(frozen=True)
@@ -75,6 +70,12 @@ class Seen:
     loads: list[list[Any]] = field(default_factory=list)  #: [owner, node, processor, cores, start, end]
     held: list[list[Any]] = field(default_factory=list)  #: [owner, node, cores, MB, start, end]
     granted: list[Any] = field(default_factory=list)  #: The requests of these.
+
+    def failing(self, node: Node) -> None:
+        """Those who hold something there lose it now."""
+        for request, stay in zip(self.granted, self.held, strict=True):
+            if request.is_held and request.node == node.index:
+                stay[-1] = request.env.now
 
 
 def guest(simulation: Simulation, visit: Visit, seen: Seen) -> Generator[Any, Any, None]:
@@ -126,43 +127,6 @@ def compute(simulation: Simulation, visit: Visit, processors: list[Any], seen: S
             return
 
 
-def disturb(simulation: Simulation, plan: list[Order], seen: Seen) -> Generator[Any, Any, None]:
-    """The user's process: each order at its time, on whatever the number stands for; what is refused is refused."""
-    platform = simulation.platform
-    for time, what, number, factor in plan:
-        if time > simulation.env.now:
-            yield simulation.env.timeout(time - simulation.env.now)
-        node = simulation.node(number % platform.node_count)
-        processor = simulation.machine.processor(number % platform.processor_count)
-        job = str(number % len(simulation.jobs))
-        try:
-            match what:
-                case "kill":
-                    simulation.kill(job, "because")
-                case "requeue":
-                    simulation.requeue(job)
-                case "submit":
-                    cores = 1 + number % platform.widest_node
-                    fields = {"requested_cores": cores, "recorded_run_time": 2.0 * factor, "requested_time": 2.0}
-                    more = {"mem_vol": 900.0} if number % 3 == 0 else {}
-                    simulation.submit(fields | more, at=simulation.env.now + (number % 2))
-                case "set_clock":
-                    processor.set_clock(processor.type.clock_ghz * factor)
-                case "fail":
-                    for held, stay in zip(seen.granted, seen.held, strict=True):
-                        if held.is_held and held.node == node.index:
-                            stay[-1] = simulation.env.now
-                    node.fail()
-                case _:
-                    getattr(node, what)()
-        except (NodeStateError, InputError):
-            pass
-    yield simulation.env.timeout(10.0)
-    for node in simulation.nodes():
-        if node.state is NodeState.FAILED:
-            node.repair()
-
-
 def run_again(simulation: Simulation) -> Generator[Any, Any, None]:
     """A user who has every other job that a breakdown killed wait again."""
     while True:
@@ -174,7 +138,7 @@ def run_again(simulation: Simulation) -> Generator[Any, Any, None]:
 def shared_run(case: Case, scheduler: str, plan: list[Order], guests: list[Visit]) -> tuple[Simulation, Result, Seen]:
     """A run beside which all these processes live."""
     simulation, seen = case.simulation(scheduler), Seen()
-    simulation.env.process(disturb(simulation, plan, seen))
+    simulation.env.process(full.disturb(simulation, plan, seen.failing))
     simulation.env.process(run_again(simulation))
     for visit in guests:
         simulation.env.process(guest(simulation, visit, seen))
@@ -191,7 +155,7 @@ def check_run(simulation: Simulation, result: Result, seen: Seen, plan: list[Ord
     check_holds(result, seen)
     loads = loads_of(result, seen)
     check_states(result, loads)
-    check_energy(simulation, result)
+    checks.check_energy_identities(result, simulation)
     if not any(what == "set_clock" for _, what, _, _ in plan):
         check_second_opinion(result, loads, "unused-processors-draw-nothing" in quirks)
     if simulation.scheduler.memory:
@@ -227,16 +191,8 @@ def check_attempts(result: Result) -> None:
 
 def check_holds(result: Result, seen: Seen) -> None:
     """No core is held twice, by whoever; each attempt has what its job asked for, and each guest what it was granted."""
-    platform, holds = result.platform, result.holds
-    sizes = {
-        (name, f"processor{i}"): kind.cores
-        for name, node_type in zip(platform.node_names(), platform.type_of_node, strict=True)
-        for i, kind in enumerate(platform.node_types[node_type].processors)
-    }
-    for (node, processor, core), spans in checks.expand_cores(holds.assign(job_id=holds["owner"])).items():
-        assert 0 <= core < sizes[node, processor]
-        for (_, end, _), (start, _, _) in pairwise(spans):
-            assert end <= start
+    holds = result.holds
+    checks.check_held_once(result.platform, holds.assign(job_id=holds["owner"]))
     wide = holds.assign(cores=holds["last_core"] - holds["first_core"] + 1)
     of_jobs = wide[wide["kind"] == "job"].groupby(["owner", "attempt"])["cores"].sum().to_dict()
     asked = result.jobs.set_index("job_id")["requested_cores"]
@@ -291,20 +247,6 @@ def check_states(result: Result, loads: pd.DataFrame) -> None:
     checks.check_node_states(_Told(result, loads))
 
 
-def check_energy(simulation: Simulation, result: Result) -> None:
-    """Jobs + guests + unused + idle + transitions + off + failed = ∫ power = what the machine's meter counted."""
-    summary = result.summary()
-    total = checks.integral(result.power)
-    close = pytest.approx(total, rel=1e-9, abs=1e-9)
-    parts = ("jobs", "guests", "unused", "idle", "switching_on", "switching_off", "off", "failed")
-    assert sum(summary[f"energy_{part}_j"] for part in parts) == close
-    assert summary["energy_j"] == close
-    assert summary["energy_jobs_j"] == pytest.approx(result.jobs["energy_j"].sum(), rel=1e-9, abs=1e-9)
-    assert (result.power["watts"] >= 0.0).all()
-    if result.power["time"].iloc[-1] == simulation.env.now:
-        assert simulation.machine.energy_j == close
-
-
 class _Told:
     """A result whose table of allocations has what guests computed on, too."""
 
@@ -329,20 +271,14 @@ def check_second_opinion(result: Result, loads: pd.DataFrame, unused_draw_nothin
 
 def check_memory(simulation: Simulation, result: Result, seen: Seen) -> None:
     """Under a scheduler that looks at memory, jobs and guests together never have more of a node than it has."""
-    platform, holds = result.platform, result.holds
-    columns = simulation.jobs.columns
+    columns, holds = simulation.jobs.columns, result.holds
     memory = dict(zip(columns["job_id"].tolist(), columns["memory"].tolist(), strict=True))
-    stays = [
-        (row.node, (row.last_core - row.first_core + 1) * memory[row.owner], row.start, row.end)
-        for row in holds[holds["kind"] == "job"].itertuples()
-    ]
-    stays += [(node, mb, start, end) for _, node, _, mb, start, end in seen.held]
-    for name, number in zip(platform.node_names(), platform.type_of_node.tolist(), strict=True):
-        capacity = platform.node_types[number].memory_gb
-        mine = [stay for stay in stays if stay[0] == name and stay[3] > stay[2]]
-        for _, _, time, _ in mine if capacity is not None else ():
-            there = sum(mb for _, mb, start, end in mine if start <= time < end)
-            assert there <= capacity * 1024 * (1 + 1e-9)
+    used: dict[str, list[Any]] = defaultdict(list)
+    for row in holds[holds["kind"] == "job"].itertuples():
+        used[row.node].append((row.start, row.end, (row.last_core - row.first_core + 1) * memory[row.owner]))
+    for _, node, _, mb, start, end in seen.held:
+        used[node].append((start, end, mb))
+    checks.check_memory_in_use(result.platform, used)
 
 
 def check_all_is_free(simulation: Simulation) -> None:
@@ -354,7 +290,7 @@ def check_all_is_free(simulation: Simulation) -> None:
 
 @pytest.mark.parametrize("scheduler", OTHER_SPECS)
 @settings(max_examples=12)
-@given(case=cases(), plan=orders, guests=visits)
+@given(case=cases(), plan=orders(ORDERS), guests=visits)
 def test_guests_beside_every_scheduler(scheduler: str, case: Case, plan: list[Order], guests: list[Visit]) -> None:
     """Under every registered scheduler, and whatever power policy comes with the case."""
     simulation, result, seen = shared_run(case, scheduler, plan, guests)
@@ -363,7 +299,11 @@ def test_guests_beside_every_scheduler(scheduler: str, case: Case, plan: list[Or
 
 @settings(max_examples=40)
 @given(
-    case=cases(), plan=orders, guests=visits, scheduler=st.sampled_from(LIST_SPECS), more=st.sampled_from(["yes", "no"])
+    case=cases(),
+    plan=orders(ORDERS),
+    guests=visits,
+    scheduler=st.sampled_from(LIST_SPECS),
+    more=st.sampled_from(["yes", "no"]),
 )
 def test_guests_beside_list_schedulers(
     scheduler: str, more: str, case: Case, plan: list[Order], guests: list[Visit]

@@ -17,7 +17,7 @@ from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, SwitchOn,
 from schedulers import PowerPolicy, power_policies
 
 from . import checks
-from .runs import Case, cases
+from .runs import TIMES, Case, cases
 
 SCHEDULERS = (
     "fcfs",
@@ -28,7 +28,6 @@ SCHEDULERS = (
     "list:first/first,blocking=no",
     "pcbe",
 )
-TIMES = (0.0, 1.0, 2.0, 2.5, 3.0, 4.0, 5.5, 7.0)
 LAST = 20.0
 
 Order = tuple[float, str, int, bool]
