@@ -141,28 +141,3 @@ class Backfilling(Scheduler):
         running = view.running_job(job)
         self._releases.add(running)
         return running
-
-
-def spec_of(name: str, options: dict[str, str]) -> str:
-    """A scheduler's spec, without the options that have their usual values."""
-    usual = {
-        "order": "first",
-        "nodes": "first",
-        "depth": "1",
-        "reservation": "counted",
-        "memory": "no",
-        "aging": "inf",
-        "replan": "no",
-        "commit": "no",
-        "extra": "yes",
-        "room": "0",
-        "room_for": "3600",
-        "trials": "0",
-        "trial_for": "120",
-    }
-    said = [
-        f"{key}={value}"
-        for key, value in options.items()
-        if value not in ("", usual.get(key)) and (key, value) != ("nodes", "platform_order")  # the function named first
-    ]
-    return f"{name}:{','.join(said)}" if said else name

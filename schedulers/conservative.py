@@ -12,9 +12,9 @@ import numpy as np
 from cluster_sim.engine import latest
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
-from schedulers.backfilling import Backfilling, spec_of
+from schedulers.backfilling import Backfilling
 from schedulers.base import schedulers
-from schedulers.orders import JobOrder, NodeOrder, first, name_of, platform_order
+from schedulers.orders import JobOrder, NodeOrder, first, platform_order, spec_of
 from schedulers.plans import Promise
 from schedulers.promise_losses import CAPPED
 from schedulers.releases import Returns, in_turn
@@ -54,14 +54,8 @@ class ConservativeBackfilling(Backfilling):
         check_truth(f"{type(self).__name__}, replan", replan)
         super().__init__(order, nodes, "pinned" if replan else reservation, memory)
         self._replans = replan
-        options = {
-            "order": name_of(order),
-            "nodes": name_of(nodes),
-            "reservation": reservation,
-            "memory": "yes" if memory else "no",
-            "replan": "yes" if replan else "no",
-        }
-        self.spec = spec_of("conservative", options)
+        options = {"order": order, "nodes": nodes, "reservation": reservation, "memory": memory, "replan": replan}
+        self.spec = spec_of("conservative", ConservativeBackfilling, options)
 
     def begin(self, view: View) -> None:
         """Start with no promise."""

@@ -13,7 +13,7 @@ from cluster_sim.errors import SpecError
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
 from cluster_sim.workload.fields import whole_number
-from schedulers.backfilling import Backfilling, spec_of
+from schedulers.backfilling import Backfilling
 from schedulers.base import schedulers
 from schedulers.conservative import ConservativeBackfilling
 from schedulers.orders import (
@@ -22,10 +22,10 @@ from schedulers.orders import (
     NodeOrder,
     first,
     job_orders,
-    name_of,
     order_in,
     order_once,
     platform_order,
+    spec_of,
 )
 from schedulers.plans import CountedPlan, NodePlan, Plan, PlanBefore, PlanWithRoom
 from schedulers.queue import JobQueue, rank
@@ -127,21 +127,11 @@ class EasyBackfilling(Backfilling):
         self._trials: Trials | None = None
         self._backfill_order = job_orders.make(backfill) if isinstance(backfill, str) else backfill
         options = {
-            "order": name_of(order),
-            "nodes": name_of(nodes),
-            "depth": str(depth),
-            "backfill": "" if backfill is None else name_of(backfill),
-            "reservation": reservation,
-            "memory": "yes" if memory else "no",
-            "aging": f"{aging:g}",
-            "commit": "yes" if commit else "no",
-            "extra": "yes" if extra else "no",
-            "room": f"{room:g}",
-            "room_for": f"{room_for:g}",
-            "trials": f"{trials}",
-            "trial_for": f"{trial_for:g}",
-        }
-        self.spec = spec_of("easy", options)
+            "order": order, "nodes": nodes, "depth": depth, "backfill": backfill, "reservation": reservation, "memory": memory,
+            "aging": aging, "commit": commit, "extra": extra, "room": room, "room_for": room_for, "trials": trials,
+            "trial_for": trial_for,
+        }  # fmt: skip
+        self.spec = spec_of("easy", EasyBackfilling, options)
 
     def begin(self, view: View) -> None:
         """Start with an empty queue and no promise."""

@@ -15,8 +15,9 @@ order. Ties go to the node that comes first in the platform.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -69,6 +70,24 @@ def _node_order(name: str) -> Callable[[NodeOrder], NodeOrder]:
 def name_of(order: str | JobOrder | NodeOrder) -> str:
     """The name of an order as it stands in a scheduler's spec."""
     return order if isinstance(order, str) else getattr(order, "__name__", type(order).__name__)
+
+
+def spec_of(name: str, kind: type, options: Mapping[str, Any]) -> str:
+    """A scheduler's spec: its options in the words of specs, without those that are as its class has them by itself."""
+    usual = {key: signature(kind).parameters[key].default for key in options}
+    texts = {key: (_in_a_spec(value, usual[key]), _in_a_spec(usual[key], usual[key])) for key, value in options.items()}
+    said = [f"{key}={text}" for key, (text, otherwise) in texts.items() if text not in ("", otherwise)]
+    return f"{name}:{','.join(said)}" if said else name
+
+
+def _in_a_spec(value: Any, usual: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(usual, int | float):
+        return f"{value:g}" if isinstance(usual, float) else str(value)
+    if value is None or value is platform_order:
+        return "" if value is None else "first"
+    return name_of(value)
 
 
 def aged(order: JobOrder, seconds: float) -> JobOrder:

@@ -13,7 +13,7 @@ from cluster_sim.errors import ModelWarning, SpecError, few, warn_user
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
 from cluster_sim.workload.fields import whole_number
 from schedulers.base import Scheduler, schedulers
-from schedulers.orders import NodeOrder, name_of, node_orders, platform_order
+from schedulers.orders import NodeOrder, node_orders, platform_order, spec_of
 
 if TYPE_CHECKING:
     from simpy import Event
@@ -79,10 +79,8 @@ class Preemptive(Scheduler):
         self._grace_s = grace
         self._rank = {number: len(numbers) - place for place, number in enumerate(numbers)}
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
-        options = {"mode": mode, "grace": f"{grace:g}", "queues": queues, "nodes": name_of(nodes)}
-        defaults = {"mode": "requeue", "grace": "0", "queues": "", "nodes": name_of(platform_order)}
-        named = ",".join(f"{key}={value}" for key, value in options.items() if value != defaults[key])
-        self.spec = f"preemptive:{named}" if named else "preemptive"
+        options = {"mode": mode, "grace": grace, "queues": queues, "nodes": nodes}
+        self.spec = spec_of("preemptive", Preemptive, options)
 
     def begin(self, view: View) -> None:
         """Start with an empty queue."""
