@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from cluster_sim.machine.ledger import Withholding
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.simulation import Simulation
+
+T = TypeVar("T", bool, str)
 
 REQUESTS: Mapping[str, Any] = {
     "nodes": 0,
@@ -133,13 +135,13 @@ class Conditions:
         try:
             conditions = cls(
                 {name: _column(name, values, jobs) for name, values in document["requests"].items()},
-                bool(document["counts_memory"]),
+                _typed(document["counts_memory"], bool, f"{where}, counts_memory"),
                 tuple(AdvanceReservation(*row) for row in document["reservations"]),
-                tuple((float(time), list(nodes), bool(held)) for time, nodes, held in document["withheld"]),
-                str(document["power_policy"]),
-                tuple(_stay(*row) for row in document["guests"]),
+                tuple(_withholding(row, f"{where}, withheld") for row in document["withheld"]),
+                _typed(document["power_policy"], str, f"{where}, power_policy"),
+                tuple(_stay(row, f"{where}, guests") for row in document["guests"]),
                 tuple(_absence(row, f"{where}, absences", jobs) for row in document.get("absences", ())),
-                bool(document.get("by_request", True)),
+                _typed(document.get("by_request", True), bool, f"{where}, by_request"),
             )
             nodes = [node for _, several, _ in conditions.withheld for node in several]
             nodes += [stay.node for stay in conditions.guests]
@@ -168,8 +170,32 @@ def _end(time: float | None) -> float:
     return math.inf if time is None else float(time)
 
 
-def _stay(owner: str, node: int, since: float, until: float | None, expected_end: float | None, mb: float) -> GuestStay:
-    return GuestStay(str(owner), node, float(since), _end(until), _end(expected_end), float(mb))
+def _typed(value: Any, kind: type[T], where: str) -> T:
+    if not isinstance(value, kind):
+        raise FormatError(where, "true or false" if kind is bool else "text", value)
+    return value
+
+
+def _withholding(row: Any, where: str) -> Withholding:
+    match row:
+        case [int() | float() as time, [*nodes], bool(held)] if 0.0 <= time < math.inf:
+            return float(time), nodes, held
+    raise FormatError(
+        where, "[when, s; its nodes, by their positions; true if they are kept from jobs from then on]", row
+    )
+
+
+def _stay(row: Any, where: str) -> GuestStay:
+    match row:
+        case [str(owner), int(node), int() | float() as since, until, expected_end, int() | float() as memory_mb]:
+            ends = all(end is None or (isinstance(end, int | float) and end >= 0.0) for end in (until, expected_end))
+            if ends and 0.0 <= since < math.inf and since <= _end(until) and 0.0 <= memory_mb < math.inf:
+                return GuestStay(owner, node, float(since), _end(until), _end(expected_end), float(memory_mb))
+    expected = (
+        "[a guest's name; its node by its position; from when and until when it was there, and until when it said "
+        "that it would be, s; its memory, MB]"
+    )
+    raise FormatError(where, expected, row)
 
 
 def _absence(row: Any, where: str, jobs: int) -> Absence:

@@ -432,6 +432,36 @@ def test_a_saved_gap_that_is_none_is_refused(row: object, tmp_path: Path) -> Non
     assert str(error.value).endswith(f"conditions.json, absences: {expected} {row}")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("by_request", "false", "true or false"),
+        ("by_request", [0], "true or false"),
+        ("counts_memory", "no", "true or false"),
+        ("power_policy", 7, "text"),
+        ("withheld", [[5.0, [0], "no"]], "[when, s; its nodes, by their positions; true if they are kept"),
+        ("withheld", [["5", [0], True]], "[when, s; its nodes, by their positions; true if they are kept"),
+        ("withheld", [[math.nan, [0], True]], "[when, s; its nodes, by their positions; true if they are kept"),
+        ("guests", [[7, 0, 0.0, 1.0, None, 0.0]], "[a guest's name; its node by its position; from when and until"),
+        ("guests", [["a", 0, "0", 1.0, None, 0.0]], "[a guest's name; its node by its position; from when and until"),
+        ("guests", [["a", 0, 3.0, 1.0, None, 0.0]], "[a guest's name; its node by its position; from when and until"),
+        ("guests", [["a", 0, 0.0, 1.0]], "[a guest's name; its node by its position; from when and until"),
+    ],
+)
+def test_saved_conditions_of_another_type_are_refused(key: str, value: object, expected: str, tmp_path: Path) -> None:
+    """Any text counted as true, and a time in quotes as a time."""
+    sim = simulation([(0.0, 2, 30.0), (0.0, 2, 10.0)])
+    at(sim, 5.0, lambda: sim.kill("1"))
+    at(sim, 20.0, lambda: sim.requeue("1"))
+    sim.run().save(tmp_path)
+    document = json.loads((tmp_path / "conditions.json").read_text())
+    (tmp_path / "conditions.json").write_text(json.dumps(document | {key: value}))
+    with pytest.raises(FormatError) as error:
+        Result.load(tmp_path).explain("1")
+    assert f"conditions.json, {key}: expected {expected}" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
 class Polite(Scheduler):
     """Starts nothing before 10 s, and says at 1 s that b lets a go first."""
 
