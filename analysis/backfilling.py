@@ -54,7 +54,7 @@ def backfilling_markdown(table: pd.DataFrame, names: Sequence[str]) -> str:
             said = f"{values[name][metric]:,.{1 if metric == SLOWDOWN else 0}f}"
             if place:
                 apart, around = values[name + VERSUS][metric], values[name + VERSUS + HALF_WIDTH][metric]
-                said += f" ({apart:+.1f} ± {around:.1f} %)"
+                said += f" ({apart:+z.1f} ± {around:.1f} %)"
             cells.append(said)
         paid = ", ".join(bought_with(table, name)) if place else ""
         lines.append(f"| `{name}` | {' | '.join(cells)} | {paid} |")

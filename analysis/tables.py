@@ -146,8 +146,8 @@ def percent(value: float) -> str:
     """A difference in %, with its sign unless two decimals show none; "–" where it is unknown."""
     if not np.isfinite(value):
         return NOTHING
-    text = f"{value:+,.2f} %" if value else "0 %"
-    return "0.00 %" if text in ("+0.00 %", "-0.00 %") else text
+    text = f"{value:+z,.2f} %" if value else "0 %"
+    return "0.00 %" if text == "+0.00 %" else text
 
 
 def _line(cells: Sequence[str], widths: list[int], words: int) -> str:

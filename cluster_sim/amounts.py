@@ -37,7 +37,7 @@ _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def numbers(values: ArrayLike, digits: int = 6) -> list[str]:
-    """Numbers as text: ``digits`` significant ones, all before the point, thousands apart, no trailing zeros.
+    """Numbers as text: ``digits`` significant ones, all before the point, thousands apart, no trailing zeros, no minus before 0.
 
     From 10^12 on, and below 10^-4, in powers of ten. NaN reads "–" and infinity "∞".
 
@@ -64,7 +64,7 @@ def _number(value: float, decimals: int, digits: int) -> str:
         return "∞" if value > 0 else "−∞"
     if 0 < abs(value) < 1e-4 or abs(value) >= 1e12:
         return f"{value:.{digits}g}"
-    text = f"{value:,.{decimals}f}"
+    text = f"{value:z,.{decimals}f}"  # z: no minus before 0
     return (text.rstrip("0").rstrip(".") if decimals else text) or "0"
 
 

@@ -57,6 +57,10 @@ BEST_CLASSIC = "the best of López's list heuristics"
 BEST = "the best heuristic"
 BEST_OF_EACH = "the best heuristic of each case"
 GREEDY, SAMPLED = "greedy", "sampled"
+_COLUMNS = (
+    *("metric", "against", "value", "min", "mean", "max", "spread"),
+    *("greedy_min", "greedy_mean", "greedy_max", "greedy_spread", "change", "change_around"),
+)
 
 
 @dataclass
@@ -87,7 +91,7 @@ class Evaluation:
         the half-width of its 95 % interval, paired by case.
         """
         rows = [row for metric in self.metrics for row in self._rows(metric)]
-        return pd.DataFrame(rows)
+        return pd.DataFrame(rows, columns=list(_COLUMNS))
 
     def value(self, metric: str, mode: str = GREEDY) -> float:
         """The agents' mean of a metric: over the runs of each case, then over the cases, as a heuristic's ``value``."""
@@ -173,14 +177,14 @@ class Evaluation:
             lines.append(told)
         table = self.table()
         width = max(map(len, [*table["against"], f"the agent, {SAMPLED}"]))
-        for metric, rows in table.groupby("metric", sort=False):
-            lines += ["", str(metric), f"{'against':<{width}}  {'value':>12}  {'min':>8} {'mean':>8} {'max':>8} {'±':>6}"
+        for metric in self.metrics:
+            lines += ["", metric, f"{'against':<{width}}  {'value':>12}  {'min':>8} {'mean':>8} {'max':>8} {'±':>6}"
                       f"  {'greedy min':>10} {'mean':>8} {'max':>8} {'±':>6}  {'change':>18}"]  # fmt: skip
             for mode in (GREEDY, SAMPLED):
-                lines.append(f"{f'the agent, {mode}':<{width}}  {self.value(str(metric), mode):>12.6g}")
-            for row in rows.to_dict("records"):
+                lines.append(f"{f'the agent, {mode}':<{width}}  {self.value(metric, mode):>z12.6g}")
+            for row in table[table["metric"] == metric].to_dict("records"):
                 lines.append(
-                    f"{row['against']:<{width}}  {row['value']:>12.6g}  {_number(row['min'], 8)} {_number(row['mean'], 8)}"
+                    f"{row['against']:<{width}}  {row['value']:>z12.6g}  {_number(row['min'], 8)} {_number(row['mean'], 8)}"
                     f" {_number(row['max'], 8)} {_number(row['spread'], 6)}  {_number(row['greedy_min'], 10)}"
                     f" {_number(row['greedy_mean'], 8)} {_number(row['greedy_max'], 8)} {_number(row['greedy_spread'], 6)}"
                     f"  {_number(row['change'], 8)} ± {_number(row['change_around'], 7)}"
@@ -227,7 +231,7 @@ def evaluate(
         cases: episodes to test on.
         metrics: keys of ``result.summary()`` of which less is better; by default what the agents were trained to reduce.
         heuristics: specs of schedulers (for agents that switch nodes: of power policies); by default
-            :data:`~learning.heuristics.HEURISTICS`.
+            :data:`~learning.heuristics.HEURISTICS`. With none at all, ``()``, the agents' own values are all that is told.
         runs: test runs of each agent in which it samples its actions, spread over the cases (at least one on each). Each
             has a seed of its own, from ``seed`` on; one greedy run on each case comes on top.
         workers, executor: processes to run on. The result does not depend on them.
@@ -266,7 +270,8 @@ def evaluate(
     rows = [row for task, (rows, _) in zip(tasks, ended, strict=True) if task.training_seed is not None for row in rows]
     others = [row for task, (rows, _) in zip(tasks, ended, strict=True) if task.training_seed is None for row in rows]
     meta = {"agents": [str(folder) for folder in folders], "training": [agent.facts for agent in agents]}
-    found = Evaluation(pd.DataFrame(rows), pd.DataFrame(others), chosen, meta)
+    columns = ["heuristic", "case", *chosen, *ENDED, WHICH]
+    found = Evaluation(pd.DataFrame(rows), pd.DataFrame(others, columns=columns), chosen, meta)
     if told := found.unlike():
         warnings.warn(told, ModelWarning, stacklevel=2)
     return found
@@ -373,7 +378,7 @@ def _ratio(values: Any, references: Any) -> Any:
 
 def _number(value: float, width: int) -> str:
     """A reduction in % in so many columns; a dash where there is none."""
-    return f"{value:>{width}.2f}" if math.isfinite(value) else f"{'-':>{width}}"
+    return f"{value:>z{width}.2f}" if math.isfinite(value) else f"{'-':>{width}}"
 
 
 @dataclass(frozen=True)

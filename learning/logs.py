@@ -175,7 +175,7 @@ def in_brief(numbers: Mapping[str, float]) -> dict[str, str]:
         ("best", "validation/best"),
     ):
         if key in numbers:
-            brief[name] = f"{numbers[key]:.2f} %"
+            brief[name] = f"{numbers[key]:z.2f} %"
     return brief
 
 

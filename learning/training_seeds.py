@@ -72,4 +72,4 @@ def _brief(summaries: list[Summary]) -> dict[str, str]:
     if not summaries:
         return {}
     mean = sum(summary.reduction for summary in summaries) / len(summaries)
-    return {"seeds": str(len(summaries)), "reduction": f"{mean:.2f} %"}
+    return {"seeds": str(len(summaries)), "reduction": f"{mean:z.2f} %"}

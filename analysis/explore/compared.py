@@ -90,7 +90,7 @@ def _metrics(kept: Run, now: Run) -> html.Table:
 
 
 def _percent(value: float) -> str:
-    return NOTHING if math.isnan(value) else f"{value:+.1f} %"
+    return NOTHING if math.isnan(value) else f"{value:+z.1f} %"
 
 
 def _jobs(found: pd.DataFrame) -> list[Any]:

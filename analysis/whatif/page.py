@@ -141,7 +141,7 @@ def _replay(study: Study) -> str:
     near, table = study.near_starts, study.agreement
     shares = ", ".join(f"{share:.0%} within {label}" for label, share in near.items())
     recorded, simulated = (float(table[name]["mean wait"]) for name in (RECORDED, UNCHANGED))
-    change = f" ({(simulated - recorded) / recorded:+.0%})".replace("-", "−") if recorded else ""
+    change = f" ({(simulated - recorded) / recorded:+z.0%})".replace("-", "−") if recorded else ""
     return (
         f"With the configuration as it is, jobs start near their recorded start: {shares}."
         f" They wait {amount(simulated, 's')} on average, in the log {amount(recorded, 's')}{change}."
@@ -201,7 +201,7 @@ def overall_rows(study: Study) -> list[list[str]]:
     if len(set(study.cores.values())) > 1 or len({run.meta["power_policy"] for run in study.runs.values()}) > 1:
         for key, label in (("energy_j", "energy"), ("energy_waste_j", "energy of idle nodes and switching")):
             before, after = (float(study.runs[name].summary()[key]) for name in (UNCHANGED, CHANGED))
-            share = f"{(after - before) / before:+.1%}".replace("-", "−") if before else NOTHING
+            share = f"{(after - before) / before:+z.1%}".replace("-", "−") if before else NOTHING
             rows.append([label, NOTHING, amount(before, "J"), amount(after, "J"), share])
     return rows
 

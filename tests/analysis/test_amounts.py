@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from cluster_sim.amounts import amount, duration, durations, energy, moment, moments, prefixed
+from cluster_sim.amounts import amount, duration, durations, energy, moment, moments, number, prefixed
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,9 @@ def test_times_that_no_calendar_has() -> None:
         warnings.simplefilter("error")
         assert durations([1e17, 1e18, 1e300])[1:] == ["1e+18 s", "1e+300 s"]
         assert moments([1e300]) == ["1e+300 s"]
+
+
+def test_nothing_has_no_minus() -> None:
+    """Rounding, and products with 0, leave a float below 0 that is 0."""
+    assert [number(-0.0), amount(-0.0, "J"), prefixed(-0.0, "W"), moment(-0.0)] == ["0", "0 J", "0 W", "0 s"]
+    assert number(-0.25) == "-0.25"

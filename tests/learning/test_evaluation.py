@@ -181,6 +181,31 @@ def test_every_run_is_an_ordinary_run(agents: Path, tmp_path: Path) -> None:
     assert (tmp_path / "evaluation.txt").read_text().startswith("2 training seeds, 2 cases, 8 test runs")
 
 
+def test_agents_may_stand_alone(agents: Path, tmp_path: Path) -> None:
+    """Without a heuristic: their own values, in the text and in tables that have their columns."""
+    case = Episode(small_cluster(), mixed_jobs(np.random.default_rng(3), 4))
+    evaluation = evaluate(agents, [case], ["energy_j", "mean_wait_s"], heuristics=(), runs=1, workers=1)
+    greedy = [line.split()[-1] for line in evaluation.text().splitlines() if line.startswith("the agent, greedy")]
+    assert greedy == [f"{evaluation.value(metric):.6g}" for metric in ("energy_j", "mean_wait_s")]
+    evaluation.save(tmp_path)
+    assert json.loads((tmp_path / "evaluation.json").read_text())["best_heuristic"] == {
+        "energy_j": "",
+        "mean_wait_s": "",
+    }
+    assert pd.read_csv(tmp_path / "evaluation.csv").columns.tolist() == by_hand().table().columns.tolist()
+    assert pd.read_csv(tmp_path / "heuristics.csv").columns[:3].tolist() == ["heuristic", "case", "energy_j"]
+
+
+def test_what_rounds_to_nothing_has_no_minus() -> None:
+    """100.002 J instead of 100 J: a reduction of -0.002 %, and a reward of -0."""
+    evaluation = by_hand()
+    evaluation.runs["energy_j"] = 100.002
+    row = evaluation.text().splitlines()[-2].split()
+    assert row[:1] + row[2:5] == ["list:smallest/high_gflops", "0.00", "0.00", "0.00"]
+    evaluation.runs["energy_j"] = -0.0
+    assert "-0" not in evaluation.text()
+
+
 def test_by_default_all_list_heuristics_are_met(agents: Path) -> None:
     """The 25 of López 2023, Table 4.1, with both readings of high_mem, contention-aware greedy, and backfilling."""
     cases = [Episode(small_cluster(), mixed_jobs(np.random.default_rng(3), 4))]
