@@ -273,6 +273,11 @@ class Registry(Generic[T]):
 _SAYABLE = "text without ':', ',' and '=' and not the name of a file, as in a spec"
 
 
+def describe(thing: object) -> str:
+    """What a scheduler, policy or model is called in records and messages: the spec that made it, or its class."""
+    return str(getattr(thing, "spec", "")) or type(thing).__name__
+
+
 def _called(factory: object) -> str:
     """``package.module.name`` of a class or a function."""
     return f"{getattr(factory, '__module__', '')}.{getattr(factory, '__qualname__', factory)}"

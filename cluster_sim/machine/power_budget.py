@@ -19,6 +19,7 @@ import numpy as np
 from cluster_sim.errors import InputError, PlacementError
 from cluster_sim.machine.draw_bound import DrawBound
 from cluster_sim.machine.lone_draw import LoneDraw
+from cluster_sim.registry import describe
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -71,7 +72,7 @@ class PowerBudget(DrawBound):
 
     def _check_model(self) -> None:
         model = self._machine.power
-        name = getattr(model, "spec", type(model).__name__)
+        name = describe(model)
         where, expected = (
             "power cap",
             "a power model whose watts grow with the busy cores and are greatest at full speed",

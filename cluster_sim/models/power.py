@@ -12,7 +12,7 @@ from typing import Protocol
 
 from cluster_sim.errors import InputError
 from cluster_sim.platform.platform import ProcessorType
-from cluster_sim.registry import Registry
+from cluster_sim.registry import Registry, describe
 
 
 class PowerModel(Protocol):
@@ -32,10 +32,15 @@ class PowerModel(Protocol):
 
 
 def watts(model: PowerModel, processor: ProcessorType, busy_cores: int) -> float:
-    """Total watts of a processor with ``busy_cores`` busy cores."""
+    """Total watts of a processor with ``busy_cores`` busy cores. Raises InputError where the model gives no number."""
     if busy_cores == 0:
-        return float(model.idle_watts(processor))
-    return float(model.shared_watts(processor, busy_cores) + busy_cores * model.core_watts(processor, busy_cores))
+        shared, each = model.idle_watts(processor), 0.0
+    else:
+        shared, each = model.shared_watts(processor, busy_cores), model.core_watts(processor, busy_cores)
+    try:
+        return float(shared + busy_cores * each if busy_cores else shared)
+    except (TypeError, ValueError):
+        raise _no_watts(model, processor, busy_cores, f"{shared} and {each} a core" if busy_cores else shared) from None
 
 
 def watts_by_cores(model: PowerModel, processor: ProcessorType) -> list[float]:
@@ -43,9 +48,13 @@ def watts_by_cores(model: PowerModel, processor: ProcessorType) -> list[float]:
     table = [watts(model, processor, busy) for busy in range(processor.cores + 1)]
     for busy, drawn in enumerate(table):
         if not 0.0 <= drawn < math.inf:
-            where = f"power model, processor type '{processor.name}', {busy} of {processor.cores} cores busy"
-            raise InputError(where, "finite watts, 0 or more", drawn)
+            raise _no_watts(model, processor, busy, drawn)
     return table
+
+
+def _no_watts(model: PowerModel, processor: ProcessorType, busy: int, found: object) -> InputError:
+    where = f"power model {describe(model)}, processor type '{processor.name}', {busy} of {processor.cores} cores busy"
+    return InputError(where, "finite watts, 0 or more", str(found))
 
 
 power_models: Registry[PowerModel] = Registry("power model", "cluster_sim.power_models")

@@ -16,11 +16,12 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, counted
 from cluster_sim.models.contention import Contention, ContentionModel, contention_models
 from cluster_sim.models.power import Load, PowerModel, power_models, watts_by_cores
-from cluster_sim.platform.hardware import POWER_PARAMETERS, check_power_parameters
+from cluster_sim.platform.hardware import POWER_PARAMETERS, check_power_parameters, is_number
 from cluster_sim.platform.platform import Platform, ProcessorType
+from cluster_sim.registry import describe
 from cluster_sim.workload.phases import Phase as Phase
 
 
@@ -163,19 +164,31 @@ def loads_of(groups: Iterable[TaskProgress], waiting: Iterable[int]) -> list[Loa
 
 
 class _Checked:
-    """A user's contention model whose speedups are looked at: time would stand still, or go back, with some."""
+    """A user's contention model whose answers are looked at: time would stand still, or go back, with some speedups."""
 
-    def __init__(self, contention: Contention, kind: ProcessorType):
-        self.threshold, self._speedups, self._name = contention.threshold, contention.speedups, kind.name
+    def __init__(self, contention: Contention, kind: ProcessorType, name: str):
+        self._where = f"contention model {name}, processor type '{kind.name}'"
+        threshold = getattr(contention, "threshold", math.nan)
+        if not is_number(threshold) or threshold != threshold or not hasattr(contention, "speedups"):
+            raise InputError(
+                self._where, "on(…) to return what has a threshold, MB/s, and speedups(groups)", repr(contention)
+            )
+        self.threshold, self._speedups = threshold, contention.speedups
 
     def speedups(self, groups: Sequence[tuple[int, float]]) -> list[float]:
-        """As the model says. Raises InputError for one that is not in (0, 1]."""
-        speeds = self._speedups(groups)
+        """As the model says. Raises InputError for one that is not in (0, 1], and unless there is one for each group."""
+        found = self._speedups(groups)
+        try:
+            speeds = list(found)
+        except TypeError:
+            speeds = []
+        if len(speeds) != len(groups):
+            raise InputError(
+                self._where, f"a list of speedups, one for each of {counted(len(groups), 'group')}", repr(found)
+            )
         for speed in speeds:
-            if not 0.0 < speed <= 1.0:
-                raise InputError(
-                    f"contention model, processor type '{self._name}'", "speedups above 0, at most 1", speed
-                )
+            if not is_number(speed) or not 0.0 < speed <= 1.0:
+                raise InputError(self._where, "speedups above 0, at most 1", repr(speed))
         return speeds
 
 
@@ -188,7 +201,7 @@ class ProcessorModel:
         self.kind = kind
         applied = contention.on(kind)
         own = type(applied).__module__.partition(".")[0] != "cluster_sim"
-        self.contention = _Checked(applied, kind) if own else applied
+        self.contention = _Checked(applied, kind, describe(contention)) if own else applied
         self.power = power
         self.follows_rates = bool(getattr(power, "follows_rates", False))
         #: W with 0, 1, … all of its cores busy, for models that do not look at speeds.
@@ -200,8 +213,18 @@ class ProcessorModel:
         """W with these task groups on it, for models that look at speeds: what they share, and each one's own."""
         if not loads:
             return self.watts[0], []
-        shared, own = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
-        return float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
+        found = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
+        try:
+            shared, own = found
+            drawn = float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
+        except (TypeError, ValueError):
+            drawn = math.nan, []
+        if len(drawn[1]) != len(loads) or not 0.0 <= drawn[0] + sum(drawn[1]) < math.inf:
+            where = f"power model {describe(self.power)}, processor type '{self.kind.name}', loaded_watts"
+            raise InputError(
+                where, f"finite watts: the shared ones, and a list of {len(loads):,} for the groups", repr(found)
+            )
+        return drawn
 
 
 class ProcessorModels:

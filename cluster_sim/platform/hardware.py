@@ -76,11 +76,15 @@ def check_truth(where: str, value: object) -> None:
         raise InputError(where, "True or False", _short(value))
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether ``value`` is a number, and no truth value; infinity and NaN are."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
 def check_number(where: str, value: object, positive: bool = False, non_negative: bool = False) -> float:
     """``value`` as a float. Raises InputError unless it is a finite number of that sign."""
-    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     try:
-        number = float(value) if is_number else math.nan  # type: ignore[arg-type]
+        number = float(value) if is_number(value) else math.nan
     except OverflowError:
         number = math.inf
     kind = "positive" if positive else "non-negative" if non_negative else ""

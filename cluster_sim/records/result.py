@@ -24,6 +24,7 @@ from cluster_sim.records.run_tables import RunTables
 from cluster_sim.records.saved_tables import CONDITIONS_FILE, SUMMARY_FILE, SavedTables, seal_of
 from cluster_sim.records.spells import Spells, spells
 from cluster_sim.records.summary import queue_steps, waits_again
+from cluster_sim.registry import describe
 from cluster_sim.run.settings import SETTINGS
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
@@ -398,20 +399,13 @@ def _refuse_several(directory: Path) -> None:
         raise FormatError(directory, expected, "one of several")
 
 
-def describe(thing: object) -> str:
-    """A spec-like name of a scheduler, policy or model for the records."""
-    if thing is None:
-        return ""
-    return str(getattr(thing, "spec", "")) or type(thing).__name__
-
-
 def _recorded(simulation: Simulation, specs: bool) -> dict[str, Any]:
     """What is kept of the settings: those that name policies and models, or the others, with their units."""
     found: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
         if setting.recorded and setting.is_spec == specs:
             value = getattr(simulation, setting.recorded)
-            value = (describe(value) or setting.nothing) if specs else value
+            value = (setting.nothing if value is None else describe(value)) if specs else value
             found[f"{name}_{setting.unit}" if setting.unit else name] = (
                 sorted(value) if isinstance(value, frozenset) else value
             )

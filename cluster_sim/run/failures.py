@@ -11,7 +11,7 @@ import csv
 import io
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from math import gamma, inf
 from operator import itemgetter
@@ -23,7 +23,8 @@ from cluster_sim.engine import WALLTIME
 from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.files.reading import read_text
 from cluster_sim.machine.node import NodeState
-from cluster_sim.registry import Registry
+from cluster_sim.platform.hardware import is_count, is_number
+from cluster_sim.registry import Registry, describe
 from cluster_sim.workload.fields import whole_number
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ class Failures:
 
     def _require(self, option: str, value: float, holds: bool, expected: str) -> None:
         if not holds:
-            name = str(getattr(self, "spec", "")) or type(self).__name__
-            raise SpecError(f"failure model {name}, option {option}", expected, value)
+            raise SpecError(f"failure model {describe(self)}, option {option}", expected, value)
 
     @abstractmethod
     def events(self, platform: Platform, rng: np.random.Generator) -> Iterator[Failure]:
@@ -100,13 +100,28 @@ class Failures:
 
     def _hopeless(self, found: str) -> InputError:
         expected = "failures between which jobs end, or make checkpoints, or a limit of failures"
-        return InputError(f"failure model {getattr(self, 'spec', '') or type(self).__name__}", expected, found)
+        return InputError(f"failure model {describe(self)}", expected, found)
+
+    def _checked(self, events: Iterable[Failure], nodes: int) -> Iterator[Failure]:
+        """The events that a model tells. Raises InputError for what is none."""
+        where, expected = f"failure model {describe(self)}, events", "an iterator of (time s, node, whether it fails)"
+        if not isinstance(events, Iterable):
+            raise InputError(where, expected, repr(events))
+        for event in events:
+            match event:
+                case [time, node, bool() | np.bool_()] if (
+                    is_number(time) and time == time and is_count(node, nodes - 1, 0)
+                ):
+                    yield event
+                case _:
+                    what = f"(time s, node from 0 to {nodes - 1:,}, True if it fails or False if it is repaired)"
+                    raise InputError(where, what, repr(event))
 
     def _process(self, simulation: Simulation, events: Iterator[Failure]) -> Generator[Event, None, None]:
         """The SimPy process: waits for each failure and repair. Jobs that end in the same instant have ended."""
         env, view = simulation.env, simulation.view
         in_vain = 0
-        for time, index, fails in events:
+        for time, index, fails in self._checked(events, simulation.platform.node_count):
             yield env.at(max(time, env.now), WALLTIME)
             yield env.at(env.now, WALLTIME)  # limits and graces that end jobs now may have been set later than this was
             node = simulation.node(index)

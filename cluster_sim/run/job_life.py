@@ -7,11 +7,12 @@ from collections.abc import Generator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from simpy.events import URGENT, Process
+from simpy.events import URGENT, Event, Process
 
 from cluster_sim.engine import CHANGE, WALLTIME, EagerProcess, latest
 from cluster_sim.errors import InputError, PlacementError, SimulationError
 from cluster_sim.machine.running import Running
+from cluster_sim.registry import describe
 from cluster_sim.run.attempts import STATES, Outcome, Stopped
 from cluster_sim.run.courses import Courses, asks_for
 from cluster_sim.run.execution import Kill, execute
@@ -20,8 +21,6 @@ from cluster_sim.run.staged import Stages, pursue
 from cluster_sim.workload.jobs import Job, JobState
 
 if TYPE_CHECKING:
-    from simpy.events import Event
-
     from cluster_sim.machine.course import Course
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.placement import Placement
@@ -182,7 +181,12 @@ class JobLife:
             volume *= running._course.to_exchange
         nodes = running.placement.nodes
         if running._transfer is None and volume > 0.0 and len(nodes) > 1:
-            running._transfer = self._network.transfer(nodes, volume / len(nodes))
+            transfer = self._network.transfer(nodes, volume / len(nodes))
+            if transfer is not None and not isinstance(transfer, Event):
+                raise InputError(
+                    f"network model {describe(self._network)}, transfer", "an event, or None", repr(transfer)
+                )
+            running._transfer = transfer
 
     def time_ratio(self, running: Running) -> float:
         """How many times as long a job takes on as many cores as it has as on those that it requested."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from cluster_sim.models.network import NetworkModel, network_models
 from cluster_sim.models.power import PowerModel
 from cluster_sim.models.processor_step import ProcessorModels, models_of
 from cluster_sim.platform.hardware import check_truth
+from cluster_sim.registry import describe
 from cluster_sim.run.admission import Admission
 from cluster_sim.run.attempts import Attempts, Outcome
 from cluster_sim.run.clairvoyant_view import ClairvoyantView
@@ -100,6 +101,14 @@ class Simulation:
         for name, value, sign in (("Platform", platform, "node_types"), ("Workload", workload, "counts_hosts")):
             if not hasattr(value, sign):
                 raise InputError(f"Simulation, {name.lower()}", f"a {name}, such as {name}.read(…)", value)
+        for name, model, methods in (
+            ("contention", contention, ("on",)),
+            ("power_model", power_model, ("idle_watts", "shared_watts", "core_watts")),
+            ("network", network, ("on",)),
+            ("failures", failures, ("inject",)),
+        ):
+            if not isinstance(model, str) and (model is not None or name == "network"):
+                _check_has(f"Simulation, {name}", model, methods)
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError("Simulation, seed", "a whole number >= 0", seed)
         flags = {
@@ -129,6 +138,9 @@ class Simulation:
 
         self.network_model = network_models.make(network) if isinstance(network, str) else network
         self.network = self.network_model.on(self.env, platform)
+        _check_has(
+            f"network model {describe(self.network_model)}, what on(…) returns", self.network, ("transfer", "cancel")
+        )
 
         self.jobs = RunJobs(workload)  #: Those of the workload, and those that are submitted while the run goes on.
         columns = self.jobs.columns
@@ -383,6 +395,12 @@ def _time_to_stop(until: float) -> float:
     if not isinstance(until, Real) or isinstance(until, bool) or not 0.0 <= until < float("inf"):
         raise InputError("simulation, until", "a finite time in s, 0 or later", until)
     return float(until)  # an int would make arrays of times ints
+
+
+def _check_has(where: str, thing: object, methods: Sequence[str]) -> None:
+    """Name a slip such as a class that was not called."""
+    if isinstance(thing, type) or not all(callable(getattr(thing, name, None)) for name in methods):
+        raise InputError(where, f"an object with {', '.join(methods)}", repr(thing))
 
 
 def _check_kind(parameter: str, value: object, is_of_kind: bool, example: str) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -371,6 +373,23 @@ def test_a_model_of_ones_own() -> None:
     # 3 × 1,100 s; 3,000 s saved, 300 s lost; from 3,660 s on 3 × 1,000 s and the two checkpoints between them
     assert result.jobs["finish_time"].tolist() == pytest.approx([3660.0 + 3200.0], rel=1e-12)
     assert result.meta["failures"] == "EveryHour"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [None, 5, "ab", [None], [(1.0, 0)], [("1", 0, True)], [(math.nan, 0, True)], [(1.0, "0", True)], [(1.0, 1, True)],
+     [(1.0, -1, True)], [(1.0, 0, "repair")]]
+)  # fmt: skip
+def test_a_model_of_ones_own_that_tells_no_failures_is_named(events: Any) -> None:
+    """What is no (time, node, whether it fails) is refused in one line; "repair" counted as true, a failure."""
+
+    class Wrong(Failures):
+        def events(self, platform: Platform, rng: np.random.Generator) -> Any:
+            return events
+
+    alone = Platform.homogeneous(nodes=1, cores=2)
+    with pytest.raises(InputError, match=r"^failure model Wrong, events: expected .*time s, node.*, found "):
+        Simulation(alone, one_job(10.0), Fcfs(), failures=Wrong()).run()
 
 
 def test_failed_nodes_start_nothing(tmp_path: Path) -> None:

@@ -272,3 +272,30 @@ def test_speedups_of_an_own_model_are_looked_at() -> None:
     for speed in (0.0, -1.0, 2.0, math.nan):
         with pytest.raises(InputError, match="'processor': expected speedups above 0, at most 1, found"):
             Simulation(platform, jobs, Fcfs(), contention=Constant(speed)).run()
+
+
+@pytest.mark.parametrize("speeds", [None, "fast", 0.5, [], [0.5, 0.5], ["fast"], [None], [True]])
+def test_an_own_model_that_gives_no_speedups_is_named(speeds: Any) -> None:
+    """Another type, or another number of them: one line, and not where it came up within."""
+
+    class Wrong(Constant):
+        def speedups(self, *groups: Any) -> Any:
+            return speeds
+
+    jobs = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [10.0], "mem_vol": [1e6]})
+    expected = r"^contention model Wrong, processor type 'processor': expected (a list of )?speedups.*, found "
+    with pytest.raises(InputError, match=expected):
+        Simulation(Platform.homogeneous(nodes=1, cores=2), jobs, Fcfs(), contention=Wrong(0.5)).run()
+
+
+@pytest.mark.parametrize("applied", [None, "none", Fcfs()])
+def test_an_own_model_that_applies_to_nothing_is_named(applied: Any) -> None:
+    """``on`` has to return something with a threshold and speedups."""
+
+    class Wrong(Constant):
+        def on(self, processor: ProcessorType) -> Any:
+            return applied
+
+    jobs = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [10.0], "mem_vol": [1e6]})
+    with pytest.raises(InputError, match=r"^contention model Wrong, processor type 'processor': expected on\(…\) to"):
+        Simulation(Platform.homogeneous(nodes=1, cores=2), jobs, Fcfs(), contention=Wrong(0.5)).run()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cluster_sim.errors import InputError
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.machine.transition_log import TransitionLog
 from cluster_sim.models.power import LinearPower, Load
@@ -124,6 +125,38 @@ def test_a_model_may_give_any_kind_of_number(follows: bool) -> None:
     jobs_j = [20 * (7 + 2 * each), 5 * (7 + each)]
     assert result.jobs["energy_j"].tolist() == jobs_j
     assert result.summary()["energy_j"] == integral(result) == 10 * 3 + 10 * 3 + 5 * 3 + 5 * 3 + sum(jobs_j)
+
+
+@pytest.mark.parametrize(
+    "found", [None, (7.0,), (7.0, [1.0, 1.0, 1.0]), ("7 W", [1.0]), (np.nan, [1.0]), (-9.0, [1.0])]
+)
+def test_a_model_that_gives_no_watts_is_named(found: Any) -> None:
+    """Of groups that run: another type, another number of them, or less than nothing."""
+
+    class Wrong(Counted):
+        def loaded_watts(self, processor: ProcessorType, loads: Sequence[Load]) -> Any:
+            return found
+
+    jobs = Workload({"submit_time": [0], "requested_cores": [2], "recorded_run_time": [20]})
+    with pytest.raises(
+        InputError, match=r"^power model Wrong, processor type 'processor', loaded_watts: expected finite"
+    ):
+        Simulation(Platform.homogeneous(nodes=1, cores=2), jobs, Fcfs(), power_model=Wrong()).run()
+
+
+@pytest.mark.parametrize("found", [None, "3 W", [3.0]])
+def test_a_model_that_gives_no_watts_of_idle_or_busy_cores_is_named(found: Any) -> None:
+    """As soon as the run is made."""
+
+    class Wrong(Counted):
+        def core_watts(self, processor: ProcessorType, busy_cores: int) -> Any:
+            return found
+
+    jobs = Workload({"submit_time": [0], "requested_cores": [2], "recorded_run_time": [20]})
+    with pytest.raises(
+        InputError, match=r"^power model Wrong, processor type 'processor', 1 of 2 cores busy: expected"
+    ):
+        Simulation(Platform.homogeneous(nodes=1, cores=2), jobs, Fcfs(), power_model=Wrong())
 
 
 def test_the_accounts_refuse_an_event_that_they_do_not_know() -> None:

@@ -49,6 +49,33 @@ def test_a_power_policy_is_an_object(power: Any) -> None:
         Simulation(PLATFORM, WORKLOAD, Fcfs(), power)
 
 
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [("contention", "on"), ("power_model", "idle_watts"), ("network", "on"), ("failures", "inject")],
+)
+def test_models_are_objects(model: str, method: str) -> None:
+    """A class that was not called, or something else, in place of a model."""
+    for wrong in (PowerPolicy, 7):
+        with pytest.raises(InputError, match=f"Simulation, {model}: expected an object with {method}"):
+            Simulation(PLATFORM, WORKLOAD, Fcfs(), **{model: wrong})
+
+
+@pytest.mark.parametrize(
+    ("network", "told"),
+    [
+        (None, r"^network model Own, what on\(…\) returns: expected an object with transfer, cancel, found None"),
+        ("shared", r"^network model Own, what on\(…\) returns: expected an object with transfer, cancel, found 'shared'"),
+        (type("Net", (), {"transfer": lambda *_: 5.0, "cancel": print})(), "^network model Net, transfer: expected an event"),
+    ],
+)  # fmt: skip
+def test_a_network_of_ones_own_that_is_none_is_named(network: Any, told: str) -> None:
+    """Nothing, or a number of seconds in place of the event of the end."""
+    own = type("Own", (), {"on": lambda *_: network})()
+    jobs = Workload({"submit_time": [0.0], "requested_cores": [4], "recorded_run_time": [10.0], "comm_vol": [5.0]})
+    with pytest.raises(InputError, match=told):
+        Simulation(PLATFORM, jobs, Fcfs(), network=own).run()
+
+
 def test_a_platform_and_a_workload_are_objects() -> None:
     """Specs, which the command line takes, and the two in the wrong order; and a seed is a number that can be one."""
     for platform, workload, told in (
