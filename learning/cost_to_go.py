@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import filterfalse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,7 +21,18 @@ if TYPE_CHECKING:
     from learning.predictions import Predictions
 
 Floats = npt.NDArray[np.float64]
-LeastOf = WeakKeyDictionary["Workload", tuple[Floats, Floats, Floats, Floats]]
+Value = TypeVar("Value")
+
+
+class ByWorkload(WeakKeyDictionary["Workload", Value]):
+    """What has been worked out for workloads, for as long as they are there. A pickle, or a copy made of it, is empty."""
+
+    def __reduce__(self) -> tuple[type[ByWorkload[Value]], tuple[()]]:
+        """Weak references cannot be pickled, and it can all be worked out anew."""
+        return ByWorkload, ()
+
+
+LeastOf = ByWorkload[tuple[Floats, Floats, Floats, Floats]]
 
 
 class CostToGo:

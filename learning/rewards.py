@@ -13,18 +13,16 @@ whatever the machine and the jobs.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
-from weakref import WeakKeyDictionary
 
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan
 from cluster_sim.registry import Registry
-from learning.cost_to_go import CostToGo, LeastOf, TrueCostToGo
+from learning.cost_to_go import ByWorkload, CostToGo, LeastOf, TrueCostToGo
 
 if TYPE_CHECKING:
     from cluster_sim.run.passes import Scheduler
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
-    from cluster_sim.workload.workload import Workload
     from learning.environments.base import DecisionMaker
 
 
@@ -64,7 +62,7 @@ class _Metric:
             raise SpecError(f"reward '{getattr(self, 'spec', '')}', option gamma", "above 0 and at most 1", gamma)
         self.scaled, self.shaped, self.gamma = scaled, shaped, gamma
         self._cost_to_go = TrueCostToGo if clairvoyant else CostToGo
-        self._least: LeastOf = WeakKeyDictionary()
+        self._least: LeastOf = ByWorkload()
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
         """An episode begins: its scale, and its first potential."""
@@ -148,7 +146,7 @@ class Energy(_Metric):
         if against and not scaled:
             raise SpecError("reward 'energy', option against", "scaled=yes: it says by what", "scaled=no")
         self._rule = make_scheduler(against) if against else None
-        self._needed: WeakKeyDictionary[Workload, float] = WeakKeyDictionary()
+        self._needed: ByWorkload[float] = ByWorkload()
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
         """An episode begins; the scheduler that it is held against runs its jobs, the first time that they come."""

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from schedulers.base import PowerPolicy
 
 Observation = dict[str, np.ndarray]
+_EPISODE = "episode"
+"""The only option of a reset."""
 
 
 class DecisionMaker(Protocol):
@@ -253,8 +255,12 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Begin an episode and go on to its first decision, which is yet to be observed."""
+        if options is not None and not isinstance(options, Mapping):
+            raise InputError("reset, options", "a mapping such as {'episode': Episode}", options)
+        if unknown := [name for name in options or () if name != _EPISODE]:
+            raise InputError("reset, options", f"only '{_EPISODE}'", unknown[0])
         super().reset(seed=seed, options=options)
-        episode = (options or {}).get("episode")
+        episode = (options or {}).get(_EPISODE)
         self.episode = episode = self.episodes.draw(self.np_random) if episode is None else episode
         if not isinstance(episode, Episode):
             raise InputError("reset, option episode", "an episode, such as env.episodes.all() has", episode)

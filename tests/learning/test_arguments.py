@@ -44,6 +44,8 @@ def test_a_text_is_no_truth(kind: type, option: str, value: Any) -> None:
         (lambda: NodeShutdown(step_s=True), "node-shutdown, option step_s: expected a number above 0, found True"),
         (lambda: NodeShutdown(step_s=np.inf), "node-shutdown, option step_s: expected a finite number above 0"),
         (lambda: JobChoice(reward="wait:scale=inf"), "option scale: expected a finite number above 0, found inf"),
+        (lambda: JobNode().reset(options={"episod": None}), "reset, options: expected only 'episode', found episod"),
+        (lambda: NodeShutdown().reset(options=["episode"]), "reset, options: expected a mapping such as .*, found"),
         (lambda: JobNode().reset(options={"episode": "x"}), "reset, option episode: expected an episode, .* found x"),
     ],
 )

@@ -23,6 +23,7 @@ from learning.environments.job_node import JobNode
 from learning.environments.node_shutdown import NodeShutdown
 from learning.environments.policy_selection import PolicySelection
 from learning.episodes import Days, Whole
+from learning.rewards import rewards
 
 IDS = tuple(learning.ENVIRONMENTS)
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "cleanrl_style.py"
@@ -282,17 +283,31 @@ PLATFORM = built_in_day().platform
 NOTHING = Workload({"submit_time": [], "requested_cores": [], "recorded_run_time": []})
 
 
+def pickled(env: Any) -> Any:
+    """As it comes out of a pickle, in which vector environments send what they are made of to their processes."""
+    return pickle.loads(pickle.dumps(env))
+
+
 @pytest.mark.parametrize("name", IDS)
-@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps])
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickled])
 def test_a_run_cannot_be_copied(name: str, how: Callable[[Any], Any]) -> None:
     """Not even so that two environments share it; where none has begun, a copy goes the way of the original."""
     env = gym.make(name).unwrapped
-    if how is not pickle.dumps:
-        other = how(env)
-        assert env.reset(seed=3)[1]["action_mask"].tolist() == other.reset(seed=3)[1]["action_mask"].tolist()
-    env.reset(seed=3)
+    other = how(env)
+    assert env.reset(seed=3)[1]["action_mask"].tolist() == other.reset(seed=3)[1]["action_mask"].tolist()
     with pytest.raises(InputError, match="copy of an environment: expected one that has not been reset"):
         how(env)
+
+
+@pytest.mark.parametrize("reward", list(rewards))
+def test_an_environment_with_any_reward_can_be_pickled(reward: str) -> None:
+    """Before a reset. What rewards remember of workloads, by weak references, is worked out anew."""
+    env = JobNode(reward=reward, cost="energy")
+    other = pickled(env)
+    for each in (env, other):
+        each.reset(seed=3)
+    action = int(env.action_masks().argmax())
+    assert env.step(action)[1] == other.step(action)[1]
 
 
 @pytest.mark.parametrize("make", [JobNode, PolicySelection], ids=["JobNode", "PolicySelection"])
