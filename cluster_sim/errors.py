@@ -155,6 +155,17 @@ def few(names: Iterable[object], most: int) -> str:
     return ", ".join(all_of_them[:most]) + ", …" * (len(all_of_them) > most)
 
 
+def told_apart(value: object) -> object:
+    """A value as a message has it where another type was expected: text that reads as a number or a truth is in quotes."""
+    if not isinstance(value, str):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f'"{value}"' if value.lower() in ("true", "false") else value
+    return f'"{value}"'
+
+
 def _shortened(value: object, limit: int = 120) -> str:
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()  # a numpy scalar, which would print its type

@@ -18,6 +18,7 @@ from torch.nn.functional import smooth_l1_loss
 from cluster_sim.errors import InputError
 from learning.categorical import entropy, log_probabilities, of_chosen
 from learning.gae import discounted_sums
+from learning.hyper_parameters import check_types
 from learning.networks import Network, Weights, one_thread
 from learning.optimisers import Adam, Arrays
 from learning.ppo import explained_variance
@@ -46,6 +47,7 @@ class ActorCriticOptions:
     normalise: str = "iteration"
 
     def __post_init__(self) -> None:
+        check_types(self, "actor-critic")
         check_normalise("actor-critic", self.normalise)
         if not 0.0 <= self.gamma <= 1.0:
             raise InputError("actor-critic option 'gamma'", "a number from 0 to 1", self.gamma)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.spelling import one_of
 from learning.actor_critic import ActorCritic, ActorCriticOptions
 from learning.constraint import constraint_of
+from learning.hyper_parameters import options_of
 from learning.ppo import PPO, PUBLISHED, PPOOptions
 from learning.reinforce import Reinforce, ReinforceOptions
 
@@ -70,36 +68,3 @@ def make_algorithm(config: Config, network: Network) -> Algorithm:
         network, options_of(options, given, "algorithm, options"), max(config.iterations, 1), config.seed, **more
     )
     return algorithm
-
-
-def options_of(kind: Any, given: Mapping[str, Any], where: str) -> Any:
-    """A dataclass of hyper-parameters from the values in a file, each of its default's type. Raises InputError."""
-    known = {field.name: field.default for field in fields(kind)}
-    optional = {field.name for field in fields(kind) if "None" in str(field.type)}
-    for name, value in given.items():
-        if name not in known:
-            raise InputError(where, one_of(name, known), name)
-        if value is None and name in optional:
-            continue
-        if not suits(value, known[name]):
-            raise InputError(f"{where}, {name}", kind_of(known[name]), value)
-        if isinstance(known[name], float) and not abs(value) <= sys.float_info.max:
-            raise InputError(f"{where}, {name}", "a finite number", value)
-    return kind(**given)
-
-
-def suits(value: object, default: object) -> bool:
-    """Whether a value from a file may stand in the place of a default."""
-    if default is None:  # a number that may be absent
-        return value is None or suits(value, 0.0)
-    if isinstance(default, bool) or isinstance(value, bool):
-        return isinstance(value, bool) and isinstance(default, bool)
-    if isinstance(default, float):
-        return isinstance(value, int | float)
-    return isinstance(value, type(default))
-
-
-def kind_of(default: object) -> str:
-    """What kind of value a default is, in words."""
-    words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-    return words.get(type(default), "a number")

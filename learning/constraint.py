@@ -32,6 +32,7 @@ import torch
 
 from cluster_sim.errors import InputError
 from learning.gae import Doubles, advantages
+from learning.hyper_parameters import check_types
 from learning.optimisers import Adam, Arrays
 from learning.samples import Samples
 
@@ -65,6 +66,7 @@ class ConstraintOptions:
     classes: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_types(self, "constraint")
         for one, most in self.classes.items():
             if not one:
                 raise InputError(

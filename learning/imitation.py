@@ -19,6 +19,7 @@ import torch
 from cluster_sim.errors import InputError
 from learning.categorical import best, log_probabilities, of_chosen
 from learning.gae import discounted_sums
+from learning.hyper_parameters import check_types
 from learning.networks import Kept, Network, Observation, one_thread
 from learning.optimisers import Adam
 from learning.ppo import Means
@@ -50,6 +51,7 @@ class ImitationOptions:
     smoothing: float = 0.05
 
     def __post_init__(self) -> None:
+        check_types(self, "imitation")
         if not 0.0 <= self.smoothing < 1.0:
             raise InputError("imitation option 'smoothing'", "a number from 0, below 1", self.smoothing)
         if not 0.0 <= self.gamma <= 1.0:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from cluster_sim.errors import InputError, naming
+from cluster_sim.errors import InputError, naming, told_apart
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.platform.platform import Platform
@@ -24,6 +24,7 @@ from cluster_sim.spelling import one_of
 from cluster_sim.workload.days import all_as_executed
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 from learning.episodes import Days, Drawn, Episode, EpisodeSource, Several, Trajectories, Whole
+from learning.hyper_parameters import kind_of, suits
 
 if TYPE_CHECKING:
     from learning.config import EnvironmentKeys, InputKeys
@@ -218,7 +219,6 @@ _NOT_OF_A_TRAINING = ("platform", "workload", "flat", "render_mode")
 
 def _option(where: str, value: Any, parameter: inspect.Parameter) -> Any:
     """The value of an option, as the environment takes it. Raises InputError for one of another type."""
-    from learning.algorithms import kind_of, suits
 
     default, annotation = parameter.default, str(parameter.annotation)
     if default is None and value is not None:  # which type it has, only the annotation says
@@ -231,7 +231,7 @@ def _option(where: str, value: Any, parameter: inspect.Parameter) -> Any:
         value = float(value)  # a word, because JSON has no number for it
     some_names = "Sequence[str]" in annotation and isinstance(value, list) and all(isinstance(n, str) for n in value)
     if not some_names and not suits(value, default):
-        raise InputError(where, kind_of(default), "nan" if value != value else value)
+        raise InputError(where, kind_of(default), "nan" if value != value else told_apart(value))
     return value
 
 

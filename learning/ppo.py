@@ -19,6 +19,7 @@ from cluster_sim.errors import InputError
 from learning.categorical import entropy, log_probabilities, of_chosen
 from learning.constraint import Constraint, ConstraintOptions
 from learning.gae import Doubles, advantages, discounted_sums
+from learning.hyper_parameters import check_types
 from learning.networks import Network, Weights, one_thread
 from learning.optimisers import Adam, Arrays
 from learning.ppo_losses import clipped_loss, squared_error
@@ -91,6 +92,7 @@ class PPOOptions:
     self_imitation_last: int = 0
 
     def __post_init__(self) -> None:
+        check_types(self, "ppo")
         for name in ("gamma", "lam", "swa_start", "self_imitation_start"):
             _expect(0.0 <= getattr(self, name) <= 1.0, name, "a number from 0 to 1", getattr(self, name))
         for name in ("clip", "actor_lr", "critic_lr", "adam_eps", "swa_lr", "epochs"):

@@ -19,6 +19,7 @@ import torch
 from cluster_sim.errors import InputError
 from learning.categorical import entropy, log_probabilities, of_chosen
 from learning.gae import Doubles, discounted_sums
+from learning.hyper_parameters import check_types
 from learning.networks import Network, Weights, one_thread
 from learning.optimisers import Adam, Arrays
 from learning.rollouts import Trajectory
@@ -46,6 +47,7 @@ class ReinforceOptions:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
+        check_types(self, "reinforce")
         check_normalise("reinforce", self.normalise)
         if not 0.0 <= self.gamma <= 1.0:
             raise InputError("reinforce option 'gamma'", "a number from 0 to 1", self.gamma)

@@ -31,12 +31,13 @@ from cluster_sim.files.folders import held
 from cluster_sim.records.assumptions import merged, of_inputs
 from learning import checkpoints
 from learning.agent import BEST, Agent
-from learning.algorithms import Algorithm, make_algorithm, options_of
+from learning.algorithms import Algorithm, make_algorithm
 from learning.choice_teachers import FirstByOrder
 from learning.config import Config, WarmStartKeys, check_same, read_config, write_config
 from learning.constraint import check_classes
 from learning.episodes import Days, inputs_of
 from learning.heuristics import switches_nodes
+from learning.hyper_parameters import options_of
 from learning.imitation import ImitationOptions, Teacher, demonstrate, greedy, imitate
 from learning.inputs import MakeEnvironment
 from learning.logs import CSV, Log, in_brief, progress_bar, read_metrics

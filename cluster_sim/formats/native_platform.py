@@ -17,7 +17,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
+from cluster_sim.errors import FormatError, InputError, ModelWarning, told_apart, warn_user
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import MAX_JSON_BYTES, MAX_NAME, MAX_YAML_BYTES, is_plain, is_yaml_name
 from cluster_sim.models.contention import contention_models
@@ -412,9 +412,9 @@ def _dotted(key: str, location: tuple[int | str, ...]) -> str:
 
 
 def _in_short(found: object) -> object:
-    """A whole mapping or list is not worth printing."""
+    """A whole mapping or list is not worth printing; a text is to be told from a number."""
     if isinstance(found, dict):
         return "a mapping"
     if isinstance(found, list):
         return "a list" if found else "an empty list"
-    return found
+    return told_apart(found)

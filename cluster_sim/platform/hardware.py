@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, told_apart
 from cluster_sim.files.documents import MAX_NAME
 from cluster_sim.platform.boot_times import boot_times
 from cluster_sim.registry import Spec
@@ -100,8 +100,8 @@ def _settle(described: object, **values: object) -> None:
 
 
 def _short(value: object) -> object:
-    """Integers of thousands of digits cannot even be printed."""
-    return "a huge integer" if isinstance(value, int) and abs(value) > 10**30 else value
+    """Integers of thousands of digits cannot even be printed; a text is to be told from a number."""
+    return "a huge integer" if isinstance(value, int) and abs(value) > 10**30 else told_apart(value)
 
 
 class Parameters(Mapping[str, float]):

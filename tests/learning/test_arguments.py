@@ -9,12 +9,18 @@ import numpy as np
 import pytest
 
 pytest.importorskip("gymnasium")
+pytest.importorskip("torch")
 
 from cluster_sim.errors import InputError, SpecError
+from learning.actor_critic import ActorCriticOptions
+from learning.constraint import ConstraintOptions
 from learning.environments.job_choice import JobChoice
 from learning.environments.job_node import JobNode
 from learning.environments.node_shutdown import NodeShutdown
 from learning.environments.policy_selection import PolicySelection
+from learning.imitation import ImitationOptions
+from learning.ppo import PPOOptions
+from learning.reinforce import ReinforceOptions
 
 
 @pytest.mark.parametrize(
@@ -53,6 +59,44 @@ def test_what_is_no_number_and_no_episode(make: Callable[[], Any], told: str) ->
     """Values that would count as others, or end in an error of Python's."""
     with pytest.raises((InputError, SpecError), match=told):
         make()
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "told"),
+    [
+        (PPOOptions, {"epochs": 2.5}, "ppo option 'epochs': expected a whole number, found 2.5"),
+        (PPOOptions, {"epochs": True}, "ppo option 'epochs': expected a whole number, found True"),
+        (PPOOptions, {"actor_lr": "x"}, "ppo option 'actor_lr': expected a number, found x"),
+        (PPOOptions, {"actor_lr": "1e-3"}, "ppo option 'actor_lr': expected a number, found \"1e-3\""),
+        (PPOOptions, {"actor_lr": np.inf}, "ppo option 'actor_lr': expected a finite number, found inf"),
+        (PPOOptions, {"entropy_end": "0"}, "ppo option 'entropy_end': expected a number, found \"0\""),
+        (PPOOptions, {"swa": 1}, "ppo option 'swa': expected true or false, found 1"),
+        (PPOOptions, {"lr_schedule": 5}, "ppo option 'lr_schedule': expected text, found 5"),
+        (ReinforceOptions, {"scale": None}, "reinforce option 'scale': expected a number"),
+        (ReinforceOptions, {"normalise": ["no"]}, "reinforce option 'normalise': expected text"),
+        (ActorCriticOptions, {"gamma": "1"}, "actor-critic option 'gamma': expected a number, found \"1\""),
+        (ImitationOptions, {"minibatch": 0.5}, "imitation option 'minibatch': expected a whole number, found 0.5"),
+        (
+            ConstraintOptions,
+            {"limit": "1", "learning_rate": 1},
+            "constraint option 'limit': expected a number, found \"1\"",
+        ),
+    ],
+)
+def test_hyper_parameters_are_checked_as_those_in_a_file(kind: type, given: dict[str, Any], told: str) -> None:
+    """2.5 passes over the episodes are none, and a text ended in an error of Python's."""
+    with pytest.raises(InputError) as error:
+        kind(**given)
+    assert str(error.value).startswith(told)
+
+
+def test_hyper_parameters_may_be_numbers_of_numpy() -> None:
+    """As a search over some gives them; and what has no value may have none."""
+    options = PPOOptions(
+        epochs=np.int64(3), actor_lr=np.float32(0.5), gamma=1, shuffle=np.bool_(False), entropy_end=None
+    )
+    assert (options.epochs, options.actor_lr, options.gamma, options.entropy_end) == (3, 0.5, 1, None)
+    assert ConstraintOptions(limit=1, learning_rate=1).at_most == np.inf
 
 
 @pytest.mark.parametrize("kind", [JobChoice, JobNode])

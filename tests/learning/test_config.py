@@ -65,6 +65,7 @@ def test_what_is_written_is_read_as_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ('episodes: "2"', 'episodes: expected a valid integer, found "2"'),
         ("iteration: 5", "expected iterations"),
         ("environment: {plattform: x}", "environment: expected platform"),
         ("iterations: many", "iterations: expected"),

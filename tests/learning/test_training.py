@@ -307,6 +307,8 @@ def test_every_reward_of_job_node_is_about_a_metric() -> None:
         ({"algorithm": {"options": {"actorlr": 1e-3}}}, "the nearest is actor_lr"),
         ({"algorithm": {"options": {"clip": "wide"}}}, "algorithm, options, clip: expected a number, found wide"),
         ({"algorithm": {"options": {"epochs": 2.5}}}, "options, epochs: expected a whole number, found 2.5"),
+        ({"algorithm": {"options": {"epochs": "2"}}}, 'options, epochs: expected a whole number, found "2"'),
+        ({"environment": {"options": {"num_jobs": "2"}}}, 'options, num_jobs: expected a whole number, found "2"'),
         ({"algorithm": {"options": {"swa": 1}}}, "options, swa: expected true or false, found 1"),
         ({"algorithm": {"published": "pcbe"}}, "algorithm, published: expected one of energy-scheduler"),
         ({"algorithm": {"options": {"gamma": 2.0}}}, "ppo option 'gamma'"),

@@ -177,7 +177,7 @@ WRONG_VALUES: list[tuple[str, Any, str]] = [
     ("processor_types.fast-8.cores", -4, "'fast-8', cores: expected an integer from 1"),
     ("processor_types.fast-8.cores", 2.5, "processor_types.fast-8.cores: expected a valid integer"),
     ("processor_types.fast-8.cores", True, "processor_types.fast-8.cores: expected a valid integer"),
-    ("processor_types.fast-8.cores", "8", "processor_types.fast-8.cores: expected a valid integer"),
+    ("processor_types.fast-8.cores", "8", 'processor_types.fast-8.cores: expected a valid integer, found "8"'),
     ("processor_types.fast-8.cores", 10**400, "cores: expected an integer from 1 to 100000000"),
     ("processor_types.fast-8.clock_ghz", 0, "'fast-8', clock_ghz: expected a finite positive number, found 0"),
     ("processor_types.fast-8.clock_ghz", 10**400, "clock_ghz"),

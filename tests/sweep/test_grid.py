@@ -31,7 +31,7 @@ def grid_with(replications: int = 3, **factors: Any) -> Grid:
         ({"factors": {"scheduler": "fcfs"}}, "sweep: factors: expected key 'workload'"),
         (SMALL | {"replication": 2}, "sweep: expected replications (the nearest known name), found replication"),
         (SMALL | {"replications": 0}, "sweep: replications: expected greater than or equal to 1, found 0"),
-        (SMALL | {"replications": "3"}, "sweep: replications: expected a valid integer, found 3"),
+        (SMALL | {"replications": "3"}, "sweep: replications: expected a valid integer, found \"3\""),
         (SMALL | {"metrics": ["energy"]}, "sweep: metrics[0]: expected energy_j (the nearest known name), found energy"),
         (SMALL | {"outputs": {"gannt": 5}}, "sweep: outputs: expected gantt (the nearest known name), found gannt"),
         ({"factors": SMALL["factors"] | {"scheduler": []}}, "sweep: factors.scheduler: expected at least one entry"),

@@ -1,0 +1,62 @@
+"""What hyper-parameters may be: dataclasses of numbers, words and truth values, from a file or made in Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import Field, fields
+from typing import Any
+
+import numpy as np
+
+from cluster_sim.errors import InputError, told_apart
+from cluster_sim.platform.hardware import is_number
+from cluster_sim.spelling import one_of
+
+_SAMPLES: dict[str, object] = {"bool": False, "int": 0, "float": 0.0, "str": ""}
+"""A value of each type that a hyper-parameter may be declared as."""
+
+
+def options_of(kind: Any, given: Mapping[str, Any], where: str) -> Any:
+    """A dataclass of hyper-parameters from the values in a file. Raises InputError, naming the option there."""
+    known = {field.name: field for field in fields(kind)}
+    for name, value in given.items():
+        if name not in known:
+            raise InputError(where, one_of(name, known), name)
+        _check(known[name], value, f"{where}, {name}")
+    return kind(**given)
+
+
+def check_types(options: Any, of: str) -> None:
+    """Raise InputError unless each hyper-parameter has a value of its type; ``of`` is whose they are."""
+    for field in fields(options):
+        _check(field, getattr(options, field.name), f"{of} option '{field.name}'")
+
+
+def _check(field: Field[Any], value: Any, where: str) -> None:
+    declared, _, other = str(field.type).partition(" | ")
+    if declared not in _SAMPLES or (value is None and other == "None"):
+        return
+    sample = _SAMPLES[declared]
+    if not suits(value, sample):
+        raise InputError(where, kind_of(sample), told_apart(value))
+    value = float(value) if isinstance(value, np.floating) else value  # the greatest is beyond a short one
+    if declared == "float" and value != field.default and not -sys.float_info.max <= value <= sys.float_info.max:
+        raise InputError(where, "a finite number", value)
+
+
+def suits(value: object, default: object) -> bool:
+    """Whether a value may stand in the place of a default."""
+    if default is None:  # a number that may be absent
+        return value is None or suits(value, 0.0)
+    if isinstance(default, bool) or isinstance(value, bool | np.bool_):
+        return isinstance(value, bool | np.bool_) and isinstance(default, bool)
+    if isinstance(default, float):
+        return is_number(value)
+    return isinstance(value, int | np.integer if isinstance(default, int) else type(default))
+
+
+def kind_of(default: object) -> str:
+    """What kind of value a default is, in words."""
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    return words.get(type(default), "a number")
