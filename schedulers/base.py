@@ -46,7 +46,10 @@ class Scheduler:
     at_boundaries = False  #: Whether it decides whenever a malleable job comes to the end of a part.
 
     def begin(self, view: View) -> None:
-        """A run begins; forget everything about the last one. Nothing to do by default."""
+        """A run begins; forget everything about the last one. Nothing to do by default.
+
+        A command first begins a run without jobs, of another object, to see whether anything is refused.
+        """
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """One pass: yield ``Start``, ``Reject`` and ``WakeAt`` decisions. After each, ``view`` shows its effect."""

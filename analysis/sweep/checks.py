@@ -6,16 +6,17 @@ from pathlib import Path
 
 from analysis.sweep.cell import TRAINED, inputs_of, read_workload, simulation_of
 from analysis.sweep.grid import DECIDERS, Cell, Grid, source_key
-from cluster_sim.errors import naming
+from cluster_sim.errors import InputError, naming
 from cluster_sim.records.assumptions import merged, of_simulation
-from cluster_sim.run.settings import SETTINGS
+from cluster_sim.run.settings import SETTINGS, try_begin
 
 _STAND_INS = {name: SETTINGS[name].default for name in DECIDERS}
 
 
 def check(grid: Grid) -> list[str]:
-    """Read every input and make every scheduler, policy and model of a grid. Raises InputError for the first wrong one.
+    """Read every input, make every scheduler, policy and model of a grid, and begin a run without jobs of each.
 
+    Raises InputError for the first wrong one. What else goes wrong as a run begins is left to the rows, with its traceback.
     One factor is varied at a time, the others keep their first value. Others stand in for agents that are still to be trained.
     Returns what these runs will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind.
     """
@@ -30,6 +31,11 @@ def check(grid: Grid) -> list[str]:
             key = inputs, simulation.scheduler is not None and simulation.scheduler.memory
             if key not in assumed:
                 assumed[key] = of_simulation(simulation, inputs_of(known)[1])
+            try:
+                try_begin(simulation)
+            except Exception as error:
+                if isinstance(error, InputError):
+                    raise
     return merged(assumed.values())
 
 

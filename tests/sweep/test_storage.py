@@ -199,11 +199,23 @@ def test_a_failing_run_is_a_row_with_its_traceback(tmp_path: Path, breaking: dic
     assert runs["energy_j"][0] == runs["energy_j"][1]  # it was fcfs all along
 
 
+def test_a_policy_that_fails_as_a_run_begins_fails_its_runs_alone(tmp_path: Path) -> None:
+    """An error of a user's policy, not a refusal: rows with its traceback, and the others are there."""
+    (tmp_path / "own.py").write_text(
+        "from schedulers import Fcfs\n\n\nclass Own(Fcfs):\n    def begin(self, view):\n        1 / 0\n"
+    )
+    grid = Grid.of({"factors": SMALL["factors"] | {"scheduler": ["fcfs", f"{tmp_path / 'own.py'}:Own"]}})
+    outcome = sweep(grid, tmp_path / "out", workers=1)
+    assert outcome.runs()["status"].tolist() == ["done", "failed"]
+    assert outcome.failures()["error"].str.contains("ZeroDivisionError").all()
+
+
 def test_what_is_wrong_is_found_before_anything_runs(tmp_path: Path) -> None:
     """Any value of any factor; and the folder stays as it was."""
     for factor, value, line in (
         ("scheduler", ["fcfs", "fastest"], "scheduler: expected one of"),
         ("power_policy", ["always-on", "timeout:x"], "expected a number"),
+        ("power_policy", ["always-on", "power-cap:1"], "power cap: expected at least the"),
         ("platform", ["homogeneous:nodes=2,cores=1", "lab.json"], "lab.json"),
         ("contention_model", ["none", "some"], "contention model: expected one of"),
         ("quirks", [[], ["odd"]], "odd"),
