@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
     from learning.environments.base import SchedulingEnv
+    from learning.episodes import EpisodeSource
 
 TEACHERS: dict[str, Callable[[str], Teacher]] = {
     "job-node": make_teacher,
@@ -136,22 +137,28 @@ def check(config: Config) -> list[str]:
     Returns what the runs to learn from and to validate on will assume (:mod:`cluster_sim.records.assumptions`), a line for
     each kind.
     """
-    environment = MakeEnvironment.of(config.environment)()
-    _, algorithm = _learner(config, environment)
-    if config.warm_start is not None:
-        _teacher(config, config.warm_start, float(algorithm.options.gamma))
-    check_names(config, environment, config.objective or objective_of(environment))
-    sources, validated_on = [environment.episodes], source_of(config, environment)
+    environment, _, validated_on = _made(config)
+    sources = [environment.episodes]
     if validated_on is not environment.episodes:
         sources.append(validated_on)
     switches = switches_nodes(environment.maker.kind, environment.power)
     return merged(of_inputs(*inputs, switches=switches) for source in sources for inputs in inputs_of(source))
 
 
-def warn_of_returns(config: Config) -> None:
-    """Warn (ModelWarning), as each of its trainings would in a process of its own, of returns that mislead."""
+def warn_ahead(config: Config) -> None:
+    """Warn (ModelWarning) of what each of its trainings would in a process of its own: what files say, returns that mislead."""
+    environment, algorithm, _ = _made(config)
+    _warn_of_returns(config, environment, algorithm)
+
+
+def _made(config: Config) -> tuple[SchedulingEnv, Algorithm, EpisodeSource]:
+    """Everything that a configuration names, made: the environment, the algorithm, and the episodes to validate on."""
     environment = MakeEnvironment.of(config.environment)()
-    _warn_of_returns(config, environment, _learner(config, environment)[1])
+    _, algorithm = _learner(config, environment)
+    if config.warm_start is not None:
+        _teacher(config, config.warm_start, float(algorithm.options.gamma))
+    check_names(config, environment, config.objective or objective_of(environment))
+    return environment, algorithm, source_of(config, environment)
 
 
 def _warn_of_returns(config: Config, environment: SchedulingEnv, algorithm: Algorithm) -> None:

@@ -10,7 +10,7 @@ from cluster_sim.errors import InputError
 from learning import checkpoints
 from learning.config import Config
 from learning.logs import progress_bar
-from learning.training import CHECKPOINT, STATE, Summary, has_begun, last_iteration, train_one, warn_of_returns
+from learning.training import CHECKPOINT, STATE, Summary, has_begun, last_iteration, train_one, warn_ahead
 from learning.workers import processes
 
 _LOOK_AFTER_S = 0.5
@@ -31,7 +31,7 @@ def train_several(config: Config, out: Path, resume: bool, progress: bool) -> li
                 bar.n = config.iterations * (i + 1)
                 bar.set_postfix(_brief(summaries))
             return summaries
-        warn_of_returns(config)
+        warn_ahead(config)
         futures: list[Future[Summary]] = [pool.submit(_train, task) for task in tasks]
         while any(not future.done() for future in futures):
             wait([future for future in futures if not future.done()], timeout=_LOOK_AFTER_S)

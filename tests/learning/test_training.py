@@ -344,6 +344,18 @@ def test_what_is_wrong_ends_in_a_line(tmp_path: Path, changes: dict[str, Any], t
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_several_seeds_tell_what_the_files_of_baselines_say(workers: int, tmp_path: Path) -> None:
+    """In processes of their own they cannot, so that is told before; and once, where Python tells each warning once."""
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("NodeName=n[1-2] CPUs=8\nPartitionName=p Nodes=ALL Default=YES\nFancy=1\n")
+    environment = {"platform": "homogeneous:nodes=2,cores=8", "workload": "lublin:jobs=6,nodes=16,seed=1"}
+    keys = {"iterations": 0, "validation": {"episodes": 1}, "baselines": [f"slurm:conf={conf}"], "warm_start": None}
+    config = small(environment=environment, seeds=2, workers=workers, **keys)
+    with pytest.warns(ModelWarning, match="not known: Fancy"):
+        train(config, tmp_path / "out")
+
+
 def test_options_of_an_environment_may_be_words_or_numbers() -> None:
     """Seconds for a wait, YAML's truths for yes and no, and a word for what JSON has no number for."""
     for wait, expected in ((5, ("event", 5.0)), (False, ("no", None)), ("completion", ("completion", None))):
