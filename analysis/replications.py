@@ -17,7 +17,7 @@ import pandas as pd
 from analysis.tables import HALF_WIDTH, VERSUS, metrics_of
 from analysis.wording import unit_of
 from cluster_sim.errors import InputError
-from cluster_sim.records.intervals import CONFIDENCE, half_width, paired_change
+from cluster_sim.records.intervals import CONFIDENCE, half_width, mean_of, paired_change
 
 REPLICATIONS = "replications"
 Summary = Mapping[str, Any] | pd.Series
@@ -41,7 +41,7 @@ def replication_table(runs: Mapping[str, Sequence[Summary]], confidence: float =
     values = {name: frame.reindex(columns=keys).to_numpy(dtype=float) for name, frame in frames.items()}
     table = pd.DataFrame({"unit": [unit_of(key) for key in keys]}, index=pd.Index(keys, name="metric"))
     for name, several in values.items():
-        table[name], table[name + HALF_WIDTH] = several.mean(axis=0), half_width(several, confidence)
+        table[name], table[name + HALF_WIDTH] = mean_of(several), half_width(several, confidence)
     table.attrs[REPLICATIONS] = {
         key: {name: several[:, column].tolist() for name, several in values.items()} for column, key in enumerate(keys)
     }

@@ -14,13 +14,24 @@ from cluster_sim.errors import InputError
 CONFIDENCE = 0.95
 
 
+def mean_of(values: np.ndarray) -> np.ndarray:
+    """The mean of each column; of equal values the value itself, which a sum and a division might miss in the last digit."""
+    return np.asarray(np.where(_is_equal(values), values[0], values.mean(axis=0)))
+
+
 def half_width(values: np.ndarray, confidence: float = CONFIDENCE) -> np.ndarray:
-    """Half the width of the confidence interval of the mean of each column; NaN for a single row."""
+    """Half the width of the confidence interval of the mean of each column; NaN for a single row, 0 for equal values."""
     count = len(values)
     if count < 2:
         return np.full(values.shape[1], np.nan)
     spread = values.std(axis=0, ddof=1) / math.sqrt(count)
-    return np.asarray(student_quantile(count - 1, confidence) * spread)
+    # Of equal values the deviation is what rounding made of their mean.
+    return np.where(_is_equal(values), 0.0, student_quantile(count - 1, confidence) * spread)
+
+
+def _is_equal(values: np.ndarray) -> np.ndarray:
+    """Of each column whether it is one number, again and again."""
+    return np.asarray((values == values[0]).all(axis=0))
 
 
 def paired_change(
@@ -31,9 +42,9 @@ def paired_change(
     Rows are what was met by both: replications, windows of a log, days. Where the two are the same everywhere the change is 0,
     whatever the mean; NaN where there is no number.
     """
-    apart, base = values - first, np.abs(first.mean(axis=0))
+    apart, base = values - first, np.abs(mean_of(first))
     with np.errstate(divide="ignore", invalid="ignore"):
-        change, around = (100 * part / base for part in (apart.mean(axis=0), half_width(apart, confidence)))
+        change, around = (100 * part / base for part in (mean_of(apart), half_width(apart, confidence)))
     change = np.where(np.isfinite(change), change, np.where((apart == 0).all(axis=0), 0.0, np.nan))
     return change, np.where(np.isfinite(around), around, np.nan)
 

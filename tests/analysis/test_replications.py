@@ -9,7 +9,7 @@ import pytest
 
 from analysis import format_table, replication_table
 from cluster_sim.errors import InputError
-from cluster_sim.records.intervals import geometric_change, student_quantile
+from cluster_sim.records.intervals import geometric_change, half_width, mean_of, student_quantile
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,18 @@ def test_values_that_are_missing_or_never_change() -> None:
     assert np.isnan(table.loc["makespan_s", ["a", "b vs first, %"]].astype(float)).all()
     once = replication_table({name: several[:1] for name, several in runs.items()})
     assert np.isnan(float(once.loc["energy_j", "a ±"]))
+
+
+def test_equal_values_have_that_mean_and_no_interval() -> None:
+    """Three times 0.1 over 3 is 0.10000000000000002 in floating point, and all three deviate from it; a log's runs are equal."""
+    values = np.full((3, 1), 0.1)
+    assert values.mean() != 0.1
+    assert (mean_of(values).tolist(), half_width(values).tolist()) == ([0.1], [0.0])
+    runs = {name: [{"mean_wait_s": 0.1 * n, "share_delayed": 0.35}] * 3 for name, n in (("a", 1), ("b", 3))}
+    table = replication_table(runs)
+    assert table.loc["mean_wait_s", ["a", "a ±", "b", "b ±", "b vs first, % ±"]].tolist() == [0.1, 0, 0.1 * 3, 0, 0]
+    assert table.loc["share_delayed", ["a", "a ±"]].tolist() == [0.35, 0]
+    assert "±" not in format_table(table)
 
 
 def test_runs_must_be_pairs() -> None:
