@@ -49,12 +49,15 @@ class Alternatives:
         return int(self.runs["replication"].nunique())
 
     def order(self, metric: str) -> list[str]:
-        """The groups from best to worst, by the mean over panels of their means relative to the panel's best one."""
+        """The groups from best to worst, by the mean over panels of their means relative to the panel's best one.
+
+        Those without a value in some panel come last: of the others they may have had the easy ones.
+        """
         means = self.means(metric)
         best = self.best(metric)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio: pd.DataFrame = best / means if metric in LARGEST_IS_BEST else means / best
-        apart = ratio.where(means.ne(best, axis=1), 1.0).mean(axis=1)
+        apart = ratio.where(means.ne(best, axis=1), 1.0)[best.index[best.notna()]].mean(axis=1, skipna=False)
         return [str(name) for name in apart.sort_values(kind="stable").index]
 
     def means(self, metric: str) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from analysis.sweep_charts import (
     with_orders,
 )
 from analysis.sweep_policies import Policies, policies_figure, policies_sentence, policy_rows, power_policies
-from analysis.sweeps import LARGEST_IS_BEST, best_table, factors_of
+from analysis.sweeps import LARGEST_IS_BEST, best_table, factors_of, shared
 from analysis.tables import HALF_WIDTH, cells_html
 from analysis.wording import label_of, listing
 from cluster_sim.amounts import NOTHING, number
@@ -73,13 +73,17 @@ def write_sweep_page(
     command: str = "",
     assumptions: Sequence[str] = (),
     confidence: float = CONFIDENCE,
+    failed: int = 0,
 ) -> Path:
     """Write the page of a sweep's runs and return its path; metrics that no run has a value of are left out.
 
     The best of each metric come first, then a table, then for each metric a dot plot with a panel for each value of the
     other factors, lines over a factor of many numbers, and a heat map of list scheduling's two orders. ``facts`` are further
-    rows of the settings, such as the seed; ``assumptions`` are told on top.
+    rows of the settings, such as the seed; ``assumptions`` are told on top. Means are over replications that all alternatives
+    have (:func:`analysis.sweeps.shared`); the page tells how many runs that leaves out, and how many ``failed``.
     """
+    policies = power_policies(runs)
+    count_of_all, runs = len(runs), _shared(runs, metrics)
     known = [metric for metric in metrics if runs[metric].notna().any()]
     sweep = alternatives(runs, known)
     count = 0
@@ -91,11 +95,10 @@ def write_sweep_page(
             count += 1
         sections.append({"name": title_of(metric), "better": better(metric), "figures": figures})
     units = {metric: sweep.scale(metric) for metric in known}
-    policies = power_policies(runs)
     text = render(
         "sweep.html",
         heading=title or _heading(runs, sweep),
-        lead=_lead(runs, sweep),
+        lead=_lead(runs, sweep) + _left_out(failed, count_of_all - len(runs)),
         assumptions=assumptions,
         best=[(title_of(metric), _best(sweep, metric, units[metric], confidence)) for metric in known],
         policies=None if policies is None else _policies(policies),
@@ -144,13 +147,35 @@ def _lead(runs: pd.DataFrame, sweep: Alternatives) -> str:
     platform = fixed.get("platform", "None")
     on = "" if platform == "None" else f" on {platform}{' machine' if platform == OF_THE_LOG else ''}"
     each = sweep.replications
-    seeds = f", {each} of each combination, paired: replication r has the same seeds everywhere" if each > 1 else ""
+    fewest = runs.groupby(factors_of(runs), dropna=False)["replication"].nunique().min() if factors_of(runs) else each
+    most = "at most " if fewest < each else ""
+    seeds = (
+        f", {most}{each} of each combination, paired: replication r has the same seeds everywhere" if each > 1 else ""
+    )
     text = f"{len(runs):,} runs{of}{on}{seeds}."
     equal = sum(len(members) > 1 for members in sweep.groups.values())
     if equal:
         text += f" Alternatives that have the same figures in every run share a row: {len(sweep.groups)} are left."
     if sweep.averaged:
         text += f" Means are over all values of {listing([name_of(name) for name in sweep.averaged])}."
+    return text
+
+
+def _shared(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """The runs with each metric only where all alternatives have it, and without those that have none of it there."""
+    kept = runs.assign(**{metric: shared(runs, metric)[metric].reindex(runs.index) for metric in metrics})
+    found: pd.DataFrame = kept[kept[list(metrics)].notna().any(axis=1)]
+    found.attrs = runs.attrs
+    return found if len(found) else runs
+
+
+def _left_out(failed: int, apart: int) -> str:
+    """Of which runs the page tells nothing, and why."""
+    text = f" {failed:,} {'run' if failed == 1 else 'runs'} failed." if failed else ""
+    if apart:
+        text += (
+            f" {apart:,} more are left out, of replications in which others have no result: means are of the same jobs."
+        )
     return text
 
 

@@ -7,6 +7,7 @@ scheduler, policy and model, so differences are taken within it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -22,7 +23,7 @@ from analysis.tables import HALF_WIDTH, percent
 from analysis.wording import label_of, unit_of
 from cluster_sim.amounts import NOTHING, number, scale_of
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.records.intervals import CONFIDENCE, student_quantile
+from cluster_sim.records.intervals import CONFIDENCE, half_width, mean_of, student_quantile
 from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 
 LARGEST_IS_BEST = frozenset(MORE_IS_BETTER)
@@ -87,17 +88,28 @@ def sweep_table(
     return table if by else table.drop(columns=keys)
 
 
+def shared(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The runs that may be compared: in each combination of the factors that do not decide, the replications that all have.
+
+    A scheduler that fails where there is much to do would else be judged by the jobs with which it did not. One that has no
+    value at all in a combination keeps out no other there.
+    """
+    _check(runs, [metric])
+    found: pd.DataFrame = runs[_is_shared(runs, metric)]
+    found.attrs = runs.attrs
+    return found
+
+
 def best_table(runs: pd.DataFrame, metric: str, confidence: float = CONFIDENCE) -> pd.DataFrame:
-    """Who decides best, in each combination of the other factors.
+    """Who decides best, in each combination of the other factors, over the replications that all have there (:func:`shared`).
 
     Columns: those other factors that vary; ``best``, the scheduler (with policy or training settings, where they vary) with
     the best mean over replications; ``mean`` and ``mean ±``; ``next``, the second best; ``next vs best, %``, its paired
     difference to the best one relative to that, and ``next vs best, % ±``.
     """
     _check(runs, [metric])
-    who = deciders(runs)
     others = [name for name in factors_of(runs) if name not in _decider_columns(runs)]
-    frame = runs.assign(best=who)
+    frame = runs.assign(best=deciders(runs))[_is_shared(runs, metric)]
     rows = []
     for key, context in frame.groupby(others, dropna=False, sort=False) if others else [((), frame)]:
         values = context.pivot_table(index="replication", columns="best", values=metric, sort=False, dropna=False)
@@ -117,23 +129,33 @@ def best_table(runs: pd.DataFrame, metric: str, confidence: float = CONFIDENCE) 
 
 
 def ranking(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Which scheduler (and policy) decides best over all: ``who``, ``ratio``, ``wins``; the best first.
+    """Which scheduler (and policy) decides best over all: ``who``, ``ratio``, ``wins``, ``equals``; the best first.
 
     ``ratio`` is the mean, over the combinations of the other factors, of the mean over replications relative to the best one
-    in that combination: 1 if it is best everywhere. ``wins`` counts the combinations in which it is (equals share them).
+    in that combination: 1 if it is best everywhere; NaN, and so among the last, if it has no value in one in which others have.
+    ``wins`` counts the combinations in which it is best (equals share them), ``equals`` who else has the same value in every
+    run. Replications count that all have (:func:`shared`).
     """
     _check(runs, [metric])
     others = [name for name in factors_of(runs) if name not in _decider_columns(runs)]
     keys: list[Any] = [runs[name].astype(object).where(runs[name].notna(), NOTHING) for name in others] or [
         np.zeros(len(runs))
     ]
-    values = runs[metric].groupby([*keys, deciders(runs).rename("who")], sort=False).mean().unstack("who")
+    compared = runs[metric].where(_is_shared(runs, metric))
+    each = (
+        compared.groupby([*keys, runs["replication"], deciders(runs).rename("who")], sort=False).mean().unstack("who")
+    )
+    values = each.groupby(level=list(range(len(keys))), sort=False).mean()
+    values = values[values.notna().any(axis=1)]
     largest = metric in LARGEST_IS_BEST
     best = values.max(axis=1) if largest else values.min(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = values.rdiv(best, axis=0) if largest else values.div(best, axis=0)
     ratio = ratio.where(values.ne(best, axis=0), 1.0)
-    table = pd.DataFrame({"ratio": ratio.mean(), "wins": values.eq(best, axis=0).sum()})
+    table = pd.DataFrame({"ratio": ratio.mean(skipna=False), "wins": values.eq(best, axis=0).sum()})
+    same = {name: each[name].to_numpy(dtype=float).tobytes() for name in each}
+    alike = Counter(same.values())
+    table["equals"] = [alike[same[name]] - 1 for name in table.index]
     return table.sort_values(["ratio", "wins"], ascending=[True, False], kind="stable").rename_axis("who").reset_index()
 
 
@@ -287,10 +309,21 @@ def _filled(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return frame.assign(**{name: frame[name].astype(object).where(frame[name].notna(), NOTHING) for name in columns})
 
 
+def _is_shared(runs: pd.DataFrame, metric: str) -> np.ndarray:
+    """Of each run whether it is one of :func:`shared`."""
+    others = [name for name in factors_of(runs) if name not in _decider_columns(runs)]
+    keys = _filled(runs[[*others, "replication"]], others).assign(case="", who=deciders(runs))
+    keys["who"] = keys["who"].where(runs[metric].notna())
+    case = ["case", *others]
+    competing, here = (
+        keys.groupby(by, sort=False)["who"].transform("nunique") for by in (case, [*case, "replication"])
+    )
+    return np.asarray(runs[metric].notna() & (here == competing))
+
+
 def _mean(values: pd.Series, confidence: float) -> tuple[float, float]:
-    known = values.dropna()
-    spread = np.array([known.std(ddof=1)])
-    return float(known.mean()), float(_half(spread, np.array([len(known)]), confidence)[0])
+    known = values.dropna().to_numpy(dtype=float)[:, None]
+    return float(mean_of(known)[0]), float(half_width(known, confidence)[0])
 
 
 def _half(spread: np.ndarray, count: np.ndarray, confidence: float) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import ExitStack
@@ -163,20 +164,21 @@ def _conclude(outcome: Outcome, grid: Grid, out: Path, page: dict[str, Any] | No
         if page is not None:
             from analysis.sweep_report import write_sweep_page
 
-            write_sweep_page(runs, metrics, out / "report.html", confidence=confidence, **page)
+            write_sweep_page(runs, metrics, out / "report.html", confidence=confidence, failed=outcome.failed, **page)
     _tell_end(outcome, out, page is not None and len(runs) > 0)
 
 
 def _tell_best(runs: pd.DataFrame, metrics: list[str], confidence: float) -> None:
     """A line for each metric: which is best, among heuristics and, where agents were learned, among all."""
-    from analysis.sweeps import best_table, deciders, factors_of, heuristics, table_text
+    from analysis.sweeps import best_table, deciders, factors_of, heuristics, shared, table_text
     from analysis.tables import HALF_WIDTH
     from analysis.wording import label_of
 
     if deciders(runs).nunique() < 2:
         return
     known = heuristics(runs)
-    click.echo("\nBest:")
+    apart = len(runs) - len(shared(runs, metrics[0]))
+    click.echo(f"\nBest{f', without {apart:,} runs of replications in which others have no result' if apart else ''}:")
     for metric in metrics:
         told_of = ""
         for name, group in {"best heuristic": known, "best of all": runs}.items():
@@ -198,16 +200,17 @@ def _best(runs: pd.DataFrame, metric: str, confidence: float) -> tuple[str, str]
     from analysis.tables import percent
 
     order = ranking(runs, metric)
-    who = str(order["who"].iloc[0])
-    equals = int((order["ratio"] == order["ratio"].iloc[0]).sum()) - 1
+    who, ratio, wins = str(order["who"].iloc[0]), float(order["ratio"].iloc[0]), int(order["wins"].iloc[0])
+    if math.isnan(ratio):
+        return "", "none has a result in every case"
+    equals = int(order["equals"].iloc[0])
     text = f"{who} (and {equals} equal to it)" if equals else who
     cases = best_table(runs, metric, confidence)
     if len(cases) > 1:
-        behind = 100 * (order["ratio"].iloc[0] - 1)
-        return (
-            who,
-            f"{text}, {f'on average {behind:.2f} % behind the best of each case' if behind else 'in every case'}",
-        )
+        behind = f"on average {100 * (ratio - 1):.2f} % behind the best of each case"
+        if math.isinf(ratio):  # where it waits, another does not at all, of which there are no shares
+            behind = f"in {wins:,} of {len(cases):,} cases"
+        return who, f"{text}, {behind if ratio != 1.0 else 'in every case'}"
     row = cases.iloc[0].to_dict()
     apart, around = row.get("next vs best, %", float("nan")), row.get("next vs best, % ±", float("nan"))
     if not equals and apart == apart:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from analysis.alternatives import alternatives
 from analysis.replications import replication_table
 from analysis.sweep import Grid, sweep
 from analysis.sweep.checks import check
@@ -24,6 +26,7 @@ from analysis.sweeps import (
     paired_table,
     ranking,
     read_sweep,
+    shared,
     sweep_table,
     table_text,
 )
@@ -115,6 +118,78 @@ def test_who_is_best() -> None:
         "a",
         "b",
     ]
+
+
+def hard_for_c() -> pd.DataFrame:
+    """Waits grow with the replication, by b 20 s, by a 10; c, with 15, fails in the two hardest of load 2 and in all of 3."""
+    rows = [
+        {"replication": r, "load": load, "scheduler": name, "mean_wait_s": 1000.0 * r * r + shift}
+        for r in range(3)
+        for load in (1.0, 2.0, 3.0)
+        for name, shift in (("a", 10.0), ("b", 20.0), ("c", 15.0))
+        if name != "c" or load == 1.0 or (load == 2.0 and r == 0)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_who_fails_where_it_is_hard_is_not_best_for_that() -> None:
+    """Who is best is told from the replications that all have; who has no result in a case is best over all of none."""
+    runs = hard_for_c()
+    assert len(shared(runs, "mean_wait_s")) == 9 + 3 + 6
+    best = best_table(runs, "mean_wait_s")
+    assert best[["load", "best", "next"]].values.tolist() == [[1.0, "a", "c"], [2.0, "a", "c"], [3.0, "a", "b"]]
+    assert best["mean"].tolist() == pytest.approx([5000 / 3 + 10, 10, 5000 / 3 + 10])
+    order = ranking(runs, "mean_wait_s")
+    assert order["who"].tolist() == ["a", "b", "c"]
+    assert order["ratio"].isna().tolist() == [False, False, True]
+    assert order["ratio"][0] == 1.0
+
+
+def test_the_page_compares_the_same_jobs(tmp_path: Path) -> None:
+    """So do its table, its figures and its first lines; how many runs failed, and were left out with them, is told."""
+    page = write_sweep_page(hard_for_c(), ["mean_wait_s"], tmp_path / "page.html", failed=5).read_text()
+    text = " ".join(re.sub(r"<[^>]*>", " ", page.partition("<body>")[2].partition("<figure>")[0]).split())
+    assert "at most 3 of each combination" in text
+    assert "5 runs failed. 4 more are left out" in text
+    assert "with load 2 a , 0.167 min; next c, +50 %" in text
+    assert alternatives(hard_for_c(), ["mean_wait_s"]).order("mean_wait_s")[-1] == "c"
+
+
+FAILS = """
+from schedulers import EasyBackfilling
+
+class Fails(EasyBackfilling):
+    "EASY that breaks on the smaller of two platforms."
+    def schedule(self, view):
+        if len(view.pending) > 2:
+            raise RuntimeError("too many wait")
+        yield from super().schedule(view)
+"""
+
+
+def test_the_command_tells_of_failed_runs(tmp_path: Path) -> None:
+    """A scheduler that failed in a case is not best over all, whatever it had where it ran; the page counts the failure."""
+    (tmp_path / "fails.py").write_text(FAILS)
+    rows = ["submit_time,requested_cores,recorded_run_time", *(f"{i},1,10" for i in range(6))]
+    (tmp_path / "log.csv").write_text("\n".join(rows))
+    platforms = [f"homogeneous:nodes={nodes},cores=1" for nodes in (1, 8)]
+    factors = {"platform": platforms, "workload": "log.csv", "scheduler": ["fails.py:Fails", "fcfs"]}
+    (tmp_path / "grid.json").write_text(json.dumps({"factors": factors, "metrics": ["mean_wait_s"]}))
+    words = ["sweep", str(tmp_path / "grid.json"), "--out", str(tmp_path / "out"), "--workers", "1", "--report"]
+    done = CliRunner().invoke(main, words, catch_exceptions=False)
+    assert done.exit_code == 1
+    assert "mean wait: best heuristic fcfs, in every case" in done.stdout
+    assert "1 run failed." in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_equal_are_those_with_the_same_values() -> None:
+    """Two that are as far behind on the mean, each best in a case, are not equal; nor where both wait and the other does not."""
+    values = {(1.0, "a"): 0.0, (1.0, "b"): 1.0, (2.0, "a"): 1.0, (2.0, "b"): 0.0, (1.0, "c"): 1.0, (2.0, "c"): 0.0}
+    rows = [{"replication": 0, "load": load, "scheduler": name} for load, name in values]
+    runs = pd.DataFrame(rows).assign(mean_wait_s=list(values.values()))
+    order = ranking(runs, "mean_wait_s").set_index("who")
+    assert order.loc[["a", "b", "c"], "equals"].tolist() == [0, 1, 1]
+    assert np.isinf(order["ratio"]).all()
 
 
 def test_the_same_figures_as_compare() -> None:
