@@ -15,7 +15,7 @@ from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import flat
 from cluster_sim.files.folders import held as held
-from cluster_sim.files.reading import read_own_json
+from cluster_sim.files.reading import read_own_json, sha256
 from cluster_sim.files.source import NAMING, files_of
 
 if TYPE_CHECKING:
@@ -98,12 +98,12 @@ def _sources(grid: Grid) -> list[str]:
 
 
 def _digest(path: Path) -> str:
-    """SHA-256 of a file, or of all agents in a folder."""
-    files = [path] if path.is_file() else sorted(file for file in path.rglob("best/*") if file.is_file())
+    """SHA-256 of a file, as everyone else works it out; of a folder that of the digests of all agents in it."""
+    if path.is_file():
+        return sha256(path)
     digest = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as content:
-            digest.update(hashlib.file_digest(content, "sha256").digest())
+    for file in sorted(file for file in path.rglob("best/*") if file.is_file()):
+        digest.update(bytes.fromhex(sha256(file)))
     return digest.hexdigest()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import warnings
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError, ModelWarning, SimulationError, counted, naming
 from cluster_sim.extras import needed
-from cluster_sim.files.reading import STDIN, is_stdin, read_bytes
+from cluster_sim.files.reading import STDIN, is_stdin, sha256
 from cluster_sim.files.source import failure_in, files_of, source_of
 
 if TYPE_CHECKING:
@@ -184,14 +183,7 @@ def _telling_of_sources(*specs: str) -> Iterator[None]:
 def checksums(sources: Iterable[str | None]) -> dict[str, str]:
     """SHA-256 of the files among ``sources``, by name as given, standard input too; specs are no files."""
     given = dict.fromkeys(source for source in sources if source is not None)
-    return {source: _sha256(source) for source in given if is_stdin(source) or os.path.isfile(source)}
-
-
-def _sha256(path: str) -> str:
-    if is_stdin(path):
-        return hashlib.sha256(read_bytes(path)).hexdigest()
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return {source: sha256(source) for source in given if is_stdin(source) or os.path.isfile(source)}
 
 
 def check_out(option: str, out: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -62,6 +63,14 @@ def read_bytes(path: str | os.PathLike[str], limit: int | None = None, expected:
     if not data.strip():
         raise FormatError(path, expected, "an empty file")
     return data
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a file's bytes as they lie there, packed or not, or of what standard input holds, in hexadecimal digits."""
+    if is_stdin(path):
+        return hashlib.sha256(read_bytes(path)).hexdigest()
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_stdin(path: object) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,6 +140,18 @@ def test_a_scheduler_s_file_that_has_changed_is_refused(tmp_path: Path) -> None:
     conf.write_text(conf.read_text() + "PriorityWeightAge=1000\n")
     with pytest.raises(InputError, match=r"inputs: expected the file .*slurm\.conf with which the sweep there began"):
         sweep(grid, tmp_path / "out", workers=1, resume=True)
+
+
+def test_the_checksums_of_inputs_are_those_of_other_programs(tmp_path: Path) -> None:
+    """What ``sha256sum`` prints for the file as it lies there, packed, and what the ``summary.json`` of a run has."""
+    log = tmp_path / "log.csv.gz"
+    log.write_bytes(gzip.compress(b"submit_time,requested_cores,recorded_run_time\n0,1,10\n"))
+    expected = {str(log): hashlib.sha256(log.read_bytes()).hexdigest()}
+    sweep(Grid.of(SMALL | {"factors": SMALL["factors"] | {"workload": str(log)}}), tmp_path / "out", workers=1)
+    assert read_manifest(tmp_path / "out")["inputs"] == expected
+    words = ["run", "--platform", SMALL["factors"]["platform"], "--workload", str(log), "--out", str(tmp_path / "run")]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["inputs"] == expected
 
 
 def test_inputs_that_have_changed_are_refused(tmp_path: Path) -> None:
