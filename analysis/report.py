@@ -65,6 +65,7 @@ _SETTINGS = {
     "origin_s": "Time 0 in the input (s)",
     "start_date": "Date at time 0",
     "version": "Version",
+    "made_with": "Made with",
 }
 
 

@@ -6,14 +6,12 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import Any
 
 from benchmarks.figures import FigureRow
 from benchmarks.measure import Cost, Ratio
 from benchmarks.passes import PassRow
-
-LIBRARIES = ("simpy", "numpy", "pandas")
+from cluster_sim.libraries import made_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +78,7 @@ def markdown(rows: Sequence[Row]) -> str:
 def circumstances() -> dict[str, Any]:
     """Under what the figures were measured."""
     return {
-        platform.python_implementation(): platform.python_version(),
-        **{name: version(name) for name in LIBRARIES},
+        **made_with(),
         "system": f"{platform.system()} {platform.machine()}",
         "cpus": os.cpu_count(),
     }

@@ -17,6 +17,7 @@ from cluster_sim.files.documents import flat
 from cluster_sim.files.folders import held as held
 from cluster_sim.files.reading import read_own_json, sha256
 from cluster_sim.files.source import NAMING, files_of
+from cluster_sim.libraries import made_with
 
 if TYPE_CHECKING:
     from analysis.sweep.grid import Grid
@@ -73,6 +74,7 @@ def _manifest(grid: Grid, command: str) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": __version__,
+        "made_with": made_with(),
         "command": command,
         "begun": datetime.now(UTC).isoformat(timespec="seconds"),
         "cells": len(grid),

@@ -133,6 +133,7 @@ def _facts(grid: Grid) -> dict[str, str]:
     """What the report says of how the sweep was made, beside its factors."""
     from analysis.sweep.grid import which_jobs
     from cluster_sim import __version__
+    from cluster_sim.libraries import made_with
 
     named = [keys for keys in grid.config.factors.workload if keys.name]
     return {
@@ -140,6 +141,7 @@ def _facts(grid: Grid) -> dict[str, str]:
         "Seed": str(grid.config.seed),
         "Configuration": str(grid.source),
         "Version": f"cluster-sim {__version__}",
+        "Made with": ", ".join(f"{name} {version}" for name, version in made_with().items()),
     }
 
 

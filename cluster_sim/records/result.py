@@ -18,6 +18,7 @@ from cluster_sim.files.atomic import atomic_files, remove_leftovers
 from cluster_sim.files.csv import quoting_for, write_parts
 from cluster_sim.files.folders import held
 from cluster_sim.files.reading import read_own_json
+from cluster_sim.libraries import made_with
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.attempt_tables import attempts_tell_more
 from cluster_sim.records.run_tables import RunTables
@@ -140,6 +141,7 @@ class Result:
         start = simulation.workload.start_date
         meta = {
             "version": __version__,
+            "made_with": made_with(),
             **_recorded(simulation, specs=True),
             "platform": simulation.platform.id,
             "workload": simulation.workload.name,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from platform import python_implementation
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -41,13 +43,15 @@ def test_a_run_leaves_its_records(done) -> None:
 
 
 def test_the_summary_says_how_it_was_made(done) -> None:
-    """Version, seed, the command as typed, and the checksums of the inputs."""
+    """Versions, seed, the command as typed, and the checksums of the inputs."""
     done(*LAB, "--seed", "7", "--scheduler", "list:first/first,blocking=no")
     said = summary("out")
     typed = "cluster-sim run --platform lab.json --workload jobs.json --out out --seed 7 --scheduler "
     assert said["command"] == typed + "list:first/first,blocking=no"
     assert said["seed"] == 7
     assert said["version"]
+    assert said["made_with"]["numpy"] == np.__version__
+    assert list(said["made_with"]) == [python_implementation(), "simpy", "numpy", "pandas"]
     sums = {name: hashlib.sha256(Path(name).read_bytes()).hexdigest() for name in ("lab.json", "jobs.json")}
     assert said["inputs"] == sums
     assert said["scheduler"] == "list:first/first,blocking=no"

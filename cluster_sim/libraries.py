@@ -1,0 +1,20 @@
+"""The libraries that a run's figures may depend on, by their versions."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from importlib.metadata import version
+
+LIBRARIES = ("simpy", "numpy", "pandas")
+"""numpy draws what is random, and may draw otherwise in its next version (NEP 19); it and pandas round sums their way."""
+
+
+def made_with() -> dict[str, str]:
+    """Versions of Python and of :data:`LIBRARIES`, by name: what has to be as it was for the same seed to give the same bytes."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {platform.python_implementation(): platform.python_version(), **{name: version(name) for name in LIBRARIES}}
