@@ -15,6 +15,7 @@ from analysis.time_axis import show_durations
 from analysis.wording import label_of, plotly_text, shortened
 from cluster_sim.amounts import amount
 from cluster_sim.errors import SpecError
+from cluster_sim.records.metrics import is_measured
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
@@ -42,7 +43,7 @@ def user_table(results: Mapping[str, Result] | Result) -> pd.DataFrame:
     parts = []
     for name, result in named_runs(results).items():
         jobs = result.jobs
-        jobs = jobs[jobs["start_time"].notna() & jobs["finish_time"].notna()]
+        jobs = jobs[is_measured(jobs["state"].to_numpy(dtype=object), jobs["start_time"].to_numpy(dtype=float))]
         users = jobs["user"].fillna("").astype(str)
         core_s = jobs["job_id"].astype(str).map(_core_seconds(result)).astype(float).fillna(0.0)
         groups = jobs.assign(user=users.where(users != "", NO_USER), core_s=core_s).groupby("user", sort=True)

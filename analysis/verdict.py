@@ -26,7 +26,7 @@ _ELSE = ("mean_bounded_slowdown", "makespan_s", "utilisation", "energy_j", "jobs
 def run_sentence(result: Result) -> str:
     """What a page of one run says first: how long jobs waited, which did not complete, how busy cores were, the energy."""
     jobs, summary = result.jobs, result.summary()
-    waits = jobs["wait_time"].dropna()
+    waits = jobs["wait_time"][jobs["state"] != "rejected"].dropna()  # one may have run before it was refused
     still = bool((jobs["state"] == "unfinished").any())  # when the run was cut off
     if waits.empty:
         return ""

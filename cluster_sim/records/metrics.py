@@ -103,6 +103,11 @@ def delays(jobs: pd.DataFrame, theta: float = THETA) -> pd.Series:
     return of_each.rename(None)
 
 
+def is_measured(state: npt.NDArray[np.object_], start: Floats) -> npt.NDArray[np.bool_]:
+    """Of each job whether the metrics of jobs are of it: it ran and is over, completed or killed; not one refused after a run."""
+    return np.asarray((state == "completed") | (state == "killed")) & ~np.isnan(start)
+
+
 class InPieces(NamedTuple):
     """Jobs that ran in more than one piece: by their rows, how long altogether, and how long in the last attempt, s."""
 

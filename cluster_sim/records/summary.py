@@ -12,6 +12,7 @@ from cluster_sim.records.metrics import (
     delay,
     energy_delay_product,
     energy_waste,
+    is_measured,
     makespan,
     mean_level,
     mean_power,
@@ -144,8 +145,8 @@ def _times(
     cores: int,
     changes: Changes | None,
 ) -> dict[str, Any]:
-    state, started = np.asarray(jobs["state"]), ~np.isnan(np.asarray(jobs["start_time"]))
-    ran = ((state == "completed") | (state == "killed")) & started
+    state, start = np.asarray(jobs["state"]), np.asarray(jobs["start_time"])
+    started, ran = ~np.isnan(start), is_measured(state, start)
     first = _least(np.asarray(jobs["submit_time"])) if len(ran) else 0.0
     last = _most(np.asarray(jobs["finish_time"])[ran]) if ran.any() else first
     span = makespan(first, last)

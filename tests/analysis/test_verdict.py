@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 import pytest
 
-from analysis import comparison_table, replication_table
+from analysis import comparison_table, replication_table, user_table
 from analysis.sweep_policies import policies_figure, policies_sentence, policy_rows, power_policies
 from analysis.verdict import change_in_words, comparison_sentence, run_sentence
-from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim import Platform, Simulation, Start, Workload, make_scheduler
 from cluster_sim.records.result import Result
+from cluster_sim.run import View
+from cluster_sim.run.decisions import Decision, Preempt, Reject
+from schedulers import Scheduler
 
 
 def runs_of(*schedulers: str) -> dict[str, Result]:
@@ -30,6 +35,36 @@ def test_a_comparison_begins_with_who_waits_least() -> None:
     assert "sjf: 5 s on average, 50 % less than under fcfs" in comparison_sentence(
         comparison_table(other_way), other_way
     )
+
+
+class PutOffAndRefused(Scheduler):
+    """Starts what fits; job b takes the core of job a, which is refused when it comes back."""
+
+    def schedule(self, view: View) -> Iterator[Decision]:
+        """As the class says."""
+        for job in list(view.pending):
+            if job.job_id == "a" and view.now > 0.0:
+                yield Reject(job, "no more")
+                continue
+            if job.job_id == "b":
+                for other in list(view.running):
+                    yield Preempt(other.job, mode="requeue")
+            if placement := view.place(job):
+                yield Start(job, placement)
+
+
+def test_a_job_refused_after_a_run_is_in_no_mean() -> None:
+    """Job b waits 0 s, c 9 s; a, which had 5 s of a core, counts in no summary, no first sentence and no table of users."""
+    jobs = {"job_id": ["a", "b", "c"], "submit_time": [0.0, 5.0, 6.0], "requested_cores": [1] * 3}
+    workload = Workload(jobs | {"recorded_run_time": [100.0, 10.0, 10.0], "user": ["ann", "bob", "ann"]})
+    result = Simulation(Platform.homogeneous(nodes=1, cores=1), workload, PutOffAndRefused()).run()
+    assert result.summary()["mean_wait_s"] == 4.5
+    assert run_sentence(result).startswith("Jobs wait 4.5 s on average, half of them not at all, one 9 s; ")
+    users = user_table(result).set_index("user")
+    assert users[["jobs", "core_s", "mean_wait_s"]].to_dict("index") == {
+        "ann": {"jobs": 1, "core_s": 10.0, "mean_wait_s": 9.0},
+        "bob": {"jobs": 1, "core_s": 10.0, "mean_wait_s": 0.0},
+    }
 
 
 def test_a_page_of_one_run_begins_with_waits_use_and_what_was_lost() -> None:
