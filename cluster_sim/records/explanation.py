@@ -245,16 +245,21 @@ class _Explanation:
         """Which jobs that came earlier were started while it waited, and which that came later overtook it."""
         allocated = self._jobs["allocation_time"].to_numpy()
         before = self._submitted_before()
+        # The records do not say who of those that got their cores in one instant came first.
+        together = allocated == self._until if self._got_cores() else np.zeros(len(allocated), bool)
+        together[self._row] = False
+        meanwhile = before & (allocated > self._since) & (allocated <= self._until)
         return [
-            *self._who(
-                "submitted earlier",
-                "started before it",
-                before & (allocated > self._since) & (allocated <= self._until),
-            ),
+            *self._who("submitted earlier", "started before it", meanwhile & ~together),
+            *self._who("submitted earlier", "got cores in the same instant", meanwhile & together),
             *self._who(
                 "submitted later", "overtook it", ~before & (allocated >= self._since) & (allocated < self._until)
             ),
         ]
+
+    def _got_cores(self) -> bool:
+        """Whether the wait that is told ended with cores, not at the end of the records or by leaving the queue."""
+        return bool((self._attempts["allocation_time"] == self._until).any())
 
     def _who(self, which: str, what: str, chosen: np.ndarray) -> list[str]:
         ids = self._jobs["job_id"].to_numpy()[chosen].tolist()

@@ -127,6 +127,25 @@ def test_one_that_gets_in_front() -> None:
     ]
 
 
+def test_started_in_one_instant() -> None:
+    """a ends at 10 s: c, the shortest, is started first, and b with it. Neither is told to have started before the other."""
+    workload = Workload(
+        {
+            "job_id": ["a", "b", "c"],
+            "submit_time": [0.0, 1.0, 2.0],
+            "requested_cores": [2, 1, 1],
+            "recorded_run_time": [10.0, 9.0, 8.0],
+            "requested_time": [10.0, 9.0, 8.0],
+        }
+    )
+    result = Simulation(Platform.homogeneous(1, 2), workload, make_scheduler("sjf"), explain=True).run()
+    started = result.decisions[result.decisions["decision"] == "start"]
+    assert started["job_id"].tolist() == ["a", "c", "b"]
+    told = result.explain("c").splitlines()
+    assert "  1 job submitted earlier got cores in the same instant: b" in told
+    assert not any("started before it" in line for line in told)
+
+
 def test_one_that_waited_for_a_job_was_submitted_before() -> None:
     """b comes at 0 s, and waits for a until 10 s; c comes at 5 s, asks for more than is free, and goes behind b."""
     workload = workload_of((0.0, 1, 10.0), (0.0, 1, 10.0), (5.0, 2, 10.0), job_id=["a", "b", "c"], after=["", "a", ""])
