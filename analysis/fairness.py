@@ -42,11 +42,10 @@ def user_table(results: Mapping[str, Result] | Result) -> pd.DataFrame:
     """
     parts = []
     for name, result in named_runs(results).items():
-        jobs = result.jobs
+        jobs = result.jobs.assign(core_s=result.core_holds.used_core_s)
         jobs = jobs[is_measured(jobs["state"].to_numpy(dtype=object), jobs["start_time"].to_numpy(dtype=float))]
         users = jobs["user"].fillna("").astype(str)
-        core_s = jobs["job_id"].astype(str).map(_core_seconds(result)).astype(float).fillna(0.0)
-        groups = jobs.assign(user=users.where(users != "", NO_USER), core_s=core_s).groupby("user", sort=True)
+        groups = jobs.assign(user=users.where(users != "", NO_USER)).groupby("user", sort=True)
         table = groups.agg(
             jobs=("job_id", "size"),
             core_s=("core_s", "sum"),
@@ -59,17 +58,6 @@ def user_table(results: Mapping[str, Result] | Result) -> pd.DataFrame:
         table.insert(0, "run", name)
         parts.append(table.sort_values("core_s", ascending=False, kind="stable"))
     return pd.concat(parts, ignore_index=True)
-
-
-def _core_seconds(result: Result) -> pd.Series:
-    """Cores times seconds of each job by its id: a job whose cores change had now more, now fewer."""
-    holds = result.holds[result.holds["kind"] == "job"]
-    begun = result.attempts.set_index(["job_id", "attempt"])["start_time"]
-    attempts = pd.MultiIndex.from_arrays([holds["owner"].astype(str), holds["attempt"]])
-    since = np.maximum(holds["start"].to_numpy(), begun.reindex(attempts).to_numpy())
-    seconds = np.nan_to_num(np.maximum(holds["end"].to_numpy() - since, 0.0))
-    cores = (holds["last_core"] - holds["first_core"] + 1).to_numpy()
-    return pd.Series(cores * seconds).groupby(holds["owner"].astype(str).to_numpy()).sum()
 
 
 def fairness_index(values: np.ndarray | pd.Series) -> float:

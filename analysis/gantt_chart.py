@@ -215,9 +215,11 @@ def draw_rows(
         traces.append(colour_bar(classes))
     if classes.title and not classes.edges:
         figure.update_layout(legend={"title": {"text": plotly_text([classes.title])[0]}})
+    # What a run above has is told; what only this one has, such as nodes that are off, is not yet.
+    told: set[Any] = set() if legend else {trace.legendgroup for trace in figure.data if trace.showlegend} | {None}
     for trace in traces:
         trace.update(yaxis=yaxis)
-        if not legend:
+        if trace.legendgroup in told:
             trace.update(showlegend=False)
     figure.add_traces(traces)
     return hover

@@ -227,10 +227,20 @@ def by_any(column: str) -> ColourStrategy:
 def jointly(strategy: ColourStrategy, tables: Sequence[pd.DataFrame]) -> list[ColourClasses]:
     """The classes of several runs' jobs by one scale, so that equal colours mean the same.
 
-    Colours without a meaning go by a job's place in its table, which is the same in all.
+    Colours without a meaning go by a job's place in its table, or, where a run has jobs that another has not, by its place
+    among the jobs of all.
     """
-    if len(tables) == 1 or not strategy(tables[0]).title:
-        return [strategy(table) for table in tables]
+    if len(tables) == 1:
+        return [strategy(tables[0])]
+    if all(table["job_id"].equals(tables[0]["job_id"]) for table in tables[1:]):
+        if not strategy(tables[0]).title:
+            return [strategy(table) for table in tables]
+    else:
+        together = pd.concat(tables, ignore_index=True).drop_duplicates("job_id")
+        classes = strategy(together)
+        if not classes.title:
+            place = pd.Index(together["job_id"])
+            return [replace(classes, code=classes.code[place.get_indexer(table["job_id"])]) for table in tables]
     classes = strategy(pd.concat(tables, ignore_index=True))
     ends = np.cumsum([len(table) for table in tables])[:-1]
     return [replace(classes, code=code) for code in np.split(classes.code, ends)]

@@ -323,7 +323,7 @@ def _lay_out(
 
 
 def _note(name: str, scene: Scene, how: str) -> str:
-    text = f"{name}: {number(len(scene.jobs))} jobs"
+    text = f"{name}: {number(len(scene.jobs))} {'job' if len(scene.jobs) == 1 else 'jobs'}"
     if scene.outside:
         text += f", {number(scene.outside)} outside this window"
     return text + (f", {raster_note(scene.held.scale, scene.canvas, len(scene.rectangles))}" if how == "raster" else "")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from analysis.time_axis import TimeAxis
     from cluster_sim.machine.core_ranges import Holds
+    from cluster_sim.records.core_holds import CoreHolds
     from cluster_sim.records.result import Result
     from cluster_sim.workload.workload import Workload
 
@@ -50,7 +51,7 @@ class Held:
             raise InputError("gantt", "a result, such as Simulation.run() returns", result)
         scale = RowScale.of(result.platform, rows)
         cores, states = result.core_holds, result.off_states
-        jobs = result.jobs
+        jobs = _with_core_time(result.jobs, cores)
         if workload is not None:
             jobs = jobs.assign(speedup=job_speedups(result, workload))
         ends = [result.power["time"].max(), cores.used.end.max(initial=0.0), states["end"].max()]
@@ -70,6 +71,12 @@ class Held:
             cores.guests,
             pieces,
         )
+
+
+def _with_core_time(jobs: pd.DataFrame, cores: CoreHolds) -> pd.DataFrame:
+    """The column ``core_s`` where jobs had other core-seconds than their run times × what they requested."""
+    had, asked = cores.used_core_s, (jobs["run_time"] * jobs["requested_cores"]).fillna(0.0)
+    return jobs if np.allclose(had, asked, rtol=1e-6, atol=1e-3) else jobs.assign(core_s=had)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,8 @@ function ganttControls(tool) {
     picture("svg"), picture("png"), element("small", { textContent: KEYS })));
   tool.aside = element("aside");
   tool.hint = element("div", { className: "hint", hidden: true });
-  chart.after(element("div", { className: "controls" }, label("Table of", tool.groups), label("only jobs in the chart's window", tool.inView), tool.said),
+  chart.after(element("div", { className: "controls" }, label("Table of", tool.groups),
+    ...(tool.runs.length > 1 ? [element("span", { textContent: `in run ${run.name}` })] : []), label("only jobs in the chart's window", tool.inView), tool.said),
     element("div", { className: "tool" }, tool.table.box, tool.aside));
   document.body.append(tool.hint);
 }

@@ -6,6 +6,8 @@ const TITLES = {
   requested_cores: "cores", run_time: "ran", requested_time: "requested", slowdown: "slowdown", submit_time: "submitted",
   start_time: "started", finish_time: "finished", energy_j: "energy",
 };
+// What a job held, core-seconds: the run says so where it is not run time × requested cores.
+const coreSeconds = ({ core_s: held, run_time: ran, requested_cores: cores }, row) => (held ? held[row] : ran[row] * cores[row]) || 0;
 const TIMES = ["submit_time", "start_time", "finish_time"];
 const LENGTHS = ["wait_time", "run_time", "requested_time", "shift_s"];
 
@@ -168,6 +170,8 @@ class Time {
 }
 
 const short = value => (value >= 1e3 ? Math.round(value) : Number(value.toPrecision(3))).toLocaleString("en", { maximumFractionDigits: 6 });
+const countedJobs = count => `${short(count)} ${count === 1 ? "job" : "jobs"}`;
+const coreTime = seconds => seconds < 360 ? `${short(seconds)} core-s` : `${short(seconds / 3600)} core h`;
 const byNumberOrName = new Intl.Collator(undefined, { numeric: true }).compare;
 const plain = text => String(text).replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&");
 const escaped = text => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");

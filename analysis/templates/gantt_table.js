@@ -90,7 +90,7 @@ class JobTable {
   }
 
   showGroups() {
-    const { wait_time: wait, slowdown, run_time: ran, requested_cores: cores } = this.run.numbers;
+    const { wait_time: wait, slowdown } = this.run.numbers;
     const { code, names } = this.run.values(this.by), groups = new Map();
     for (const row of this.rows) {
       if (!groups.has(code[row])) groups.set(code[row], { jobs: 0, waits: 0, wait: 0, most: 0, slow: 0, slows: 0, work: 0 });
@@ -98,7 +98,7 @@ class JobTable {
       group.jobs++;
       if (wait[row] === wait[row]) { group.waits++; group.wait += wait[row]; group.most = Math.max(group.most, wait[row]); }
       if (slowdown?.[row] === slowdown?.[row]) { group.slows++; group.slow += slowdown?.[row] || 0; }
-      if (ran[row] === ran[row]) group.work += ran[row] * cores[row];
+      group.work += coreSeconds(this.run.numbers, row);
     }
     const lines = [...groups].map(([place, { jobs, waits, wait: all, most, slow, slows, work }]) =>
       [names[place], jobs, all, all / waits, most, slow / slows, work]);
@@ -107,7 +107,7 @@ class JobTable {
     lines.sort((a, b) => sign * (at ? (a[at] || 0) - (b[at] || 0) : byNumberOrName(a[0], b[0])));
     this.titles([[this.by, TITLES[this.by]], ...GROUPED.map(name => [name, name])], [this.by, ...GROUPED][at]);
     this.body.append(...lines.slice(0, 1000).map(([value, jobs, all, mean, most, slow, work]) => {
-      const cells = [value || "–", short(jobs), lasting(all), lasting(mean), lasting(most), short(slow), `${short(work / 3600)} core h`];
+      const cells = [value || "–", short(jobs), lasting(all), lasting(mean), lasting(most), short(slow), coreTime(work)];
       const line = element("tr", {}, ...cells.map(text => element("td", { textContent: text })));
       line.dataset.value = value;
       return line;

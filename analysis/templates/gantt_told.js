@@ -21,13 +21,15 @@ function toldOfJob(run, row, by, job) {
 
 // What is told of several.
 function toldOfJobs(run, rows, by, title) {
-  const { wait_time: wait, run_time: ran, requested_cores: cores } = run.numbers;
+  const { wait_time: wait } = run.numbers;
   const waits = Float64Array.from(rows, row => wait[row]).filter(each => each === each);
   if (!waits.length) return [];
-  const all = waits.reduce((a, b) => a + b, 0), work = rows.reduce((sum, row) => sum + (ran[row] * cores[row] || 0), 0);
+  const all = waits.reduce((a, b) => a + b, 0), work = rows.reduce((sum, row) => sum + coreSeconds(run.numbers, row), 0);
   const middle = ranked(waits, (waits.length - 1) >> 1);
-  const told = [element("p", {}, element("b", { textContent: title }), `: ${short(rows.length)} jobs, ${short(work / 3600)} core h. `
-    + `They waited ${lasting(all)} in all, ${lasting(all / waits.length)} on average;${middle ? ` half of them at most ${lasting(middle)}` : " half of them not at all"}.`)];
+  const half = middle ? `half of them at most ${lasting(middle)}` : "half of them not at all";
+  const waited = !all ? (rows.length === 1 ? "It did not wait" : "None of them waited") : waits.length === 1 ? `It waited ${lasting(all)}`
+    : `They waited ${lasting(all)} in all, ${lasting(all / waits.length)} on average; ${half}`;
+  const told = [element("p", {}, element("b", { textContent: title }), `: ${countedJobs(rows.length)}, ${coreTime(work)}. ${waited}.`)];
   const reasons = commonReasons(run, rows), shown = reasons.length > MOST_NAMED + 1 ? reasons.slice(0, MOST_NAMED) : reasons;
   const others = reasons.slice(shown.length).reduce((sum, [, count]) => sum + count, 0);
   if (others) shown.push([`for ${short(reasons.length - shown.length)} other reasons`, others]);

@@ -50,7 +50,7 @@ class GanttTool extends GanttView {
     const { start, end } = this.chart._fullLayout ? this.view() : {}, window = this.inView.checked ? [start, end] : null;
     for (const run of this.runs) run.listed = run.keep(this.wanted, this.text, window);
     const { run } = this;
-    this.said.textContent = this.counted = run.listed.length < run.count ? `${short(run.listed.length)} of ${short(run.count)} jobs` : `${short(run.count)} jobs`;
+    this.said.textContent = this.counted = run.listed.length < run.count ? `${short(run.listed.length)} of ${countedJobs(run.count)}` : countedJobs(run.count);
     this.table.show(run.listed);
     this.explain();
   }

@@ -70,6 +70,13 @@ class CoreHolds:
         job = self.job[self.used.tenant]
         return self.used.of(job).where(np.argsort(job, kind="stable"))
 
+    @property
+    def used_core_s(self) -> Floats:
+        """Core-seconds of each row of ``result.jobs``, all its attempts together: of some jobs cores change meanwhile."""
+        used = self.used
+        seconds = np.nan_to_num(np.maximum(used.end - used.start, 0.0))
+        return np.bincount(self.job[used.tenant], (used.last - used.first + 1) * seconds, len(self.job_ids))
+
     def of_guests(self) -> Holds:
         """What guests held, with their places in :attr:`guests` for tenants."""
         held = self.held.where(self.held.tenant >= len(self.job))

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from markupsafe import Markup
 
 from analysis import gantt, gantt_by_job, gantt_runs
+from analysis.gantt_data import carried, without_jobs
 from analysis.page import figure_html, page
 from analysis.time_axis import round_ticks
 from analysis.timelines import coarsened, ranges
@@ -38,7 +39,7 @@ const rows = tool => [...tool.table.body.rows].map(row => row.cells[0].textConte
 const range = tool => tool.chart._fullLayout.xaxis.range.map(each => Math.round(each));
 const marks = tool => tool.chart.layout.shapes.filter(s => s.name === "chosen").map(s => [s.type, s.x0, s.x1, s.y0, s.y1]);
 const used = async tool => {
-  const found = { rows: rows(tool), ids: shownIds(tool) };
+  const found = { rows: rows(tool), ids: shownIds(tool), of: tool.groups.closest(".controls").children[1].textContent };
   tool.selects.user.value = "ann"; tool.selects.user.dispatchEvent(new Event("change")); await pause();
   found.ann = { rows: rows(tool), ids: shownIds(tool), said: tool.said.textContent, hash: location.hash };
   key("Escape"); await pause();
@@ -101,6 +102,10 @@ const used = async tool => {
     for (let i = 0; i < 4; i++) await pause();
     found.seen.push([before, soon, rows(tool).length]);
   }
+  const numbers = of => ({ wait_time: of.map(() => 0), run_time: [10, 20], requested_cores: [2, 4] });
+  found.sums = [[0], [0, 1]].flatMap(rows => [{}, { core_s: [40, 7160] }].map(held =>
+    toldOfJobs({ byJob: true, numbers: { ...numbers(rows), ...held } }, rows, "user", "all")[0].textContent));
+  found.waits = toldOfJobs({ byJob: true, numbers: { ...numbers([0]), wait_time: [5] } }, [0], "user", "all")[0].textContent;
   const view = { start: 0, end: 40, low: -0.5, high: 7.5, width: 4, height: 16 };
   const { run } = GanttTool.all.find(each => each.chart.id === "bars");
   const shades = jobTraces(run, { colours: ["#000000"], lines: [], inks: [] }, [0, 0, 0], view,
@@ -281,6 +286,7 @@ def test_a_chart_is_a_tool(in_browser: dict[str, Any], chart: str) -> None:
     found, times = in_browser[chart], 1 if chart == "bars" else 2
     assert sorted(found["rows"]) == ["a", "b", "c"] == sorted(found["after"])
     assert found["ids"] == ["a", "b", "c"]
+    assert (found["of"] == "in run b") == (chart == "two")  # the run whose jobs the table has
     ann = found["ann"]
     assert sorted(ann["rows"]) == ["a", "c"]
     assert (ann["said"], "user=ann" in ann["hash"]) == ("2 of 3 jobs", True)
@@ -319,6 +325,25 @@ def test_a_chart_of_a_row_per_job_is_a_tool_too(in_browser: dict[str, Any]) -> N
     """It is drawn, with a name for each row, and has its table."""
     assert sorted(in_browser["jobs"]["rows"]) == ["a", "b", "c"]
     assert len(in_browser["jobs"]["ticks"]) == 3
+
+
+def test_several_jobs_are_summed_up(in_browser: dict[str, Any]) -> None:
+    """Core time is what they had, by default run time × requested cores; who did not wait is not told half of it."""
+    assert in_browser["sums"] == [
+        "all: 1 job, 20 core-s. It did not wait.",
+        "all: 1 job, 40 core-s. It did not wait.",
+        "all: 2 jobs, 100 core-s. None of them waited.",
+        "all: 2 jobs, 2 core h. None of them waited.",
+    ]
+    assert in_browser["waits"] == "all: 1 job, 20 core-s. It waited 5 s."
+
+
+def test_the_legend_has_the_title_of_its_colours() -> None:
+    """A page has the title with the colours that a reader chooses, and so not that of the figure beside it."""
+    figure = gantt_runs({"a": hand_made(), "b": later()}, colour_by="user")
+    assert figure.layout.legend.title.text == "User"
+    assert "title" not in without_jobs(figure)["layout"]["legend"]
+    assert carried(figure)["colourings"][0]["legend"][0]["legendgrouptitle"]["text"] == "User"
 
 
 def test_a_long_table_is_filled_when_it_is_looked_at(in_browser: dict[str, Any]) -> None:

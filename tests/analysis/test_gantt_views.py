@@ -19,8 +19,9 @@ from analysis.palette import by_number
 from analysis.runs_chart import differences
 from analysis.scene import Held
 from analysis.topology_chart import load_at, states_at
-from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.platform import PowerTransitions
 from tests.rows import workload_of
 
 from .conftest import FakeResult, make_result
@@ -285,6 +286,37 @@ def test_runs_share_an_axis_and_differences_are_marked() -> None:
     ]
     assert "2 min 10 s earlier than in the first run" in said
     assert {trace.xaxis for trace in figure.data} <= {None, "x"}
+
+
+def test_what_only_a_later_run_has_is_in_the_legend() -> None:
+    """The first run never switches a node off, the second does: its dots and hatches are named, once each."""
+    nodes = Platform.homogeneous(nodes=2, cores=1, transitions=PowerTransitions(switch_on_s=2.0, switch_off_s=2.0))
+    jobs = {"submit_time": [0.0, 20.0], "requested_cores": [1, 2], "recorded_run_time": [5.0, 5.0], "user": ["u", "v"]}
+    runs = {
+        policy: Simulation(nodes, Workload(jobs), make_scheduler("fcfs"), make_power_policy(policy)).run()
+        for policy in ("always-on", "timeout:1", "timeout:2")
+    }
+    figure = gantt_runs(runs, colour_by="user", panels=())
+    named = [trace.name for trace in figure.data if trace.showlegend and trace.meta != "differences"]
+    assert sorted(named) == ["off", "switching off", "switching on", "u", "v"]
+
+
+def test_core_time_is_what_jobs_had() -> None:
+    """Worked out by hand: a job that asks for 2 cores of 4, and may have all, runs on 4 for 50 s: 200 core-seconds."""
+    jobs = {
+        "submit_time": [0.0],
+        "requested_cores": [2],
+        "recorded_run_time": [100.0],
+        "min_cores": [1],
+        "max_cores": [4],
+    }
+    platform = Platform.homogeneous(nodes=1, cores=4)
+    told = [
+        gantt(Simulation(platform, Workload(jobs), make_scheduler(name)).run()).layout.meta["tool"]["layers"][0]["jobs"]
+        for name in ("moldable", "fcfs")
+    ]
+    assert told[0]["later"]["core_s"]["values"].tolist() == [200.0]
+    assert "core_s" not in told[1]["later"]  # run time × requested cores says it
 
 
 def test_a_comparison_needs_two_runs(small: FakeResult) -> None:

@@ -77,8 +77,20 @@ def test_colours_mean_something_by_default() -> None:
 
 def test_runs_share_a_scale() -> None:
     """Equal waits have equal colours in two runs; without a meaning a job has its place's colour in both."""
-    tables = [pd.DataFrame({"wait_time": waits}) for waits in ([0.0, 8.0], [8.0, 80.0])]
+    tables = [pd.DataFrame({"job_id": ["a", "b"], "wait_time": waits}) for waits in ([0.0, 8.0], [8.0, 80.0])]
     first, second = jointly(by_number("wait_time"), tables)
     assert first.edges == second.edges == tuple(np.linspace(0.0, 80.0, 9))
     assert first.code[1] == second.code[0]
     assert [classes.code.tolist() for classes in jointly(by_job, tables)] == [[0, 1], [0, 1]]
+
+
+def test_a_job_has_one_colour_in_runs_of_other_jobs() -> None:
+    """A job that only the second run has, or another order of them, moves no other job's colour."""
+    tables = [pd.DataFrame({"job_id": list(ids)}) for ids in ("abc", "xabc", "cb")]
+    first, second, third = (
+        dict(zip(table["job_id"], classes.code.tolist(), strict=True))
+        for table, classes in zip(tables, jointly(by_job, tables), strict=True)
+    )
+    assert first == {"a": 0, "b": 1, "c": 2}
+    assert second == first | {"x": 3}
+    assert third == {"c": 2, "b": 1}
