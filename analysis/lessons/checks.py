@@ -134,14 +134,16 @@ class Function(Exercise):
             call = f"with {', '.join(f'{name}={value:g}' for name, value in arguments.items())}"
             try:
                 found = answer(**arguments)
+                is_number = isinstance(found, int | float | np.number) and not isinstance(found, bool)
+                value = float(found) if is_number else math.nan
             except Exception as error:
                 # Whatever a student's code raises is an answer to be told of.
                 return Verdict(False, f"{call} it raises {type(error).__name__}: {error}")
-            if isinstance(found, bool) or not isinstance(found, int | float | np.number):
+            if math.isnan(value):
                 return Verdict(False, f"{call} it gives {found!r}; a number is asked for")
-            if not math.isclose(float(found), self.right(**arguments), rel_tol=1e-3):
-                size = "small" if found < self.right(**arguments) else "large"
-                return Verdict(False, f"{call} it gives {float(found):g}, which is too {size}")
+            if not math.isclose(value, self.right(**arguments), rel_tol=1e-3):
+                size = "small" if value < self.right(**arguments) else "large"
+                return Verdict(False, f"{call} it gives {value:g}, which is too {size}")
         return Verdict(True, self.why)
 
 

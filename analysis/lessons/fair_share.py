@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.examples import case
 
@@ -37,6 +39,7 @@ biology|eve|1
 """Shares as ``sacctmgr show assoc`` prints them: physics has three quarters of the machine, biology one."""
 
 WEIGHTS = ("PriorityWeightAge", "PriorityWeightFairshare", "PriorityWeightJobSize")
+LARGEST = 1_000_000
 
 
 def run(weights: Mapping[str, int]) -> Result:
@@ -49,8 +52,8 @@ def run(weights: Mapping[str, int]) -> Result:
     for key, weight in weights.items():
         if key not in WEIGHTS:
             raise InputError("weights", f"keys of {', '.join(WEIGHTS)}", key)
-        if isinstance(weight, bool) or not isinstance(weight, int) or not 0 <= weight <= 1_000_000:
-            raise InputError(f"weights, {key}", "a whole number from 0 to 1000000", weight)
+        if isinstance(weight, bool) or not isinstance(weight, int | np.integer) or not 0 <= weight <= LARGEST:
+            raise InputError(f"weights, {key}", f"a whole number from 0 to {LARGEST}", weight)
     from cluster_sim.formats.sacctmgr import read_accounts
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():

@@ -31,7 +31,7 @@ def pieces(path: Path) -> list[tuple[str, str]]:
     if path.suffix == ".py":
         return [
             (f"line {node.lineno}", "\n" * (node.lineno - 1) + str(ast.get_source_segment(text, node)))
-            for node in _with_decorators(ast.parse(text).body)
+            for node in _with_decorators(ast.parse(text, path.name).body)
         ]
     document = json.loads(text)
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):

@@ -67,7 +67,7 @@ def _entries(platform: Platform, workload: Workload, plan: Mapping[str, PlannedS
 def _entry(platform: Platform, job_id: str, submit: float, planned: PlannedStart) -> _Entry:
     start, node = planned if isinstance(planned, tuple | list) and len(planned) == 2 else (planned, None)
     if isinstance(start, bool) or not isinstance(start, int | float | np.number) or not math.isfinite(float(start)):
-        raise InputError(f"job {job_id}", 'a start in seconds, such as 4 or (4, "node1")', str(planned))
+        raise InputError(f"job {job_id}", 'a start in seconds, such as 4 or (4, "node1")', repr(planned))
     if start < submit:
         raise InputError(f"job {job_id}", f"a start at {submit:g} s or later, when it is submitted", f"{start:g} s")
     return _Entry(float(start), job_id, None if node is None else _node(platform, job_id, node))
@@ -76,8 +76,9 @@ def _entry(platform: Platform, job_id: str, submit: float, planned: PlannedStart
 def _node(platform: Platform, job_id: str, node: str | int) -> int:
     """The position of a node, given by it, by its name, or by its name without the cluster's."""
     names = platform.node_names()
+    told = isinstance(node, str | int | np.integer) and not isinstance(node, bool)
     for position, name in enumerate(names):
-        if node in (position, name) or node == name.rpartition(".")[2]:
+        if told and (node in (position, name) or node == name.rpartition(".")[2]):
             return position
     raise InputError(f"job {job_id}", f"a node of {', '.join(name.rpartition('.')[2] for name in names)}", node)
 

@@ -75,7 +75,9 @@ def _place_of(error: Exception) -> str:
     if Path(last.filename) == Path(__file__):
         return "when one is made, which is done without arguments"
     if any(Path(last.filename).is_relative_to(package) for package in _OURS):
-        return "in the simulation, from what the policy yields; view.place gives None where a job does not fit"
+        return (
+            "in the simulation, from what the policy yields or returns; view.place gives None where a job does not fit"
+        )
     return f"in {last.name}, line {last.lineno}"
 
 

@@ -75,7 +75,8 @@ class CoreHolds:
         """Core-seconds of each row of ``result.jobs``, all its attempts together: of some jobs cores change meanwhile."""
         used = self.used
         seconds = np.nan_to_num(np.maximum(used.end - used.start, 0.0))
-        return np.bincount(self.job[used.tenant], (used.last - used.first + 1) * seconds, len(self.job_ids))
+        core_s = (used.last - used.first + 1) * seconds
+        return np.bincount(self.job[used.tenant], core_s, len(self.job_ids)).astype(np.float64)
 
     def of_guests(self) -> Holds:
         """What guests held, with their places in :attr:`guests` for tenants."""

@@ -193,3 +193,10 @@ def test_an_interrupted_class_leaves_no_process(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(KeyboardInterrupt):
         grading.grade(tmp_path, limit_s=30, tell=interrupt)
     assert all(process.poll() is not None for process in started)
+
+
+def test_a_syntax_error_names_the_file(tmp_path: Path) -> None:
+    """The remark says where in which file, as Python does."""
+    (tmp_path / "eve.py").write_text("print(1)\nprint(2\n", encoding="utf-8")
+    with pytest.raises(SyntaxError, match=r"\(eve\.py, line 2\)"):
+        pieces(tmp_path / "eve.py")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
+import numpy as np
 import pytest
 
 from analysis.lessons import exercise, fair_share
@@ -17,6 +18,8 @@ from schedulers import Fcfs, Preemptive, make_scheduler
     [
         (3600, "a function is asked for, not 3600"),
         (lambda checkpoint_s, mtbf_s, nodes: None, "it gives None; a number is asked for"),
+        (lambda checkpoint_s, mtbf_s, nodes: float("nan"), "it gives nan; a number is asked for"),
+        (lambda checkpoint_s, mtbf_s, nodes: 10**400, "it raises OverflowError"),
         (lambda checkpoint_s, mtbf_s: 1.0, "it raises TypeError"),
         (
             lambda checkpoint_s, mtbf_s, nodes: sqrt(2 * checkpoint_s * mtbf_s),
@@ -39,6 +42,11 @@ def test_wrong_functions(answer: Any, told: str) -> None:
         ({"PriorityWeightFairshare": 1000}, "job d waits for 237 min, at most 215"),
         ({"PriorityWeightAge": 1060, "PriorityWeightFairshare": 100}, "job e waits"),
         ({"PriorityWeightAge": 450, "PriorityWeightFairshare": 100}, "job d waits"),
+        (
+            {"PriorityWeightAge": 7, "PriorityWeightFairshare": 1},
+            "the ratio is right, but priorities are whole numbers",
+        ),
+        ({"PriorityWeightAge": 11, "PriorityWeightFairshare": 1}, "job e waits"),
         ({"PriorityWeight": 1}, "expected keys of PriorityWeightAge"),
         ({"PriorityWeightAge": -1}, "expected a whole number"),
         (7, "expected weights by key"),
@@ -50,7 +58,7 @@ def test_wrong_weights(answer: Any, told: str) -> None:
     assert not verdict
     assert told in verdict.text
     assert exercise("14.4").check({"PriorityWeightAge": 460, "PriorityWeightFairshare": 100})
-    assert exercise("14.4").check({"PriorityWeightAge": 1040, "PriorityWeightFairshare": 100})
+    assert exercise("14.4").check({"PriorityWeightAge": np.int64(1040), "PriorityWeightFairshare": 100})
 
 
 def test_the_parts_of_a_priority() -> None:

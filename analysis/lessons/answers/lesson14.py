@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from analysis.lessons.checks import Choice, Exercise, Number, Verdict
-from analysis.lessons.fair_share import run
+from analysis.lessons.fair_share import LARGEST, run
 from cluster_sim.errors import InputError
 
 LATEST_MIN = {"e": 40.0}
@@ -17,19 +18,27 @@ class Weights(Exercise):
 
     def _judge(self, answer: Any) -> Verdict:
         try:
-            waits = run(answer).jobs.set_index("job_id")["wait_time"] / 60
+            late = self._late(answer)
         except InputError as error:
             return Verdict(False, str(error))
-        for job, latest in LATEST_MIN.items():
-            if waits[job] > latest:
-                return Verdict(False, f"job {job} waits for {waits[job]:g} min, at most {latest:g} are asked for")
-        if waits.max() > LONGEST_MIN:
-            return Verdict(
-                False, f"job {waits.idxmax()} waits for {waits.max():g} min, at most {LONGEST_MIN:g} are asked for"
-            )
+        if late:
+            times = LARGEST // max([*answer.values(), 1])
+            if times > 1 and not self._late({key: weight * times for key, weight in answer.items()}):
+                late = "the ratio is right, but priorities are whole numbers, and these weights so small that rounding decides"
+            return Verdict(False, late)
         return Verdict(
             True, "eve's fair share passes ann's age, and bob's does not: age weighs 4.5 to 10.5 times as much."
         )
+
+    def _late(self, weights: Mapping[str, int]) -> str:
+        """Which job waits for too long with these weights; empty: none."""
+        waits = run(weights).jobs.set_index("job_id")["wait_time"] / 60
+        for job, latest in LATEST_MIN.items():
+            if waits[job] > latest:
+                return f"job {job} waits for {waits[job]:g} min, at most {latest:g} are asked for"
+        if waits.max() > LONGEST_MIN:
+            return f"job {waits.idxmax()} waits for {waits.max():g} min, at most {LONGEST_MIN:g} are asked for"
+        return ""
 
 
 EXERCISES: tuple[Exercise, ...] = (
