@@ -75,7 +75,8 @@ class Held:
 
 def _with_core_time(jobs: pd.DataFrame, cores: CoreHolds) -> pd.DataFrame:
     """The column ``core_s`` where jobs had other core-seconds than their run times × what they requested."""
-    had, asked = cores.used_core_s, (jobs["run_time"] * jobs["requested_cores"]).fillna(0.0)
+    had = cores.used_core_s
+    asked = np.nan_to_num(jobs["run_time"].to_numpy(dtype=float) * jobs["requested_cores"].to_numpy(dtype=float))
     return jobs if np.allclose(had, asked, rtol=1e-6, atol=1e-3) else jobs.assign(core_s=had)
 
 
