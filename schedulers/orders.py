@@ -74,7 +74,8 @@ def name_of(order: str | JobOrder | NodeOrder) -> str:
 
 def spec_of(name: str, kind: type, options: Mapping[str, Any]) -> str:
     """A scheduler's spec: its options in the words of specs, without those that are as its class has them by itself."""
-    usual = {key: signature(kind).parameters[key].default for key in options}
+    parameters = signature(kind).parameters
+    usual = {key: parameters[key].default for key in options}
     texts = {key: (_in_a_spec(value, usual[key]), _in_a_spec(usual[key], usual[key])) for key, value in options.items()}
     said = [f"{key}={text}" for key, (text, otherwise) in texts.items() if text not in ("", otherwise)]
     return f"{name}:{','.join(said)}" if said else name
