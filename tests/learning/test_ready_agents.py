@@ -62,9 +62,11 @@ def test_it_wastes_less_than_nodes_that_sleep_at_once() -> None:
 
 
 def test_it_needs_less_energy_than_greedy() -> None:
-    """On draws that it has not seen, half of whose jobs are bound by memory; its card says so of 12, and of the rule tuned there."""
+    """On draws that it has not seen, where half of the jobs are bound by memory; its card tells of more draws."""
     nodes = Platform.read("machine:energy-scheduler-4")
-    draws = [Workload.read(f"lopez-mixed:jobs=100,parts=drawn,memory=0.5,seed={seed}") for seed in (90001, 90002, 90003)]
+    draws = [
+        Workload.read(f"lopez-mixed:jobs=100,parts=drawn,memory=0.5,seed={seed}") for seed in (90001, 90002, 90003)
+    ]
     needed = [
         sum(Simulation(nodes, jobs, make_scheduler(name)).run().summary()["energy_j"] for jobs in draws)
         for name in (
@@ -84,7 +86,10 @@ def test_validate_takes_its_name_alone(tmp_path: Path, monkeypatch: pytest.Monke
         assert find_agents(name) == [READY / "taurus-sleep"]
         assert f"{name}: agent, valid" in CliRunner().invoke(main, ["validate", name]).output
     end = CliRunner().invoke(main, ["validate", "ready:taurus-slep"])
-    assert (end.exit_code, "or a ready agent (lopez-energy, taurus-sleep), found no such folder" in end.output) == (2, True)
+    assert (end.exit_code, "or a ready agent (lopez-energy, taurus-sleep), found no such folder" in end.output) == (
+        2,
+        True,
+    )
     Path("taurus-sleep").write_text("no agent")
     assert "agent, valid" not in CliRunner().invoke(main, ["validate", "taurus-sleep"]).output
 
