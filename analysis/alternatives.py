@@ -104,7 +104,10 @@ def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
     frame.attrs["factors"] = [factor, *settings]
     frame["who"] = deciders(frame) if factor in DECIDERS else frame[factor].map(_plain)
     frame["panel"] = _panel_names(frame, facets)
-    values = frame.groupby(["who", "panel", "replication"], sort=False)[list(metrics)].mean().reset_index()
+    by_who = frame.groupby(["who", "panel", "replication"], sort=False)[list(metrics)]
+    values, cases = by_who.mean(), by_who.count()
+    # A mean over fewer cases than others have would be one of the easy ones.
+    values = values.where(cases == cases.groupby(["panel", "replication"]).transform("max")).reset_index()
     groups = _groups(values, list(metrics))
     values = values[values["who"].isin(groups)].rename(columns={"who": "row"})
     across = count_of(runs, facets[-1]) if len(facets) > 1 else 0

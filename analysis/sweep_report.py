@@ -32,6 +32,7 @@ from analysis.sweeps import LARGEST_IS_BEST, best_table, factors_of, shared
 from analysis.tables import HALF_WIDTH, cells_html
 from analysis.wording import label_of, listing
 from cluster_sim.amounts import NOTHING, number
+from cluster_sim.errors import counted
 from cluster_sim.records.intervals import CONFIDENCE
 from cluster_sim.run.settings import SETTINGS
 
@@ -83,7 +84,8 @@ def write_sweep_page(
     have (:func:`analysis.sweeps.shared`); the page tells how many runs that leaves out, and how many ``failed``.
     """
     policies = power_policies(runs)
-    count_of_all, runs = len(runs), _shared(runs, metrics)
+    count_of_all, found = len(runs), _shared(runs, metrics)
+    runs = found if len(found) else runs
     known = [metric for metric in metrics if runs[metric].notna().any()]
     sweep = alternatives(runs, known)
     count = 0
@@ -98,9 +100,11 @@ def write_sweep_page(
     text = render(
         "sweep.html",
         heading=title or _heading(runs, sweep),
-        lead=_lead(runs, sweep) + _left_out(failed, count_of_all - len(runs)),
+        lead=_lead(runs, sweep) + _left_out(failed, count_of_all - len(found), not len(found)),
         assumptions=assumptions,
-        best=[(title_of(metric), _best(sweep, metric, units[metric], confidence)) for metric in known],
+        best=[
+            (title_of(metric), told) for metric in known if (told := _best(sweep, metric, units[metric], confidence))
+        ],
         policies=None if policies is None else _policies(policies),
         factor=name_of(sweep.factor),
         heads=[(label_of(metric), units[metric][1], better(metric)) for metric in known],
@@ -166,16 +170,17 @@ def _shared(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
     kept = runs.assign(**{metric: shared(runs, metric)[metric].reindex(runs.index) for metric in metrics})
     found: pd.DataFrame = kept[kept[list(metrics)].notna().any(axis=1)]
     found.attrs = runs.attrs
-    return found if len(found) else runs
+    return found
 
 
-def _left_out(failed: int, apart: int) -> str:
+def _left_out(failed: int, apart: int, nothing_shared: bool) -> str:
     """Of which runs the page tells nothing, and why."""
-    text = f" {failed:,} {'run' if failed == 1 else 'runs'} failed." if failed else ""
+    text = f" {counted(failed, 'run')} failed." if failed else ""
+    if nothing_shared:
+        return f"{text} No replication has results of all alternatives: means are of different jobs."
     if apart:
-        text += (
-            f" {apart:,} more are left out, of replications in which others have no result: means are of the same jobs."
-        )
+        left = f"{counted(apart, 'run')} of replications in which others have no result"
+        text += f" Left out: {left}, so that means are of the same jobs."
     return text
 
 

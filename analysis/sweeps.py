@@ -77,11 +77,7 @@ def sweep_table(
     values, keys = _by_replication(runs, metrics, by)
     groups = values.groupby(keys, dropna=False, sort=False)
     table = groups.size().rename("runs").reset_index()
-    means, spreads, counts = (
-        groups[list(metrics)].mean(),
-        groups[list(metrics)].std(ddof=1),
-        groups[list(metrics)].count(),
-    )
+    (means, spreads), counts = _mean_and_deviation(groups[list(metrics)]), groups[list(metrics)].count()
     for metric in metrics:
         table[metric] = means[metric].to_numpy()
         table[metric + HALF_WIDTH] = _half(spreads[metric].to_numpy(), counts[metric].to_numpy(), confidence)
@@ -94,7 +90,7 @@ def shared(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     A scheduler that fails where there is much to do would else be judged by the jobs with which it did not. One that has no
     value at all in a combination keeps out no other there.
     """
-    _check(runs, [metric])
+    _check(runs, [metric, "replication"])
     found: pd.DataFrame = runs[_is_shared(runs, metric)]
     found.attrs = runs.attrs
     return found
@@ -107,7 +103,7 @@ def best_table(runs: pd.DataFrame, metric: str, confidence: float = CONFIDENCE) 
     the best mean over replications; ``mean`` and ``mean ±``; ``next``, the second best; ``next vs best, %``, its paired
     difference to the best one relative to that, and ``next vs best, % ±``.
     """
-    _check(runs, [metric])
+    _check(runs, [metric, "replication"])
     others = [name for name in factors_of(runs) if name not in _decider_columns(runs)]
     frame = runs.assign(best=deciders(runs))[_is_shared(runs, metric)]
     rows = []
@@ -136,7 +132,7 @@ def ranking(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     ``wins`` counts the combinations in which it is best (equals share them), ``equals`` who else has the same value in every
     run. Replications count that all have (:func:`shared`).
     """
-    _check(runs, [metric])
+    _check(runs, [metric, "replication"])
     others = [name for name in factors_of(runs) if name not in _decider_columns(runs)]
     keys: list[Any] = [runs[name].astype(object).where(runs[name].notna(), NOTHING) for name in others] or [
         np.zeros(len(runs))
@@ -188,9 +184,9 @@ def paired_table(
     pairs["difference"] = pairs[metric] - pairs["base"]
     groups = pairs.groupby([*others, factor], sort=False)
     table = groups["difference"].count().rename("pairs").reset_index()
-    table["difference"] = groups["difference"].mean().to_numpy()
-    spread = groups["difference"].std(ddof=1).to_numpy()
-    table["difference" + HALF_WIDTH] = _half(spread, table["pairs"].to_numpy(), confidence)
+    means, spreads = _mean_and_deviation(groups["difference"])
+    table["difference"] = means.to_numpy()
+    table["difference" + HALF_WIDTH] = _half(spreads.to_numpy(), table["pairs"].to_numpy(), confidence)
     size = groups["base"].mean().abs().to_numpy() / 100
     with np.errstate(divide="ignore", invalid="ignore"):
         for name in ("difference", "difference" + HALF_WIDTH):
@@ -324,6 +320,13 @@ def _is_shared(runs: pd.DataFrame, metric: str) -> np.ndarray:
 def _mean(values: pd.Series, confidence: float) -> tuple[float, float]:
     known = values.dropna().to_numpy(dtype=float)[:, None]
     return float(mean_of(known)[0]), float(half_width(known, confidence)[0])
+
+
+def _mean_and_deviation(groups: Any) -> tuple[Any, Any]:
+    """Of each group the mean and the standard deviation; of equal values that value and 0, not what rounding makes of them."""
+    least = groups.min()
+    differ = least != groups.max()
+    return groups.mean().where(differ, least), groups.std(ddof=1).where(differ, 0.0)
 
 
 def _half(spread: np.ndarray, count: np.ndarray, confidence: float) -> np.ndarray:

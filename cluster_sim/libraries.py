@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from functools import cache
 from importlib.metadata import version
 
@@ -12,7 +13,7 @@ LIBRARIES = ("simpy", "numpy", "pandas")
 
 def made_with() -> dict[str, str]:
     """Versions of Python and of :data:`LIBRARIES`, by name: what has to be as it was for the same seed to give the same bytes."""
-    return dict(_versions())
+    return _versions() | ({"torch": version("torch")} if "torch" in sys.modules else {})  # agents decide with it
 
 
 @cache

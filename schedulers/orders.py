@@ -82,7 +82,7 @@ def spec_of(name: str, kind: type, options: Mapping[str, Any]) -> str:
 
 
 def _in_a_spec(value: Any, usual: Any) -> str:
-    if isinstance(value, bool):
+    if isinstance(usual, bool):
         return "yes" if value else "no"
     if isinstance(usual, int | float):
         return f"{value:g}" if isinstance(usual, float) else str(value)

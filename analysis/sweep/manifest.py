@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim import __version__
-from cluster_sim.errors import FormatError, InputError
+from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import flat
 from cluster_sim.files.folders import held as held
@@ -43,10 +43,22 @@ def begin(grid: Grid, folder: Path, resume: bool, command: str) -> dict[str, Any
         old = read_manifest(folder)
         _check_same(new, old, path)
         new["begun"] = old["begun"]
+        _tell_other_libraries(old.get("made_with", new["made_with"]), new["made_with"])
+        new["made_with"] = old.get("made_with", new["made_with"])
     elif any((folder / name).exists() for name in ("parts", "runs.parquet", "workloads", "agents")):
         raise InputError(folder, "a folder without results, or those of a sweep", f"no {MANIFEST}")
     _write(new, path)
     return new
+
+
+def _tell_other_libraries(before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Warn (ModelWarning) where the runs to come are made with other versions than those that are there."""
+    for name in before:
+        if before[name] != now.get(name, before[name]):
+            told = (
+                f"the sweep was begun with {name} {before[name]} and goes on with {now[name]}: runs may differ for that"
+            )
+            warn_user(ModelWarning(f"{MANIFEST}: {told}"))
 
 
 def end(manifest: dict[str, Any], folder: Path, done: int, failed: int) -> None:

@@ -175,22 +175,27 @@ def _tell_best(runs: pd.DataFrame, metrics: list[str], confidence: float) -> Non
     from analysis.sweeps import best_table, deciders, factors_of, heuristics, shared, table_text
     from analysis.tables import HALF_WIDTH
     from analysis.wording import label_of
+    from cluster_sim.errors import counted
 
     if deciders(runs).nunique() < 2:
         return
-    known = heuristics(runs)
-    apart = len(runs) - len(shared(runs, metrics[0]))
-    click.echo(f"\nBest{f', without {apart:,} runs of replications in which others have no result' if apart else ''}:")
+    first = shared(runs, metrics[0])
+    apart = counted(len(runs) - len(first), "run") if len(first) < len(runs) else ""
+    click.echo(f"\nBest{f', without {apart} of replications in which others have no result' if apart else ''}:")
     for metric in metrics:
-        told_of = ""
-        for name, group in {"best heuristic": known, "best of all": runs}.items():
-            if not len(group) or group[metric].isna().all():
+        told_of = None
+        compared = shared(runs, metric)
+        if not len(compared) and runs[metric].notna().any():
+            click.echo(f"  {label_of(metric)}: no replication has results of all")
+        for name, group in {"best heuristic": heuristics(compared), "best of all": compared}.items():
+            if not len(group):
                 continue
             who, text = _best(group, metric, confidence)
             if who != told_of:
                 click.echo(f"  {label_of(metric)}: {name} {text}")
             told_of = who
-    cases = best_table(known if len(known) else runs, metrics[0], confidence)
+    known = heuristics(first)
+    cases = best_table(known if len(known) else first, metrics[0], confidence)
     if len(cases) > 1 and len(factors_of(runs)) <= 4:
         cases = cases.rename(columns={"mean": metrics[0], "mean" + HALF_WIDTH: metrics[0] + HALF_WIDTH})
         click.echo(f"\nBest {label_of(metrics[0])} in each case:\n{table_text(cases, _SHOWN)}")

@@ -163,6 +163,10 @@ def loads_of(groups: Iterable[TaskProgress], waiting: Iterable[int]) -> list[Loa
     return loads
 
 
+_ROUNDING_W = 1e-9
+"""Watts may be so far below 0."""
+
+
 class _Checked:
     """A user's contention model whose answers are looked at: time would stand still, or go back, with some speedups."""
 
@@ -219,7 +223,8 @@ class ProcessorModel:
             drawn = float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
         except (TypeError, ValueError):
             drawn = math.nan, []
-        if len(drawn[1]) != len(loads) or not 0.0 <= drawn[0] + sum(drawn[1]) < math.inf:
+        least = min((drawn[0], *drawn[1]))
+        if len(drawn[1]) != len(loads) or not (least >= -_ROUNDING_W and drawn[0] + sum(drawn[1]) < math.inf):
             where = f"power model {describe(self.power)}, processor type '{self.kind.name}', loaded_watts"
             raise InputError(
                 where, f"finite watts: the shared ones, and a list of {len(loads):,} for the groups", repr(found)

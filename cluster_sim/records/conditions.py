@@ -14,6 +14,7 @@ import numpy as np
 
 from cluster_sim.errors import ClusterSimError, FormatError
 from cluster_sim.machine.eligibility import Eligibility
+from cluster_sim.platform.hardware import is_number
 from cluster_sim.run.attempts import Absence
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 
@@ -178,7 +179,7 @@ def _typed(value: Any, kind: type[T], where: str) -> T:
 
 def _withholding(row: Any, where: str) -> Withholding:
     match row:
-        case [int() | float() as time, [*nodes], bool(held)] if 0.0 <= time < math.inf:
+        case [time, [*nodes], bool(held)] if is_number(time) and 0.0 <= time < math.inf:
             return float(time), nodes, held
     raise FormatError(
         where, "[when, s; its nodes, by their positions; true if they are kept from jobs from then on]", row
@@ -187,9 +188,16 @@ def _withholding(row: Any, where: str) -> Withholding:
 
 def _stay(row: Any, where: str) -> GuestStay:
     match row:
-        case [str(owner), int(node), int() | float() as since, until, expected_end, int() | float() as memory_mb]:
-            ends = all(end is None or (isinstance(end, int | float) and end >= 0.0) for end in (until, expected_end))
-            if ends and 0.0 <= since < math.inf and since <= _end(until) and 0.0 <= memory_mb < math.inf:
+        case [str(owner), int(node), since, until, expected_end, memory_mb]:
+            ends = all(end is None or (is_number(end) and end >= 0.0) for end in (until, expected_end))
+            if (
+                ends
+                and is_number(since)
+                and is_number(memory_mb)
+                and 0.0 <= since < math.inf
+                and since <= _end(until)
+                and 0.0 <= memory_mb < math.inf
+            ):
                 return GuestStay(owner, node, float(since), _end(until), _end(expected_end), float(memory_mb))
     expected = (
         "[a guest's name; its node by its position; from when and until when it was there, and until when it said "

@@ -15,7 +15,9 @@ CONFIDENCE = 0.95
 
 
 def mean_of(values: np.ndarray) -> np.ndarray:
-    """The mean of each column; of equal values the value itself, which a sum and a division might miss in the last digit."""
+    """The mean of each column, NaN without rows; of equal values the value itself, which sum and division might miss."""
+    if not len(values):
+        return np.full(values.shape[1], np.nan)
     return np.asarray(np.where(_is_equal(values), values[0], values.mean(axis=0)))
 
 

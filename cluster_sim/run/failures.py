@@ -109,7 +109,7 @@ class Failures:
             raise InputError(where, expected, repr(events))
         for event in events:
             match event:
-                case [time, node, bool() | np.bool_()] if (
+                case [time, node, bool() | np.bool_() | 0 | 1] if (
                     is_number(time) and time == time and is_count(node, nodes - 1, 0)
                 ):
                     yield event

@@ -86,6 +86,7 @@ def test_equal_values_have_that_mean_and_no_interval() -> None:
     assert table.loc["mean_wait_s", ["a", "a ±", "b", "b ±", "b vs first, % ±"]].tolist() == [0.1, 0, 0.1 * 3, 0, 0]
     assert table.loc["share_delayed", ["a", "a ±"]].tolist() == [0.35, 0]
     assert "±" not in format_table(table)
+    assert np.isnan(mean_of(np.zeros((0, 2)))).all()
 
 
 def test_runs_must_be_pairs() -> None:

@@ -441,6 +441,8 @@ def test_a_saved_gap_that_is_none_is_refused(row: object, tmp_path: Path) -> Non
         ("power_policy", 7, "text"),
         ("withheld", [[5.0, [0], "no"]], "[when, s; its nodes, by their positions; true if they are kept"),
         ("withheld", [["5", [0], True]], "[when, s; its nodes, by their positions; true if they are kept"),
+        ("withheld", [[True, [0], True]], "[when, s; its nodes, by their positions; true if they are kept"),
+        ("guests", [["a", 0, True, 7.0, None, 0.0]], "[a guest's name; its node by its position; from when and until"),
         ("withheld", [[math.nan, [0], True]], "[when, s; its nodes, by their positions; true if they are kept"),
         ("guests", [[7, 0, 0.0, 1.0, None, 0.0]], "[a guest's name; its node by its position; from when and until"),
         ("guests", [["a", 0, "0", 1.0, None, 0.0]], "[a guest's name; its node by its position; from when and until"),

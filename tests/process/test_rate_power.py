@@ -128,7 +128,7 @@ def test_a_model_may_give_any_kind_of_number(follows: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "found", [None, (7.0,), (7.0, [1.0, 1.0, 1.0]), ("7 W", [1.0]), (np.nan, [1.0]), (-9.0, [1.0])]
+    "found", [None, (7.0,), (7.0, [1.0, 1.0, 1.0]), ("7 W", [1.0]), (np.nan, [1.0]), (-9.0, [1.0]), (99.0, [-9.0])]
 )
 def test_a_model_that_gives_no_watts_is_named(found: Any) -> None:
     """Of groups that run: another type, another number of them, or less than nothing."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import InputError, Scheduler, SpecError, make_power_policy, make_scheduler
-from schedulers import Fcfs, ListScheduler, power_policies, schedulers
+from schedulers import EasyBackfilling, Fcfs, ListScheduler, power_policies, schedulers
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,12 @@ def test_a_wrong_power_policy_is_told_in_one_line() -> None:
         with pytest.raises(SpecError, match=words) as error:
             make_power_policy(spec)
         assert "\n" not in str(error.value)
+
+
+def test_truth_values_of_numpy_are_called_as_others() -> None:
+    """In the spec by which records name a scheduler."""
+    assert EasyBackfilling(memory=np.False_, extra=np.True_).spec == "easy"
+    assert EasyBackfilling(memory=np.True_).spec == "easy:memory=yes"
 
 
 def test_options_reach_the_scheduler() -> None:

@@ -19,7 +19,7 @@ from analysis.sweep.manifest import held, read_manifest
 from analysis.sweep.storage import Storage
 from analysis.sweeps import read_sweep
 from cluster_sim.cli import main
-from cluster_sim.errors import FormatError, InputError
+from cluster_sim.errors import FormatError, InputError, ModelWarning
 from schedulers import Fcfs, schedulers
 
 from .conftest import SMALL
@@ -125,6 +125,17 @@ def test_another_sweep_is_refused(tmp_path: Path) -> None:
     assert (more.ran, more.done, read_manifest(tmp_path)["done"]) == (2, 8, 8)
     again = sweep(Grid.of(SMALL | {"replications": 4}), tmp_path, workers=1, resume=True)
     assert (again.ran, again.done) == (0, 8)
+
+
+def test_other_libraries_are_told(tmp_path: Path) -> None:
+    """A sweep that goes on with another numpy says so, and its manifest keeps with what it was begun."""
+    sweep(Grid.of(SMALL), tmp_path, workers=1)
+    manifest = tmp_path / "manifest.json"
+    begun = read_manifest(tmp_path)
+    manifest.write_text(json.dumps(begun | {"made_with": begun["made_with"] | {"numpy": "1.0"}}))
+    with pytest.warns(ModelWarning, match=f"begun with numpy 1.0 and goes on with {np.__version__}: runs may differ"):
+        sweep(Grid.of(SMALL), tmp_path, workers=1, resume=True)
+    assert read_manifest(tmp_path)["made_with"]["numpy"] == "1.0"
 
 
 def test_a_scheduler_s_file_that_has_changed_is_refused(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from analysis.sweeps import (
 )
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
+from cluster_sim.cli.sweep import _tell_best
 from cluster_sim.errors import InputError
 
 from .conftest import SMALL
@@ -150,9 +151,61 @@ def test_the_page_compares_the_same_jobs(tmp_path: Path) -> None:
     page = write_sweep_page(hard_for_c(), ["mean_wait_s"], tmp_path / "page.html", failed=5).read_text()
     text = " ".join(re.sub(r"<[^>]*>", " ", page.partition("<body>")[2].partition("<figure>")[0]).split())
     assert "at most 3 of each combination" in text
-    assert "5 runs failed. 4 more are left out" in text
+    assert "5 runs failed. Left out: 4 runs of replications in which others have no result" in text
     assert "with load 2 a , 0.167 min; next c, +50 %" in text
     assert alternatives(hard_for_c(), ["mean_wait_s"]).order("mean_wait_s")[-1] == "c"
+
+
+def of_waits(waits: dict[tuple[int, str, str], float]) -> pd.DataFrame:
+    """Runs by (replication, workload, scheduler), with their mean waits, s."""
+    rows = [
+        {"replication": r, "workload": jobs, "scheduler": who, "power_policy": "always-on"} for r, jobs, who in waits
+    ]
+    return pd.DataFrame(rows).assign(mean_wait_s=list(waits.values()))
+
+
+def test_a_mean_over_fewer_cases_is_none(tmp_path: Path) -> None:
+    """Of fourteen workloads, over which the page takes means, one breaks b, which has more over the others."""
+    waits = {(0, f"w{i:02}", who): wait for i in range(14) for who, wait in (("a", 100.0), ("b", 110.0))}
+    del waits[0, "w13", "b"]
+    runs = of_waits(waits | {(0, "w13", "a"): 1000.0})
+    assert alternatives(runs, ["mean_wait_s"]).order("mean_wait_s") == ["a", "b"]
+    text = write_sweep_page(runs, ["mean_wait_s"], tmp_path / "page.html", failed=1).read_text()
+    assert "1.83 min" not in text
+
+
+NO_RESULT = "Best, without 2 runs of replications in which others have no result:"
+
+
+@pytest.mark.parametrize(
+    ("waits", "lines"),
+    [
+        (  # the agent has played the first replication alone, and so all are compared by that
+            {(0, "", "a"): 10, (1, "", "a"): 1, (0, "", "b"): 5, (1, "", "b"): 20, (0, "", "learned:x"): 7},
+            [NO_RESULT, "  mean wait: best heuristic b; next a, +100.00 %"],
+        ),
+        ({(0, "", "a"): 1, (1, "", "b"): 3}, [NO_RESULT, "  mean wait: no replication has results of all"]),
+        (
+            {(0, "v", "a"): 1, (0, "w", "b"): 3},
+            ["Best:", "  mean wait: best heuristic none has a result in every case"],
+        ),
+    ],
+    ids=["an agent once", "nothing shared", "none everywhere"],
+)
+def test_the_lines_compare_the_same_jobs(
+    waits: dict[tuple[int, str, str], float], lines: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Heuristics by themselves, too; and where nothing can be compared that is said."""
+    _tell_best(of_waits(waits), ["mean_wait_s"], 0.95)
+    assert capsys.readouterr().out.splitlines()[1 : 1 + len(lines)] == lines
+
+
+def test_equal_replications_have_their_value() -> None:
+    """As in the table of replications: 0.35 three times is 0.35, and its interval 0."""
+    runs = of_waits({(r, "", who): wait for r in range(3) for who, wait in (("a", 0.35), ("b", 0.1))})
+    table = sweep_table(runs, ["mean_wait_s"])
+    assert table[["mean_wait_s", "mean_wait_s ±"]].to_numpy().tolist() == [[0.35, 0.0], [0.1, 0.0]]
+    assert paired_table(runs, "mean_wait_s")["difference ±"].tolist() == [0.0]
 
 
 FAILS = """
