@@ -41,7 +41,7 @@ from analysis.time_axis import StartDate, TimeAxis
 from analysis.timelines import BAND, MEAN
 from analysis.wording import plotly_text, shortened
 from cluster_sim.amounts import number
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -323,7 +323,7 @@ def _lay_out(
 
 
 def _note(name: str, scene: Scene, how: str) -> str:
-    text = f"{name}: {number(len(scene.jobs))} {'job' if len(scene.jobs) == 1 else 'jobs'}"
+    text = f"{name}: {counted(len(scene.jobs), 'job')}"
     if scene.outside:
         text += f", {number(scene.outside)} outside this window"
     return text + (f", {raster_note(scene.held.scale, scene.canvas, len(scene.rectangles))}" if how == "raster" else "")

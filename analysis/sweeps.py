@@ -104,7 +104,7 @@ def best_table(runs: pd.DataFrame, metric: str, confidence: float = CONFIDENCE) 
     difference to the best one relative to that, and ``next vs best, % ±``.
     """
     _check(runs, [metric, "replication"])
-    others = [name for name in factors_of(runs) if name not in _decider_columns(runs)]
+    others = _other_factors(runs)
     frame = runs.assign(best=deciders(runs))[_is_shared(runs, metric)]
     rows = []
     for key, context in frame.groupby(others, dropna=False, sort=False) if others else [((), frame)]:
@@ -133,10 +133,9 @@ def ranking(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     run. Replications count that all have (:func:`shared`).
     """
     _check(runs, [metric, "replication"])
-    others = [name for name in factors_of(runs) if name not in _decider_columns(runs)]
-    keys: list[Any] = [runs[name].astype(object).where(runs[name].notna(), NOTHING) for name in others] or [
-        np.zeros(len(runs))
-    ]
+    others = _other_factors(runs)
+    filled = _filled(runs[others], others)
+    keys: list[Any] = [filled[name] for name in others] or [np.zeros(len(runs))]
     compared = runs[metric].where(_is_shared(runs, metric))
     each = (
         compared.groupby([*keys, runs["replication"], deciders(runs).rename("who")], sort=False).mean().unstack("who")
@@ -293,6 +292,11 @@ def _decider_columns(runs: pd.DataFrame) -> list[str]:
     return [name for name in factors_of(runs, varying=False) if name in DECIDERS or name.startswith("train.")]
 
 
+def _other_factors(runs: pd.DataFrame) -> list[str]:
+    """The factors that vary and do not decide: who decides is compared within each combination of them."""
+    return [name for name in factors_of(runs) if name not in _decider_columns(runs)]
+
+
 def _by_replication(runs: pd.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
     """One row for each combination of ``by`` and replication: means over whatever else varies."""
     frame = runs if by else runs.assign(all="")
@@ -307,7 +311,7 @@ def _filled(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 def _is_shared(runs: pd.DataFrame, metric: str) -> np.ndarray:
     """Of each run whether it is one of :func:`shared`."""
-    others = [name for name in factors_of(runs) if name not in _decider_columns(runs)]
+    others = _other_factors(runs)
     keys = _filled(runs[[*others, "replication"]], others).assign(case="", who=deciders(runs))
     keys["who"] = keys["who"].where(runs[metric].notna())
     case = ["case", *others]

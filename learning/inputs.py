@@ -219,7 +219,6 @@ _NOT_OF_A_TRAINING = ("platform", "workload", "flat", "render_mode")
 
 def _option(where: str, value: Any, parameter: inspect.Parameter) -> Any:
     """The value of an option, as the environment takes it. Raises InputError for one of another type."""
-
     default, annotation = parameter.default, str(parameter.annotation)
     if default is None and value is not None:  # which type it has, only the annotation says
         default = False if annotation.startswith("bool") else ""

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.examples import case
+from cluster_sim.platform.hardware import is_count
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
@@ -52,7 +51,7 @@ def run(weights: Mapping[str, int]) -> Result:
     for key, weight in weights.items():
         if key not in WEIGHTS:
             raise InputError("weights", f"keys of {', '.join(WEIGHTS)}", key)
-        if isinstance(weight, bool) or not isinstance(weight, int | np.integer) or not 0 <= weight <= LARGEST:
+        if not is_count(weight, LARGEST, 0):
             raise InputError(f"weights, {key}", f"a whole number from 0 to {LARGEST}", weight)
     from cluster_sim.formats.sacctmgr import read_accounts
 

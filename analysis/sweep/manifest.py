@@ -42,9 +42,9 @@ def begin(grid: Grid, folder: Path, resume: bool, command: str) -> dict[str, Any
             raise InputError(folder, "a folder without a sweep in it, or --resume")
         old = read_manifest(folder)
         _check_same(new, old, path)
-        new["begun"] = old["begun"]
-        _tell_other_libraries(old.get("made_with", new["made_with"]), new["made_with"])
-        new["made_with"] = old.get("made_with", new["made_with"])
+        before = old.get("made_with", new["made_with"])
+        _tell_other_libraries(before, new["made_with"])
+        new |= {"begun": old["begun"], "made_with": before}
     elif any((folder / name).exists() for name in ("parts", "runs.parquet", "workloads", "agents")):
         raise InputError(folder, "a folder without results, or those of a sweep", f"no {MANIFEST}")
     _write(new, path)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from cluster_sim.errors import InputError, counted
 from cluster_sim.models.contention import Contention, ContentionModel, contention_models
@@ -167,6 +167,11 @@ _ROUNDING_W = 1e-9
 """Watts may be so far below 0."""
 
 
+def _is_of_a_user(model: object) -> bool:
+    """Whether a model is none of ours: what it answers is looked at."""
+    return type(model).__module__.partition(".")[0] != "cluster_sim"
+
+
 class _Checked:
     """A user's contention model whose answers are looked at: time would stand still, or go back, with some speedups."""
 
@@ -199,14 +204,14 @@ class _Checked:
 class ProcessorModel:
     """A type of processor with the models applied to it: how its tasks slow each other, what it draws."""
 
-    __slots__ = ("contention", "courses", "follows_rates", "kind", "power", "watts")
+    __slots__ = ("_checks_watts", "contention", "courses", "follows_rates", "kind", "power", "watts")
 
     def __init__(self, kind: ProcessorType, contention: ContentionModel, power: PowerModel):
         self.kind = kind
         applied = contention.on(kind)
-        own = type(applied).__module__.partition(".")[0] != "cluster_sim"
-        self.contention = _Checked(applied, kind, describe(contention)) if own else applied
+        self.contention = _Checked(applied, kind, describe(contention)) if _is_of_a_user(applied) else applied
         self.power = power
+        self._checks_watts = _is_of_a_user(power)
         self.follows_rates = bool(getattr(power, "follows_rates", False))
         #: W with 0, 1, … all of its cores busy, for models that do not look at speeds.
         self.watts = watts_by_cores(power, kind)
@@ -218,16 +223,20 @@ class ProcessorModel:
         if not loads:
             return self.watts[0], []
         found = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
+        return self._checked_watts(found, len(loads)) if self._checks_watts else found
+
+    def _checked_watts(self, found: Any, groups: int) -> tuple[float, list[float]]:
+        """What a user's power model gives for so many groups. Raises InputError for what are no watts of theirs."""
         try:
             shared, own = found
             drawn = float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
         except (TypeError, ValueError):
             drawn = math.nan, []
         least = min((drawn[0], *drawn[1]))
-        if len(drawn[1]) != len(loads) or not (least >= -_ROUNDING_W and drawn[0] + sum(drawn[1]) < math.inf):
+        if len(drawn[1]) != groups or not (least >= -_ROUNDING_W and drawn[0] + sum(drawn[1]) < math.inf):
             where = f"power model {describe(self.power)}, processor type '{self.kind.name}', loaded_watts"
             raise InputError(
-                where, f"finite watts: the shared ones, and a list of {len(loads):,} for the groups", repr(found)
+                where, f"finite watts: the shared ones, and a list of {groups:,} for the groups", repr(found)
             )
         return drawn
 
@@ -241,6 +250,7 @@ class ProcessorModels:
     def __init__(self, contention: ContentionModel, power: PowerModel):
         self.contention = contention
         self.power = power
+        self._checks_watts = _is_of_a_user(power)
         self._made: dict[ProcessorType, ProcessorModel] = {}
         self._watts: dict[ProcessorType, list[float]] = {}  # by themselves: not every run looks at contention
 
