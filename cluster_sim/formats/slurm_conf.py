@@ -11,11 +11,12 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TypeVar
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning, SchedulerWarning, few, warn_user
+from cluster_sim.errors import FormatError, InputError, ModelWarning, SchedulerWarning, counted, few, warn_user
+from cluster_sim.formats import slurm_hardware as hardware
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.formats.slurm_keys import (
     FOLLOWED,
@@ -27,7 +28,7 @@ from cluster_sim.formats.slurm_keys import (
     OPTIONS,
     PARTITIONS_ADMINISTRATION,
     PARTITIONS_NOT_SIMULATED,
-    says_nothing,
+    Switches,
 )
 from cluster_sim.formats.slurm_lines import Line, lines_of
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
@@ -40,6 +41,11 @@ Value = TypeVar("Value")
 CLOCK_GHZ = 3.0
 NODE_KEYS = NODES_ADMINISTRATION | {key.lower() for key in ("NodeName", *FOLLOWED_OF_NODES)}
 PARTITION_KEYS = frozenset(key.lower() for key in ("PartitionName", *FOLLOWED_OF_PARTITIONS))
+_NOT_INHERITED = {
+    "nodename": ("nodeaddr", "nodehostname", "bcastaddr"),
+    "partitionname": ("disablerootjobs", "exclusiveuser", "selecttypeparameters", "suspendtime"),
+}
+"""Keys that Slurm 22.05 does not take from a DEFAULT line."""
 _BY_SLURM = frozenset(map(str.lower, FOLLOWED)) - {"accountingstoragetype", "accountingstorageenforce"}
 """What a configuration says to schedulers of Slurm's kind alone; limits of accounts are kept under any."""
 _LEFT_OUT = ("DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE")
@@ -53,6 +59,7 @@ _WORDS: Mapping[str, Callable[[str], str]] = {
     "schedulertype": values.one_of(*(f"sched/{name}" for name in ("backfill", "builtin", "hold", "wiki", "wiki2"))),
     "prioritytype": values.one_of("priority/basic", "priority/multifactor"),
     "priorityfavorsmall": values.one_of(*values.YES, *values.NO),
+    "enforcepartlimits": values.one_of("NO", "ANY", "ALL", *values.YES, *values.NO),
 }
 """What some keys may say, in any case: a misspelt one would change nothing, and nobody would know."""
 _PRIORITY = re.compile("priority.*|fairsharedampeningfactor")
@@ -62,14 +69,20 @@ _ADMINISTRATION = re.compile(
     "epilog|tree|tcp|msg|message|srun|sbcast|x11|rpc|node_?feature|pam|propagate|return|first|min|inactive|group|get_?env|"
     "tmpfs|usespec|private|disable|requeue|reboot|resv|rout|hash|data|track|batch|eio|check|kill|job(credential|file)|core|"
     "interactive|external|prometheus|gpufreqdef|usepam|vsize|waittime|maintenance|max(db|jobid|tasks|batch|node)|preserve|url|"
-    "schedulerport|schedulerrootfilter|dependency|mcs|prep|bcast|cpufreq|scron|power(plugin|parameters)|keepalive|allowspec|reconfig).*"
+    "schedulerport|schedulerrootfilter|dependency|mcs|prep|bcast|cpufreq|scron|power(plugin|parameters|action)|keepalive|allowspec|reconfig|"
+    "cachegroups|cert(gen|mgr)|chosloc|def(aultstorage|runtime)|dynallocport|fastschedule|heartbeat|httpparser|jobcheckpoint|layouts|"
+    "licenseparameters|maxmempertask|memlimitenforce|metrics|namespace|sallocdefault|schedulerauth|serializer|tls|burstbufferparameters).*"
 )
+"""Keys of some version of Slurm without a meaning for a schedule, those that 22.05 calls obsolete among them."""
+_SEVERAL = ("slurmctldhost", "frontendname", "downnodes", "nodeset")
+"""Keys that a file may have on several lines, beside nodes and partitions; of all others the last line counts."""
 
 
 @dataclass(slots=True)
 class _Node:
     name: str
     type: NodeType
+    threads: int
     weight: int
     gres: str
     state: str
@@ -77,24 +90,27 @@ class _Node:
 
 @dataclass(slots=True)
 class _Configuration:
-    """What has been read so far; ``unused`` are reasons by key, of what is not simulated."""
+    """What has been read so far; ``unused`` are reasons by key, of what is not simulated, ``corrected`` what Slurm corrects."""
 
     nodes: dict[str, _Node] = field(default_factory=dict)
     sets: dict[str, list[str]] = field(default_factory=dict)
     parameters: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
     unused: dict[str, str] = field(default_factory=dict)
     scheduling: dict[str, None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
+    repeated: dict[str, None] = field(default_factory=dict)
+    corrected: dict[str, None] = field(default_factory=dict)
     types: dict[tuple[object, ...], NodeType] = field(default_factory=dict)
 
 
 def read_slurm_conf(path: str) -> Platform:
     """The platform that a slurm.conf and the files it includes describe; ``platform.slurm`` keeps what is no hardware.
 
-    Nodes that are DOWN, DRAIN, FAIL or FUTURE are left out. Warns in one line (ModelWarning) of what is not simulated, and in
-    another (SchedulerWarning) of what only the scheduler ``slurm`` follows: see :func:`read_for`.
-    Raises FormatError naming file, line and key.
+    Nodes that are DOWN, DRAIN, FAIL or FUTURE are left out, and those that no partition has. Warns in one line (ModelWarning)
+    of these and of what is not simulated, and in another (SchedulerWarning) of what only the scheduler ``slurm`` follows: see
+    :func:`read_for`. Raises FormatError naming file, line and key.
     """
     return platform_of(lines_of(path), path)
 
@@ -102,23 +118,38 @@ def read_slurm_conf(path: str) -> Platform:
 def platform_of(lines: list[Line], path: str) -> Platform:
     """The platform that the lines of a slurm.conf describe, read from ``path`` or changed since; see :func:`read_slurm_conf`."""
     found = _Configuration()
+    for line in lines:
+        found.repeated |= dict.fromkeys(line.repeated)
+        if line.key not in ("nodename", "partitionname", *_SEVERAL):
+            _add_parameters(line, found)
+    of_partitions = list(_with_defaults(lines, "partitionname"))
+    switches = Switches(found.parameters, [line.pairs for line in of_partitions])
     for line in _with_defaults(lines, "nodename"):
-        _add_nodes(line, found)
+        _add_nodes(line, found, switches)
     for line in lines:
         if line.key == "downnodes":
             _set_states(line, found)
         elif line.key == "nodeset":
             found.sets[line.pairs["nodeset"].lower()] = _members(line, found)
-        elif line.key not in ("nodename", "partitionname"):
-            _add_parameters(line, found)
-    kept = [node for node in found.nodes.values() if node.state not in _LEFT_OUT]
+    members = [_nodes_of(line, found) for line in of_partitions]
+    up = [node for node in found.nodes.values() if node.state not in _LEFT_OUT]
+    inside = {name for names in members for name in names} if members else found.nodes.keys()
+    kept = [node for node in up if node.name in inside]
     if not kept:
-        raise FormatError(path, "at least one node that is up (NodeName=…)", f"{len(found.nodes)} nodes")
+        raise FormatError(
+            path, "at least one node (NodeName=…) that is up and in a partition", counted(len(found.nodes), "node")
+        )
     position = {node.name: index for index, node in enumerate(kept)}
-    partitions = [_partition(line, found, position) for line in _with_defaults(lines, "partitionname")]
-    for name in (names := [partition.name for partition in partitions]):
-        if names.count(name) > 1:
+    partitions = [
+        _partition(line, found, switches, tuple(sorted({position[name] for name in names if name in position})))
+        for line, names in zip(of_partitions, members, strict=True)
+    ]
+    for name in (names_of_all := [partition.name for partition in partitions]):
+        if names_of_all.count(name) > 1:
             raise FormatError(f"{path}, PartitionName={name}", "every partition once", "it twice")
+    if len(defaults := [partition.name for partition in partitions if partition.default]) > 1:
+        found.corrected[f"Default=YES of partitions {', '.join(defaults)}: Slurm takes the last"] = None
+        partitions = [replace(each, default=each.name == defaults[-1]) for each in partitions]
     slurm = SlurmMachine(
         tuple(position),
         tuple(n.weight for n in kept),
@@ -126,8 +157,12 @@ def platform_of(lines: list[Line], path: str) -> Platform:
         tuple(partitions),
         found.parameters,
         found.places,
+        tuple(n.threads for n in kept),
+        len(up),
+        sum(n.type.cores for n in up),
     )
-    _warn(path, found, slurm)
+    _note_parameters(found, switches)
+    _warn(path, found, switches, slurm, [node.name for node in up if node.name not in inside])
     groups = [NodeGroup(kind, sum(1 for _ in some)) for kind, some in groupby(kept, key=lambda node: node.type)]
     name = found.parameters.get("clustername") or "cluster0"
     try:
@@ -157,10 +192,12 @@ def _with_defaults(lines: list[Line], key: str) -> Iterator[Line]:
         if line.key != key:
             continue
         if line.pairs[key].upper() == "DEFAULT":
-            defaults |= line.pairs
+            defaults |= {name: value for name, value in line.pairs.items() if name not in _NOT_INHERITED[key]}
             written |= line.written
-        else:
-            yield Line(line.place, {**defaults, **line.pairs}, {**written, **line.written})
+            continue
+        hidden = ("feature", "features") if {"feature", "features"} & line.pairs.keys() else ()
+        inherited = {name: value for name, value in defaults.items() if name not in hidden}
+        yield Line(line.place, {**inherited, **line.pairs}, {**written, **line.written})
 
 
 def _value(line: Line, parse: Callable[[str], Value], default: Value, *keys: str) -> Value:
@@ -174,12 +211,6 @@ def _value(line: Line, parse: Callable[[str], Value], default: Value, *keys: str
         raise FormatError(f"{line.place}, {line.written.get(key, key)}", str(error), line.pairs[key]) from None
 
 
-def _positive(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,9}", text) or not int(text):
-        raise ValueError("a whole number >= 1")
-    return int(text)
-
-
 def _whole(text: str) -> int:
     if not re.fullmatch("[0-9]{1,10}", text):
         raise ValueError("a whole number")
@@ -189,18 +220,19 @@ def _whole(text: str) -> int:
 # ---------------------------------------------------------------------- nodes
 
 
-def _add_nodes(line: Line, found: _Configuration) -> None:
+def _add_nodes(line: Line, found: _Configuration, switches: Switches) -> None:
     names = _value(line, values.host_list, list[str](), "nodename")
-    kind = _node_type(line, found)
+    kind, threads = _node_type(line, found)
     weight = _value(line, _whole, 1, "weight")
+    _value(line, values.gpus_of_gres, 0, "gres")
     state = _value(line, _state, "UNKNOWN", "state")
     for name in names:
         if name in found.nodes:
             raise FormatError(f"{line.place}, NodeName", "every node once", f"{name} twice")
-        found.nodes[name] = _Node(name, kind, weight, line.pairs.get("gres", ""), state)
+        found.nodes[name] = _Node(name, kind, threads, weight, line.pairs.get("gres", ""), state)
     if len(found.nodes) > values.MAX_NODES_IN_LIST:
         raise FormatError(f"{line.place}, NodeName", f"at most {values.MAX_NODES_IN_LIST:,} nodes", len(found.nodes))
-    _note_keys(line, NODE_KEYS, NODES_NOT_SIMULATED, found)
+    _note_keys(line, NODE_KEYS, NODES_NOT_SIMULATED, found, switches)
 
 
 def _sharing(text: str) -> str:
@@ -226,22 +258,14 @@ def _state(text: str) -> str:
     return state
 
 
-def _node_type(line: Line, found: _Configuration) -> NodeType:
-    """The hardware of a line's nodes; lines that say the same share it."""
-    boards = _value(line, _positive, 1, "boards")
-    sockets = _value(line, _positive, 1, "sockets") * boards
-    if "socketsperboard" in line.pairs:
-        sockets = _value(line, _positive, 1, "socketsperboard") * boards
-    cores = sockets * _value(line, _positive, 1, "corespersocket")
-    threads = cores * _value(line, _positive, 1, "threadspercore")
-    cpus = _value(line, _positive, threads, "cpus", "procs")
-    described = {"sockets", "socketsperboard", "corespersocket", "threadspercore"} & line.pairs.keys()
-    if described and cpus not in (cores, threads):
-        found.unused["CPUs"] = (
-            f"where they are neither cores nor threads, {cpus} of {threads}, threads count, as in Slurm"
-        )
-        cpus = threads
-    if not described or cpus % sockets:
+def _node_type(line: Line, found: _Configuration) -> tuple[NodeType, int]:
+    """The hardware of a line's nodes, and how many CPUs make a core; lines that say the same share it."""
+    given = {key: _value(line, _whole, 1, key.lower()) for key in hardware.KEYS if key.lower() in line.pairs}
+    if "CPUs" not in given and "procs" in line.pairs:
+        given["CPUs"] = _value(line, _whole, 1, "procs")
+    (cpus, sockets, threads), notes = hardware.hardware_of(given)
+    found.corrected |= dict.fromkeys(f"{line.pairs['nodename']}, {note}" for note in notes)
+    if given.keys().isdisjoint(("Sockets", "SocketsPerBoard", "CoresPerSocket")) or cpus % sockets:
         sockets = 1
     memory_mb = _value(line, _whole, 1, "realmemory")  # 1 is what Slurm takes if nothing is said
     tags = frozenset(filter(None, re.split(r"[,\s]+", line.pairs.get("feature", line.pairs.get("features", "")))))
@@ -254,7 +278,7 @@ def _node_type(line: Line, found: _Configuration) -> NodeType:
             found.types[key] = NodeType(name, (processor,) * sockets, memory_gb, tags=tags)
         except InputError as error:
             raise FormatError(f"{line.place}, {error.where}", error.expected, error.found) from None
-    return found.types[key]
+    return found.types[key], threads
 
 
 def _set_states(line: Line, found: _Configuration) -> None:
@@ -287,28 +311,38 @@ def _named(line: Line, key: str, found: _Configuration) -> list[str]:
 # ---------------------------------------------------------------------- partitions and parameters
 
 
-def _partition(line: Line, found: _Configuration, position: Mapping[str, int]) -> Partition:
+def _nodes_of(line: Line, found: _Configuration) -> list[str]:
+    """The nodes of a partition, up or not."""
+    return [] if line.pairs.get("nodes", "").lower() in ("", "(null)") else _named(line, "nodes", found)
+
+
+def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tuple[int, ...]) -> Partition:
     name = line.pairs["partitionname"]
-    _note_keys(line, PARTITION_KEYS | PARTITIONS_ADMINISTRATION, PARTITIONS_NOT_SIMULATED, found)
-    empty = line.pairs.get("nodes", "").lower() in ("", "(null)")
-    tier = _value(line, _whole, 1, "prioritytier", "priority")
+    _note_keys(line, PARTITION_KEYS | PARTITIONS_ADMINISTRATION, PARTITIONS_NOT_SIMULATED, found, switches)
+    max_time = _or(_value(line, values.duration, math.inf, "maxtime"), math.inf)
+    default_time = _value(line, values.duration, None, "defaulttime")
+    if default_time is not None and default_time > max_time:
+        found.corrected[f"PartitionName={name}, DefaultTime beyond MaxTime: Slurm takes MaxTime"] = None
+        default_time = None
     return Partition(
         name,
-        tuple(sorted({position[node] for node in ([] if empty else _named(line, "nodes", found)) if node in position})),
+        nodes,
         default=_value(line, values.truth, False, "default"),
-        max_time_s=_or(_value(line, values.duration, math.inf, "maxtime"), math.inf),
-        default_time_s=_value(line, values.duration, None, "defaulttime"),
+        max_time_s=max_time,
+        default_time_s=default_time,
         min_nodes=_value(line, _whole, 0, "minnodes"),
         max_nodes=_value(
             line, lambda text: 0 if text.lower() in ("unlimited", "infinite") else _whole(text), 0, "maxnodes"
         ),
-        priority_tier=tier,
-        priority_job_factor=_value(line, _whole, 1, "priorityjobfactor", "priority"),
+        priority_tier=_value(line, _whole, 1, "priority", "prioritytier"),
+        priority_job_factor=_value(line, _whole, 1, "priority", "priorityjobfactor"),
         over_subscribe=_value(line, _sharing, "NO", "oversubscribe", "shared"),
         preempt_mode=_value(line, _preempt_mode, "", "preemptmode"),
         grace_time_s=float(_value(line, _whole, 0, "gracetime")),
         state=_value(line, values.one_of(*values.PARTITION_STATES), "UP", "state"),
+        alternate=line.pairs.get("alternate", ""),
         options={key: value for key, value in line.pairs.items() if key not in PARTITION_KEYS},
+        place=line.place,
     )
 
 
@@ -316,11 +350,13 @@ def _or(number: float, otherwise: float) -> float:
     return otherwise if math.isnan(number) else number
 
 
-def _note_keys(line: Line, known: frozenset[str], unused: Mapping[str, str], found: _Configuration) -> None:
+def _note_keys(
+    line: Line, known: frozenset[str], unused: Mapping[str, str], found: _Configuration, switches: Switches
+) -> None:
     """Keep in mind which keys of a line are not simulated, or not known at all."""
     for key, value in line.pairs.items():
         if key in unused:
-            if not says_nothing(key, value):
+            if switches.acts(key, value):
                 found.unused[line.written[key]] = unused[key]
         elif key not in known:
             found.unknown[line.written[key]] = None
@@ -328,38 +364,55 @@ def _note_keys(line: Line, known: frozenset[str], unused: Mapping[str, str], fou
 
 def _add_parameters(line: Line, found: _Configuration) -> None:
     for key, value in line.pairs.items():
-        if key in _WORDS and not says_nothing(key, value):
+        if key in _WORDS and value.lower() not in ("", "(null)"):
             _value(line, _WORDS[key], "", key)
-        found.parameters[key], found.places[key] = value, line.place
-        written = line.written[key]
+        if key in found.parameters:
+            found.repeated[line.written[key]] = None
+        found.parameters[key], found.places[key], found.written[key] = value, line.place, line.written[key]
+
+
+def _note_parameters(found: _Configuration, switches: Switches) -> None:
+    """Keep in mind which keys of the whole machine are not simulated, which only ``slurm`` follows, and which nobody knows."""
+    for key, value in found.parameters.items():
+        written = found.written[key]
         if key in NOT_SIMULATED:
-            if not says_nothing(key, value):
+            if switches.acts(key, value):
                 found.unused[written] = NOT_SIMULATED[key]
         elif key in _BY_SLURM:
-            if key not in OPTIONS or OPTIONS[key].are_followed(value):
+            if switches.is_on(key) and (key not in OPTIONS or OPTIONS[key].are_followed(value)):
                 found.scheduling[written] = None
         elif not _ADMINISTRATION.fullmatch(key):
             found.unknown[written] = None
 
 
-def _options(parameters: Mapping[str, str]) -> tuple[list[str], list[str]]:
+def _options(parameters: Mapping[str, str], switches: Switches) -> tuple[list[str], list[str]]:
     """Options within keys that are not simulated, and that nobody knows, with the name of their key."""
     unused, unknown = list[str](), list[str]()
     for key, options in OPTIONS.items():
         for some, into in zip(options.apart(parameters.get(key, "")), (unused, unknown), strict=True):
-            if some:
+            if some and switches.is_on(key):
                 into.append(f"{options.key} {', '.join(some)}")
     return unused, unknown
 
 
-def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
+def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMachine, outside: list[str]) -> None:
     """A line of all that a run on this platform does otherwise than the machine; one of what only some schedulers do."""
     parts = []
     out = [f"{node.name} ({node.state})" for node in found.nodes.values() if node.state in _LEFT_OUT]
     if out:
         parts.append(f"{len(out):,} of {len(found.nodes):,} nodes left out: {few(out, 5)}")
+    if outside:
+        parts.append(
+            f"{counted(len(outside), 'node')} of no partition left out, since no job may run there: {few(outside, 5)}"
+        )
+    if found.repeated:
+        parts.append(f"written more than once, of which the last counts, as in Slurm: {', '.join(found.repeated)}")
+    parts += found.corrected
     parts += [f"{key}: {why}" for why in dict.fromkeys(found.unused.values()) for key in [_keys(found.unused, why)]]
-    unused, unknown = _options(found.parameters)
+    others = {part.partition(":")[0].strip() for gres in slurm.gres for part in gres.split(",")} - {"gpu", "gres", ""}
+    if others:
+        parts.append(f"Gres {', '.join(sorted(others))}: not simulated")
+    unused, unknown = _options(found.parameters, switches)
     parts += [f"{options}: not simulated" for options in unused]
     if found.unknown or unknown:
         parts.append(f"not known: {', '.join([*found.unknown, *unknown])}")
@@ -372,12 +425,10 @@ def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
 def _by_slurm(found: _Configuration, slurm: SlurmMachine) -> list[str]:
     """What the scheduler ``slurm`` does as the machine, and others do not."""
     parts = []
-    if any(slurm.gres):
-        parts.append(
-            f"Gres of {sum(map(bool, slurm.gres)):,} nodes: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs"
-        )
+    if gpus := sum(values.gpus_of_gres(gres) > 0 for gres in slurm.gres):
+        parts.append(f"Gres of {counted(gpus, 'node')}: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs")
     if any(_restricts(partition, len(slurm.node_names)) for partition in slurm.partitions):
-        parts.append("nodes, limits and tiers of partitions: only the scheduler slurm:conf=FILE follows them")
+        parts.append("nodes, limits, tiers and states of partitions: only the scheduler slurm:conf=FILE follows them")
     priorities = [key for key in found.scheduling if _PRIORITY.fullmatch(key.lower())]
     others = [key for key in found.scheduling if key not in priorities]
     if priorities:

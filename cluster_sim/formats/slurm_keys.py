@@ -7,19 +7,17 @@ Keys are in small letters, but for those of :data:`FOLLOWED`, :data:`FOLLOWED_OF
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-FOLLOWED = """SchedulerType SchedulerParameters SelectType SelectTypeParameters PriorityType PriorityCalcPeriod
-    PriorityDecayHalfLife PriorityFavorSmall PriorityFlags PriorityMaxAge PriorityWeightAge PriorityWeightFairshare
-    PriorityWeightJobSize PriorityWeightPartition PriorityWeightQOS FairShareDampeningFactor PreemptMode PreemptParameters
-    PreemptType PreemptExemptTime JobRequeue AccountingStorageEnforce AccountingStorageType OverTimeLimit KillWait
-    MessageTimeout DefMemPerCPU DefMemPerNode Licenses""".split()
+from cluster_sim.platform.slurm import DEFAULTS
+
+FOLLOWED = [*DEFAULTS]
 """Keys of the whole machine that change a schedule here."""
 FOLLOWED_OF_NODES = """CPUs Procs Boards Sockets SocketsPerBoard CoresPerSocket ThreadsPerCore RealMemory Feature Features
     Weight State Gres""".split()
 FOLLOWED_OF_PARTITIONS = """Nodes Default MaxTime DefaultTime MinNodes MaxNodes PriorityTier PriorityJobFactor Priority
-    OverSubscribe Shared PreemptMode GraceTime State""".split()
+    OverSubscribe Shared PreemptMode GraceTime State Alternate""".split()
 
 _ALIKE = "all nodes are equally near"
 _ON = "nodes stay on unless a power policy is chosen"
@@ -32,6 +30,8 @@ NOT_SIMULATED = {
     "topologyplugin": _ALIKE,
     "topologyparam": _ALIKE,
     "schedulertimeslice": "jobs do not take turns",
+    "suspendprogram": _ON,
+    "resumeprogram": _ON,
     "suspendtime": _ON,
     "suspendtimeout": _ON,
     "resumetimeout": _ON,
@@ -46,7 +46,6 @@ NOT_SIMULATED = {
     "burstbuffertype": "staging takes no time",
     "federationparameters": "there is one cluster",
     "completewait": "nodes that are cleaned up keep no other jobs waiting",
-    "enforcepartlimits": "jobs beyond the limits of their partition are not refused",
     "maxmempercpu": _NO_MOST,
     "maxmempernode": _NO_MOST,
     "defcpupergpu": _GPUS,
@@ -66,8 +65,12 @@ NODES_NOT_SIMULATED = {
     "cpuspeclist": _ASIDE,
     "memspeclimit": "memory set aside for the system is there for jobs",
     "tmpdisk": "local disks are not simulated",
+    "suspendtime": _ON,
+    "topology": _ALIKE,
 }
-NODES_ADMINISTRATION = frozenset("nodeaddr nodehostname port bcastaddr reason".split())
+NODES_ADMINISTRATION = frozenset(
+    "nodeaddr nodehostname port bcastaddr reason cpubind tresweights gresconf parameters restrictedcorespergpu".split()
+)
 """Keys of nodes without a meaning for a schedule."""
 
 _EVERYBODY = "every job may use every partition"
@@ -83,7 +86,6 @@ PARTITIONS_NOT_SIMULATED = {
     "disablerootjobs": _EVERYBODY,
     "reqresv": _EVERYBODY,
     "rootonly": _EVERYBODY,
-    "alternate": "jobs wait for their own partition",
     "qos": "partitions have no quality of service",
     "maxcpuspernode": _ALL_CPUS,
     "maxcpuspersocket": _ALL_CPUS,
@@ -98,38 +100,94 @@ PARTITIONS_NOT_SIMULATED = {
     "lln": "nodes are not chosen by their load",
     "exclusiveuser": "jobs of several users share nodes",
     "exclusivetopo": _ALIKE,
+    "topology": _ALIKE,
     "resumetimeout": _ON,
     "suspendtime": _ON,
     "suspendtimeout": _ON,
     "powerdownonidle": _ON,
     "tresbillingweights": "usage counts CPUs",
 }
-PARTITIONS_ADMINISTRATION = frozenset(["hidden"])
+PARTITIONS_ADMINISTRATION = frozenset(["hidden", "cpubind"])
+
+# ---------------------------------------------------------------------- what switches a key on
+
+_OFF = (
+    "",
+    "none",
+    "no",
+    "all",
+    "n/a",
+    "(null)",
+    "infinite",
+    "unlimited",
+    "-1",
+    "0",
+    "burst_buffer/none",
+    "site_factor/none",
+)
+"""Values by which a key that is not simulated says what happens here anyway, but for those that :data:`_SAYS_SOMETHING` names."""
+_SAYS_SOMETHING = {
+    "0": (
+        *("defmempercpu", "defmempernode", "overtimelimit"),  # of a partition, in place of the machine's
+        *("maxarraysize", "suspendtime", "suspendtimeout", "resumetimeout"),
+    ),
+}
+_NO_TOPOLOGY = ("", "(null)", "topology/none", "topology/default", "topology/flat")
 
 
-_ZERO_SAYS_SOMETHING = ("defmempercpu", "defmempernode", "overtimelimit", "maxarraysize")
-"""Of a partition, in place of the machine's; of the machine, that there are no arrays."""
+class Switches:
+    """What a configuration has switched on, by the rules of Slurm 22.05.
+
+    ``given`` are the keys of the whole machine, ``partitions`` the keys of each partition, both in small letters.
+    """
+
+    def __init__(self, given: Mapping[str, str], partitions: Iterable[Mapping[str, str]] = ()):
+        def said(key: str) -> str:
+            return given.get(key.lower(), "").lower() or DEFAULTS.get(key, "").lower()
+
+        programs = all(given.get(key, "").lower() not in ("", "(null)") for key in ("suspendprogram", "resumeprogram"))
+        times = [given.get("suspendtime", ""), *(keys.get("suspendtime", "") for keys in partitions)]
+        self.multifactor = said("PriorityType").endswith("multifactor")
+        self.preemption = said("PreemptType") not in ("preempt/none", "none", "(null)")
+        self.gang = "gang" in said("PreemptMode").replace(" ", "").split(",")
+        self.topology = given.get("topologyplugin", "").lower() not in _NO_TOPOLOGY
+        #: Slurm leaves nodes on without either program, however short the time is.
+        self.power_saving = programs and any(map(is_finite, times))
+        self.accounting = "slurmdbd" in said("AccountingStorageType")
+
+    def is_on(self, key: str) -> bool:
+        """Return whether the feature that a key belongs to is switched on; a key of no feature always is."""
+        return next((switch(self) for keys, switch in _SWITCHED_BY.items() if key in keys), True)
+
+    def acts(self, key: str, value: str) -> bool:
+        """Return whether Slurm does anything by a key with this value that does not happen here anyway."""
+        value = value.lower()
+        return self.is_on(key) and (value not in _OFF or key in _SAYS_SOMETHING.get(value, ()))
 
 
-def says_nothing(key: str, value: str) -> bool:
-    """Whether a key that is not simulated has a value by which Slurm does what happens here anyway."""
-    value = value.lower()
-    if value == "0":
-        return not key.startswith(("suspend", "resume")) and key not in _ZERO_SAYS_SOMETHING
-    neutral = (
-        "",
-        "none",
-        "no",
-        "all",
-        "n/a",
-        "(null)",
-        "topology/none",
-        "topology/default",
-        "infinite",
-        "unlimited",
-        "-1",
-    )
-    return value in neutral and (value != "all" or key != "enforcepartlimits")
+def is_finite(time: str) -> bool:
+    """Return whether a SuspendTime turns power saving on, as far as it does."""
+    return time.lower() not in ("", "none", "infinite", "unlimited", "n/a", "(null)") and not time.startswith("-")
+
+
+_SWITCHED_BY: Mapping[tuple[str, ...], Callable[[Switches], bool]] = {
+    ("topologyplugin", "topologyparam"): lambda on: on.topology,
+    ("schedulertimeslice",): lambda on: on.gang,
+    (
+        *("suspendprogram", "resumeprogram", "suspendtime", "suspendtimeout", "resumetimeout"),
+        *("suspendrate", "resumerate", "powerdownonidle"),
+    ): lambda on: on.power_saving,
+    (
+        *("prioritycalcperiod", "prioritydecayhalflife", "priorityfavorsmall", "priorityflags", "prioritymaxage"),
+        *("priorityparameters", "priorityusageresetperiod", "prioritysitefactorplugin", "prioritysitefactorparameters"),
+        *("priorityweightage", "priorityweightassoc", "priorityweightfairshare", "priorityweightjobsize"),
+        *("priorityweightpartition", "priorityweightqos", "priorityweighttres", "fairsharedampeningfactor"),
+    ): lambda on: on.multifactor,
+    ("preemptmode",): lambda on: on.preemption or on.gang,
+    ("preemptparameters", "preemptexempttime"): lambda on: on.preemption,
+    ("accountingstorageenforce",): lambda on: on.accounting,
+}
+"""Keys that do nothing unless a feature is on, and which."""
 
 
 # ---------------------------------------------------------------------- options within a key

@@ -26,11 +26,15 @@ _OF_SLURM = re.compile(r"^[ \t]*(NodeName|PartitionName|ClusterName|SlurmctldHos
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The pairs of a line in their order, by keys in small letters; ``written`` are the keys as they stand there."""
+    """The pairs of a line in their order, by keys in small letters; ``written`` are the keys as they stand there.
+
+    Of a key that the line has more than once the last value counts, as in Slurm; ``repeated`` names these keys.
+    """
 
     place: str
     pairs: dict[str, str]
     written: dict[str, str]
+    repeated: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -82,6 +86,7 @@ def _joined(text: str) -> Iterator[tuple[int, str]]:
 def _line(text: str, place: str) -> Line:
     pairs: dict[str, str] = {}
     written: dict[str, str] = {}
+    repeated: list[str] = []
     position = 0
     while position < len(text):
         match = _PAIR.match(text, position)
@@ -89,12 +94,14 @@ def _line(text: str, place: str) -> Line:
             column = position + len(text[position:]) - len(text[position:].lstrip()) + 1
             raise FormatError(f"{place} column {column}", "Key=Value", text[position:].strip())
         key, value = match[1].lower(), match[3] if match[2] is None else match[2]
+        if key == next(iter(pairs), ""):
+            raise FormatError(f"{place} column {match.start(1) + 1}", f"{match[1]} once on a line", "it twice")
         if key in pairs:
-            raise FormatError(f"{place} column {match.start(1) + 1}", "every key once on a line", f"{match[1]} twice")
+            repeated.append(match[1])
         if not is_plain(key) or not value.isprintable():
             raise FormatError(
                 f"{place} column {match.start(1) + 1}", "a key and a value of printable characters", value
             )
         pairs[key], written[key] = value, match[1]
         position = match.end()
-    return Line(place, pairs, written)
+    return Line(place, pairs, written, tuple(repeated))

@@ -22,7 +22,7 @@ def limits_hold(platform: Platform) -> bool:
 
 def are_enforced(slurm: SlurmMachine) -> bool:
     """Whether a slurm.conf has limits enforced."""
-    enforced = slurm.parameters.get("accountingstorageenforce", "").lower().replace(" ", "").split(",")
+    enforced = slurm.said("AccountingStorageEnforce").lower().replace(" ", "").split(",")
     return bool({"limits", "safe", "all", "1"} & set(enforced))
 
 

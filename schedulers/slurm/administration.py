@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from schedulers.slurm.scheduler import Slurm
 
 _OF_PARTITION = {
+    "state": "state",
     "maxtime": "max_time",
     "defaulttime": "default_time",
     "minnodes": "min_nodes",
@@ -101,10 +102,7 @@ class Administrator:
         for name in command.names:
             queue = self._slurm.cluster.queues[name]
             for key, value in command.options.items():
-                if key == "state":
-                    queue.is_up = value == "UP"
-                else:
-                    setattr(queue, _OF_PARTITION[key], value)
+                setattr(queue, _OF_PARTITION[key], value)
 
     def _reservation(self, command: Command) -> None:
         windows, (name,) = self._slurm.cluster.windows, command.names

@@ -32,7 +32,8 @@ class Queue:
     min_nodes: int = 0
     max_nodes: int = 0
     exclusive: bool = False
-    is_up: bool = True  #: Whether it starts jobs.
+    state: str = "UP"
+    alternate: str = ""  #: The partition that takes its jobs while it takes none.
 
     @classmethod
     def of(cls, partition: Partition) -> Queue:
@@ -46,8 +47,19 @@ class Queue:
             partition.min_nodes,
             partition.max_nodes,
             partition.over_subscribe.startswith("EXCLUSIVE"),
-            partition.state.startswith("UP"),
+            partition.state,
+            partition.alternate,
         )
+
+    @property
+    def starts_jobs(self) -> bool:
+        """Whether jobs that wait for it are started: one that drains does so."""
+        return self.state in ("UP", "DRAIN")
+
+    @property
+    def takes_jobs(self) -> bool:
+        """Whether jobs may be submitted to it: they wait in one that is down."""
+        return self.state in ("UP", "DOWN")
 
 
 @dataclass(slots=True, eq=False)
@@ -116,7 +128,8 @@ class Cluster:
         types = [platform.node_types[index] for index in platform.type_of_node]
         memory = [math.inf if kind.memory_gb is None else kind.memory_gb * 1024 for kind in types]
         gpus = [_gpus(gres) for gres in slurm.gres]
-        facts = NodeFacts(platform.node_cores.tolist(), memory, slurm.weights, [kind.tags for kind in types], gpus)
+        tags = [kind.tags for kind in types]
+        facts = NodeFacts(platform.node_cores.tolist(), memory, slurm.weights, tags, gpus, slurm.threads)
         return cls(facts, map(Queue.of, slurm.partitions), settings, accounting, epoch)
 
     def _preemption(self) -> Preemption | None:
@@ -135,6 +148,20 @@ class Cluster:
     def entries(self, ask: Ask) -> list[Entry]:
         """A job as it stands in the queue: once for each of its partitions that there is."""
         return [Entry(ask, self.queues[name]) for name in ask.partitions if name in self.queues]
+
+    def open_partitions(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return those of the partitions that take jobs now, the alternate of one that does not in its place; each once."""
+        found: dict[str, None] = {}
+        for name in names:
+            passed = {name}
+            while not self.queues[name].takes_jobs:
+                name = self.queues[name].alternate
+                if name not in self.queues or name in passed:
+                    break
+                passed.add(name)
+            else:
+                found[name] = None
+        return tuple(found)
 
     def shape(self, entry: Entry) -> Shape:
         """What a job asks of nodes in one of its partitions."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,29 +37,34 @@ class Factors:
     flags: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, machine: SlurmMachine) -> Factors:
-        """From the keys of a slurm.conf. Raises InputError naming the key; warns (ModelWarning) of weights that count as 0."""
+    def of(cls, machine: SlurmMachine, are_used: bool = True) -> Factors:
+        """Return those of a slurm.conf. Raises InputError naming the key; warns (ModelWarning) of weights that count as 0.
 
-        def read(key: str, parse: Callable[[str], Any], default: Any) -> Any:
-            return _value(machine, key, parse, default)
+        With priorities that are not multifactor (``are_used``) there is nothing to warn of, nor to refuse.
+        """
 
-        parameters = machine.parameters
-        flags = frozenset(filter(None, parameters.get("priorityflags", "").lower().replace(" ", "").split(",")))
-        _value(machine, "PriorityUsageResetPeriod", _never, None)
-        counted = "slurmdbd" in parameters.get("accountingstoragetype", "").lower()
-        _warn_of_unused(parameters, counted)
-        age, fairshare = read("PriorityWeightAge", _weight, 0), read("PriorityWeightFairshare", _weight, 0)
+        def read(key: str, parse: Callable[[str], Any]) -> Any:
+            return _value(machine, key, parse)
+
+        flags = frozenset(filter(None, machine.said("PriorityFlags").lower().replace(" ", "").split(",")))
+        counted = "slurmdbd" in machine.said("AccountingStorageType").lower()
+        age, fairshare = read("PriorityWeightAge", _weight), read("PriorityWeightFairshare", _weight)
+        if are_used:
+            _refuse_reset(machine)
+            if (age or fairshare) and not counted:
+                text = "PriorityWeightAge and PriorityWeightFairshare count as 0 without AccountingStorageType slurmdbd"
+                warn_user(ModelWarning(f"slurm.conf: {text}"))
         return cls(
             age if counted else 0,
             fairshare if counted else 0,
-            read("PriorityWeightJobSize", _weight, 0),
-            read("PriorityWeightPartition", _weight, 0),
-            read("PriorityWeightQOS", _weight, 0),
-            read("PriorityMaxAge", _time, 7 * DAY_S),
-            read("PriorityDecayHalfLife", _time, 7 * DAY_S),
-            read("PriorityCalcPeriod", _period, 300.0),
-            read("FairShareDampeningFactor", _positive, 1.0),
-            parameters.get("priorityfavorsmall", "").upper() in YES,
+            read("PriorityWeightJobSize", _weight),
+            read("PriorityWeightPartition", _weight),
+            read("PriorityWeightQOS", _weight),
+            read("PriorityMaxAge", _time),
+            read("PriorityDecayHalfLife", _time),
+            read("PriorityCalcPeriod", _period),
+            read("FairShareDampeningFactor", _positive),
+            machine.said("PriorityFavorSmall").upper() in YES,
             flags,
         )
 
@@ -88,14 +93,11 @@ class Factors:
         return weight * value / largest if largest > 0.0 else 0.0
 
 
-def _value(machine: SlurmMachine, key: str, parse: Callable[[str], Any], default: Any) -> Any:
-    text = machine.parameters.get(key.lower(), "")
-    if not text:
-        return default
+def _value(machine: SlurmMachine, key: str, parse: Callable[[str], Any]) -> Any:
     try:
-        return parse(text)
+        return parse(machine.said(key))
     except ValueError as error:
-        raise InputError(machine.where(key), str(error), text) from None
+        raise InputError(machine.where(key), str(error), machine.said(key)) from None
 
 
 def _weight(text: str) -> int:
@@ -124,15 +126,11 @@ def _positive(text: str) -> float:
     return float(text)
 
 
-def _never(text: str) -> None:
-    if text.upper() != "NONE":
-        raise ValueError("NONE: usage decays, and is not set back")
-
-
-def _warn_of_unused(parameters: Mapping[str, str], counted: bool) -> None:
-    if not counted and any(parameters.get(f"priorityweight{key}", "0") != "0" for key in ("age", "fairshare")):
-        text = "PriorityWeightAge and PriorityWeightFairshare count as 0 without AccountingStorageType slurmdbd"
-        warn_user(ModelWarning(f"slurm.conf: {text}"))
+def _refuse_reset(machine: SlurmMachine) -> None:
+    text = machine.parameters.get("priorityusageresetperiod", "")
+    if text.upper() not in ("", "NONE"):
+        where = machine.where("PriorityUsageResetPeriod")
+        raise InputError(where, "NONE: usage decays, and is not set back", text)
 
 
 def warn_without_qualities(key: str, accounts: Accounts | None) -> None:

@@ -99,7 +99,10 @@ class Capacities:
 
 
 class NodeFacts:
-    """What does not change about the nodes: CPUs, memory (MB; inf where unknown), weights, features, GPUs of one type on each."""
+    """What does not change about the nodes: CPUs, memory (MB; inf where unknown), weights, features, GPUs of one type on each.
+
+    ``threads`` are how many CPUs of each make a core; empty: 1. A core is never shared, so jobs hold all threads of theirs.
+    """
 
     def __init__(
         self,
@@ -108,8 +111,10 @@ class NodeFacts:
         weights: Sequence[int] = (),
         features: Sequence[frozenset[str]] = (),
         gpus: Sequence[tuple[str, int]] = (),
+        threads: Sequence[int] = (),
     ):
         self.count = len(cpus)
+        self.threads = np.array(threads, np.int64) if max(threads, default=1) > 1 else None
         self.cpus = np.array(cpus, np.int64)
         self.memory = np.array(memory if len(memory) else [math.inf] * self.count, np.float64)
         self.capacities = Capacities(self.cpus)
@@ -133,6 +138,13 @@ class NodeFacts:
         if (cpus, mb) not in self._at_least:
             self._at_least[cpus, mb] = set_where((self.cpus >= cpus) & (self.memory >= mb))
         return self._at_least[cpus, mb]
+
+    def in_whole_cores(self, nodes: Sequence[int], cpus: Sequence[int]) -> tuple[int, ...]:
+        """Return what a job holds on its nodes that needs so many CPUs there."""
+        if self.threads is None:
+            return tuple(cpus)
+        threads = self.threads[list(nodes)]
+        return tuple((-(-np.array(cpus, np.int64) // threads) * threads).tolist())
 
     def with_gpus(self, count: int, kind: str) -> NodeSet:
         """Nodes that have so many GPUs, of a type if it is named."""
@@ -268,6 +280,8 @@ class Free:
             if mb_per_cpu:
                 with np.errstate(invalid="ignore"):
                     cpus = np.minimum(cpus, np.maximum(self.memory, 0.0) / mb_per_cpu + 1e-9).astype(np.int64)
+                if self.facts.threads is not None:
+                    cpus -= cpus % self.facts.threads
             cpus = np.minimum(cpus, most) if most else cpus
             known = self._capacities[mb_per_cpu, unit, most] = Capacities(cpus - cpus % unit if unit > 1 else cpus)
         return known

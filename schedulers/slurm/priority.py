@@ -35,22 +35,28 @@ _ROW = np.dtype(
 class Multifactor(Accounting):
     """Priorities, shares and limits of a run by Slurm's rules.
 
-    With ``PriorityType=priority/basic`` priorities are those, and the rest is the same.
+    With ``is_basic`` priorities are those of priority/basic, and the rest is the same; None: if the slurm.conf says so.
 
     ``accounts`` are those of the cluster. Without them every account and user that submits a job has one share, and nobody
     has limits. Limits hold where ``AccountingStorageEnforce`` says so; ``all_cpus`` and ``all_nodes`` are the cluster's.
     """
 
     def __init__(
-        self, slurm: SlurmMachine, all_cpus: int, accounts: Accounts | None = None, all_nodes: int | None = None
+        self,
+        slurm: SlurmMachine,
+        all_cpus: int,
+        accounts: Accounts | None = None,
+        all_nodes: int | None = None,
+        is_basic: bool | None = None,
     ):
-        self.factors = Factors.of(slurm)
+        said = slurm.parameters.get("prioritytype", "").lower() == "priority/basic"
+        self._is_basic = said if is_basic is None else is_basic
+        self.factors = Factors.of(slurm, not self._is_basic)
         self.limits_resources = accounts is not None and are_enforced(slurm)
         self._given = accounts
         self._all_nodes = len(slurm.node_names) if all_nodes is None else all_nodes
         self._all_cpus = all_cpus
         self._slurm = slurm
-        self._is_basic = slurm.parameters.get("prioritytype", "").lower() == "priority/basic"
         if self.factors.qos and not self._is_basic:
             warn_without_qualities("PriorityWeightQOS", accounts)
         top = max((partition.priority_job_factor for partition in slurm.partitions), default=0)

@@ -9,6 +9,7 @@ from functools import cmp_to_key
 
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import Cluster, Entry
+from schedulers.slurm.nodes import members
 
 
 class Reason(StrEnum):
@@ -19,6 +20,7 @@ class Reason(StrEnum):
     PRIORITY = "Priority"
     LICENSES = "Licenses"
     PARTITION_DOWN = "PartitionDown"
+    PARTITION_INACTIVE = "PartitionInactive"
     NODE_LIMIT = "PartitionNodeLimit"
     TIME_LIMIT = "PartitionTimeLimit"
     ARRAY_LIMIT = "JobArrayTaskLimit"
@@ -63,9 +65,27 @@ def order(cluster: Cluster, asks: Iterable[Ask]) -> list[Entry]:
 def why_not_in(cluster: Cluster, entry: Entry) -> Reason:
     """Why a job may not start in a partition whatever is free there: its state and limits; NONE: it may."""
     queue = entry.queue
-    if not queue.is_up:
-        return Reason.PARTITION_DOWN
-    shape = cluster.shape(entry)
+    if not queue.starts_jobs:
+        return Reason.PARTITION_DOWN if queue.state == "DOWN" else Reason.PARTITION_INACTIVE
+    return _beyond_limits(cluster, entry)
+
+
+def refused_in(cluster: Cluster, entry: Entry) -> str:
+    """Return the limit of a partition for which a job is refused, when limits are enforced at submission; empty: none."""
+    queue, ask = entry.queue, entry.ask
+    if not queue.starts_jobs:
+        return ""
+    if cluster.limit(entry) > queue.max_time:
+        return Reason.TIME_LIMIT
+    if 0 < ask.min_nodes < queue.min_nodes or ask.cpus > cluster.facts.cpus[members(queue.nodes)].sum():
+        return Reason.NODE_LIMIT
+    reason = _beyond_limits(cluster, entry)
+    return "" if reason is Reason.NONE else reason
+
+
+def _beyond_limits(cluster: Cluster, entry: Entry) -> Reason:
+    """Return the limit of a partition that a job exceeds; NONE: it exceeds none."""
+    queue, shape = entry.queue, cluster.shape(entry)
     if shape.most_nodes and shape.most_nodes < queue.min_nodes:
         return Reason.NODE_LIMIT
     if shape.min_nodes > min(queue.max_nodes or math.inf, queue.nodes.bit_count()):

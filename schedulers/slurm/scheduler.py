@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.engine import latest
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, ModelWarning, warn_user
 from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.formats.slurm_conf import read_for
 from cluster_sim.machine.placement import Placement
@@ -31,10 +31,10 @@ from schedulers.slurm.nodes import set_where
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.priority import Multifactor
 from schedulers.slurm.protocols import Accounting, BasicPriority
-from schedulers.slurm.queue import Reason, order
+from schedulers.slurm.queue import Reason, order, refused_in
 from schedulers.slurm.requests import Requests, why_no_gpus
 from schedulers.slurm.running_jobs import RunningJobs
-from schedulers.slurm.settings import Settings
+from schedulers.slurm.settings import Settings, defaults_taken
 
 if TYPE_CHECKING:
     from cluster_sim.run.view import View
@@ -80,6 +80,8 @@ class Slurm(Scheduler):
         if self._platform.slurm is None:
             raise InputError(_option("conf"), "a slurm.conf", conf)
         self._settings = Settings.of(self._platform.slurm)
+        if taken := defaults_taken(self._platform.slurm):
+            warn_user(ModelWarning(f"{conf}: {taken}"))
         self._accounts = read_accounts(accounts) if isinstance(accounts, str) and accounts else accounts or None
         default = self._platform.slurm.partition()
         self._requests = Requests(asks, "" if default is None else default.name, self._platform.slurm.node_names)
@@ -154,10 +156,11 @@ class Slurm(Scheduler):
             self.cluster.windows.append(Window(window.name, window.start, window.end, reserved))
 
     def _accounting(self, given: Accounts | None) -> Accounting:
-        if given is None and self._settings.priority_type.endswith("basic"):
+        is_basic, slurm = not self._settings.multifactor, self._platform.slurm
+        if given is None and is_basic:
             return BasicPriority()
-        assert self._platform.slurm is not None
-        return Multifactor(self._platform.slurm, self._platform.core_count, given)
+        assert slurm is not None
+        return Multifactor(slurm, slurm.all_cpus, given, slurm.all_nodes, is_basic)
 
     # ------------------------------------------------------------------ what happened
 
@@ -222,9 +225,8 @@ class Slurm(Scheduler):
 
     def _submitted(self, job: Job, now: float) -> Iterator[Decision]:
         ask = self._requests.of(job, now)
-        unknown = [name for name in ask.partitions if name not in self.cluster.queues]
-        if unknown:
-            yield Reject(job, f"it asks for partition '{unknown[0]}', which there is not")
+        if reason := self._why_not_taken(ask):
+            yield Reject(job, reason)
             return
         self._administrator.amend(ask)
         if job.index in self._ran:
@@ -245,6 +247,32 @@ class Slurm(Scheduler):
             self._deadlines.add(ask.key)
         self.keep(ask)
         self.changed()
+
+    def _why_not_taken(self, ask: Ask) -> str:
+        """Say why no partition takes a job that is submitted; empty: one does. It is then in those that do."""
+        queues = self.cluster.queues
+        for name in ask.partitions:
+            if not name:
+                return "it names no partition, and the slurm.conf has no default one (Default=YES)"
+            if name not in queues:
+                return f"it asks for partition '{name}', which there is not"
+        if ask.key in self._ran:
+            return ""  # it was in the queue before
+        taken_by = self.cluster.open_partitions(ask.partitions)
+        if not taken_by:
+            states = [f"partition '{name}' is {queues[name].state}" for name in ask.partitions]
+            return f"{', '.join(states)}, and takes no jobs"
+        ask.partitions = taken_by
+        enforced = self._settings.enforce_part_limits
+        beyond = {
+            entry.queue.name: reason
+            for entry in self.cluster.entries(ask)
+            if (reason := refused_in(self.cluster, entry))
+        }
+        if enforced != "NO" and beyond and (enforced == "ALL" or len(beyond) == len(taken_by)):
+            name, reason = next(iter(beyond.items()))
+            return f"it is beyond the limits of partition '{name}' ({reason}), and EnforcePartLimits={enforced}"
+        return ""
 
     def keep(self, ask: Ask) -> None:
         """A job that waits is looked at again, whether it is eligible."""

@@ -199,7 +199,7 @@ def _chosen(shape: Shape, free: Free, usable: NodeSet) -> Choice | None:
     for nodes in _ever_larger(shape, usable, free):
         search = _Search(shape, free)
         if search.over(nodes):
-            return _given(shape, search.taken)
+            return _given(shape, free.facts, search.taken)
     return None
 
 
@@ -331,7 +331,7 @@ class _Search:
         self._nodes, self._least, self._cpus = wanted, least, rest
 
 
-def _given(shape: Shape, taken: dict[int, int]) -> Choice:
+def _given(shape: Shape, facts: NodeFacts, taken: dict[int, int]) -> Choice:
     """What the job gets on each of its nodes."""
     nodes = tuple(sorted(taken))
     if shape.whole:
@@ -341,6 +341,7 @@ def _given(shape: Shape, taken: dict[int, int]) -> Choice:
     else:
         most = [min(taken[node], shape.per_node or taken[node]) // shape.per_task for node in nodes]
         cpus = _dealt(shape.cpus // shape.per_task, most, shape.per_task)
+    cpus = facts.in_whole_cores(nodes, cpus)
     if shape.memory_per_node:
         return Choice(nodes, cpus, (shape.memory_per_node,) * len(nodes))
     return Choice(nodes, cpus, tuple(shape.memory_per_cpu * count for count in cpus))

@@ -6,15 +6,12 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from cluster_sim.errors import FormatError, InputError
+from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.formats import slurm_values as values
-from cluster_sim.platform.slurm import Partition, SlurmMachine
+from cluster_sim.formats.slurm_keys import Switches, is_finite
+from cluster_sim.platform.slurm import DEFAULTS, Partition, SlurmMachine
+from schedulers.slurm.factors import Factors
 
-_NOT_SIMULATED = {
-    "TopologyPlugin": ("topology/tree", "topology/3d_torus", "topology/block"),
-    "SuspendProgram": (),
-    "ResumeProgram": (),
-}
 _WHO = "scheduler 'slurm'"
 _WITHOUT_EFFECT = ("sched_min_interval",)
 """Of the time that passes take, of which there is none here; what is said of it has to be numbers nevertheless."""
@@ -46,9 +43,9 @@ class Settings:
     """Times in s. Names are Slurm's, of ``SchedulerParameters`` and of keys of their own."""
 
     builtin: bool = False  #: sched/builtin: there is no backfill.
+    multifactor: bool = False  #: priority/multifactor; otherwise priority/basic.
     whole_nodes: bool = True  #: select/linear; otherwise cons_tres, which gives out cores.
     counts_memory: bool = False
-    priority_type: str = "priority/basic"
     bf_interval: float = 30.0
     bf_resolution: float = 60.0
     bf_window: float = 86400.0
@@ -69,6 +66,7 @@ class Settings:
     bf_max_time: float = 30.0
     bf_continue: bool = False
     default_queue_depth: int = 100
+    enforce_part_limits: str = "NO"  #: ALL, ANY or NO of its partitions have to admit a job when it is submitted.
     batch_sched_delay: float = 3.0
     sched_interval: float = 60.0
     over_time_limit: float = 0.0
@@ -85,50 +83,58 @@ class Settings:
 
     @classmethod
     def of(cls, machine: SlurmMachine) -> Settings:
-        """Those of a configuration. Raises FormatError for a value that cannot be, InputError for what is not simulated."""
-        given = machine.parameters
-        _refuse(machine)
-        parameters = _Parameters(given.get("schedulerparameters", ""), machine.where("SchedulerParameters"))
-        tests = parameters.whole("bf_max_job_test", 500)
+        """Return those of a configuration.
+
+        Raises FormatError for a value that cannot be, InputError for what is not simulated, and for what Slurm 22.05 does not
+        start with.
+        """
+        usual, switches = cls(), Switches(machine.parameters, [each.options for each in machine.partitions])
+        _refuse(machine, switches)
+        Factors.of(machine, are_used=False)  # values that cannot be are refused by Slurm also where they count for nothing
+        parameters = _Parameters(machine.said("SchedulerParameters"), machine.where("SchedulerParameters"))
+        tests = parameters.whole("bf_max_job_test", usual.bf_max_job_test)
         for name in _WITHOUT_EFFECT:
             parameters.number(name, 0.0)
-        whole_nodes = given.get("selecttype", "select/cons_tres").lower().endswith("linear")
-        select = given.get("selecttypeparameters", "").lower()
-        scheduler = given.get("schedulertype", "sched/backfill").lower()
-        kill_wait = float(_whole(machine, "KillWait", 30))
+        whole_nodes = machine.said("SelectType").lower().endswith("linear")
+        select = _select_parameters(machine, whole_nodes)
+        bf_interval = parameters.number("bf_interval", usual.bf_interval, least=1.0)
+        kill_wait = float(_whole(machine, "KillWait"))
+        of_a_node = _whole(machine, "DefMemPerNode")
+        licences = machine.said("Licenses")
         return cls(
-            builtin=scheduler.endswith("builtin"),
+            builtin=machine.said("SchedulerType").lower().endswith("builtin"),
+            multifactor=switches.multifactor,
             whole_nodes=whole_nodes,
             counts_memory="memory" in select,
-            priority_type=given.get("prioritytype", "priority/multifactor").lower(),
-            bf_interval=parameters.number("bf_interval", 30.0, least=1.0),
-            bf_resolution=parameters.number("bf_resolution", 60.0),
-            bf_window=60.0 * parameters.number("bf_window", 1440.0),
+            bf_interval=bf_interval,
+            bf_resolution=parameters.number("bf_resolution", usual.bf_resolution),
+            bf_window=60.0 * parameters.number("bf_window", usual.bf_window / 60.0),
             bf_max_job_test=tests,
-            bf_max_job_user=parameters.whole("bf_max_job_user", 0),
-            bf_max_job_part=parameters.whole("bf_max_job_part", 0),
-            bf_max_job_assoc=parameters.whole("bf_max_job_assoc", 0),
-            bf_max_job_user_part=parameters.whole("bf_max_job_user_part", 0),
-            bf_max_job_start=parameters.whole("bf_max_job_start", 0),
-            bf_max_job_array_resv=parameters.whole("bf_max_job_array_resv", 20),
+            bf_max_job_user=parameters.whole("bf_max_job_user", usual.bf_max_job_user),
+            bf_max_job_part=parameters.whole("bf_max_job_part", usual.bf_max_job_part),
+            bf_max_job_assoc=parameters.whole("bf_max_job_assoc", usual.bf_max_job_assoc),
+            bf_max_job_user_part=parameters.whole("bf_max_job_user_part", usual.bf_max_job_user_part),
+            bf_max_job_start=parameters.whole("bf_max_job_start", usual.bf_max_job_start),
+            bf_max_job_array_resv=parameters.whole("bf_max_job_array_resv", usual.bf_max_job_array_resv),
             bf_node_space_size=parameters.whole("bf_node_space_size", tests),
-            bf_min_age_reserve=parameters.number("bf_min_age_reserve", 0.0),
-            bf_min_prio_reserve=parameters.whole("bf_min_prio_reserve", 0),
-            bf_window_linear=parameters.number("bf_window_linear", 0.0),
+            bf_min_age_reserve=parameters.number("bf_min_age_reserve", usual.bf_min_age_reserve),
+            bf_min_prio_reserve=parameters.whole("bf_min_prio_reserve", usual.bf_min_prio_reserve),
+            bf_window_linear=parameters.number("bf_window_linear", usual.bf_window_linear),
             bf_licenses=parameters.has("bf_licenses"),
-            bf_yield_interval=parameters.number("bf_yield_interval", 2e6) / 1e6,
-            bf_yield_sleep=parameters.number("bf_yield_sleep", 5e5) / 1e6,
-            bf_max_time=parameters.number("bf_max_time", parameters.number("bf_interval", 30.0)),
+            bf_yield_interval=parameters.number("bf_yield_interval", 1e6 * usual.bf_yield_interval) / 1e6,
+            bf_yield_sleep=parameters.number("bf_yield_sleep", 1e6 * usual.bf_yield_sleep) / 1e6,
+            bf_max_time=parameters.number("bf_max_time", bf_interval),
             bf_continue=parameters.has("bf_continue"),
-            default_queue_depth=parameters.whole("default_queue_depth", 100),
-            batch_sched_delay=parameters.number("batch_sched_delay", 3.0),
-            sched_interval=parameters.number("sched_interval", 60.0, least=1.0),
-            over_time_limit=_minutes(machine, "OverTimeLimit", 0.0),
+            default_queue_depth=parameters.whole("default_queue_depth", usual.default_queue_depth),
+            enforce_part_limits=_enforced(machine.said("EnforcePartLimits").upper()),
+            batch_sched_delay=parameters.number("batch_sched_delay", usual.batch_sched_delay),
+            sched_interval=parameters.number("sched_interval", usual.sched_interval, least=1.0),
+            over_time_limit=_minutes(machine, "OverTimeLimit"),
             kill_wait=kill_wait,
-            def_memory_per_cpu=_whole(machine, "DefMemPerCPU", 0),
-            def_memory_per_node=_whole(machine, "DefMemPerNode", 0),
-            licences=licences_of(given["licenses"], machine.where("Licenses")) if "licenses" in given else None,
-            preempt=_preemption(machine, parameters, whole_nodes, kill_wait),
+            def_memory_per_cpu=0 if of_a_node else _whole(machine, "DefMemPerCPU"),
+            def_memory_per_node=of_a_node,
+            licences=licences_of(licences, machine.where("Licenses")) if licences else None,
+            preempt=_preemption(machine, switches, parameters, whole_nodes, kill_wait),
         )
 
 
@@ -143,51 +149,83 @@ def licences_of(text: str, where: str = "Licenses") -> dict[str, int]:
     return counts
 
 
-def _refuse(machine: SlurmMachine) -> None:
-    """Raise InputError for what would make another schedule and is not simulated."""
+def _refuse(machine: SlurmMachine, switches: Switches) -> None:
+    """Raise InputError for what is switched on, would make another schedule, and is not simulated."""
     given = machine.parameters
-    for key, refused in _NOT_SIMULATED.items():
-        value = given.get(key.lower(), "").lower()
-        if value and value != "(null)" and (not refused or value in refused):
-            raise InputError(
-                f"{_WHO}, {machine.where(key)}", "a configuration without it: it is not simulated", given[key.lower()]
-            )
-    if given.get("suspendtime", "").lower() not in ("", "-1", "infinite", "none"):
-        raise InputError(
-            f"{_WHO}, {machine.where('SuspendTime')}", "no power saving: it is not simulated", given["suspendtime"]
-        )
+    if switches.topology:
+        expected = "a configuration without it: it is not simulated"
+        raise InputError(f"{_WHO}, {machine.where('TopologyPlugin')}", expected, given["topologyplugin"])
+    if switches.power_saving:
+        expected = "INFINITE: power saving (SuspendProgram and ResumeProgram) is not simulated"
+        for where, time in (
+            (machine.where("SuspendTime"), given.get("suspendtime", "")),
+            *((_place(each, "SuspendTime"), each.options.get("suspendtime", "")) for each in machine.partitions),
+        ):
+            if is_finite(time):
+                raise InputError(f"{_WHO}, {where}", expected, time)
+    for each in machine.partitions:
+        kind, _, jobs = each.over_subscribe.partition(":")
+        if kind == "FORCE" and jobs != "1" and each.nodes:
+            expected = "NO, YES, EXCLUSIVE or FORCE:1: several jobs on a core at once are not simulated"
+            raise InputError(f"{_WHO}, {_place(each, 'OverSubscribe')}", expected, each.over_subscribe)
+
+
+def _place(partition: Partition, key: str) -> str:
+    return ", ".join(filter(None, (partition.place, f"PartitionName={partition.name}, {key}")))
+
+
+def _enforced(text: str) -> str:
+    """EnforcePartLimits as ALL, ANY or NO."""
+    return {**dict.fromkeys(values.YES, "ANY"), **dict.fromkeys(values.NO, "NO")}.get(text, text)
+
+
+def _select_parameters(machine: SlurmMachine, whole_nodes: bool) -> str:
+    """SelectTypeParameters in small letters. Raises InputError where select/cons_tres is not told what to give out."""
+    text = machine.said("SelectTypeParameters").lower()
+    if not whole_nodes and not any(word in text for word in ("cr_cpu", "cr_core", "cr_socket")):
+        select = machine.said("SelectType")
+        expected = f"CR_CPU, CR_Core or CR_Socket, with or without _Memory, for SelectType={select}"
+        where = f"{_WHO}, {machine.where('SelectTypeParameters' if text else 'SelectType')}"
+        raise InputError(where, expected, machine.said("SelectTypeParameters") or "no SelectTypeParameters")
+    return text
+
+
+def defaults_taken(machine: SlurmMachine) -> str:
+    """Return a line of the defaults of Slurm 22.05 that decide a schedule and that the file does not say; empty: it says all."""
+    given = machine.parameters
+    taken = [f"{key}={machine.said(key)}" for key in ("SelectType", "PriorityType") if not given.get(key.lower())]
+    weights = [key for key in DEFAULTS if key.startswith("PriorityWeight") and machine.said(key) != "0"]
+    if weights and not given.get("prioritytype"):
+        taken.append(f"{', '.join(weights)} without effect")
+    return f"not said, so Slurm 22.05's defaults hold: {', '.join(taken)}" if taken else ""
 
 
 def _preemption(
-    machine: SlurmMachine, parameters: _Parameters, whole_nodes: bool, kill_wait: float
+    machine: SlurmMachine, switches: Switches, parameters: _Parameters, whole_nodes: bool, kill_wait: float
 ) -> PreemptSettings | None:
     """What is said of preemption; None without. Raises FormatError, and InputError for what is not simulated."""
-    given = machine.parameters
+    if switches.gang:
+        refuse_slices(machine.partitions, by_tier=switches.preemption)
+    said = machine.said("PreemptMode")
+    if not switches.preemption:
+        if set(said.upper().replace(" ", "").split(",")) - {"GANG", "OFF"}:
+            text = f"PreemptMode={said} does nothing without PreemptType; Slurm 22.05 does not start with it"
+            warn_user(ModelWarning(f"{_WHO}, {machine.where('PreemptMode')}: {text}"))
+        return None
     exempt_time = _duration(machine, "PreemptExemptTime")
     reorder_count = parameters.whole("preempt_reorder_count", 1)
-    kind = given.get("preempttype", "preempt/none").lower().removeprefix("preempt/")
-    mode, gang = _preempt_mode(machine.where("PreemptMode"), given.get("preemptmode", "OFF"))
-    if kind == "none":
-        if gang:
-            raise InputError(
-                f"{_WHO}, {machine.where('PreemptMode')}",
-                "no time slices: they are not simulated",
-                given["preemptmode"],
-            )
-        return None
+    mode, gang = _preempt_mode(machine.where("PreemptMode"), said)
+    own = _Parameters(machine.said("PreemptParameters"), machine.where("PreemptParameters"))
+    kind = machine.said("PreemptType").lower().removeprefix("preempt/")
     if kind not in ("partition_prio", "qos"):
-        raise InputError(f"{_WHO}, {machine.where('PreemptType')}", "partition_prio, qos or none", given["preempttype"])
+        found = machine.said("PreemptType")
+        raise InputError(f"{_WHO}, {machine.where('PreemptType')}", "partition_prio, qos or none", found)
     modes = {
-        p.name: _preempt_mode(f"PartitionName={p.name}", p.preempt_mode)[0]
-        for p in machine.partitions
-        if p.preempt_mode
+        p.name: _preempt_mode(_place(p, "PreemptMode"), p.preempt_mode)[0] for p in machine.partitions if p.preempt_mode
     }
     if (gang or "SUSPEND" in {mode, *modes.values()}) and (kind == "qos" or whole_nodes or not gang):
         expected = "SUSPEND with GANG, partition_prio and cons_tres: other ways to suspend are not simulated"
-        raise InputError(f"{_WHO}, {machine.where('PreemptMode')}", expected, given.get("preemptmode", mode))
-    if gang:
-        refuse_slices(machine.partitions)
-    own = _Parameters(given.get("preemptparameters", ""), machine.where("PreemptParameters"))
+        raise InputError(f"{_WHO}, {machine.where('PreemptMode')}", expected, said)
     for name in ("min_exempt_priority", "reclaim_licenses"):
         if own.has(name):
             raise InputError(f"{_WHO}, {machine.where('PreemptParameters')}", "others: it is not simulated", name)
@@ -198,11 +236,11 @@ def _preemption(
         modes,
         {p.name: p.grace_time_s for p in machine.partitions},
         exempt_time,
-        given.get("jobrequeue", "1") != "0",
+        _whole(machine, "JobRequeue") != 0,
         parameters.has("preempt_youngest_first") or own.has("youngest_first"),
         parameters.has("preempt_strict_order") or own.has("strict_order"),
         own.whole("reorder_count", reorder_count),
-        kill_wait + _whole(machine, "MessageTimeout", 10),
+        kill_wait + _whole(machine, "MessageTimeout"),
     )
 
 
@@ -215,18 +253,19 @@ def _preempt_mode(where: str, text: str) -> tuple[str, bool]:
     return modes[0], "GANG" in words
 
 
-def refuse_slices(partitions: Iterable[Partition], place: str = _WHO) -> None:
-    """Raise InputError, which names the place, where jobs of one tier would take turns on their cores."""
+def refuse_slices(partitions: Iterable[Partition], place: str = "", by_tier: bool = True) -> None:
+    """Raise InputError, which names the place, where jobs of two partitions would take turns on their cores.
+
+    With ``by_tier`` those of two tiers do not: the higher one suspends the other.
+    """
     tiers: dict[int, set[int]] = {}
     for partition in partitions:
-        kind, _, rows = partition.over_subscribe.partition(":")
-        if kind in ("YES", "FORCE") and rows != "1":
-            where = f"{place}, PartitionName={partition.name}, OverSubscribe"
-            raise InputError(where, f"{kind}:1: time slices are not simulated", partition.over_subscribe)
-        nodes = tiers.setdefault(partition.priority_tier, set())
+        nodes = tiers.setdefault(partition.priority_tier if by_tier else 0, set())
         if not nodes.isdisjoint(partition.nodes):
-            expected = "other nodes than another of its PriorityTier: time slices are not simulated"
-            raise InputError(f"{place}, PartitionName={partition.name}", expected, "some")
+            another = "another of its PriorityTier" if by_tier else "another partition, under PreemptMode=GANG"
+            expected = f"other nodes than {another}: time slices are not simulated"
+            where = place or ", ".join(filter(None, (_WHO, partition.place)))
+            raise InputError(f"{where}, PartitionName={partition.name}", expected, "some of the same")
         nodes.update(partition.nodes)
 
 
@@ -262,23 +301,22 @@ class _Parameters:
         return int(number)
 
 
-def _whole(machine: SlurmMachine, key: str, default: int) -> int:
-    text = machine.parameters.get(key.lower(), "")
-    if text.upper() in ("", "UNLIMITED", "INFINITE"):
-        return default
+def _whole(machine: SlurmMachine, key: str) -> int:
+    """A whole number; without a limit, the default."""
+    text = machine.said(key)
+    text = DEFAULTS[key] if text.upper() in ("UNLIMITED", "INFINITE") else text
     if not text.isdigit():
         raise FormatError(machine.where(key), "a whole number", text)
     return int(text)
 
 
-def _minutes(machine: SlurmMachine, key: str, default: float) -> float:
-    unlimited = machine.parameters.get(key.lower(), "").upper() in ("UNLIMITED", "INFINITE")
-    return math.inf if unlimited else 60.0 * _whole(machine, key, int(default))
+def _minutes(machine: SlurmMachine, key: str) -> float:
+    return math.inf if machine.said(key).upper() in ("UNLIMITED", "INFINITE") else 60.0 * _whole(machine, key)
 
 
 def _duration(machine: SlurmMachine, key: str) -> float:
     """A duration, s; 0 where nothing is said. Raises FormatError."""
-    text = machine.parameters.get(key.lower(), "")
+    text = machine.said(key)
     try:
         seconds = values.duration(text if text != "-1" else "")
     except ValueError as error:

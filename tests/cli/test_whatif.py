@@ -45,11 +45,11 @@ def test_what_only_slurm_follows_is_told_of_other_schedulers(
 ) -> None:
     """And what nobody does is told once, whichever of the three copies of the configuration is read."""
     with (here / "slurm.conf").open("a") as file:
-        file.write("SchedulerType=sched/backfill\nEnforcePartLimits=ALL\n")
+        file.write("SchedulerType=sched/backfill\nCompleteWait=60\n")
     ended = command("whatif", "jobs.txt", "--conf", "slurm.conf", *options, "--out", "out")
     assert ended.exit_code == 0, ended.output
     assert ended.stderr.count("only the scheduler slurm") == lines
-    assert ended.stderr.count("EnforcePartLimits") == 1
+    assert ended.stderr.count("CompleteWait") == 1
 
 
 def test_what_a_run_warns_of_is_told_once(command: Command, here: Path) -> None:

@@ -211,8 +211,8 @@ def test_only_so_many_jobs_are_tested(facts: dict[str, Any]) -> None:
     ("name", "key"),
     [
         ("topology", "TopologyPlugin"),
-        ("power-saving", "SuspendProgram"),
-        ("gang-timeslice", "PreemptMode"),
+        ("power-saving", "SuspendTime"),
+        ("gang-timeslice", "PartitionName=p, OverSubscribe"),
     ],
 )
 def test_what_is_not_simulated_is_refused_by_name(shared: Path, name: str, key: str) -> None:

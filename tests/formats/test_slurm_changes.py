@@ -79,7 +79,7 @@ def test_keys_of_the_machine(lines: list[Line], tmp_path: Path, change: str, key
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("EnforcePartLimits=ALL", "EnforcePartLimits: jobs beyond the limits of their partition are not refused"),
+        ("CompleteWait=60", "CompleteWait: nodes that are cleaned up keep no other jobs waiting"),
         ("MaxMemPerNode=1", "MaxMemPerNode: jobs get as much memory"),
         ("PriorityWeightTRES=cpu=5", "PriorityWeightTRES: no part of priorities"),
         ("PartitionName=batch:DenyAccounts=bio", "DenyAccounts: every job may use every partition"),

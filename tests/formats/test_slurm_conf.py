@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -73,13 +74,116 @@ def test_nodes_and_their_hardware(tmp_path: Path) -> None:
     ("keys", "cpus"),
     [("CPUs=4", 4), ("Procs=4", 4), ("Sockets=2 CoresPerSocket=4", 8), ("Sockets=2 CoresPerSocket=4 ThreadsPerCore=2", 16),
      ("CPUs=8 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2", 8), ("CPUs=16 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2", 16),
-     ("CPUs=7 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2", 16), ("", 1)],
+     ("", 1), ("CPUs=4 ThreadsPerCore=1", 4), ("CPUs=64 CoresPerSocket=16 ThreadsPerCore=2", 64),
+     ("Boards=2 Sockets=4 CoresPerSocket=8", 32), ("Boards=2 SocketsPerBoard=4 CoresPerSocket=8", 64), ("Boards=2", 2),
+     ("CPUs=2 Sockets=2 CoresPerSocket=4", 2), ("CPUs=32 Boards=2 ThreadsPerCore=2", 32), ("Boards=2 CoresPerSocket=4", 8)],
 )  # fmt: skip
 def test_cpus(tmp_path: Path, keys: str, cpus: int) -> None:
-    """A core is a CPU as Slurm counts it: a thread, or a core where CPUs says so."""
+    """A core is a CPU as Slurm counts it: a thread, or a core or a socket where CPUs says so."""
     path = conf(tmp_path, f"NodeName=a {keys}")
     assert Platform.read(path).core_count == cpus
-    assert ("neither cores nor threads" in warned(path)) == keys.startswith("CPUs=7")
+    assert warned(path) == ""
+
+
+@pytest.mark.parametrize(
+    ("keys", "cpus", "note"),
+    [
+        ("CPUs=7 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2", 16,
+         "CPUs=7 of nodes with 2 sockets, 8 cores and 16 threads: Slurm takes all threads"),
+        ("CPUs=4 CoresPerSocket=8", 8, "CPUs=4 of nodes with 1 sockets, 8 cores and 8 threads: Slurm takes all threads"),
+        ("Sockets=4 SocketsPerBoard=1 Boards=2 CoresPerSocket=8", 16,
+         "Sockets beside SocketsPerBoard: Slurm takes SocketsPerBoard"),
+        ("CPUs=0", 1, "CPUs=0: Slurm takes 1"),
+    ],
+)  # fmt: skip
+def test_cpus_that_slurm_corrects_are_told(tmp_path: Path, keys: str, cpus: int, note: str) -> None:
+    """A line names the nodes, what they say, and what Slurm makes of it."""
+    path = conf(tmp_path, f"NodeName=a {keys}")
+    assert Platform.read(path).core_count == cpus
+    assert warned(path) == f"{path}: a, {note}"
+
+
+def test_all_combinations_of_keys_of_hardware(tmp_path: Path, shared: Path) -> None:
+    """1,620 nodes, each with some of the six keys, the CPUs by the rules of Slurm 22.05."""
+    with (shared / "cases/public-reports/1-node-cpus/expected_cpus.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    expected = [int(row.pop("cpus_of_the_node")) for row in rows]
+    keys = [" ".join(f"{key}={value}" for key, value in row.items() if value) for row in rows]
+    platform = Platform.read(conf(tmp_path, *(f"NodeName=n{number} {line}" for number, line in enumerate(keys))))
+    assert len(rows) == 1620
+    assert platform.node_cores.tolist() == expected
+
+
+def test_keys_of_default_lines_count_for_hardware(tmp_path: Path) -> None:
+    """CPUs of a line fill the cores of its DEFAULT line, Features hide Feature, and CPUs of DEFAULT go before Procs."""
+    platform = Platform.read(conf(
+        tmp_path,
+        "NodeName=DEFAULT CoresPerSocket=8 ThreadsPerCore=2 Feature=slow", "NodeName=a CPUs=32", "NodeName=b Features=fast",
+        "NodeName=DEFAULT CPUs=64", "NodeName=c Procs=16",
+    ))  # fmt: skip
+    assert platform.node_cores.tolist() == [32, 16, 64]
+    assert [sorted(kind.tags) for kind in platform.node_types] == [["slow"], ["fast"], ["slow"]]
+    assert platform.slurm is not None
+    assert platform.slurm.threads == (2, 2, 2)
+
+
+def test_keys_that_stand_more_than_once(tmp_path: Path) -> None:
+    """The last counts, on a line and in the file, and this is told; of partitions the last default one is."""
+    path = conf(
+        tmp_path, "KillWait=10", "NodeName=n1 CPUs=4 cpus=2", "PartitionName=a Nodes=n1 Default=YES MaxTime=1 PriorityTier=2",
+        "KillWait=60", "PartitionName=b Nodes=n1 Default=yes Priority=7 PriorityTier=3", "DownNodes=n9 State=UNKNOWN",
+        "NodeName=n9", "DownNodes=n9 State=DOWN",
+    )  # fmt: skip
+    platform = Platform.read(path)
+    assert platform.node_cores.tolist() == [2]
+    assert platform.slurm is not None
+    assert platform.slurm.parameters["killwait"] == "60"
+    default = platform.slurm.partition()
+    assert default is not None
+    assert (default.name, default.priority_tier, default.priority_job_factor) == (
+        "b",
+        7,
+        7,
+    )  # Priority goes before both
+    assert warned(path).partition("\n")[0] == (
+        f"{path}: 1 of 2 nodes left out: n9 (DOWN); written more than once, of which the last counts, as in Slurm: "
+        "cpus, KillWait; Default=YES of partitions a, b: Slurm takes the last"
+    )
+
+
+def test_nodes_of_no_partition_are_left_out(tmp_path: Path) -> None:
+    """They are named, and jobs of other schedulers do not run there; where there are no partitions all nodes stay."""
+    path = conf(tmp_path, "NodeName=head", "NodeName=c[1-2] CPUs=4", "PartitionName=batch Nodes=c[1-2] Default=YES")
+    platform = Platform.read(path)
+    assert names(platform) == ("c1", "c2")
+    assert warned(path) == f"{path}: 1 node of no partition left out, since no job may run there: head"
+    jobs = Workload({"submit_time": [0.0, 0.0], "requested_cores": [8, 1], "recorded_run_time": [600.0, 600.0]})
+    assert Simulation(platform, jobs, make_scheduler("easy")).run().jobs["start_time"].tolist() == [0.0, 600.0]
+    summary = Simulation(platform, jobs, make_scheduler(f"slurm:conf={path}")).run().summary()
+    assert summary["utilisation"] == pytest.approx(5400 / (8 * 1200.16), abs=1e-4)
+    assert names(Platform.read(conf(tmp_path, "NodeName=head", "NodeName=c[1-2] CPUs=4"))) == ("head", "c1", "c2")
+
+
+def test_gres_that_are_no_gpus_are_not_told_as_such(tmp_path: Path) -> None:
+    """Only GPUs are given to jobs."""
+    path = conf(
+        tmp_path, "NodeName=n1 Gres=tmpfs:100G,craynetwork:4", "NodeName=n2 Gres=gpu:a:2", "PartitionName=p Nodes=ALL"
+    )
+    assert warned(path) == (
+        f"{path}: Gres craynetwork, tmpfs: not simulated\n"
+        f"{path}: Gres of 1 node: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs"
+    )
+
+
+def test_keys_of_other_versions_are_known(tmp_path: Path) -> None:
+    """What once meant something, or will, and has none for a schedule, is not told; a misspelt key is."""
+    keys = ["FastSchedule=1", "CacheGroups=0", "DefaultStorageType=none", "SchedulerAuth=x", "JobCheckpointDir=/c", "Layouts=x",
+            "SallocDefaultCommand=x", "TLSType=none", "FrontendName=f1 FrontendAddr=x", "SlurmctldHost=a",
+            "SlurmctldHost=b"]  # fmt: skip
+    nodes = ["NodeName=n1 CPUs=4 CpuBind=core TRESWeights=cpu=1", "PartitionName=p Nodes=ALL CpuBind=core"]
+    assert warned(conf(tmp_path, *keys, *nodes)) == ""
+    path = conf(tmp_path, "FastSchedul=1", *nodes)
+    assert warned(path) == f"{path}: not known: FastSchedul"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +197,7 @@ def test_lists_of_nodes(text: str, expected: list[str]) -> None:
 
 
 def test_defaults_hold_for_the_lines_below(tmp_path: Path) -> None:
-    """NodeName=DEFAULT and PartitionName=DEFAULT add up; a line's own keys win."""
+    """Lines NodeName=DEFAULT and PartitionName=DEFAULT add up; a line's own keys win."""
     platform = Platform.read(conf(
         tmp_path,
         "NodeName=early",
@@ -119,9 +223,10 @@ def test_partitions_are_kept(tmp_path: Path) -> None:
         "NodeSet=quick Feature=fast", "NodeSet=some Nodes=n[1-2]",
         "PartitionName=p Nodes=quick,some Default=YES MaxTime=1-00:00:00 DefaultTime=30 MinNodes=2 MaxNodes=3 PriorityTier=7 "
         "PriorityJobFactor=9 OverSubscribe=FORCE:2 PreemptMode=requeue GraceTime=30 State=DOWN AllowQos=high,low",
+        "PartitionName=rest Nodes=n[3-4]",
     ))  # fmt: skip
     assert platform.slurm is not None
-    (p,) = platform.slurm.partitions
+    p = platform.slurm.partitions[0]
     assert (p.nodes, p.default, p.max_time_s, p.default_time_s) == ((0, 1, 4, 5), True, 86400, 1800)
     assert (p.min_nodes, p.max_nodes, p.priority_tier, p.priority_job_factor) == (2, 3, 7, 9)
     assert (p.over_subscribe, p.preempt_mode, p.grace_time_s, p.state) == ("FORCE:2", "REQUEUE", 30, "DOWN")
@@ -148,7 +253,7 @@ def test_lines_comments_quotes_and_includes(tmp_path: Path) -> None:
 def test_nodes_that_are_down_are_left_out(tmp_path: Path) -> None:
     """They are named; a partition has the others."""
     path = conf(tmp_path, "NodeName=n[1-5] CPUs=2", "NodeName=n6 State=DRAIN", "DownNodes=n[2-3] State=DOWN",
-                "PartitionName=p Nodes=n[2-4]")  # fmt: skip
+                "PartitionName=p Nodes=n[2-4]", "PartitionName=q Nodes=ALL")  # fmt: skip
     platform = Platform.read(path)
     assert names(platform) == ("n1", "n4", "n5")
     assert platform.slurm is not None
@@ -161,16 +266,16 @@ def test_what_is_not_simulated_is_told_in_a_line(tmp_path: Path) -> None:
     path = conf(
         tmp_path,
         "SlurmctldPort=6817", "AuthType=auth/munge", "TopologyPlugin=topology/tree", "SchedulerType=sched/backfill",
-        "Prolog=/etc/prolog", "NonsenseKey=5", "PriorityWeightAge=7",
+        "Prolog=/etc/prolog", "NonsenseKey=5", "PriorityWeightAge=7", "PriorityType=priority/multifactor",
         "NodeName=n[1-2] CPUs=4 CoreSpecCount=1 Gres=gpu:2 Colour=red",
-        "PartitionName=p Nodes=n1",
+        "PartitionName=p Nodes=n1", "PartitionName=q Nodes=n2",
     )  # fmt: skip
     assert warned(path) == (
         f"{path}: CoreSpecCount: CPUs set aside for the system run jobs; TopologyPlugin: all nodes are equally near; "
         "Prolog: takes no time; not known: Colour, NonsenseKey\n"
         f"{path}: Gres of 2 nodes: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs; "
-        "nodes, limits and tiers of partitions: only the scheduler slurm:conf=FILE follows them; "
-        "PriorityWeightAge: only the scheduler slurm:conf=FILE and the order multifactor follow them; "
+        "nodes, limits, tiers and states of partitions: only the scheduler slurm:conf=FILE follows them; "
+        "PriorityWeightAge, PriorityType: only the scheduler slurm:conf=FILE and the order multifactor follow them; "
         "SchedulerType: only the scheduler slurm:conf=FILE follows them"
     )
     assert warned(conf(tmp_path, "NodeName=n1 CPUs=4", "PartitionName=p Nodes=ALL MaxTime=INFINITE State=UP")) == ""
@@ -195,16 +300,17 @@ def test_keys_and_options_that_no_scheduler_follows(tmp_path: Path) -> None:
     """They are not said to be followed by slurm: what holds instead is told, and options that Slurm does not have."""
     path = conf(
         tmp_path, "SchedulerParameters=defer,bogus_opt=3,partition_job_depth=1", "EnforcePartLimits=ALL", "MaxMemPerNode=9",
-        "PriorityFlags=ACCRUE_ALWAYS,MAX_TRES", "PriorityUsageResetPeriod=MONTHLY", "PriorityNonsense=1", "CompleteWait=0",
+        "PriorityType=priority/multifactor", "PriorityFlags=ACCRUE_ALWAYS,MAX_TRES",
+        "PriorityUsageResetPeriod=MONTHLY", "PriorityNonsense=1", "CompleteWait=0",
         "NodeName=n1 CPUs=4", "PartitionName=p Nodes=ALL",
     )  # fmt: skip
     assert warned(path) == (
-        f"{path}: EnforcePartLimits: jobs beyond the limits of their partition are not refused; "
-        "MaxMemPerNode: jobs get as much memory as they ask for; "
+        f"{path}: MaxMemPerNode: jobs get as much memory as they ask for; "
         "PriorityUsageResetPeriod: usage decays, and is not set back; "
         "SchedulerParameters defer, partition_job_depth: not simulated; PriorityFlags MAX_TRES: not simulated; "
         "not known: PriorityNonsense, SchedulerParameters bogus_opt\n"
-        f"{path}: PriorityFlags: only the scheduler slurm:conf=FILE and the order multifactor follow them"
+        f"{path}: PriorityType, PriorityFlags: only the scheduler slurm:conf=FILE and the order multifactor follow them; "
+        "EnforcePartLimits: only the scheduler slurm:conf=FILE follows them"
     )
 
 
@@ -214,7 +320,10 @@ def test_keys_and_options_that_no_scheduler_follows(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_slurm_follows_is_not_told_where_slurm_runs(tmp_path: Path, schedulers: list[str], is_told: bool) -> None:
     """It is told of runs under any other scheduler, and by the scheduler itself to nobody."""
-    path = conf(tmp_path, "NodeName=n1 CPUs=4", "SchedulerType=sched/backfill", "PartitionName=p Nodes=n1 Default=YES")
+    path = conf(
+        tmp_path, "NodeName=n1 CPUs=4", "SelectType=select/linear", "PriorityType=priority/basic",
+        "PartitionName=p Nodes=n1 Default=YES",
+    )  # fmt: skip
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
         with read_for(schedulers):
@@ -240,7 +349,7 @@ def test_jobs_run_on_it(tmp_path: Path) -> None:
     [
         (["NodeName=n[1- CPUs=4"], "line 1, NodeName: expected names of nodes such as node[01-16,20],login1, found n[1-"),
         (["NodeName=n[3-1]"], "line 1, NodeName: expected rising ranges of numbers such as node[01-16,20], found n[3-1]"),
-        (["", "NodeName=n1 CPUs=four"], "line 2, CPUs: expected a whole number >= 1, found four"),
+        (["", "NodeName=n1 CPUs=four"], "line 2, CPUs: expected a whole number, found four"),
         (["NodeName=n1", "NodeName=n[1-2]"], "line 2, NodeName: expected every node once, found n1 twice"),
         (["NodeName=n1 State=ASLEEP"], "line 1, State: expected a state (DOWN, DRAIN,"),
         (["NodeName=n1", "PartitionName=p Nodes=n1 State=DOWM"], "line 2, State: expected one of UP, DOWN, DRAIN, INACTIVE"),
@@ -252,9 +361,11 @@ def test_jobs_run_on_it(tmp_path: Path) -> None:
         (["NodeName=n1", "PartitionName=p Nodes=n2"], "line 2, Nodes: expected a node that NodeName describes, found n2"),
         (["NodeName=n1", "PartitionName=p Nodes=n1 MaxTime=long"], "line 2, MaxTime: expected a duration such as 1-02:03:04"),
         (["NodeName=n1 CPUs=4 oops"], "line 1 column 20: expected Key=Value, found oops"),
-        (["NodeName=n1 CPUs=4 cpus=2"], "line 1 column 20: expected every key once on a line, found cpus twice"),
-        (["NodeName=n1", "PartitionName=p", "PartitionName=p"], "PartitionName=p: expected every partition once, found it twice"),
-        (["ClusterName=a"], "expected at least one node that is up (NodeName=…), found 0 nodes"),
+        (["NodeName=n1 CPUs=4 nodename=n2"], "line 1 column 20: expected nodename once on a line, found it twice"),
+        (["NodeName=n1", "PartitionName=p Nodes=n1", "PartitionName=p"], "PartitionName=p: expected every partition once, found"),
+        (["ClusterName=a"], "expected at least one node (NodeName=…) that is up and in a partition, found 0 nodes"),
+        (["NodeName=n1", "PartitionName=p"], "that is up and in a partition, found 1 node"),
+        (["NodeName=n1 Gres=gpu:4x", "PartitionName=p Nodes=n1"], "line 1, Gres: expected a whole number, found gpu:4x"),
         (["NodeName=n1", "Include gone.conf"], "gone.conf: expected a readable file, found No such file or directory"),
         (["NodeName=n1", "Include slurm.conf"], "Include: expected at most 100 files with plain names"),
         (["NodeName=n[0-9999999]"], "line 1, NodeName: expected at most 1,000,000 nodes"),
@@ -281,7 +392,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     told = capsys.readouterr()
     assert "platform, valid" in told.out
     assert "lab (3 nodes)" in told.out
-    assert "slurm.conf line 1, CPUs: expected a whole number >= 1, found x" in told.err
+    assert "slurm.conf line 1, CPUs: expected a whole number, found x" in told.err
 
 
 @pytest.mark.skipif(not RECORDED, reason="the recorded runs of ../shared are not there")

@@ -22,6 +22,7 @@ CONF = """\
 ClusterName=lab
 SchedulerType=sched/backfill
 SelectType=select/linear
+SelectTypeParameters=CR_Core
 NodeName=n[1-2] CPUs=1
 PartitionName=short Nodes=ALL Default=YES MaxTime=10
 """
@@ -185,7 +186,8 @@ def test_of_a_range_of_nodes_a_job_takes_enough_for_its_cores(
 ) -> None:
     """Two nodes are free at first, and the job may have them; but its cores in the workload are more, so it waits for others."""
     path = tmp_path / "slurm.conf"
-    path.write_text(f"SelectType=select/{select}\nNodeName=n[1-4] CPUs=8\nPartitionName=p Nodes=ALL Default=YES\n")
+    keys = f"SelectType=select/{select}\nSelectTypeParameters=CR_Core\n"
+    path.write_text(f"{keys}NodeName=n[1-4] CPUs=8\nPartitionName=p Nodes=ALL Default=YES\n")
     asks = tmp_path / "asks.json"
     wish = {"tasks": 0, "min_nodes": 2, "max_nodes": 4, "cpus_per_task": cpus_per_task}
     asks.write_text(json.dumps({"wide": wish}))
@@ -218,12 +220,13 @@ QUALITIES = "Account|User|Share\nacc||1\nacc|a|1\nName|Priority|Preempt\nnormal|
 @pytest.mark.parametrize(
     ("keys", "accounts", "told"),
     [
-        ("PriorityWeightQOS=9", "", ["PriorityWeightQOS"]),
-        ("PriorityType=priority/basic\nPriorityWeightQOS=9", "", []),
+        ("PriorityType=priority/multifactor\nPriorityWeightQOS=9", "", ["PriorityWeightQOS"]),
+        ("PriorityWeightQOS=9", "", []),
         ("PreemptType=preempt/qos\nPreemptMode=REQUEUE", "", ["PreemptType=preempt/qos"]),
-        ("PreemptType=preempt/qos\nPreemptMode=REQUEUE\nPriorityWeightQOS=9", QUALITIES.partition("Name")[0],
+        ("PriorityType=priority/multifactor\nPreemptType=preempt/qos\nPreemptMode=REQUEUE\nPriorityWeightQOS=9",
+         QUALITIES.partition("Name")[0],
          ["PreemptType=preempt/qos", "PriorityWeightQOS"]),
-        ("PreemptType=preempt/qos\nPreemptMode=REQUEUE\nPriorityWeightQOS=9", QUALITIES, []),
+        ("PriorityType=priority/multifactor\nPreemptType=preempt/qos\nPreemptMode=REQUEUE\nPriorityWeightQOS=9", QUALITIES, []),
     ],
 )  # fmt: skip
 def test_qualities_of_service_without_accounts_are_told(
