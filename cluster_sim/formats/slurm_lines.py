@@ -21,6 +21,24 @@ _BEGINNING = 100_000  # characters in which one of the keys is looked for: workl
 _PAIR = re.compile(r'\s*([A-Za-z0-9_./-]+)\s*=\s*(?:"([^"]*)"(?=\s|$)|([^\s"]*)(?=\s|$))\s*')
 _INCLUDE = re.compile(r"\s*include\s+(\S+)\s*", re.IGNORECASE)
 _COMMENT = re.compile(r"(?<!\\)#.*")
+_NO_CONF = {
+    "what scontrol show config prints": r"Configuration data as of |(BOOT_TIME|SLURM_CONF|SLURM_VERSION|NEXT_JOB_ID)[ \t]+=",
+    "what scontrol show node prints": r".*\b(Arch=\S+ CoresPerSocket=|CPUAlloc=\d|CPUTot=\d)",
+    "what scontrol show partition prints": r".*\bTotal(CPUs|Nodes)=\d",
+    "what scontrol show job prints": r"JobId=\d",
+    "what scontrol show reservation prints": r"ReservationName=\S+ StartTime=",
+    "what sinfo prints": r"(?-i:(PARTITION[ \t|]+(AVAIL|NODES|CPUS|STATE)|NODELIST[ \t|]+(NODES|PARTITION|STATE|CPUS)))",
+    "what squeue prints": r"(?-i:JOBID[ \t|]+(PARTITION|NAME|USER|ST))",
+    "a topology.conf": r"(SwitchName|BlockName|BlockSizes)[ \t]*=",
+    "a gres.conf": r"(NodeName=\S+[ \t]+)?(Name|AutoDetect)[ \t]*=",
+    "a cgroup.conf": r"(Cgroup(Automount|Mountpoint|Plugin)|Constrain(Cores|Devices|RAMSpace|SwapSpace)|AllowedRAM\w+)[ \t]*=",
+    "a slurmdbd.conf": r"(Dbd(Host|Addr|Port)|Storage(Type|Host|Loc|Pass|User)|Purge\w+After)[ \t]*=",
+    "an acct_gather.conf": r"(EnergyIPMI|EnergyXCC|ProfileHDF5|ProfileInflux|InfinibandOFED|InterconnectOFED)\w*[ \t]*=",
+    "a job_container.conf": r"(AutoBasePath|(NodeName=\S+[ \t]+)?BasePath)[ \t]*=",
+    "a plugstack.conf": r"(required|optional)[ \t]+\S+\.so\b",
+}
+"""What is near a slurm.conf and is none, by a pattern that one of its lines begins with."""
+_NEAR = [(kind, re.compile(rf"^[ \t]*(?:{pattern})", re.I | re.M)) for kind, pattern in _NO_CONF.items()]
 _OF_SLURM = re.compile(r"^[ \t]*(NodeName|PartitionName|ClusterName|SlurmctldHost|SchedulerType)[ \t]*=", re.I | re.M)
 
 
@@ -43,13 +61,29 @@ class Line:
 
 
 def is_slurm_conf(path: str, text: str) -> bool:
-    """Whether a file is a slurm.conf: it sets one of the keys that every one has, or is called so."""
-    return path.lower().removesuffix(".gz").endswith(".conf") or _OF_SLURM.search(text, 0, _BEGINNING) is not None
+    """Whether a file is a slurm.conf, or near one: it sets one of the keys that every one has, or is called so.
+
+    :func:`lines_of` refuses what is only near.
+    """
+    named = path.lower().removesuffix(".gz").endswith(".conf")
+    return named or _OF_SLURM.search(text, 0, _BEGINNING) is not None or _near(text) != ""
+
+
+def _near(text: str) -> str:
+    """Say which other file of Slurm's, or which command's output, a text is; empty: none that is known."""
+    return next((kind for kind, pattern in _NEAR if pattern.search(text, 0, _BEGINNING)), "")
 
 
 def lines_of(path: str) -> list[Line]:
-    """All lines of a file and of those that it includes. Raises FormatError naming file, line and column."""
-    return list(_lines(path, read_text(path, MAX_JSON_BYTES), [0]))
+    """Return all lines of a file and of those that it includes.
+
+    Raises FormatError naming file, line and column, and for what is near a slurm.conf and is none.
+    """
+    text = read_text(path, MAX_JSON_BYTES)
+    if near := _near(text):
+        expected = "the slurm.conf itself (scontrol show config names it as SLURM_CONF), which has nodes and partitions"
+        raise FormatError(path, expected, near)
+    return list(_lines(path, text, [0]))
 
 
 def _lines(path: str, content: str, included: list[int]) -> Iterator[Line]:

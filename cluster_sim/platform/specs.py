@@ -122,6 +122,8 @@ def _read_file(path: str, name: str | None, options: dict[str, Any]) -> Platform
     if not is_yaml_name(path) and is_slurm_conf(path, read_text(path, MAX_JSON_BYTES)):
         return read_slurm_conf(path)
     document = read_document(path)
+    if isinstance(document, dict) and "meta" in document and {"nodes", "partitions", "sinfo"} & document.keys():
+        raise FormatError(path, "the slurm.conf itself", "what a command of Slurm's prints with --json")
     if irmasim_platform.is_irmasim(document):
         return irmasim_platform.platform_from(document, path, name)
     if not (isinstance(document, dict) and document.keys() & {"clusters", "node_types", "processor_types"}):

@@ -90,7 +90,8 @@ class Settings:
         """
         usual, switches = cls(), Switches(machine.parameters, [each.options for each in machine.partitions])
         _refuse(machine, switches)
-        Factors.of(machine, are_used=False)  # values that cannot be are refused by Slurm also where they count for nothing
+        # Slurm refuses values that cannot be also where they count for nothing.
+        Factors.of(machine, are_used=False)
         parameters = _Parameters(machine.said("SchedulerParameters"), machine.where("SchedulerParameters"))
         tests = parameters.whole("bf_max_job_test", usual.bf_max_job_test)
         for name in _WITHOUT_EFFECT:

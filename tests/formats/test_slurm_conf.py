@@ -395,6 +395,44 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "slurm.conf line 1, CPUs: expected a whole number, found x" in told.err
 
 
+NEAR = {
+    "scontrol show config": "Configuration data as of 2026-03-01T10:00:00\nAccountingStorageType   = accounting_storage/none\n"
+    "ClusterName             = lab\nSLURM_CONF              = /etc/slurm/slurm.conf\n",
+    "scontrol show node": "NodeName=n1 Arch=x86_64 CoresPerSocket=16 \n   CPUAlloc=0 CPUEfctv=32 CPUTot=32 CPULoad=0.01\n"
+    "   Partitions=p \n\n",
+    "scontrol -o show node": "NodeName=n1 CoresPerSocket=16 CPUAlloc=0 CPUTot=32 CPULoad=N/A State=IDLE ThreadsPerCore=1\n",
+    "scontrol show partition": "PartitionName=p\n   AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL\n   State=UP TotalCPUs=64 "
+    "TotalNodes=2 SelectTypeParameters=NONE\n",
+    "scontrol show job": "JobId=7 JobName=a\n   UserId=ann(1000) GroupId=ann(1000)\n",
+    "sinfo": "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\np*           up   infinite      2   idle n[1-2]\n",
+    "squeue": "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n",
+    "topology.conf": "# the tree\nSwitchName=s0 Nodes=n[1-2]\n",
+    "gres.conf": "AutoDetect=nvml\n",
+    "gres.conf of nodes": "NodeName=n[1-2] Name=gpu Type=a100 File=/dev/nvidia[0-3]\n",
+    "cgroup.conf": "CgroupAutomount=yes\nConstrainCores=no\n",
+    "slurmdbd.conf": "AuthType=auth/munge\nDbdHost=db1\nSlurmUser=slurm\nStorageType=accounting_storage/mysql\n",
+}
+"""What is near a slurm.conf and is none, by the file or the command that it is from."""
+
+
+@pytest.mark.parametrize("name", ["near.conf", "near.txt"])
+@pytest.mark.parametrize("kind", NEAR)
+def test_what_is_near_a_slurm_conf_is_refused(tmp_path: Path, kind: str, name: str) -> None:
+    """By its content, whatever its name: the line says what it is, and what to give."""
+    path = tmp_path / name
+    path.write_text(NEAR[kind])
+    with pytest.raises(FormatError) as caught:
+        Platform.read(path)
+    found = f"what {kind.replace(' -o', '')} prints" if "." not in kind else kind.replace(" of nodes", "")
+    assert str(caught.value).startswith(
+        f"{path}: expected the slurm.conf itself (scontrol show config names it as SLURM_CONF)"
+    )
+    assert str(caught.value).rpartition(", found ")[2].removeprefix("a ") == found
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", str(path)])
+    assert ended.value.code == 2
+
+
 @pytest.mark.skipif(not RECORDED, reason="the recorded runs of ../shared are not there")
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
 def test_recorded_runs(path: Path) -> None:
