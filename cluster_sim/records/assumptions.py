@@ -107,8 +107,9 @@ def of_run(
         hint = _hint(workload, platform.core_count)
         if "GPU" in first["reason"]:
             hint = "; --ignore-gpus runs jobs as if they needed none"
+        none = "; no job ran" if result.jobs["start_time"].isna().all() else ""
         found.append(
-            f"rejected: {len(rejected):,} of {len(result.jobs):,} jobs, the first is job {first['job_id']}: "
+            f"rejected: {len(rejected):,} of {len(result.jobs):,} jobs{none}, the first is job {first['job_id']}: "
             f"{first['reason']}{hint}"
         )
     of_type = _switch_for_nothing(platform)
