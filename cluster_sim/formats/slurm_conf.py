@@ -19,6 +19,7 @@ from cluster_sim.errors import FormatError, InputError, ModelWarning, SchedulerW
 from cluster_sim.formats import slurm_hardware as hardware
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.formats.slurm_keys import (
+    ADMINISTRATION,
     FOLLOWED,
     FOLLOWED_OF_NODES,
     FOLLOWED_OF_PARTITIONS,
@@ -35,11 +36,11 @@ from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, Processo
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.processor_table import power_at
 from cluster_sim.platform.slurm import Partition, SlurmMachine
+from cluster_sim.spelling import near
 
 Value = TypeVar("Value")
 
 CLOCK_GHZ = 3.0
-NODE_KEYS = NODES_ADMINISTRATION | {key.lower() for key in ("NodeName", *FOLLOWED_OF_NODES)}
 PARTITION_KEYS = frozenset(key.lower() for key in ("PartitionName", *FOLLOWED_OF_PARTITIONS))
 _NOT_INHERITED = {
     "nodename": ("nodeaddr", "nodehostname", "bcastaddr"),
@@ -63,17 +64,14 @@ _WORDS: Mapping[str, Callable[[str], str]] = {
 }
 """What some keys may say, in any case: a misspelt one would change nothing, and nobody would know."""
 _PRIORITY = re.compile("priority.*|fairsharedampeningfactor")
-_ADMINISTRATION = re.compile(
-    "cluster(name)|grestypes|(slurm|auth|cred|crypto|log|plug|mpi|proctrack|task|jobacct|jobcomp|jobcontainer|accounting|statesave|mail|"
-    "switch|cli|launch|control|backup|debug|communication|acct|ext|health|unkillable|sched(logs|mod)|suspend|resume|prolog|"
-    "epilog|tree|tcp|msg|message|srun|sbcast|x11|rpc|node_?feature|pam|propagate|return|first|min|inactive|group|get_?env|"
-    "tmpfs|usespec|private|disable|requeue|reboot|resv|rout|hash|data|track|batch|eio|check|kill|job(credential|file)|core|"
-    "interactive|external|prometheus|gpufreqdef|usepam|vsize|waittime|maintenance|max(db|jobid|tasks|batch|node)|preserve|url|"
-    "schedulerport|schedulerrootfilter|dependency|mcs|prep|bcast|cpufreq|scron|power(plugin|parameters|action)|keepalive|allowspec|reconfig|"
-    "cachegroups|cert(gen|mgr)|chosloc|def(aultstorage|runtime)|dynallocport|fastschedule|heartbeat|httpparser|jobcheckpoint|layouts|"
-    "licenseparameters|maxmempertask|memlimitenforce|metrics|namespace|sallocdefault|schedulerauth|serializer|tls|burstbufferparameters).*"
-)
-"""Keys of some version of Slurm without a meaning for a schedule, those that 22.05 calls obsolete among them."""
+_KNOWN = {each.lower(): each for each in (*NOT_SIMULATED, *FOLLOWED, *ADMINISTRATION)}
+_OF_NODES = {
+    each.lower(): each for each in (*NODES_NOT_SIMULATED, *NODES_ADMINISTRATION, "NodeName", *FOLLOWED_OF_NODES)
+}
+_OF_PARTITIONS = {
+    each.lower(): each
+    for each in (*PARTITIONS_NOT_SIMULATED, *PARTITIONS_ADMINISTRATION, "PartitionName", *FOLLOWED_OF_PARTITIONS)
+}
 _SEVERAL = ("slurmctldhost", "frontendname", "downnodes", "nodeset")
 """Keys that a file may have on several lines, beside nodes and partitions; of all others the last line counts."""
 
@@ -232,7 +230,7 @@ def _add_nodes(line: Line, found: _Configuration, switches: Switches) -> None:
         found.nodes[name] = _Node(name, kind, threads, weight, line.pairs.get("gres", ""), state)
     if len(found.nodes) > values.MAX_NODES_IN_LIST:
         raise FormatError(f"{line.place}, NodeName", f"at most {values.MAX_NODES_IN_LIST:,} nodes", len(found.nodes))
-    _note_keys(line, NODE_KEYS, NODES_NOT_SIMULATED, found, switches)
+    _note_keys(line, _OF_NODES, NODES_NOT_SIMULATED, found, switches)
 
 
 def _sharing(text: str) -> str:
@@ -318,7 +316,7 @@ def _nodes_of(line: Line, found: _Configuration) -> list[str]:
 
 def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tuple[int, ...]) -> Partition:
     name = line.pairs["partitionname"]
-    _note_keys(line, PARTITION_KEYS | PARTITIONS_ADMINISTRATION, PARTITIONS_NOT_SIMULATED, found, switches)
+    _note_keys(line, _OF_PARTITIONS, PARTITIONS_NOT_SIMULATED, found, switches)
     max_time = _or(_value(line, values.duration, math.inf, "maxtime"), math.inf)
     default_time = _value(line, values.duration, None, "defaulttime")
     if default_time is not None and default_time > max_time:
@@ -351,7 +349,7 @@ def _or(number: float, otherwise: float) -> float:
 
 
 def _note_keys(
-    line: Line, known: frozenset[str], unused: Mapping[str, str], found: _Configuration, switches: Switches
+    line: Line, known: Mapping[str, str], unused: Mapping[str, str], found: _Configuration, switches: Switches
 ) -> None:
     """Keep in mind which keys of a line are not simulated, or not known at all."""
     for key, value in line.pairs.items():
@@ -359,7 +357,13 @@ def _note_keys(
             if switches.acts(key, value):
                 found.unused[line.written[key]] = unused[key]
         elif key not in known:
-            found.unknown[line.written[key]] = None
+            found.unknown[f"{line.written[key]}{_meant(key, known)}"] = None
+
+
+def _meant(key: str, known: Mapping[str, str]) -> str:
+    """Say which key one that is not known is near; empty: none."""
+    close = near(key, known, least=0.8)
+    return f" (perhaps {known[close[0]]})" if close else ""
 
 
 def _add_parameters(line: Line, found: _Configuration) -> None:
@@ -381,8 +385,8 @@ def _note_parameters(found: _Configuration, switches: Switches) -> None:
         elif key in _BY_SLURM:
             if switches.is_on(key) and (key not in OPTIONS or OPTIONS[key].are_followed(value)):
                 found.scheduling[written] = None
-        elif not _ADMINISTRATION.fullmatch(key):
-            found.unknown[written] = None
+        elif key not in _KNOWN:
+            found.unknown[f"{written}{_meant(key, _KNOWN)}"] = None
 
 
 def _options(parameters: Mapping[str, str], switches: Switches) -> tuple[list[str], list[str]]:

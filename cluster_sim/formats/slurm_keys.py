@@ -2,7 +2,8 @@
 
 What is followed of the machine's keys and of SchedulerParameters is what ``schedulers.slurm`` reads: ``tests/slurm/test_keys.py``
 compares the two.
-Keys are in small letters, but for those of :data:`FOLLOWED`, :data:`FOLLOWED_OF_NODES` and :data:`FOLLOWED_OF_PARTITIONS`.
+Keys are in small letters, but for those of :data:`FOLLOWED`, :data:`FOLLOWED_OF_NODES`, :data:`FOLLOWED_OF_PARTITIONS` and
+:data:`ADMINISTRATION`.
 """
 
 from __future__ import annotations
@@ -58,6 +59,40 @@ NOT_SIMULATED = {
     "prioritysitefactorparameters": _NO_PRIORITY,
 }
 """Keys of the whole machine that Slurm schedules by and the simulation does not, with what holds instead."""
+
+ADMINISTRATION = """AccountingStorageBackupHost AccountingStorageExternalHost AccountingStorageHost AccountingStorageLoc
+    AccountingStorageParameters AccountingStoragePass AccountingStoragePort AccountingStorageTRES AccountingStorageUser
+    AccountingStoreFlags AccountingStoreJobComment AcctGatherEnergyType AcctGatherFilesystemType AcctGatherInfinibandType
+    AcctGatherInterconnectType AcctGatherNodeFreq AcctGatherProfileType AllowSpecResourcesUsage AuthAltParameters
+    AuthAltTypes AuthInfo AuthType BackupAddr BackupController BatchStartTimeout BcastExclude BcastParameters
+    BurstBufferParameters CacheGroups CertgenParameters CertgenType CertmgrParameters CertmgrType CheckpointType ChosLoc
+    CliFilterParameters CliFilterPlugins ClusterName CommunicationParameters ControlAddr ControlMachine CoreSpecPlugin
+    CpuFreqDef CpuFreqGovernors CredType CryptoType DataParserParameters DebugFlags DefaultStorageHost DefaultStorageLoc
+    DefaultStoragePass DefaultStoragePort DefaultStorageType DefaultStorageUser DefRuntimePlugin DependencyParameters
+    DisableRootJobs DynAllocPort EioTimeout EpilogMsgTime EpilogTimeout ExtSensorsFreq ExtSensorsType FastSchedule
+    FirstJobId GetEnvTimeout GpuFreqDef GresTypes GroupUpdateForce GroupUpdateTime HashBase HashPlugin HealthCheckInterval
+    HealthCheckNodeState HealthCheckProgram HealthCheckTimeout HeartbeatInterval HttpParserType InactiveLimit
+    InteractiveStepOptions JobAcctFrequency JobAcctGatherFrequency JobAcctGatherParams JobAcctGatherType JobAcctLogFile
+    JobAcctType JobCheckpointDir JobCompHost JobCompLoc JobCompParams JobCompPass JobCompPassScript JobCompPort
+    JobCompType JobCompUser JobContainerType JobCredentialPrivateKey JobCredentialPublicCertificate JobFileAppend
+    KeepAliveTime KillOnBadExit KillTree LaunchParameters LaunchType Layouts LicenseParameters LogTimeFormat MailDomain
+    MailProg MaxBatchRequeue MaxDBDMsgs MaxJobId MaxMemPerTask MaxNodeCount MaxTasksPerNode MCSParameters MCSPlugin
+    MemLimitEnforce MetricsAuthUsers MetricsParameters MetricsType MinJobAge MpichGmDirectSupport MpiDefault MpiParams
+    MsgAggregationParams NamespaceType NodeFeaturesPlugins PluginDir PlugStackConfig PowerAction PowerParameters
+    PowerPlugin PrEpParameters PrEpPlugins PrivateData ProctrackType PrologEpilogTimeout PrologFlags PrologTimeout
+    PropagatePrioProcess PropagateResourceLimits PropagateResourceLimitsExcept RebootProgram ReconfigFlags RequeueExit
+    RequeueExitHold ResumeFailProgram ResumeRate ResvEpilog ResvOverRun ResvProlog ReturnToService RoutePlugin
+    SallocDefaultCommand SbcastParameters SchedulerAuth SchedulerPort SchedulerRootFilter ScronParameters
+    SerializerParameters SerializerPlugins SlurmctldAddr SlurmctldDebug SlurmctldHttpAuthParameters SlurmctldLogFile
+    SlurmctldParameters SlurmctldPidFile SlurmctldPlugstack SlurmctldPort SlurmctldPrimaryOffProg SlurmctldPrimaryOnProg
+    SlurmctldSyslogDebug SlurmctldTimeout SlurmdDebug SlurmdHttpAuthParameters SlurmdLogFile SlurmdParameters
+    SlurmdPidFile SlurmdPlugstack SlurmdPort SlurmdSpoolDir SlurmdSyslogDebug SlurmdTimeout SlurmdUser
+    SlurmrestdHttpAuthParameters SlurmrestdParameters SlurmSchedLogFile SlurmSchedLogLevel SlurmstepdParameters SlurmUser
+    SrunEpilog SrunIOTimeout SrunPortRange SrunProlog StateSaveLocation SuspendExcNodes SuspendExcParts SuspendExcStates
+    SuspendRate SwitchParameters SwitchType TaskEpilog TaskPlugin TaskPluginParam TaskProlog TCPTimeout TLSParameters
+    TLSType TmpFS TrackWCKey TreeWidth UnkillableStepProgram UnkillableStepTimeout UrlParserType UsePAM VSizeFactor
+    WaitTime X11Parameters""".split()
+"""Keys of the whole machine, in some version of Slurm, without a meaning for a schedule: 22.05 calls some of them obsolete."""
 
 _ASIDE = "CPUs set aside for the system run jobs"
 NODES_NOT_SIMULATED = {

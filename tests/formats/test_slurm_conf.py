@@ -182,8 +182,12 @@ def test_keys_of_other_versions_are_known(tmp_path: Path) -> None:
             "SlurmctldHost=b"]  # fmt: skip
     nodes = ["NodeName=n1 CPUs=4 CpuBind=core TRESWeights=cpu=1", "PartitionName=p Nodes=ALL CpuBind=core"]
     assert warned(conf(tmp_path, *keys, *nodes)) == ""
-    path = conf(tmp_path, "FastSchedul=1", *nodes)
-    assert warned(path) == f"{path}: not known: FastSchedul"
+    path = conf(
+        tmp_path, "SlurmctldTimout=1", "Nonsense=2", "NodeName=n1 CoresPerSockt=4", "PartitionName=p Nodes=n1 MaxTme=5"
+    )
+    told = "CoresPerSockt (perhaps CoresPerSocket), MaxTme (perhaps MaxTime), "
+    told += "SlurmctldTimout (perhaps SlurmctldTimeout), Nonsense"
+    assert warned(path) == f"{path}: not known: {told}"
 
 
 @pytest.mark.parametrize(
