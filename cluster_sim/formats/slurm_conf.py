@@ -311,23 +311,26 @@ def _named(line: Line, key: str, found: _Configuration) -> list[str]:
 
 def _nodes_of(line: Line, found: _Configuration) -> list[str]:
     """The nodes of a partition, up or not."""
-    return [] if line.pairs.get("nodes", "").lower() in ("", "(null)") else _named(line, "nodes", found)
+    text = ",".join(line.pairs.get("nodes", "").split())  # Slurm takes blanks for commas
+    if text.lower() in ("", "(null)"):
+        return []
+    return _named(replace(line, pairs=line.pairs | {"nodes": text}), "nodes", found)
 
 
 def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tuple[int, ...]) -> Partition:
     name = line.pairs["partitionname"]
     _note_keys(line, _OF_PARTITIONS, PARTITIONS_NOT_SIMULATED, found, switches)
     max_time = _or(_value(line, values.duration, math.inf, "maxtime"), math.inf)
-    default_time = _value(line, values.duration, None, "defaulttime")
-    if default_time is not None and default_time > max_time:
+    default_time = _value(line, values.duration, math.nan, "defaulttime")
+    if default_time > max_time:
         found.corrected[f"PartitionName={name}, DefaultTime beyond MaxTime: Slurm takes MaxTime"] = None
-        default_time = None
+        default_time = math.nan
     return Partition(
         name,
         nodes,
         default=_value(line, values.truth, False, "default"),
         max_time_s=max_time,
-        default_time_s=default_time,
+        default_time_s=None if math.isnan(default_time) else default_time,
         min_nodes=_value(line, _whole, 0, "minnodes"),
         max_nodes=_value(
             line, lambda text: 0 if text.lower() in ("unlimited", "infinite") else _whole(text), 0, "maxnodes"
@@ -337,11 +340,24 @@ def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tup
         over_subscribe=_value(line, _sharing, "NO", "oversubscribe", "shared"),
         preempt_mode=_value(line, _preempt_mode, "", "preemptmode"),
         grace_time_s=float(_value(line, _whole, 0, "gracetime")),
-        state=_value(line, values.one_of(*values.PARTITION_STATES), "UP", "state"),
+        state=_value(line, _partition_state, "UP", "state"),
         alternate=line.pairs.get("alternate", ""),
+        def_memory_per_cpu=0 if (of_a_node := _memory_in(line, "defmempernode")) else _memory_in(line, "defmempercpu"),
+        def_memory_per_node=of_a_node,
         options={key: value for key, value in line.pairs.items() if key not in PARTITION_KEYS},
         place=line.place,
     )
+
+
+def _memory_in(line: Line, key: str) -> int:
+    """A default of memory, MB; 0 where there is none, or no limit."""
+    return _value(line, lambda text: 0 if text.upper() in ("UNLIMITED", "INFINITE", "(NULL)") else _whole(text), 0, key)
+
+
+def _partition_state(text: str) -> str:
+    """One of the states, by its beginning, as Slurm has it: ``DRAINED`` is DRAIN."""
+    known = next((state for state in values.PARTITION_STATES if text.upper().startswith(state)), text)
+    return values.one_of(*values.PARTITION_STATES)(known)
 
 
 def _or(number: float, otherwise: float) -> float:

@@ -18,7 +18,7 @@ FOLLOWED = [*DEFAULTS]
 FOLLOWED_OF_NODES = """CPUs Procs Boards Sockets SocketsPerBoard CoresPerSocket ThreadsPerCore RealMemory Feature Features
     Weight State Gres""".split()
 FOLLOWED_OF_PARTITIONS = """Nodes Default MaxTime DefaultTime MinNodes MaxNodes PriorityTier PriorityJobFactor Priority
-    OverSubscribe Shared PreemptMode GraceTime State Alternate""".split()
+    OverSubscribe Shared PreemptMode GraceTime State Alternate DefMemPerCPU DefMemPerNode""".split()
 
 _ALIKE = "all nodes are equally near"
 _ON = "nodes stay on unless a power policy is chosen"
@@ -126,8 +126,6 @@ PARTITIONS_NOT_SIMULATED = {
     "maxcpuspersocket": _ALL_CPUS,
     "maxmempercpu": _NO_MOST,
     "maxmempernode": _NO_MOST,
-    "defmempercpu": _OF_ALL,
-    "defmempernode": _OF_ALL,
     "overtimelimit": _OF_ALL,
     "selecttypeparameters": _OF_ALL,
     "defcpupergpu": _GPUS,
@@ -163,7 +161,7 @@ _OFF = (
 """Values by which a key that is not simulated says what happens here anyway, but for those that :data:`_SAYS_SOMETHING` names."""
 _SAYS_SOMETHING = {
     "0": (
-        *("defmempercpu", "defmempernode", "overtimelimit"),  # of a partition, in place of the machine's
+        "overtimelimit",  # of a partition, in place of the machine's
         *("maxarraysize", "suspendtime", "suspendtimeout", "resumetimeout"),
     ),
 }

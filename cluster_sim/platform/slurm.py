@@ -51,7 +51,7 @@ Defaults of partitions are those of :class:`Partition`, those of SchedulerParame
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition: a queue of jobs with the nodes that they may use. Times in s; 0 nodes: no limit."""
+    """A partition: a queue of jobs with the nodes that they may use. Times in s; 0 nodes: no limit; memory in MB."""
 
     name: str
     nodes: tuple[int, ...]  #: Positions in the platform, rising.
@@ -67,6 +67,8 @@ class Partition:
     grace_time_s: float = 0.0
     state: str = "UP"
     alternate: str = ""  #: The partition that takes its jobs while it takes none.
+    def_memory_per_cpu: int = 0  #: Of jobs that say nothing of memory; 0: as on the whole machine.
+    def_memory_per_node: int = 0
     options: Mapping[str, str] = field(default_factory=dict, hash=False)  #: Other keys, in small letters, as written.
     place: str = field(default="", compare=False)  #: The file and the line in which it stands.
 

@@ -34,6 +34,8 @@ class Queue:
     exclusive: bool = False
     state: str = "UP"
     alternate: str = ""  #: The partition that takes its jobs while it takes none.
+    memory_per_node: float = 0.0  #: MB, of jobs that say nothing of memory; 0: as on the whole machine.
+    memory_per_cpu: float = 0.0
 
     @classmethod
     def of(cls, partition: Partition) -> Queue:
@@ -49,6 +51,8 @@ class Queue:
             partition.over_subscribe.startswith("EXCLUSIVE"),
             partition.state,
             partition.alternate,
+            partition.def_memory_per_node,
+            partition.def_memory_per_cpu,
         )
 
     @property

@@ -134,6 +134,7 @@ class Slurm(Scheduler):
         self._reasons: dict[int, str] = {}  # why jobs wait, as the main loop has it
         self._woken = math.inf  # when it will be woken next, s
         self._in_vain = False  # whether the last look at the queue as it is has started nothing
+        self._has_told_of_memory = False
         depends = self._requests.has_dependencies or any(one.options.get("dependency") for one in self._commands)
         self._dependencies = Dependencies(self.cluster.held.__contains__) if depends else None
         self._running: RunningJobs = RunningJobs(
@@ -228,6 +229,7 @@ class Slurm(Scheduler):
         if reason := self._why_not_taken(ask):
             yield Reject(job, reason)
             return
+        self._give_memory(ask)
         self._administrator.amend(ask)
         if job.index in self._ran:
             ask.submit_time = self._clean_ups.over(ask.key, now)
@@ -247,6 +249,20 @@ class Slurm(Scheduler):
             self._deadlines.add(ask.key)
         self.keep(ask)
         self.changed()
+
+    def _give_memory(self, ask: Ask) -> None:
+        """Give a job that says nothing of memory its partition's default; warn, once in a run, where nobody says anything."""
+        if ask.memory_per_node or ask.memory_per_cpu:
+            return
+        settings, queue = self._settings, self.cluster.queues[ask.partitions[0]]
+        ask.memory_per_node, ask.memory_per_cpu = queue.memory_per_node, queue.memory_per_cpu
+        default = (
+            ask.memory_per_node or ask.memory_per_cpu or settings.def_memory_per_node or settings.def_memory_per_cpu
+        )
+        if not default and settings.counts_memory and not settings.whole_nodes and not self._has_told_of_memory:
+            self._has_told_of_memory = True
+            text = "and neither does the slurm.conf (DefMemPerCPU): it takes none; Slurm gives such jobs all memory of a node"
+            warn_user(ModelWarning(f"job {ask.job_id} says nothing of memory, {text}"))
 
     def _why_not_taken(self, ask: Ask) -> str:
         """Say why no partition takes a job that is submitted; empty: one does. It is then in those that do."""

@@ -96,7 +96,7 @@ class Settings:
         tests = parameters.whole("bf_max_job_test", usual.bf_max_job_test)
         for name in _WITHOUT_EFFECT:
             parameters.number(name, 0.0)
-        whole_nodes = machine.said("SelectType").lower().endswith("linear")
+        whole_nodes = _has_whole_nodes(machine)
         select = _select_parameters(machine, whole_nodes)
         bf_interval = parameters.number("bf_interval", usual.bf_interval, least=1.0)
         kill_wait = float(_whole(machine, "KillWait"))
@@ -178,6 +178,12 @@ def _place(partition: Partition, key: str) -> str:
 def _enforced(text: str) -> str:
     """EnforcePartLimits as ALL, ANY or NO."""
     return {**dict.fromkeys(values.YES, "ANY"), **dict.fromkeys(values.NO, "NO")}.get(text, text)
+
+
+def _has_whole_nodes(machine: SlurmMachine) -> bool:
+    """Whether jobs have whole nodes, as by select/linear, which the plugins of Crays stand on unless told otherwise."""
+    select = machine.said("SelectType").lower()
+    return "linear" in select or ("cray" in select and "other_cons" not in machine.said("SelectTypeParameters").lower())
 
 
 def _select_parameters(machine: SlurmMachine, whole_nodes: bool) -> str:

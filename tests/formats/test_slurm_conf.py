@@ -227,7 +227,7 @@ def test_partitions_are_kept(tmp_path: Path) -> None:
         "NodeSet=quick Feature=fast", "NodeSet=some Nodes=n[1-2]",
         "PartitionName=p Nodes=quick,some Default=YES MaxTime=1-00:00:00 DefaultTime=30 MinNodes=2 MaxNodes=3 PriorityTier=7 "
         "PriorityJobFactor=9 OverSubscribe=FORCE:2 PreemptMode=requeue GraceTime=30 State=DOWN AllowQos=high,low",
-        "PartitionName=rest Nodes=n[3-4]",
+        'PartitionName=rest Nodes="n3 n4" MaxTime=10 DefaultTime=20',
     ))  # fmt: skip
     assert platform.slurm is not None
     p = platform.slurm.partitions[0]
@@ -235,6 +235,7 @@ def test_partitions_are_kept(tmp_path: Path) -> None:
     assert (p.min_nodes, p.max_nodes, p.priority_tier, p.priority_job_factor) == (2, 3, 7, 9)
     assert (p.over_subscribe, p.preempt_mode, p.grace_time_s, p.state) == ("FORCE:2", "REQUEUE", 30, "DOWN")
     assert p.options == {"allowqos": "high,low"}
+    assert (platform.slurm.partitions[1].nodes, platform.slurm.partitions[1].default_time_s) == ((2, 3), None)
     assert platform.slurm.partition() is p
     assert platform.slurm.partition("q") is None
 

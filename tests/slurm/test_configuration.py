@@ -182,11 +182,23 @@ def test_memory_of_each_cpu_counts_for_whole_cores(tmp_path: Path) -> None:
     assert starts.round(-1).tolist() == [0.0, 0.0]
     both = run(tmp_path, f"DefMemPerCPU=600\nDefMemPerNode=900\n{conf}", requested_cores=[1, 1]).jobs["start_time"]
     assert both.round(-1).tolist() == [0.0, 0.0]  # DefMemPerNode counts alone
+    own = f"DefMemPerCPU=500\n{conf}".replace("Default=YES", "Default=YES DefMemPerCPU=600")
+    assert run(tmp_path, own, requested_cores=[1, 1]).jobs["start_time"].round(-1).tolist() == [0.0, 60.0]
+
+
+def test_jobs_without_memory_are_told_where_memory_is_given_out(tmp_path: Path) -> None:
+    """Once: they share nodes here, where Slurm gives each all memory of its nodes."""
+    conf = (CORES + MACHINE).replace("CR_Core", "CR_Core_Memory").replace("CPUs=4", "CPUs=4 RealMemory=2000")
+    for keys, times in (("", 1), ("DefMemPerCPU=100\n", 0)):
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always")
+            run(tmp_path, keys + conf, requested_cores=[1, 1])
+        assert sum("says nothing of memory" in str(each.message) for each in noted) == times
 
 
 @pytest.mark.parametrize(
     ("state", "jobs"),
-    [("UP", "completed"), ("DOWN", "unfinished"), ("DRAIN", "rejected"), ("INACTIVE", "rejected")],
+    [("UP", "completed"), ("DOWN", "unfinished"), ("DRAINED", "rejected"), ("INACTIVE", "rejected")],
 )
 @pytest.mark.filterwarnings("ignore:.*unfinished")
 def test_states_of_partitions_at_submission(tmp_path: Path, state: str, jobs: str) -> None:
@@ -194,7 +206,7 @@ def test_states_of_partitions_at_submission(tmp_path: Path, state: str, jobs: st
     conf = CORES + MACHINE.replace("Default=YES", f"Default=YES State={state}")
     result = run(tmp_path, conf, requested_cores=[1])
     assert result.jobs["state"].tolist() == [jobs]
-    reason = f"partition 'p' is {state}, and takes no jobs" if jobs == "rejected" else ""
+    reason = f"partition 'p' is {state.removesuffix('ED')}, and takes no jobs" if jobs == "rejected" else ""
     assert result.jobs["reason"].tolist() == [reason]
 
 
