@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from cluster_sim.errors import FormatError, ModelWarning, SpecError, warn_user
+from cluster_sim.errors import FormatError, ModelWarning, SpecError, counted, warn_user
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.formats.sacct_clock import LocalClock
-from cluster_sim.formats.sacct_facts import NOT_OVER, Facts, facts_of
-from cluster_sim.formats.sacct_jobs import Cells, FoldedJobs
+from cluster_sim.formats.sacct_columns import FREE_TEXT, READ
+from cluster_sim.formats.sacct_facts import Facts, facts_of
+from cluster_sim.formats.sacct_jobs import NOT_OVER, Cells, FoldedJobs
 from cluster_sim.formats.sacct_table import read_table
 from cluster_sim.formats.submit_line import awaited
 from cluster_sim.workload.fields import UNKNOWN
@@ -36,13 +37,9 @@ _STATUS = {  # as SWF counts: 1 completed, 0 failed, 5 cancelled
     "COMPLETED": 1, "FAILED": 0, "TIMEOUT": 0, "NODE_FAIL": 0, "OUT_OF_MEMORY": 0, "BOOT_FAIL": 0, "DEADLINE": 0,
     "LAUNCH_FAILED": 0, "CANCELLED": 5, "PREEMPTED": 5, "REVOKED": 5,
 }  # fmt: skip
-_READ = frozenset(
-    "jobid jobidraw state submit eligible start end elapsed elapsedraw suspended timelimit timelimitraw ncpus alloccpus "
-    "reqcpus nnodes allocnodes reqnodes reqmem reqtres alloctres reqgres allocgres partition qos account user group jobname "
-    "priority nodelist constraints licenses maxrss totalcpu restarts submitline".split()
-)
 _TEXTS = {"partition": "partition", "qos": "qos", "account": "account", "user": "user", "group": "group",
           "profile": "jobname"}  # fmt: skip
+_MOST_NAMED = 10
 _CHOICES = {
     "requested_time": ("recorded", "none"),
     "cancelled": ("ran", "keep", "drop"),
@@ -90,7 +87,9 @@ def read(
     for option, choices in _CHOICES.items():
         if given[option] not in choices:
             raise SpecError(f"{path}, option {option}", f"one of {', '.join(choices)}", given[option])
-    cells = Cells(read_table(path), path)
+    table = read_table(path)
+    table.keep_understood(path)
+    cells = Cells(table, path)
     clock = LocalClock(time_zone, path)
     jobs = FoldedJobs(cells, clock)
     facts = facts_of(cells, jobs, cores, unfinished == "limit")
@@ -126,20 +125,20 @@ def _kept(cells: Cells, jobs: FoldedJobs, facts: Facts, cancelled: str, failed: 
         "without CPUs": facts.cores <= 0,
         "without a run time": np.isnan(facts.run),
     }
-    counted: list[str] = []
+    told: list[str] = []
     kept = ~none
     for reason, mask in reasons.items():
         mask = mask & kept
         kept &= ~mask
         number = int(jobs.tasks[mask].sum())
         if number:
-            counted.append(f"{number:,} {reason} (first in {_short(cells, jobs.rows[int(mask.argmax())])})")
+            told.append(f"{number:,} {reason} (first in {_short(cells, jobs.rows[int(mask.argmax())])})")
     total = int(jobs.tasks.sum())
     if not kept.any():
-        found = f"{total:,} jobs and {jobs.steps:,} steps" + (f", {', '.join(counted)}" if counted else "")
+        found = f"{total:,} jobs and {jobs.steps:,} steps" + (f", {', '.join(told)}" if told else "")
         raise FormatError(cells.path, "at least one job that can be simulated", found)
-    if counted:
-        text = f"{cells.path}: {total - int(jobs.tasks[kept].sum()):,} of {total:,} jobs dropped: {', '.join(counted)}"
+    if told:
+        text = f"{cells.path}: {total - int(jobs.tasks[kept].sum()):,} of {total:,} jobs dropped: {', '.join(told)}"
         warn_user(ModelWarning(text))
     return kept
 
@@ -155,7 +154,8 @@ def _short(cells: Cells, row: int) -> str:
 def _warn(
     cells: Cells, jobs: FoldedJobs, facts: Facts, clock: LocalClock, rows: np.ndarray, cores: str, submission: str
 ) -> None:
-    """One line of substitutes, and one of what is not read."""
+    """One line each of rows left out, of substitutes, and of what is not read."""
+    _warn_of_rows(cells)
     requeued = jobs.attempts[rows] > 1
     more_cpus = (facts.asked > 0) & (facts.used > facts.asked) & (facts.cores == facts.used)
     later = jobs.times["eligible"] > jobs.submitted
@@ -176,6 +176,11 @@ def _warn(
         ("parts of heterogeneous jobs", sum("+" in jobs.ids[row] for row in rows), "each counts as a job of its own"),
         ("with licences", sum(bool(facts.licenses[row]) for row in rows), "which are kept but not simulated"),
         ("with a number given before", jobs.reused, "told apart by #2"),
+        (
+            "with a list of array tasks that Slurm has cut short",
+            jobs.shortened,
+            "only the tasks in it are known (SLURM_BITSTR_LEN=0 sacct … prints all)",
+        ),
     )
     parts = [f"{what}: {_jobs(int(number))}, {means}" for what, number, means in told if number]
     hours = {
@@ -186,7 +191,7 @@ def _warn(
     if parts:
         warn_user(ModelWarning(f"{cells.path}: {'; '.join(parts)}"))
     odd = {
-        "columns": [name for key, name in cells.table.names.items() if key not in _READ],
+        "columns": _listed([name for key, name in cells.table.names.items() if key not in READ]),
         "TRES": [f"{name} ({_jobs(number)})" for name, number in sorted(facts.other_tres.items())],
         "states": [f"{state or 'none'} ({_jobs(number)})" for state, number in sorted(unknown.items())],
         "constraints": [f"{facts.odd_constraints:,} that are no list of features"] * bool(facts.odd_constraints),
@@ -196,6 +201,41 @@ def _warn(
     ]
     if unread:
         warn_user(ModelWarning(f"{cells.path}: not read: {'; '.join(unread)}"))
+
+
+def _listed(names: list[str]) -> list[str]:
+    """Some names; of a full dump's hundred columns no more than how many there are."""
+    if len(names) <= _MOST_NAMED:
+        return names
+    return [*names[:_MOST_NAMED], f"and {len(names) - _MOST_NAMED} more"]
+
+
+def _warn_of_rows(cells: Cells) -> None:
+    """Say which rows cannot be understood, and which were put together."""
+    table = cells.table
+    texts = [name for key, name in table.names.items() if key in FREE_TEXT]
+    way_out = f"leave out {', '.join(texts)} or print with" if texts else "print with"
+    if table.left_out:
+        first, *others = table.left_out
+        also = ", ".join(str(each.place) for each in others[:_MOST_NAMED]) + ("…" if len(others) > _MOST_NAMED else "")
+        text = (
+            f"{cells.path}: {len(table.left_out):,} of {len(table) + len(table.left_out):,} rows left out; "
+            f"{table.place_of('', first).strip()}: expected {first.expected}, found {first.found}"
+        )
+        if others:
+            text += f"; then {table.counted_in} {also}"
+        if any(not each.column for each in table.left_out):
+            text += (
+                f" (a text may hold the separator or a line break: {way_out} sacct --parsable2 --delimiter=$'\\x1f')"
+            )
+        warn_user(ModelWarning(text))
+    if table.joined:
+        text = f"{cells.path}: {counted(table.joined, 'row')} put together by ids, times and states"
+        text += ": a text holds the separator or a line break"
+        if table.emptied:
+            emptied = ", ".join(f"{name} ({counted(number, 'row')})" for name, number in table.emptied.items())
+            text += f"; texts left empty, because it is not clear where they end: {emptied}"
+        warn_user(ModelWarning(text))
 
 
 def _columns(
@@ -208,8 +248,8 @@ def _columns(
     joins = np.where((eligible > submit) & when_eligible, eligible, submit)
     run, limit = facts.run[rows], facts.limit[rows]
     not_told = np.isnan(limit)
-    cpu_time = cells.numbers(chosen, values.duration, "totalcpu")
-    used_kb = np.array([jobs.most_memory_kb.get(_plain(jobs.ids[row]), float(UNKNOWN)) for row in rows])
+    cpu_time = cells.numbers(chosen, ("totalcpu", values.duration))
+    used_kb = np.array([jobs.most_memory_kb.get(jobs.ids[row].partition("#")[0], float(UNKNOWN)) for row in rows])
     ids = jobs.ids_of(rows)
     columns: Columns = {
         "job_id": np.array(ids, dtype=object),
@@ -255,10 +295,6 @@ def _awaited(cells: Cells, lines: list[str], ids: list[str], joins: np.ndarray) 
         text = f"dependencies other than afterok and afterany: {_jobs(others)}, which do not wait for them"
         warn_user(ModelWarning(f"{cells.path}: {text}"))
     return np.array([after for after, _ in found], dtype=object)
-
-
-def _plain(job: str) -> str:
-    return job.partition("#")[0]
 
 
 def _priority(text: str) -> float:

@@ -14,6 +14,11 @@ _NEVER = (math.nan, math.nan)
 _NO_TIME = ("", "unknown", "none", "n/a")
 
 
+def check_time(text: str) -> None:
+    """Raise ValueError, saying what was expected, for what is no time in any time zone."""
+    _both_times(text, datetime.UTC)
+
+
 class LocalClock:
     """Reads ``2026-03-29T02:30:00`` in a time zone by its name, such as Europe/Berlin; ``1774751400`` is taken as it is.
 
@@ -32,7 +37,7 @@ class LocalClock:
     def read(self, text: str) -> float:
         """Seconds since 1970; NaN where there is no time. Raises ValueError, saying what was expected."""
         if text not in self._known:
-            self._known[text] = self._both(text.strip())
+            self._known[text] = _both_times(text.strip(), self._zone)
         return self._known[text][0]
 
     def in_order(self, texts: list[list[str]], times: list[np.ndarray]) -> list[np.ndarray]:
@@ -48,19 +53,20 @@ class LocalClock:
             before = np.fmax(before, ordered[-1])
         return ordered
 
-    def _both(self, text: str) -> tuple[float, float]:
-        """What a text says by the offset from UTC before and after a jump; the same but in the hour of the jump."""
-        if text.lower() in _NO_TIME:
-            return _NEVER
-        try:
-            if text.isascii() and text.isdigit():
-                moments = [float(text)]
-            else:
-                moment = datetime.datetime.fromisoformat(text)
-                there = [moment.replace(tzinfo=moment.tzinfo or self._zone, fold=fold) for fold in (0, 1)]
-                moments = [each.timestamp() for each in there]
-        except (ValueError, OverflowError, OSError):
-            moments = []
-        if not moments or not 0 <= min(moments) <= max(moments) < 2**53:
-            raise ValueError("a time such as 2026-03-01T12:00:00, or Unknown")
-        return moments[0], moments[-1]
+
+def _both_times(text: str, zone: datetime.tzinfo) -> tuple[float, float]:
+    """What a text says by the offset from UTC before and after a jump; the same but in the hour of the jump."""
+    if text.lower() in _NO_TIME:
+        return _NEVER
+    try:
+        if text.isascii() and text.isdigit():
+            moments = [float(text)]
+        else:
+            moment = datetime.datetime.fromisoformat(text)
+            there = [moment.replace(tzinfo=moment.tzinfo or zone, fold=fold) for fold in (0, 1)]
+            moments = [each.timestamp() for each in there]
+    except (ValueError, OverflowError, OSError):
+        moments = []
+    if not moments or not 0 <= min(moments) <= max(moments) < 2**53:
+        raise ValueError("a time such as 2026-03-01T12:00:00, or Unknown")
+    return moments[0], moments[-1]

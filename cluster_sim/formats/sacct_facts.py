@@ -10,13 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cluster_sim.errors import FormatError
+from cluster_sim.formats import sacct_columns
 from cluster_sim.formats import slurm_values as values
-from cluster_sim.formats.sacct_jobs import Cells, FoldedJobs
+from cluster_sim.formats.sacct_jobs import NOT_OVER, Cells, FoldedJobs
 
-NOT_OVER = frozenset(
-    "PENDING RUNNING SUSPENDED COMPLETING CONFIGURING REQUEUED REQUEUE_HOLD REQUEUE_FED RESIZING RESV_DEL_HOLD "
-    "SIGNALING SPECIAL_EXIT STAGE_OUT STOPPED".split()
-)
 TRES_READ = ("cpu", "mem", "node")
 
 
@@ -44,43 +41,44 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
     Raises FormatError naming line and column.
     """
     rows = jobs.rows
-    state = [text.partition(" ")[0].rstrip("+").upper() for text in cells.texts("state", rows)]
+    state = cells.states(rows)
     req_tres, alloc_tres = (cells.understood(name, rows, values.tres) for name in ("reqtres", "alloctres"))
-    if not cells.first_of("ncpus", "alloccpus", "reqcpus", "reqtres", "alloctres"):
+    if not cells.has("ncpus", "alloccpus", "reqcpus", "reqtres", "alloctres"):
         found = ", ".join(cells.table.names.values())
         raise FormatError(cells.path, "a column with CPUs: AllocCPUS, NCPUS, ReqCPUS, AllocTRES or ReqTRES", found)
 
-    def counts(columns: tuple[str, ...], tres: list[dict[str, str]], part: str) -> np.ndarray:
-        name = cells.first_of(*columns)
-        if name:
-            return np.array(cells.understood(name, rows, values.count), dtype=float)
-        return np.array([_of_tres(cells, row, said, part) for row, said in zip(rows, tres, strict=True)], dtype=float)
+    def counts(tres: str, part: str, *columns: str) -> np.ndarray:
+        sources = [(name, sacct_columns.count) for name in columns]
+        return np.nan_to_num(cells.numbers(rows, *sources, (tres, lambda text: _of_tres(text, part))))
 
-    used = counts(("alloccpus", "ncpus"), alloc_tres, "cpu")
-    asked = counts(("reqcpus",), req_tres, "cpu")
-    held_nodes = counts(("nnodes", "allocnodes"), alloc_tres, "node")
-    asked_nodes = counts(("reqnodes",), req_tres, "node")
+    used = counts("alloctres", "cpu", "alloccpus", "ncpus")
+    asked = counts("reqtres", "cpu", "reqcpus")
+    held_nodes = counts("alloctres", "node", "nnodes", "allocnodes")
+    asked_nodes = counts("reqtres", "node", "reqnodes")
     wanted = np.where((used > 0) & (cores == "allocated") | (asked <= 0), used, asked)
     nodes = np.where((cores == "allocated") & (held_nodes > 0), np.maximum(held_nodes, asked_nodes), asked_nodes)
-    if cells.first_of("reqnodes", "reqtres"):  # one node is what Slurm writes of jobs that do not care
-        nodes = np.where(asked_nodes > 1, nodes, 0)
+    is_asked = [any(pair) for pair in zip(cells.texts("reqnodes", rows), cells.texts("reqtres", rows), strict=True)]
+    # One node is what Slurm writes of jobs that do not care.
+    nodes = np.where((asked_nodes > 1) | ~np.array(is_asked), nodes, 0)
     nodes = np.where(nodes > 1, np.minimum(nodes, wanted), 0)
-    limit = cells.numbers(rows, values.duration, "timelimit", "timelimitraw")  # a bare number is minutes in both
+    # A bare number is minutes in both.
+    limit = cells.numbers(rows, ("timelimit", values.duration), ("timelimitraw", values.duration))
     run = _run_times(cells, jobs)
     over = np.array([one not in NOT_OVER for one in state])
     run = np.where(over, run, np.where(np.isfinite(limit) & limit_is_run, limit, math.nan))
     requires = cells.understood("constraints", rows, _requires)
-    gpus = [_gpus(cells, *each) for each in zip(rows, req_tres, alloc_tres, strict=True)]
-    per_node = cells.first_of("allocgres", "reqgres")
-    if per_node:
-        listed = np.array(cells.understood(per_node, rows, values.gpus_of_gres)) * np.maximum(held_nodes, 1)
-        gpus = np.where(np.array(gpus) > 0, gpus, listed).tolist()
+    gpus = np.array(
+        [values.gpus_of_tres(each) or values.gpus_of_tres(got) for each, got in zip(req_tres, alloc_tres, strict=True)]
+    )
+    for name in ("allocgres", "reqgres"):
+        listed = np.array(cells.understood(name, rows, values.gpus_of_gres)) * np.maximum(held_nodes, 1)
+        gpus = np.where(gpus > 0, gpus, listed)
     stated = cells.texts("licenses", rows)
     licences = [_licences(said) or _licences(got) for said, got in zip(req_tres, alloc_tres, strict=True)]
     return Facts(
         state, run, limit, asked, used, wanted, nodes,
-        _memory(cells, rows, req_tres, np.maximum(wanted, 1), np.maximum(np.maximum(held_nodes, asked_nodes), 1)),
-        np.array(gpus, dtype=float),
+        _memory(cells, rows, np.maximum(wanted, 1), np.maximum(np.maximum(held_nodes, asked_nodes), 1)),
+        gpus.astype(float),
         [own if own.lower() not in ("", "none", "(null)") else found for own, found in zip(stated, licences, strict=True)],
         [tags or "" for tags in requires],
         sum(tags is None for tags in requires),
@@ -92,18 +90,8 @@ def _is_read(name: str) -> bool:
     return name in TRES_READ or name == "billing" or name.startswith(("gres/gpu", "license/"))
 
 
-def _of_tres(cells: Cells, row: int, said: dict[str, str], part: str) -> int:
-    try:
-        return values.count(said.get(part, ""))
-    except ValueError as error:
-        raise FormatError(f"{cells.place(row)}, TRES {part}", str(error), said[part]) from None
-
-
-def _gpus(cells: Cells, row: int, asked: dict[str, str], got: dict[str, str]) -> int:
-    try:
-        return values.gpus_of_tres(asked) or values.gpus_of_tres(got)
-    except ValueError as error:
-        raise FormatError(f"{cells.place(row)}, TRES gres/gpu", str(error), asked or got) from None
+def _of_tres(text: str, part: str) -> float:
+    return sacct_columns.count(values.tres(text).get(part, ""))
 
 
 def _licences(said: dict[str, str]) -> str:
@@ -119,28 +107,17 @@ def _requires(text: str) -> str | None:
 def _run_times(cells: Cells, jobs: FoldedJobs) -> np.ndarray:
     """Time in which the job ran, suspensions left out."""
     by_clock = jobs.times["end"] - jobs.times["start"]
-    paused = np.nan_to_num(cells.numbers(jobs.rows, values.duration, "suspended"))
+    paused = np.nan_to_num(cells.numbers(jobs.rows, ("suspended", values.duration)))
     by_clock = np.where(by_clock >= 0, np.maximum(by_clock - paused, 0), math.nan)
-    if cells.first_of("elapsedraw"):
-        seconds = cells.numbers(jobs.rows, lambda text: values.count(text) if text else math.nan, "elapsedraw")
-        return np.where(np.isnan(seconds), by_clock, seconds)
-    elapsed = cells.numbers(jobs.rows, values.duration, "elapsed")
+    elapsed = cells.numbers(jobs.rows, ("elapsedraw", sacct_columns.count), ("elapsed", values.duration))
     return np.where(np.isfinite(elapsed), elapsed, by_clock)
 
 
-def _memory(
-    cells: Cells, rows: list[int], tres: list[dict[str, str]], cores: np.ndarray, nodes: np.ndarray
-) -> np.ndarray:
+def _memory(cells: Cells, rows: list[int], cores: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     """MB of each CPU: ReqMem counts a job (4G), its nodes (4Gn) or its CPUs (4Gc)."""
-    if cells.first_of("reqmem"):
-        said = cells.understood("reqmem", rows, values.memory)
-    else:
-        said = []
-        for row, parts in zip(rows, tres, strict=True):
-            try:
-                said.append(values.memory(parts.get("mem", "")))
-            except ValueError as error:
-                raise FormatError(f"{cells.place(row)}, TRES mem", str(error), parts["mem"]) from None
-    amount = np.array([megabytes for megabytes, _ in said], dtype=float)
-    whose = np.array([per for _, per in said], dtype=object)
+    said = cells.understood("reqmem", rows, sacct_columns.memory)
+    of_tres = cells.understood("reqtres", rows, lambda text: sacct_columns.memory(values.tres(text).get("mem", "")))
+    chosen = [one if one[0] else other for one, other in zip(said, of_tres, strict=True)]
+    amount = np.array([megabytes for megabytes, _ in chosen], dtype=float)
+    whose = np.array([per for _, per in chosen], dtype=object)
     return np.where(whose == "c", amount, np.where(whose == "n", amount * nodes, amount) / cores)

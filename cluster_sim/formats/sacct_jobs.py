@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from cluster_sim.errors import FormatError
+from cluster_sim.formats import sacct_columns, submit_line
 from cluster_sim.formats import slurm_values as values
-from cluster_sim.formats import submit_line
 from cluster_sim.formats.sacct_clock import LocalClock
 from cluster_sim.formats.sacct_table import SacctTable
 
 Value = TypeVar("Value")
 
-_JOB_ID = re.compile(
-    r"(?P<job>[0-9]{1,18}(?:_[0-9]{1,18}|\+[0-9]{1,9})?)(?:_\[(?P<tasks>[^\[\]]*)\])?(?P<step>\.[^.].*)?"
+NOT_OVER = frozenset(
+    "PENDING RUNNING SUSPENDED COMPLETING CONFIGURING REQUEUED REQUEUE_HOLD REQUEUE_FED RESIZING RESV_DEL_HOLD "
+    "SIGNALING SPECIAL_EXIT STAGE_OUT STOPPED".split()
 )
+_REQUEUED = NOT_OVER | {"PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED"}
+"""States after which Slurm itself may submit a job once more."""
+_WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
+_REMEMBERED_S = 300.0
+"""Slurm forgets a job that is over after MinJobAge, by default so long: until then ``scontrol requeue`` can submit it again."""
 
 
 class Cells:
@@ -33,91 +40,100 @@ class Cells:
         """Where a row stands, for messages."""
         return f"{self.path} {self.table.counted_in} {self.table.places[row]}"
 
-    def first_of(self, *names: str) -> str:
-        """The first of the columns that there is; empty if there is none."""
-        return next((name for name in names if name in self.table.columns), "")
+    def has(self, *names: str) -> bool:
+        """Whether there is one of the columns."""
+        return any(name in self.table.columns for name in names)
 
-    def texts(self, name: str, rows: list[int]) -> list[str]:
+    def texts(self, name: str, rows: Iterable[int]) -> list[str]:
         """The cells of a column; empty ones if there is no such column."""
-        if name not in self.table.columns:
-            return [""] * len(rows)
-        column = self.table.columns[name]
-        return [column[row].strip() for row in rows]
+        column = self.table.columns.get(name)
+        return [""] * len(list(rows)) if column is None else [column[row].strip() for row in rows]
 
-    def understood(self, name: str, rows: list[int], parse: Callable[[str], Value]) -> list[Value]:
-        """What the cells of a column say. Raises FormatError naming the first one that ``parse`` does not understand."""
+    def understood(self, name: str, rows: Iterable[int], parse: Callable[[str], Value]) -> list[Value]:
+        """What the cells of a column say; each can be understood (:meth:`SacctTable.keep_understood`)."""
         texts = self.texts(name, rows)
-        known: dict[str, Value] = {}
-        for position, text in enumerate(texts):
-            if text not in known:
-                try:
-                    known[text] = parse(text)
-                except ValueError as error:
-                    where = f"{self.place(rows[position])}, {self.table.names[name]}"
-                    raise FormatError(where, str(error), text) from None
+        known = {text: parse(text) for text in set(texts)}
         return [known[text] for text in texts]
 
-    def numbers(self, rows: list[int], parse: Callable[[str], float], *names: str) -> np.ndarray:
-        """The numbers in the first of the columns that there is; NaN without any."""
-        name = self.first_of(*names)
-        return np.array(self.understood(name, rows, parse), dtype=float) if name else np.full(len(rows), math.nan)
+    def numbers(self, rows: list[int], *sources: tuple[str, Callable[[str], float]]) -> np.ndarray:
+        """For each row the number in the first of the columns that tells one; NaN where none does."""
+        found = np.full(len(rows), math.nan)
+        for name, parse in sources:
+            missing = np.flatnonzero(np.isnan(found))
+            if len(missing) and self.has(name):
+                found[missing] = self.understood(name, [rows[at] for at in missing], parse)
+        return found
+
+    def states(self, rows: Iterable[int]) -> list[str]:
+        """States in capitals, without who cancelled a job."""
+        return [text.partition(" ")[0].rstrip("+").upper() for text in self.texts("state", rows)]
+
+
+@dataclass(slots=True)
+class _Found:
+    """A job, or those tasks of an array that share a row."""
+
+    name: str
+    positions: list[int]  #: Its rows among those of jobs, the last attempt's last.
+    tasks: np.ndarray | None = None
 
 
 class FoldedJobs:
     """A job for every id: ``ids``, the ``rows`` of their last attempts, and ``times`` of these by column.
 
+    sacct keeps a record for each job (or task of an array) and time of submission; a requeue is a submission. Rows of the
+    same record are one attempt, and its own row tells more than one that it shares with other tasks of its array.
     ``submitted``, s since 1970, is that of the first attempt. ``tasks`` are more than one where those tasks of an array that
     never started share a row.
     """
 
     def __init__(self, cells: Cells, clock: LocalClock):
-        name = cells.first_of("jobid", "jobidraw")
-        if not cells.first_of("submit"):
+        if not cells.has("submit"):
             raise FormatError(cells.path, "a column Submit", ", ".join(cells.table.names.values()))
-        every = list(range(len(cells.table)))
-        found = cells.understood(name, every, _job_id)
-        own = [row for row in every if not found[row].step]
+        every = range(len(cells.table))
+        ids = cells.understood("jobid", every, values.job_id)
+        own = [row for row in every if not ids[row].is_step]
+        self._ids = [ids[row] for row in own]
+        self._users = cells.texts("user", own)
+        self._states = cells.states(own)
+        self._restarts = np.nan_to_num(cells.numbers(own, ("restarts", sacct_columns.count)))
         names = ("submit", "eligible", "start", "end")
-        read = [cells.numbers(own, clock.read, name) for name in names]
+        read = [cells.numbers(own, (name, clock.read)) for name in names]
         texts = [cells.texts(name, own) for name in names]
-        self.times: dict[str, np.ndarray] = dict(zip(names, clock.in_order(texts, read), strict=True))
+        times: dict[str, np.ndarray] = dict(zip(names, clock.in_order(texts, read), strict=True))
+        self._submit, self._start, self._end = times["submit"], times["start"], times["end"]
         self.steps = len(every) - len(own)
-        self.reused = 0
-        self.ids: list[str] = []
-        last: list[int] = []  # positions in own
-        attempts: list[int] = []
-        first_submit: list[float] = []
-        shared: list[tuple[range, ...] | None] = []
-        for job, positions in self._by_job(cells, own, found).items():
-            best = max(positions, key=self._recency)
-            self.ids.append(job)
-            last.append(best)
-            shared.append(found[own[best]].tasks)
-            attempts.append(len({self.times["start"][at] for at in positions if self.times["start"][at] > 0}))
-            first_submit.append(float(np.fmin.reduce(self.times["submit"][positions], initial=math.inf)))
-        self._shared = shared
-        self.tasks = np.array([1 if each is None else sum(map(len, each)) for each in shared], dtype=int)
+        found = self._found()
+        last = [each.positions[-1] for each in found]
+        self.ids = [each.name for each in found]
+        self._tasks = [each.tasks for each in found]
+        self.tasks = np.array([1 if each is None else len(each) for each in self._tasks], dtype=int)
         self.rows = [own[position] for position in last]
-        self.times = {name: column[last] for name, column in self.times.items()}
-        submitted = np.array(first_submit, dtype=float)
-        self.submitted = np.where(np.isinf(submitted), math.nan, submitted)
-        restarts = np.nan_to_num(cells.numbers(self.rows, values.count, "restarts"))
-        self.attempts = np.maximum(np.array(attempts, dtype=float), np.where(restarts > 0, restarts + 1, 0))
-        self._limits = {one.job.partition("_")[0]: one.limit for one in found if one.limit}
-        if cells.first_of("submitline"):
+        self.times = {name: column[last] for name, column in times.items()}
+        self.submitted = np.array([_least(self._submit[each.positions]) for each in found], dtype=float)
+        starts = [len({self._start[at] for at in each.positions if self._start[at] > 0}) for each in found]
+        again = self._restarts[last]
+        self.attempts = np.maximum(np.array(starts, dtype=float), np.where(again > 0, again + 1, 0))
+        self.reused = sum("#" in name for name in self.ids)
+        self.shortened = sum(self._ids[at].is_shortened for at in last)
+        self._limits = {each.number: each.limit for each in self._ids if each.limit}
+        if cells.has("submitline"):
             for job, line in zip(self.ids, cells.texts("submitline", self.rows), strict=True):
                 limit = submit_line.array_limit(line) if "_" in job else 0
                 if limit:
                     self._limits.setdefault(job.partition("_")[0], limit)
-        self.most_memory_kb = _largest_of_steps(cells, found, every)
+        self.most_memory_kb: dict[str, float] = {}
+        if cells.has("maxrss"):
+            for job, (amount, _) in zip(ids, cells.understood("maxrss", every, sacct_columns.memory), strict=True):
+                if amount > 0:
+                    self.most_memory_kb[job.name] = max(self.most_memory_kb.get(job.name, 0.0), amount * 1024)
 
     def ids_of(self, rows: np.ndarray) -> list[str]:
         """The ids of jobs, in whose ``rows`` one with several tasks comes so many times in succession."""
         ids: list[str] = []
         for row in dict.fromkeys(rows.tolist()):
-            shared = self._shared[row]
-            base = self.ids[row].partition("_")[0]
-            ids += [self.ids[row]] if shared is None else [f"{base}_{task}" for part in shared for task in part]
+            tasks = self._tasks[row]
+            ids += [self.ids[row]] if tasks is None else [f"{self.ids[row]}_{task}" for task in tasks.tolist()]
         return ids
 
     def limits_of(self, ids: list[str]) -> list[int]:
@@ -125,52 +141,85 @@ class FoldedJobs:
         most = np.iinfo(np.int64).max  # a damaged number may be any
         return [min(self._limits.get(job.partition("_")[0], 0), most) if "_" in job else 0 for job in ids]
 
-    def _by_job(self, cells: Cells, own: list[int], found: list[_JobId]) -> dict[str, list[int]]:
-        """The positions of each job's rows. A number that Slurm gave again, to another's job, gets ``#2`` behind it."""
-        owners = list(zip(cells.texts("user", own), cells.texts("jobname", own), strict=True))
-        jobs: dict[str, list[int]] = {}
-        of_owner: dict[tuple[str, tuple[str, str]], str] = {}
-        for position, row in enumerate(own):
-            key = found[row].job, owners[position]
-            if key not in of_owner:
-                name, again = found[row].job, 2
-                while name in jobs:
-                    name, again = f"{found[row].job}#{again}", again + 1
-                self.reused += again > 2
-                of_owner[key] = name
-                jobs[name] = []
-            jobs[of_owner[key]].append(position)
+    def _found(self) -> list[_Found]:
+        """Every job, in the order in which the log first names them."""
+        with_rows: dict[str, list[int]] = {}
+        sharing: dict[str, list[int]] = {}
+        for position, job in enumerate(self._ids):
+            (with_rows if job.tasks is None else sharing).setdefault(job.name, []).append(position)
+        found: list[_Found] = []
+        tasks_of: dict[str, dict[int, list[int]]] = {number: {} for number in sharing}
+        for name, positions in with_rows.items():
+            found += [
+                _Found(_numbered(name, k), attempts) for k, attempts in enumerate(self._apart(positions), start=1)
+            ]
+            number, _, task = name.partition("_")
+            if task and number in sharing:
+                tasks_of[number][int(task)] = positions
+        for number, positions in sharing.items():
+            found += self._of_shared_rows(number, positions, tasks_of[number])
+        return sorted(found, key=lambda each: min(each.positions))
+
+    def _apart(self, positions: list[int]) -> list[list[int]]:
+        """The attempts of each job among rows of one id, which Slurm may have given again."""
+        if len(positions) == 1:
+            return [positions]
+        jobs: list[list[int]] = []
+        for position in sorted(positions, key=self._recency):
+            if jobs and self._is_same_job(jobs[-1][-1], position):
+                jobs[-1].append(position)
+            else:
+                jobs.append([position])
         return jobs
 
-    def _recency(self, position: int) -> tuple[float, float, int]:
-        """What orders the attempts of a job: a requeue has a later submission, and one that waits has no start yet."""
-        submit, start = self.times["submit"][position], self.times["start"][position]
-        return (-math.inf if math.isnan(submit) else submit, math.inf if math.isnan(start) else start, position)
+    def _of_shared_rows(self, number: str, positions: list[int], own: dict[int, list[int]]) -> list[_Found]:
+        """The tasks of an array that no row of their own, nor a later shared row, describes."""
+        found: list[_Found] = []
+        later: list[tuple[int, np.ndarray]] = []  # shared rows and their tasks
+        used = Counter({task: len(self._apart(rows)) for task, rows in own.items()})  # jobs with the task's id
+        for position in sorted(positions, key=self._recency, reverse=True):
+            ranges = self._ids[position].tasks or ()
+            tasks = np.unique(
+                np.concatenate([np.arange(r.start, r.stop, r.step) for r in ranges] or [np.empty(0, int)])
+            )
+            known = [np.array([task for task, rows in own.items() if self._is_one_of(position, rows)], dtype=int)]
+            known += [others for at, others in later if self._is_same_job(position, at)]
+            left = np.setdiff1d(tasks, np.concatenate(known))
+            later.append((position, tasks))
+            again = [task for task in left.tolist() if used[task]] if used else []  # the number was given again
+            found += [_Found(_numbered(f"{number}_{task}", used[task] + 1), [position]) for task in again]
+            left = np.setdiff1d(left, again)
+            used.update(left.tolist() + again if own or len(positions) > 1 else ())
+            if len(left):
+                found.append(_Found(number, [position], left))
+        return found
+
+    def _is_one_of(self, shared: int, rows: list[int]) -> bool:
+        return any(self._is_same_job(shared, row) for row in rows)
+
+    def _is_same_job(self, earlier: int, later: int) -> bool:
+        """Whether two rows of one id are of one job: one record, or a requeue of it."""
+        users = self._users[earlier], self._users[later]
+        if all(users) and users[0] != users[1]:
+            return False
+        between = self._submit[later] - self._submit[earlier]
+        if between == 0 or math.isnan(between):
+            return True
+        is_requeue = self._states[earlier] in _REQUEUED or self._restarts[later] > 0
+        return between > 0 and bool(is_requeue or self._submit[later] - self._end[earlier] <= _REMEMBERED_S)
+
+    def _recency(self, position: int) -> tuple[float, int, float, int]:
+        """What orders the rows of a job: a requeue has a later submission, and the last row of a record knows its end."""
+        submit, start, state = self._submit[position], self._start[position], self._states[position]
+        progress = 2 if state not in NOT_OVER else 0 if state in _WAITING else 1
+        start = math.inf if math.isnan(start) else start
+        return (-math.inf if math.isnan(submit) else submit, progress, start, position)
 
 
-class _JobId(NamedTuple):
-    job: str
-    step: bool
-    tasks: tuple[range, ...] | None  #: Of an array, those that wait and share a row.
-    limit: int = 0  #: How many of its tasks may run at once; 0: all.
+def _numbered(name: str, time: int) -> str:
+    """The id of a job, which tells jobs apart to which Slurm gave the same number."""
+    return name if time == 1 else f"{name}#{time}"
 
 
-def _job_id(text: str) -> _JobId:
-    match = _JOB_ID.fullmatch(text)
-    if match is None or (match["tasks"] is not None and "_" in match["job"]):
-        raise ValueError("a job's id such as 123, 123_4, 123_[5-9], 123+1 or 123.batch")
-    if match["tasks"] is None:
-        return _JobId(match["job"], match["step"] is not None, None)
-    tasks = tuple(values.array_tasks(match["tasks"]))
-    name = f"{match['job']}_[{match['tasks']}]"
-    return _JobId(name, match["step"] is not None, tasks, values.array_limit(match["tasks"]))
-
-
-def _largest_of_steps(cells: Cells, found: list[_JobId], rows: list[int]) -> dict[str, float]:
-    """KB of memory that the largest task of each job used: only steps know."""
-    most: dict[str, float] = {}
-    if cells.first_of("maxrss"):
-        for row, (amount, _) in zip(rows, cells.understood("maxrss", rows, values.memory), strict=True):
-            if amount > 0:
-                most[found[row].job] = max(most.get(found[row].job, 0.0), amount * 1024)
-    return most
+def _least(times: np.ndarray) -> float:
+    return float(np.fmin.reduce(times))

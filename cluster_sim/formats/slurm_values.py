@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 MAX_NODES_IN_LIST = 1_000_000
 MAX_ARRAY_TASKS = 4_000_001
@@ -23,6 +24,11 @@ _AMOUNT = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMGTPE]?)")
 _MEMORY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMGTPE]?)B?([nc]?)", re.IGNORECASE)
 _POWER = {unit: power for power, unit in enumerate(("", "K", "M", "G", "T", "P", "E"))}
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?(?::([0-9]{1,9}))?")
+_SHORTENED = "..."
+_JOB_ID = re.compile(
+    r"(?P<number>[0-9]{1,18}(?:\+[0-9]{1,9})?)"
+    r"(?:_(?:(?P<task>[0-9]{1,18})|\[(?P<tasks>[^\[\]]*)\]))?(?P<step>\.[^.].*)?"
+)
 
 
 PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
@@ -117,14 +123,48 @@ def gpus_by_type(text: str) -> dict[str, int]:
     return found
 
 
+class JobId(NamedTuple):
+    """A job's id as sacct prints it: ``123``, ``123_4``, ``123_[5-9%2]``, ``123+1`` or, of a step, ``123.batch``."""
+
+    number: str  #: ``123``, or ``123+1`` for a part of a heterogeneous job.
+    task: str  #: ``4``, the one task of an array; empty: none.
+    tasks: tuple[range, ...] | None  #: The tasks of an array that share a row.
+    limit: int  #: How many of these may run at once; 0: all.
+    is_step: bool
+    is_shortened: bool  #: Whether Slurm has cut the list of tasks off.
+
+    @property
+    def name(self) -> str:
+        """The id without its step; of a row of several tasks the array's number."""
+        return f"{self.number}_{self.task}" if self.task else self.number
+
+
+def job_id(text: str) -> JobId:
+    """Read a job's id."""
+    match = _JOB_ID.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("a job's id such as 123, 123_4, 123_[5-9], 123+1 or 123.batch")
+    listed = match["tasks"]
+    tasks = None if listed is None else tuple(array_tasks(listed))
+    limit = 0 if listed is None else array_limit(listed)
+    is_shortened = listed is not None and _SHORTENED in listed
+    return JobId(match["number"], match["task"] or "", tasks, limit, match["step"] is not None, is_shortened)
+
+
 def array_tasks(text: str) -> list[range]:
-    """The tasks of ``5-9,12%2`` or ``0-14:2``; the number after % says how many may run at once, and counts no task."""
+    """The tasks of ``5-9,12%2`` or ``0-14:2``; the number after % says how many may run at once, and counts no task.
+
+    Slurm shortens a long list to 64 characters, ``1,3,5,1...``. The number before the dots may have lost its end: it is
+    left out, but as the last task of a range it counts, since that range is at least so long.
+    """
+    listed, shortened, _ = text.partition("%")[0].partition(_SHORTENED)
+    parts = listed.split(",")
+    if shortened and "-" not in parts[-1]:
+        parts.pop()
     tasks: list[range] = []
-    for part in text.partition("%")[0].split(","):
+    for part in parts:
         match = _RANGE.fullmatch(part.strip())
         if match is None:
-            if part.strip() == "...":  # Slurm shortens long lists
-                continue
             raise ValueError("array tasks such as 5-9,12%2")
         first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
         if last < first or step < 1:

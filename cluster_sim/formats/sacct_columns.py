@@ -1,0 +1,82 @@
+"""The columns of sacct that are read, and what a cell of each may say.
+
+The table serves three ends: it finds the rows that cannot be understood, it tells where a text ends that holds the
+separator, and it says which columns of a file are not read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+from cluster_sim.formats import slurm_values as values
+from cluster_sim.formats.sacct_clock import check_time
+
+FREE_TEXT = frozenset(
+    "jobname comment admincomment systemcomment submitline workdir extra reason constraints container wckey stdin stdout "
+    "stderr".split()
+)
+"""Columns that users fill: sacct escapes neither its separator nor a line break in them."""
+
+_NOT_TOLD_MB = 2.0**43
+"""8 EB: Slurm writes amounts that it does not know as numbers near 16 EB."""
+_STATE = re.compile(r"(?:[A-Za-z_]+\+?(?: by .*)?)?")
+
+
+def count(text: str) -> float:
+    """Return a whole number; NaN where the cell is empty."""
+    return values.count(text) if text else math.nan
+
+
+def memory(text: str) -> tuple[float, str]:
+    """Return MB and whose they are, as :func:`slurm_values.memory`; 0 for an amount that overflowed."""
+    amount, per = values.memory(text)
+    return (0.0, per) if amount >= _NOT_TOLD_MB else (amount, per)
+
+
+def tres(text: str) -> dict[str, str]:
+    """Return the parts of a list of trackable resources, in which all that is read is well-formed."""
+    parts = values.tres(text)
+    for name in ("cpu", "node"):
+        values.count(parts.get(name, ""))
+    memory(parts.get("mem", ""))
+    values.gpus_of_tres(parts)
+    return parts
+
+
+def _state(text: str) -> str:
+    if _STATE.fullmatch(text) is None:
+        raise ValueError("a state such as COMPLETED")
+    return text
+
+
+READ: dict[str, Callable[[str], object]] = {
+    **dict.fromkeys(("jobid", "jobidraw"), values.job_id),
+    **dict.fromkeys(("submit", "eligible", "start", "end"), check_time),
+    **dict.fromkeys(("elapsed", "suspended", "timelimit", "timelimitraw", "totalcpu"), values.duration),
+    **dict.fromkeys(
+        ("elapsedraw", "ncpus", "alloccpus", "reqcpus", "nnodes", "allocnodes", "reqnodes", "priority", "restarts"),
+        count,
+    ),
+    **dict.fromkeys(("reqmem", "maxrss"), memory),
+    **dict.fromkeys(("reqtres", "alloctres"), tres),
+    **dict.fromkeys(("reqgres", "allocgres"), values.gpus_of_gres),
+    "state": _state,
+    **dict.fromkeys(
+        (
+            "partition",
+            "qos",
+            "account",
+            "user",
+            "group",
+            "jobname",
+            "nodelist",
+            "constraints",
+            "licenses",
+            "submitline",
+        ),
+        str,
+    ),
+}
+"""What is read, by the name in small letters, with a parser that raises ValueError for a cell that it cannot be."""
