@@ -195,7 +195,7 @@ TopologyPlugin=topology/tree
 Include nodes.conf
 NodeSet=quick Feature=fast
 PartitionName=DEFAULT MaxTime=1-00:00:00 State=UP
-PartitionName=p Nodes=ALL Default=YES PriorityTier=5 OverSubscribe=FORCE:2
+PartitionName=p Nodes=ALL Default=YES PriorityTier=5 OverSubscribe=FORCE:1
 PartitionName=q Nodes=quick,n[06-07] MaxNodes=2 PreemptMode=REQUEUE GraceTime=30 AllowQos=high
 """
 SLURM_NODES = b"""\

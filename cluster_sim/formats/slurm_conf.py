@@ -287,10 +287,10 @@ def _set_states(line: Line, found: _Configuration) -> None:
 
 
 def _members(line: Line, found: _Configuration) -> list[str]:
-    """The nodes of a set: those that it names, or those with a feature."""
-    if "nodes" in line.pairs:
-        return _named(line, "nodes", found)
-    return [node.name for node in found.nodes.values() if line.pairs.get("feature", "") in node.type.tags]
+    """The nodes of a set: those with its feature, and those that it names."""
+    feature = line.pairs.get("feature", "")
+    tagged = [node.name for node in found.nodes.values() if feature in node.type.tags]
+    return list(dict.fromkeys([*tagged, *(_named(line, "nodes", found) if "nodes" in line.pairs else [])]))
 
 
 def _named(line: Line, key: str, found: _Configuration) -> list[str]:

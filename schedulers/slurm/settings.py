@@ -216,12 +216,13 @@ def _preemption(
     said = machine.said("PreemptMode")
     if not switches.preemption:
         if set(said.upper().replace(" ", "").split(",")) - {"GANG", "OFF"}:
-            text = f"PreemptMode={said} does nothing without PreemptType; Slurm 22.05 does not start with it"
-            warn_user(ModelWarning(f"{_WHO}, {machine.where('PreemptMode')}: {text}"))
+            _warn_of_preemption(machine, "PreemptMode", f"does nothing without PreemptType, found {said}")
         return None
     exempt_time = _duration(machine, "PreemptExemptTime")
     reorder_count = parameters.whole("preempt_reorder_count", 1)
     mode, gang = _preempt_mode(machine.where("PreemptMode"), said)
+    if mode == "OFF":
+        _warn_of_preemption(machine, "PreemptType", f"needs another PreemptMode than {said}")
     own = _Parameters(machine.said("PreemptParameters"), machine.where("PreemptParameters"))
     kind = machine.said("PreemptType").lower().removeprefix("preempt/")
     if kind not in ("partition_prio", "qos"):
@@ -249,6 +250,10 @@ def _preemption(
         own.whole("reorder_count", reorder_count),
         kill_wait + _whole(machine, "MessageTimeout"),
     )
+
+
+def _warn_of_preemption(machine: SlurmMachine, key: str, text: str) -> None:
+    warn_user(ModelWarning(f"{_WHO}, {machine.where(key)}: {text}; Slurm 22.05 does not start with this"))
 
 
 def _preempt_mode(where: str, text: str) -> tuple[str, bool]:

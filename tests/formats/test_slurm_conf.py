@@ -224,7 +224,7 @@ def test_partitions_are_kept(tmp_path: Path) -> None:
     platform = Platform.read(conf(
         tmp_path,
         "NodeName=n[1-4] CPUs=4 Feature=slow", "NodeName=n[5-6] CPUs=4 Feature=fast",
-        "NodeSet=quick Feature=fast", "NodeSet=some Nodes=n[1-2]",
+        "NodeSet=quick Feature=fast Nodes=n6", "NodeSet=some Nodes=n[1-2]",
         "PartitionName=p Nodes=quick,some Default=YES MaxTime=1-00:00:00 DefaultTime=30 MinNodes=2 MaxNodes=3 PriorityTier=7 "
         "PriorityJobFactor=9 OverSubscribe=FORCE:2 PreemptMode=requeue GraceTime=30 State=DOWN AllowQos=high,low",
         'PartitionName=rest Nodes="n3 n4" MaxTime=10 DefaultTime=20',
@@ -436,6 +436,15 @@ def test_what_is_near_a_slurm_conf_is_refused(tmp_path: Path, kind: str, name: s
     with pytest.raises(SystemExit) as ended:
         main(["validate", str(path)])
     assert ended.value.code == 2
+
+
+def test_what_commands_print_as_json_is_refused(tmp_path: Path) -> None:
+    """As for their tables, the line says what to give."""
+    path = tmp_path / "nodes.json"
+    path.write_text('{"meta": {"Slurm": {}}, "nodes": []}')
+    found = "expected the slurm.conf itself, found what a command of Slurm's prints with --json"
+    with pytest.raises(FormatError, match=re.escape(found)):
+        Platform.read(path)
 
 
 @pytest.mark.skipif(not RECORDED, reason="the recorded runs of ../shared are not there")

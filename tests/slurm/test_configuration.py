@@ -139,6 +139,17 @@ def test_keys_whose_feature_is_off_are_ignored(tmp_path: Path, keys: str) -> Non
     assert run(tmp_path, CORES + keys + MACHINE, requested_cores=[4]).jobs["state"].tolist() == ["completed"]
 
 
+def test_halves_of_preemption_are_told(tmp_path: Path) -> None:
+    """Slurm does not start with a mode without a type, nor with a type without a mode: nobody is preempted here."""
+    mode, kind = (
+        told(tmp_path, f"{CORES}{key}\n{MACHINE}") for key in ("PreemptMode=REQUEUE", "PreemptType=preempt/qos")
+    )
+    assert [line.rpartition("line 4, ")[2] for line in mode + kind] == [
+        "PreemptMode: does nothing without PreemptType, found REQUEUE; Slurm 22.05 does not start with this",
+        "PreemptType: needs another PreemptMode than OFF; Slurm 22.05 does not start with this",
+    ]
+
+
 def test_sharing_is_refused_and_what_is_none_is_not(tmp_path: Path) -> None:
     """FORCE has four jobs on a core, FORCE:n has n; FORCE:1 has one, and YES shares only what jobs ask to share."""
     path = tmp_path / "slurm.conf"
