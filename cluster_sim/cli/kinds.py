@@ -68,17 +68,20 @@ def _kind_of_file(path: str) -> Kind:
     from cluster_sim.cli.config import is_config
     from cluster_sim.files.documents import is_yaml_name, parse_json, read_document
     from cluster_sim.files.reading import read_bytes, read_text
+    from cluster_sim.formats.foreign_files import foreign
     from cluster_sim.formats.irmasim_platform import is_irmasim
+    from cluster_sim.formats.sacct_table import delimiter_of
     from cluster_sim.formats.slurm_lines import is_slurm_conf
 
     if not is_yaml_name(path):
         first = read_bytes(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         if first == b"<":
             return "platform"  # SimGrid's XML
-        if first not in b"{[" and is_slurm_conf(path, read_bytes(path)[:100_000].decode(errors="replace")):
-            return "platform"
         if first not in b"{[":
-            return "workload"  # SWF and CSV; what is none of them, its reader says
+            start = read_bytes(path)[:100_000].decode(errors="replace")
+            if delimiter_of(start) or foreign(path, start) or not is_slurm_conf(path, start):
+                return "workload"  # sacct's output, SWF, CSV; what is none of them, its reader says
+            return "platform"
     # Workloads may be far longer than read_document allows.
     document = read_document(path) if is_yaml_name(path) else parse_json(path, read_text(path))
     if isinstance(document, dict):

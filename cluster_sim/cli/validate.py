@@ -98,7 +98,7 @@ def workload_facts(workload: Workload) -> Facts:
         ("name", workload.name),
         ("jobs", f"{len(jobs):,}"),
         ("submissions", f"{submit[0]:,.0f} s to {submit[-1]:,.0f} s ({(submit[-1] - submit[0]) / 86400:,.2f} days)"),
-        ("origin", f"{workload.origin_s:,.0f} s of the source is 0 s here"),
+        ("origin", f"{_origin(workload)} is 0 s here"),
         (f"{resource} per job", f"{cores.min():,} to {cores.max():,}, mean {cores.mean():,.2f}"),
         (
             "work",
@@ -118,6 +118,12 @@ def workload_facts(workload: Workload) -> Facts:
         reason = unstated_size(workload)
         facts.append((f"{resource} of the log's machine", f"not known, {reason}; the widest job has {cores.max():,}"))
     return facts + _assumed(of_jobs(workload.columns))
+
+
+def _origin(workload: Workload) -> str:
+    """What the run's clock counts from: a date if the source has dates."""
+    date = workload.start_date
+    return f"{workload.origin_s:,.0f} s of the source" if date is None else f"{date:%Y-%m-%d %H:%M:%S %z}"
 
 
 def _configuration_facts(source: str) -> Facts:

@@ -5,26 +5,28 @@
     sacct --parsable2 --allusers --starttime 2026-01-01 --format \\
         JobID,User,Account,Partition,QOS,Submit,Eligible,Start,End,Elapsed,Timelimit,State,ReqCPUS,AllocCPUS,ReqNodes,NNodes,ReqMem,ReqTRES,NodeList
 
-CSV and Parquet with those names are read too. docs/slurm.md has the table of what becomes of each column. One core of the
-simulation is one CPU as Slurm counts it. Steps are folded into their jobs; the tasks of an array are jobs; rows of one job
-that was requeued are one job.
+CSV and Parquet with those names, and what ``sacct --json`` prints, are read too. docs/slurm.md has the table of what becomes
+of each column. One core of the simulation is one CPU as Slurm counts it. Steps are folded into their jobs; the tasks of an
+array are jobs; rows of one job that was requeued are one job. A row that cannot be understood is left out and counted.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from cluster_sim.errors import FormatError, ModelWarning, SpecError, counted, warn_user
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.formats.sacct_clock import LocalClock
-from cluster_sim.formats.sacct_columns import FREE_TEXT, READ
+from cluster_sim.formats.sacct_columns import FREE_TEXT, NOT_OVER, READ, STATUS
 from cluster_sim.formats.sacct_facts import Facts, facts_of
-from cluster_sim.formats.sacct_jobs import NOT_OVER, Cells, FoldedJobs
+from cluster_sim.formats.sacct_jobs import Cells, FoldedJobs
+from cluster_sim.formats.sacct_json import table_of_document
 from cluster_sim.formats.sacct_table import read_table
 from cluster_sim.formats.submit_line import awaited
 from cluster_sim.workload.fields import UNKNOWN
@@ -33,10 +35,6 @@ from cluster_sim.workload.job_table import Columns, shift
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
-_STATUS = {  # as SWF counts: 1 completed, 0 failed, 5 cancelled
-    "COMPLETED": 1, "FAILED": 0, "TIMEOUT": 0, "NODE_FAIL": 0, "OUT_OF_MEMORY": 0, "BOOT_FAIL": 0, "DEADLINE": 0,
-    "LAUNCH_FAILED": 0, "CANCELLED": 5, "PREEMPTED": 5, "REVOKED": 5,
-}  # fmt: skip
 _TEXTS = {"partition": "partition", "qos": "qos", "account": "account", "user": "user", "group": "group",
           "profile": "jobname"}  # fmt: skip
 _MOST_NAMED = 10
@@ -52,6 +50,7 @@ _CHOICES = {
 
 def read(
     path: str,
+    document: Mapping[str, Any] | None = None,
     *,
     time_zone: str = "UTC",
     anonymise: bool = False,
@@ -67,6 +66,7 @@ def read(
 
     Parameters
     ----------
+    document : the content of the file, where that is what ``sacct --json`` printed.
     time_zone : of the times, which sacct prints as the clocks of the machine show them.
     anonymise : see :meth:`cluster_sim.workload.workload.Workload.anonymised`.
     requested_time : for jobs whose limit is not told (not those that have none): as in :func:`cluster_sim.formats.swf.read`.
@@ -87,7 +87,7 @@ def read(
     for option, choices in _CHOICES.items():
         if given[option] not in choices:
             raise SpecError(f"{path}, option {option}", f"one of {', '.join(choices)}", given[option])
-    table = read_table(path)
+    table = read_table(path) if document is None else table_of_document(document)
     table.keep_understood(path)
     cells = Cells(table, path)
     clock = LocalClock(time_zone, path)
@@ -111,7 +111,7 @@ def read(
 
 def _kept(cells: Cells, jobs: FoldedJobs, facts: Facts, cancelled: str, failed: str) -> np.ndarray:
     """Which jobs can be simulated; a ModelWarning counts the others by reason, and none left is an error."""
-    status = np.array([_STATUS.get(state, UNKNOWN) for state in facts.state])
+    status = np.array([STATUS.get(state, UNKNOWN) for state in facts.state])
     none = np.zeros(len(jobs.rows), dtype=bool)
     pending = np.array([state in NOT_OVER for state in facts.state], dtype=bool) & np.isnan(facts.run)
     never_ran = np.isnan(facts.run) | (facts.run == 0)
@@ -159,7 +159,7 @@ def _warn(
     requeued = jobs.attempts[rows] > 1
     more_cpus = (facts.asked > 0) & (facts.used > facts.asked) & (facts.cores == facts.used)
     later = jobs.times["eligible"] > jobs.submitted
-    unknown = Counter(state for state in facts.state if state not in _STATUS and state not in NOT_OVER)
+    unknown = Counter(state for state in facts.state if state not in STATUS and state not in NOT_OVER)
     attempts = int(jobs.attempts[rows][requeued].sum())
     told = (
         ("requeued", requeued.sum(), f"{attempts:,} attempts in all: the last one's run time counts"),
@@ -219,7 +219,7 @@ def _warn_of_rows(cells: Cells) -> None:
         first, *others = table.left_out
         also = ", ".join(str(each.place) for each in others[:_MOST_NAMED]) + ("…" if len(others) > _MOST_NAMED else "")
         text = (
-            f"{cells.path}: {len(table.left_out):,} of {len(table) + len(table.left_out):,} rows left out; "
+            f"{cells.path}: {len(table.left_out):,} of {len(set(table.places)) + len(table.left_out):,} rows left out; "
             f"{table.place_of('', first).strip()}: expected {first.expected}, found {first.found}"
         )
         if others:
@@ -269,7 +269,7 @@ def _columns(
         "used_cores": np.where(facts.used[rows] > 0, facts.used[rows], UNKNOWN),
         "avg_cpu_time": np.where(np.isfinite(cpu_time), cpu_time / np.maximum(facts.used[rows], 1), UNKNOWN),
         "used_memory": used_kb,
-        "status": np.array([_STATUS.get(facts.state[row], UNKNOWN) for row in rows]),
+        "status": np.array([STATUS.get(facts.state[row], UNKNOWN) for row in rows]),
         "priority": np.array(cells.understood("priority", chosen, _priority), dtype=float),
     }
     for field, name in _TEXTS.items():

@@ -19,6 +19,15 @@ FREE_TEXT = frozenset(
 )
 """Columns that users fill: sacct escapes neither its separator nor a line break in them."""
 
+STATUS = {  # as SWF counts: 1 completed, 0 failed, 5 cancelled
+    "COMPLETED": 1, "FAILED": 0, "TIMEOUT": 0, "NODE_FAIL": 0, "OUT_OF_MEMORY": 0, "BOOT_FAIL": 0, "DEADLINE": 0,
+    "LAUNCH_FAILED": 0, "CANCELLED": 5, "PREEMPTED": 5, "REVOKED": 5,
+}  # fmt: skip
+"""What has become of a job whose state says that it is over."""
+NOT_OVER = frozenset(
+    "PENDING RUNNING SUSPENDED COMPLETING CONFIGURING REQUEUED REQUEUE_HOLD REQUEUE_FED RESIZING RESV_DEL_HOLD "
+    "SIGNALING SPECIAL_EXIT STAGE_OUT STOPPED".split()
+)
 _NOT_TOLD_MB = 2.0**43
 """8 EB: Slurm writes amounts that it does not know as numbers near 16 EB."""
 _STATE = re.compile(r"(?:[A-Za-z_]+\+?(?: by .*)?)?")
@@ -43,6 +52,17 @@ def tres(text: str) -> dict[str, str]:
     memory(parts.get("mem", ""))
     values.gpus_of_tres(parts)
     return parts
+
+
+def state(text: str) -> str:
+    """Return a state in capitals, without who cancelled the job."""
+    return text.partition(" ")[0].rstrip("+").upper()
+
+
+def known_state(text: str) -> None:
+    """Raise ValueError for a word that is no state of Slurm's, as a word of a job's name may stand where a state does."""
+    if state(text) not in STATUS.keys() | NOT_OVER:
+        raise ValueError("a state of Slurm's")
 
 
 def _state(text: str) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 from cluster_sim.errors import FormatError
 from cluster_sim.formats import sacct_columns
 from cluster_sim.formats import slurm_values as values
-from cluster_sim.formats.sacct_jobs import NOT_OVER, Cells, FoldedJobs
+from cluster_sim.formats.sacct_columns import NOT_OVER
+from cluster_sim.formats.sacct_jobs import Cells, FoldedJobs
 
 TRES_READ = ("cpu", "mem", "node")
 
@@ -49,7 +50,8 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
 
     def counts(tres: str, part: str, *columns: str) -> np.ndarray:
         sources = [(name, sacct_columns.count) for name in columns]
-        return np.nan_to_num(cells.numbers(rows, *sources, (tres, lambda text: _of_tres(text, part))))
+        told = cells.numbers(rows, *sources, (tres, lambda text: _of_tres(text, part)))
+        return np.where(np.isnan(told), 0.0, told)
 
     used = counts("alloctres", "cpu", "alloccpus", "ncpus")
     asked = counts("reqtres", "cpu", "reqcpus")
@@ -59,7 +61,7 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
     nodes = np.where((cores == "allocated") & (held_nodes > 0), np.maximum(held_nodes, asked_nodes), asked_nodes)
     is_asked = [any(pair) for pair in zip(cells.texts("reqnodes", rows), cells.texts("reqtres", rows), strict=True)]
     # One node is what Slurm writes of jobs that do not care.
-    nodes = np.where((asked_nodes > 1) | ~np.array(is_asked), nodes, 0)
+    nodes = np.where((asked_nodes > 1) | ~np.array(is_asked, dtype=bool), nodes, 0)
     nodes = np.where(nodes > 1, np.minimum(nodes, wanted), 0)
     # A bare number is minutes in both.
     limit = cells.numbers(rows, ("timelimit", values.duration), ("timelimitraw", values.duration))

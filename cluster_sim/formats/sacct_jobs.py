@@ -14,14 +14,11 @@ from cluster_sim.errors import FormatError
 from cluster_sim.formats import sacct_columns, submit_line
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.formats.sacct_clock import LocalClock
+from cluster_sim.formats.sacct_columns import NOT_OVER
 from cluster_sim.formats.sacct_table import SacctTable
 
 Value = TypeVar("Value")
 
-NOT_OVER = frozenset(
-    "PENDING RUNNING SUSPENDED COMPLETING CONFIGURING REQUEUED REQUEUE_HOLD REQUEUE_FED RESIZING RESV_DEL_HOLD "
-    "SIGNALING SPECIAL_EXIT STAGE_OUT STOPPED".split()
-)
 _REQUEUED = NOT_OVER | {"PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED"}
 """States after which Slurm itself may submit a job once more."""
 _WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
@@ -66,7 +63,7 @@ class Cells:
 
     def states(self, rows: Iterable[int]) -> list[str]:
         """States in capitals, without who cancelled a job."""
-        return [text.partition(" ")[0].rstrip("+").upper() for text in self.texts("state", rows)]
+        return self.understood("state", rows, sacct_columns.state)
 
 
 @dataclass(slots=True)
@@ -124,9 +121,10 @@ class FoldedJobs:
                     self._limits.setdefault(job.partition("_")[0], limit)
         self.most_memory_kb: dict[str, float] = {}
         if cells.has("maxrss"):
-            for job, (amount, _) in zip(ids, cells.understood("maxrss", every, sacct_columns.memory), strict=True):
+            used = cells.understood("maxrss", every, sacct_columns.memory)
+            for row, (amount, _) in zip(ids, used, strict=True):
                 if amount > 0:
-                    self.most_memory_kb[job.name] = max(self.most_memory_kb.get(job.name, 0.0), amount * 1024)
+                    self.most_memory_kb[row.name] = max(self.most_memory_kb.get(row.name, 0.0), amount * 1024)
 
     def ids_of(self, rows: np.ndarray) -> list[str]:
         """The ids of jobs, in whose ``rows`` one with several tasks comes so many times in succession."""

@@ -21,7 +21,7 @@ import pandas as pd
 from cluster_sim.errors import FormatError
 from cluster_sim.extras import needed
 from cluster_sim.files.reading import read_bytes, read_text
-from cluster_sim.formats.sacct_columns import FREE_TEXT, READ
+from cluster_sim.formats.sacct_columns import FREE_TEXT, READ, known_state
 
 _IDS = ("jobid", "jobidraw")
 _FEWEST_CELLS = 3
@@ -94,9 +94,9 @@ class SacctTable:
 def delimiter_of(start: str) -> str:
     """What separates the cells, if a text begins with a header of sacct's; empty if it does not."""
     header = next((line for line in start.split("\n") if line.strip()), "").strip(" \r")
-    candidates = ["|", *_QUOTED]
+    candidates: list[str] = ["|", *_QUOTED]
     if match := re.match(r"(?:\w+([^\w\s\"]+))?jobid(?:raw)?([^\w \"]{1,8})\w", header, re.IGNORECASE):
-        candidates.append(match[1] or match[2])  # sacct --delimiter takes any text
+        candidates.append(str(match[1] or match[2]))  # sacct --delimiter takes any text
     for delimiter in candidates:
         names = {name.strip().strip('"').lower() for name in header.split(delimiter)}
         if names & set(_IDS) and (delimiter == "|" or "submit" in names):
@@ -255,12 +255,14 @@ class _Rows:
         """
         width, excess = len(part.names), len(pieces) - len(part.names)
 
+        parsers = READ | {"state": known_state}
+
         def spans(column: int, start: int) -> Iterator[int]:
             """Where a column that begins at a piece may end."""
             name = part.names[column]
             if name in FREE_TEXT:
                 yield from range(start + 1, min(start + 1 + excess, len(pieces)) + 1)
-            elif start < len(pieces) and "\n" not in pieces[start] and _allows(READ.get(name, str), pieces[start]):
+            elif start < len(pieces) and "\n" not in pieces[start] and _allows(parsers.get(name, str), pieces[start]):
                 yield start + 1
 
         reached: list[set[int]] = [{0}]

@@ -11,14 +11,14 @@ import csv
 import io
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import FormatError
+from cluster_sim.errors import FormatError, few
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.csv import quoting_for
 from cluster_sim.files.reading import read_text
@@ -75,6 +75,8 @@ def has_content(jobs: pd.DataFrame, field: Field) -> bool:
     return bool(differs.any()) or field.name in ("operations", "recorded_run_time")
 
 
+_MOST_MISSPELT = 2
+"""So many unknown columns are taken for misspelt; with more of them a table is another program's."""
 _RANGES = {"origin_s": (-LONGEST_S, LONGEST_S), "reference_gflops": (SLOWEST_GFLOPS, FASTEST_GFLOPS)}
 """What the numbers above the table may be."""
 
@@ -108,6 +110,12 @@ def _attributes(text: str, path: str) -> tuple[dict[str, Any], int]:
 def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
     header = next(csv.reader(io.StringIO(table)), [])
     where = f"{path} line {start_line + 1}"
+    unknown = [name for name in header if name not in JOB_FIELD]
+    if len(unknown) > _MOST_MISSPELT and (missing := _missing(header)):
+        expected = (
+            "the columns of docs/job-schema.md, of a job that is over submit_time, requested_cores, recorded_run_time"
+        )
+        raise FormatError(where, expected, f"a table of another program without {missing}, with {few(unknown, 5)}")
     for name in header:
         if name not in JOB_FIELD:
             raise FormatError(f"{where}, column '{name}'", nearest(name, JOB_FIELD), name)
@@ -138,6 +146,14 @@ def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
         return next(islice(_rows(table, start_line), row, None))[0]
 
     return {name: _filled(frame[name].to_numpy(), JOB_FIELD[name], path, line) for name in header}
+
+
+def _missing(header: Sequence[str]) -> str:
+    """The columns that a job needs and that are not in a header."""
+    fields = [field.name for field in JOB_FIELDS if field.default is REQUIRED and field.name not in (*header, "job_id")]
+    if not {"operations", "recorded_run_time", "fixed_run_time"} & set(header):
+        fields.append("recorded_run_time")
+    return " and ".join(fields)
 
 
 def _filled(values: np.ndarray, field: Field, path: str, line: Callable[[int], int]) -> np.ndarray:

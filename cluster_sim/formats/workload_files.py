@@ -8,6 +8,9 @@
 | ``.json`` | ElastiSim's jobs, told by their ``submit_time`` | ``elastisim_workload`` |
 | ``.csv`` | native table, or IRMaSim's (told by its column ``subtime``) | ``tables``, ``irmasim_workload`` |
 | any, ``.csv``, ``.parquet`` | sacct's output, told by its header | ``sacct`` |
+| ``.json`` | what ``sacct --json`` prints, told by its jobs' ``time`` | ``sacct`` |
+
+Logs of other programs that are not read are refused by name (:mod:`cluster_sim.formats.foreign_files`).
 
 Standard input, ``-``, is told by its content. Each may be gzipped, with ``.gz`` after the suffix. A new format is one module
 and one row in the two tables below.
@@ -25,6 +28,8 @@ from cluster_sim.errors import FormatError, ModelWarning, SpecError, warn_user
 from cluster_sim.files import reading as files
 from cluster_sim.files.documents import parse_json
 from cluster_sim.formats import batsim_workload, elastisim_workload, irmasim_workload, sacct, sacct_table, swf, tables
+from cluster_sim.formats.foreign_files import foreign
+from cluster_sim.formats.sacct_json import is_sacct_json
 from cluster_sim.registry import misspelt
 from cluster_sim.workload.fields import JOB_FIELDS
 
@@ -36,6 +41,9 @@ def _read_json(path: str, **options: Any) -> Workload:
     """Read a JSON workload of any kind; parsed once, because it may be long."""
     document = parse_json(path, files.read_text(path))
     reader: Callable[..., Workload] = irmasim_workload.from_document
+    if is_sacct_json(document, path):
+        _check_options(sacct.read, options, path)
+        return sacct.read(path, document, **options)
     if batsim_workload.is_batsim(document):
         reader = batsim_workload.from_document
     elif elastisim_workload.is_elastisim(document):
@@ -82,11 +90,16 @@ def read_workload(path: str, **options: Any) -> Workload:
 
 def is_sacct(path: str) -> bool:
     """Whether a file is read as what sacct printed."""
-    return _reader_of(path) is sacct.read
+    reader = _reader_of(path)
+    if reader is _read_json:
+        return is_sacct_json(parse_json(path, files.read_text(path)), path)
+    return reader is sacct.read
 
 
 def _reader_of(path: str) -> Callable[..., Workload]:
     suffix = _suffix(path)
+    if error := foreign(path, _beginning(path).decode(errors="replace")):
+        raise error
     if suffix not in WORKLOAD_READERS:
         suffix = _suffix_by_content(path)
     if suffix == ".csv":

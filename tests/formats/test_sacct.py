@@ -399,6 +399,292 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert shell("convert", "homogeneous:nodes=2,cores=4", str(tmp_path / "p.yaml"), "--anonymise") == 2
 
 
+# ---------------------------------------------------------------------- tasks of arrays, attempts
+
+
+WAITING = {"State": "PENDING", "Start": "Unknown", "End": "Unknown", "Elapsed": "00:00:00", "AllocCPUS": "0"}
+
+
+def ids(path: str, **options: Any) -> list[str]:
+    """The ids of the jobs that are read, sorted."""
+    return sorted(Workload.read(path, **options).jobs["job_id"])
+
+
+def test_a_task_is_one_job_whichever_rows_name_it(tmp_path: Path) -> None:
+    """Its own row tells more than a shared one; of shared rows the last counts; nothing is counted twice."""
+    rows = [row("7_[1-4%2]", **WAITING), row("7_1"), HEADER, row("7_[3-4%2]", **WAITING), row("7_2")]
+    path = dump(tmp_path, *rows)
+    assert ids(path) == ["7_1", "7_2"]
+    assert "2 of 4 jobs dropped: 2 not over" in "".join(warned(path))
+    assert ids(path, unfinished="limit") == ["7_1", "7_2", "7_3", "7_4"]
+    assert Workload.read(path, unfinished="limit").jobs["array_limit"].tolist() == [2] * 4
+
+
+def test_a_dump_of_tasks_that_waited_drops_none(tmp_path: Path) -> None:
+    """All tasks of a shared row have run since."""
+    path = dump(tmp_path, row("7_[1-5:2]", **WAITING), row("7_1"), row("7_3"), row("7_5"))
+    assert ids(path, unfinished="limit") == ["7_1", "7_3", "7_5"]
+    assert not any("dropped" in text for text in warned(path))
+
+
+def test_cancelled_tasks_share_a_row(tmp_path: Path) -> None:
+    """A task that its own row and a shared one call cancelled is one job."""
+    never = WAITING | {"State": "CANCELLED by 7", "End": "2026-03-01T11:00:00"}
+    assert ids(dump(tmp_path, row("4_[2-3]", **never), row("4_2", **never)), cancelled="keep") == ["4_2", "4_3"]
+
+
+def test_a_list_of_tasks_that_slurm_cut_short(tmp_path: Path) -> None:
+    """The number before the dots is unsure unless it ends a range; that tasks are missing is told."""
+    path = dump(tmp_path, row("7_[1,3,1...]", **WAITING), row("8_[1-3...%4]", **WAITING))
+    assert ids(path, unfinished="limit") == ["7_1", "7_3", "8_1", "8_2", "8_3"]
+    told = "".join(warned(path, unfinished="limit"))
+    assert "with a list of array tasks that Slurm has cut short: 2 jobs" in told
+
+
+def test_a_job_renamed_between_attempts_is_one_job(tmp_path: Path) -> None:
+    """A requeue keeps the number and the user; the name may change."""
+    first_try = row("3", State="PREEMPTED")
+    again = row("3", JobName="b", Submit="2026-03-01T10:10:05", Start="2026-03-01T12:00:00", End="2026-03-01T12:10:00")
+    assert Workload.read(dump(tmp_path, first_try, again)).jobs[["job_id", "submit_time"]].values.tolist() == [["3", 0]]
+
+
+def test_a_number_given_again_to_the_same_user(tmp_path: Path) -> None:
+    """A job that was over long before the next submission is another job, whatever its name."""
+    later = row("1", Submit="2026-04-01T10:00:00", Start="2026-04-01T10:00:05", End="2026-04-01T10:10:05")
+    path = dump(tmp_path, ONE, later, row("1_[1-2]", Submit="2026-05-01T10:00:00", **WAITING))
+    assert ids(path) == ["1", "1#2"]
+    array = [row("9_1"), row("9_[1-2]", Submit="2026-05-01T10:00:00", **WAITING)]
+    assert ids(dump(tmp_path, *array), unfinished="limit") == ["9_1", "9_1#2", "9_2"]
+
+
+def test_the_last_dump_knows_a_job_best(tmp_path: Path) -> None:
+    """A job waits in the first dump, runs in the second, and is over in the third."""
+    running = row("5", State="RUNNING", End="Unknown", Elapsed="00:01:00")
+    for rows in ([row("5", **WAITING), running, row("5")], [row("5"), running, row("5", **WAITING)]):
+        assert Workload.read(dump(tmp_path, *rows)).jobs["recorded_run_time"].tolist() == [600]
+
+
+# ---------------------------------------------------------------------- columns that stand in for each other
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "field", "value"),
+    [
+        ("ElapsedRaw|Elapsed", ("|00:00:07", "9|00:00:08"), "recorded_run_time", [7, 9]),
+        ("ElapsedRaw", ("", "9"), "recorded_run_time", [600, 9]),
+        ("AllocCPUS|NCPUS|AllocTRES", ("||cpu=3", "|5|cpu=3"), "used_cores", [3, 5]),
+        ("AllocCPUS|ReqCPUS|ReqTRES", ("2||cpu=3", "2|4|cpu=3"), "requested_cores", [2, 2]),
+        ("NCPUS|ReqMem|ReqTRES", ("1||cpu=1,mem=2G", "1|3G|cpu=1,mem=2G"), "memory", [2048, 3072]),
+        ("NCPUS|Timelimit|TimelimitRaw", ("1||3", "1|00:02:00|3"), "requested_time", [180, 120]),
+        ("NCPUS|NNodes|AllocTRES", ("4||node=2", "4|3|node=2"), "nodes", [2, 3]),
+        ("NCPUS|AllocGRES|ReqGRES", ("1||gpu:2", "1|gpu:3|gpu:2"), "gpus", [2, 3]),
+    ],
+)
+def test_columns_fall_back_row_by_row(
+    tmp_path: Path, header: str, cells: tuple[str, str], field: str, value: list[float]
+) -> None:
+    """A cell that says nothing leaves the word to the next column, in that row alone."""
+    times = "2026-03-01T10:00:00|2026-03-01T10:00:00|2026-03-01T10:10:00"
+    more = "" if "CPUS" in header else "|NCPUS"
+    rows = [f"{job}|{times}|{said}" + ("|1" if more else "") for job, said in enumerate(cells, start=1)]
+    path = dump(tmp_path, *rows, header=f"JobID|Submit|Start|End|{header}{more}")
+    assert Workload.read(path).jobs[field].tolist() == value
+
+
+def test_a_job_id_may_stand_in_the_raw_column(tmp_path: Path) -> None:
+    """Where JobID is empty JobIDRaw has it."""
+    path = dump(tmp_path, row("1") + "|11", row("") + "|12", header=HEADER + "|JobIDRaw")
+    assert ids(path) == ["1", "12"]
+
+
+def test_an_overflown_amount_of_memory_is_none(tmp_path: Path) -> None:
+    """Slurm writes 16E where it does not know; tmpfs is no GPU."""
+    header = HEADER + "|MaxRSS|ReqMem|AllocGRES"
+    rows = [row("1") + "||16E|tmpfs:100G", row("1.batch") + "|16E||", row("2") + "||?|", row("2.0") + "|3M||"]
+    jobs = Workload.read(dump(tmp_path, *rows, header=header)).jobs
+    assert jobs[["used_memory", "gpus"]].values.tolist() == [[-1, 0], [3072, 0]]
+
+
+# ---------------------------------------------------------------------- rows that are broken
+
+
+def test_one_bad_row_refuses_no_log(tmp_path: Path) -> None:
+    """Each is counted and named with its line, column and what was expected; the others are read."""
+    bad = [row("x"), row("3", Submit="soon"), row("4", AllocCPUS="four"), row("5", State="12:00"), "6|a|ann"]
+    path = dump(tmp_path, ONE, *bad, row("7"))
+    assert ids(path) == ["1", "7"]
+    text = next(text for text in warned(path) if "left out" in text)
+    assert "5 of 7 rows left out; line 3, JobID: expected a job's id" in text
+    assert "then line 4, 5, 6, 7" in text
+    assert r"leave out JobName or print with sacct --parsable2 --delimiter=$'\x1f'" in text
+
+
+@pytest.mark.parametrize(
+    ("header", "lines", "texts"),
+    [
+        ("JobName|Comment|SubmitLine", ["a|b|c|sbatch x"], [""]),
+        ("JobName|State|SubmitLine", ["a|b|COMPLETED|sbatch -C a|b x"], ["a|b"]),
+        ("Constraints|State|JobName", ["[x|y]&z|COMPLETED|n"], ["n"]),
+        ("JobName|State|SubmitLine", ["a|COMPLETED|sbatch --wrap=for i", "do x", "done"], ["a"]),
+        ("SubmitLine|State|JobName", ["sbatch --wrap=for i", "do echo", "done|COMPLETED|n"], ["n"]),
+        ("JobName|State|User", ["a", "b|COMPLETED|ann"], ["a\nb"]),
+    ],
+)
+def test_texts_with_separators_and_line_breaks(tmp_path: Path, header: str, lines: list[str], texts: list[str]) -> None:
+    """Ids, times and states say where a text ends; where they do not, the text is empty and all else is read."""
+    start = "1|2026-03-01T10:00:00|00:10:00|2|"
+    after = "9|2026-03-01T10:00:00|00:20:00|4|" + "|".join(
+        {"State": "COMPLETED", "User": "ann"}.get(name, "") for name in header.split("|")
+    )
+    path = dump(tmp_path, start + "\n".join(lines), after, header=f"JobID|Submit|Elapsed|NCPUS|{header}")
+    jobs = Workload.read(path).jobs.set_index("job_id")
+    assert jobs["recorded_run_time"].to_dict() == {"1": 600, "9": 1200}
+    assert [jobs.loc["1", "profile"]] == texts
+    assert "1 row put together" in "".join(warned(path))
+
+
+def test_a_row_that_may_be_read_in_two_ways_is_left_out(tmp_path: Path) -> None:
+    """What decides, here the user, could stand in either place: nothing is guessed."""
+    header = "JobID|Submit|Elapsed|NCPUS|JobName|User|Comment"
+    start = "2026-03-01T10:00:00|00:10:00|2"
+    path = dump(tmp_path, f"1|{start}|a|b|c|d", f"2|{start}|a|ann|c", header=header)
+    assert ids(path) == ["2"]
+    assert "1 of 2 rows left out; line 2: expected 7 cells, as in the header, found 8" in "".join(warned(path))
+
+
+def test_a_log_that_is_cut_off_loses_its_last_row_only(tmp_path: Path) -> None:
+    """The beginning of a row is no line break in the text before."""
+    path = dump(tmp_path, row("1") + "|sbatch x", "2|b|ann|phys", header=HEADER + "|SubmitLine")
+    assert ids(path) == ["1"]
+    assert "1 of 2 rows left out; line 3" in "".join(warned(path))
+
+
+@pytest.mark.parametrize("delimiter", ["^|^", "~", "\x1f", ";", "\t", "::", ","])
+def test_delimiters(tmp_path: Path, delimiter: str) -> None:
+    """sacct --delimiter takes any text."""
+    path = tmp_path / "jobs.txt"
+    path.write_text(
+        "\n".join(line.replace("|", delimiter) for line in (HEADER, ONE.replace("cpu=4,mem=8G,node=1", "")))
+    )
+    assert ids(str(path)) == ["1"]
+
+
+def test_dumps_with_other_columns_are_put_together(tmp_path: Path) -> None:
+    """Each header holds for the rows below it."""
+    path = dump(tmp_path, ONE, "NCPUS|JobID|Submit|Elapsed", "3|2|2026-03-01T10:00:00|00:00:09")
+    assert Workload.read(path).jobs[["job_id", "requested_cores", "user"]].values.tolist() == [
+        ["1", 4, "ann"], ["2", 3, ""],
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------------- sacct --json
+
+
+def as_json(number: Any) -> str:
+    """The jobs of ``test_json_is_the_same_log`` as Slurm's JSON, its numbers written by ``number``."""
+
+    def job(name: str, **more: Any) -> dict[str, Any]:
+        times = {"submission": 1772359200, "eligible": 1772359200, "start": 1772359205, "end": 1772359805}
+        return {
+            "job_id": 1, "name": name, "user": "ann", "account": "phys", "partition": "p", "qos": "normal", "group": "g",
+            "nodes": "n1", "constraints": "", "allocation_nodes": 1, "priority": number(7),
+            "array": {"job_id": 0, "task_id": number(None), "task": ""}, "het": {"job_id": 0, "job_offset": number(None)},
+            "state": {"current": "COMPLETED" if number is plain else ["COMPLETED"], "reason": "None"},
+            "required": {"CPUs": 4, "memory": 4096} if number is plain else {"CPUs": 4, "memory_per_node": number(4096)},
+            "time": times | {"elapsed": 600, "suspended": 0, "limit": number(60)},
+            "tres": {"requested": [{"type": "cpu", "name": "", "count": 4}, {"type": "mem", "name": "", "count": 8192}],
+                     "allocated": [{"type": "cpu", "name": "", "count": 4}, {"type": "gres", "name": "gpu", "count": 2}]},
+            "steps": [{"tres": {"requested": {"max": [{"type": "mem", "name": "", "count": 3 * 2**20}]}}}],
+        } | more  # fmt: skip
+
+    waits = {"state": {"current": "PENDING" if number is plain else ["PENDING"]}}
+    waits["time"] = {"submission": 1772359200, "eligible": 0, "start": 0, "end": 0, "elapsed": 0, "limit": number(60)}
+    jobs = [
+        job("a"),
+        job("b", job_id=12, array={"job_id": 10, "task_id": number(2), "task": ""}),
+        job("c", array={"job_id": 11, "task_id": number(None), "task": "1-3%2"}, **waits),
+        job("d", het={"job_id": 20, "job_offset": number(1)}),
+    ]
+    return json.dumps({"meta": {"Slurm": {"version": {"major": "22"}}}, "errors": [], "jobs": jobs})
+
+
+def plain(value: int | None) -> Any:
+    """A number as Slurm 22.05 writes it."""
+    return value
+
+
+def wrapped(value: int | None) -> Any:
+    """A number as Slurm 23.02 writes it."""
+    return {"set": value is not None, "infinite": False, "number": value or 0}
+
+
+@pytest.mark.parametrize("number", [plain, wrapped])
+def test_json_is_the_same_log(tmp_path: Path, number: Any) -> None:
+    """What sacct prints as text and as JSON gives the same jobs, in both forms that Slurm has given its JSON."""
+    header = (
+        "JobID|JobName|User|Group|Account|Partition|QOS|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|State|ReqCPUS|"
+        "ReqMem|ReqTRES|AllocTRES|NodeList|Priority|MaxRSS"
+    )
+    ran = ("ann|g|phys|p|normal|2026-03-01T10:00:00|2026-03-01T10:00:00|2026-03-01T10:00:05|2026-03-01T10:10:05|600|60|"
+           "COMPLETED|4|4Gn|cpu=4,mem=8G|cpu=4,gres/gpu=2|n1|7|")  # fmt: skip
+    waits = ran.replace("2026-03-01T10:00:00|2026-03-01T10:00:05|2026-03-01T10:10:05|600", "Unknown|Unknown|Unknown|0")
+    waits = waits.replace("COMPLETED", "PENDING")
+    rows = [f"1|a|{ran}", f"10_2|b|{ran}", f"11_[1-3%2]|c|{waits}", f"20+1|d|{ran}"]
+    steps = [f"{job}.0|x|" + "|" * 18 + "3072K" for job in ("1", "10_2", "11", "20+1")]
+    text = Workload.read(dump(tmp_path, *rows, *steps, header=header), unfinished="limit").jobs
+    path = tmp_path / "jobs.json"
+    path.write_text(as_json(number))
+    pd.testing.assert_frame_equal(Workload.read(str(path), unfinished="limit").jobs, text)
+    assert sorted(text["job_id"]) == ["1", "10_2", "11_1", "11_2", "11_3", "20+1"]
+    assert (
+        shell(
+            "run", "-p", "homogeneous:nodes=9,cores=4", "-w", str(path), "--ignore-gpus", "--out", str(tmp_path / "o")
+        )
+        == 0
+    )
+
+
+def test_a_job_of_the_json_that_is_none_is_left_out(tmp_path: Path) -> None:
+    """It is counted by its place among the jobs."""
+    document = json.loads(as_json(plain))
+    document["jobs"][1]["time"] = 7
+    path = tmp_path / "jobs.json"
+    path.write_text(json.dumps(document))
+    assert ids(str(path)) == ["1", "20+1"]
+    assert "1 of 4 rows left out; job 2: expected a job as sacct --json prints it" in "".join(warned(str(path)))
+
+
+# ---------------------------------------------------------------------- near formats
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "what"),
+    [
+        ("das2.gwf", "# Grid workload\n# JobID SubmitTime WaitTime RunTime NProcs\n0 1109242800 0 100 4\n", "GWF"),
+        ("das2.swf", "0 1 2 " + "-1 " * 26 + "\n", "GWF"),
+        ("jobs.txt", "JobId=7 JobName=x\n   UserId=u(1) GroupId=g(1)\n", "what scontrol show job prints"),
+        ("jobs.txt", "  JOBID PARTITION     NAME     USER ST TIME NODES NODELIST(REASON)\n 7 p x u R 0:01 1 n1\n", "squeue"),
+        ("20260301", "03/01/2026 10:00:00;E;7.head;user=u group=g queue=q\n", "PBS or Torque"),
+        ("lsb.acct", '"JOB_FINISH" "10.1" 1772359200 7 1001\n', "LSF"),
+        ("accounting", "all.q:n1:g:u:x:7:sge" + ":0" * 40 + "\n", "Grid Engine"),
+        ("squeue.json", '{"jobs": [{"job_id": 7, "job_state": ["RUNNING"]}]}', "the JSON of squeue or scontrol"),
+        ("sinfo.json", '{"meta": {"slurm": {}}, "nodes": []}', "the JSON of another of Slurm's commands"),
+        ("helios.csv", "job_id,user,gpu_num,cpu_num,state,submit_time,end_time\n1,u,8,32,COMPLETED,1,2\n",
+         "a table of another program without requested_cores and recorded_run_time, with gpu_num, cpu_num, state, end_time"),
+    ],
+)  # fmt: skip
+def test_near_formats_are_refused_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, what: str
+) -> None:
+    """One line says what the file is and what to give instead."""
+    path = tmp_path / name
+    path.write_text(text)
+    assert shell("run", "-p", "homogeneous:nodes=2,cores=4", "-w", str(path), "--out", str(tmp_path / "out")) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert what in line
+    assert "sacct --" in line or "docs/job-schema.md" in line
+
+
 # ---------------------------------------------------------------------- recorded runs
 
 
