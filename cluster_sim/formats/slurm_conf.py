@@ -88,7 +88,10 @@ class _Node:
 
 @dataclass(slots=True)
 class _Configuration:
-    """What has been read so far; ``unused`` are reasons by key, of what is not simulated, ``corrected`` what Slurm corrects."""
+    """What has been read so far.
+
+    ``unused`` are reasons by key, of what is not simulated. ``corrected`` are names by what Slurm corrects of them.
+    """
 
     nodes: dict[str, _Node] = field(default_factory=dict)
     sets: dict[str, list[str]] = field(default_factory=dict)
@@ -99,7 +102,7 @@ class _Configuration:
     scheduling: dict[str, None] = field(default_factory=dict)
     unknown: dict[str, None] = field(default_factory=dict)
     repeated: dict[str, None] = field(default_factory=dict)
-    corrected: dict[str, None] = field(default_factory=dict)
+    corrected: dict[str, list[str]] = field(default_factory=dict)
     types: dict[tuple[object, ...], NodeType] = field(default_factory=dict)
 
 
@@ -146,7 +149,7 @@ def platform_of(lines: list[Line], path: str) -> Platform:
         if names_of_all.count(name) > 1:
             raise FormatError(f"{path}, PartitionName={name}", "every partition once", "it twice")
     if len(defaults := [partition.name for partition in partitions if partition.default]) > 1:
-        found.corrected[f"Default=YES of partitions {', '.join(defaults)}: Slurm takes the last"] = None
+        found.corrected["Default=YES: Slurm takes the last"] = defaults
         partitions = [replace(each, default=each.name == defaults[-1]) for each in partitions]
     slurm = SlurmMachine(
         tuple(position),
@@ -262,7 +265,8 @@ def _node_type(line: Line, found: _Configuration) -> tuple[NodeType, int]:
     if "CPUs" not in given and "procs" in line.pairs:
         given["CPUs"] = _value(line, _whole, 1, "procs")
     (cpus, sockets, threads), notes = hardware.hardware_of(given)
-    found.corrected |= dict.fromkeys(f"{line.pairs['nodename']}, {note}" for note in notes)
+    for note in notes:
+        found.corrected.setdefault(note, []).append(line.pairs["nodename"])
     if given.keys().isdisjoint(("Sockets", "SocketsPerBoard", "CoresPerSocket")) or cpus % sockets:
         sockets = 1
     memory_mb = _value(line, _whole, 1, "realmemory")  # 1 is what Slurm takes if nothing is said
@@ -323,7 +327,7 @@ def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tup
     max_time = _or(_value(line, values.duration, math.inf, "maxtime"), math.inf)
     default_time = _value(line, values.duration, math.nan, "defaulttime")
     if default_time > max_time:
-        found.corrected[f"PartitionName={name}, DefaultTime beyond MaxTime: Slurm takes MaxTime"] = None
+        found.corrected.setdefault("DefaultTime beyond MaxTime: Slurm takes MaxTime", []).append(name)
         default_time = math.nan
     return Partition(
         name,
@@ -427,7 +431,7 @@ def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMach
         )
     if found.repeated:
         parts.append(f"written more than once, of which the last counts, as in Slurm: {', '.join(found.repeated)}")
-    parts += found.corrected
+    parts += [f"{few(names, 5)}, {note}" for note, names in found.corrected.items()]
     parts += [f"{key}: {why}" for why in dict.fromkeys(found.unused.values()) for key in [_keys(found.unused, why)]]
     others = {part.partition(":")[0].strip() for gres in slurm.gres for part in gres.split(",")} - {"gpu", "gres", ""}
     if others:

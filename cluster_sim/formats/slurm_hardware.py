@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from cluster_sim.errors import counted
+
 KEYS = ("CPUs", "Boards", "Sockets", "SocketsPerBoard", "CoresPerSocket", "ThreadsPerCore")
 
 
@@ -39,7 +41,7 @@ def hardware_of(given: Mapping[str, int]) -> tuple[Hardware, list[str]]:
     all_cores = sockets * cores
     cpus = found.get("CPUs", all_cores * threads)
     if cpus not in (sockets, all_cores, all_cores * threads):
-        has = f"{sockets} sockets, {all_cores} cores and {all_cores * threads} threads"
+        has = f"{counted(sockets, 'socket')}, {counted(all_cores, 'core')} and {counted(all_cores * threads, 'thread')}"
         notes.append(f"CPUs={cpus} of nodes with {has}: Slurm takes all threads")
         cpus = all_cores * threads
     return Hardware(cpus, sockets, 1 if all_cores >= cpus else threads), notes

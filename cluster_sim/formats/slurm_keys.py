@@ -145,18 +145,8 @@ PARTITIONS_ADMINISTRATION = frozenset(["hidden", "cpubind"])
 # ---------------------------------------------------------------------- what switches a key on
 
 _OFF = (
-    "",
-    "none",
-    "no",
-    "all",
-    "n/a",
-    "(null)",
-    "infinite",
-    "unlimited",
-    "-1",
-    "0",
-    "burst_buffer/none",
-    "site_factor/none",
+    *("", "none", "no", "all", "n/a", "(null)", "infinite", "unlimited", "-1", "0"),
+    *("burst_buffer/none", "site_factor/none"),
 )
 """Values by which a key that is not simulated says what happens here anyway, but for those that :data:`_SAYS_SOMETHING` names."""
 _SAYS_SOMETHING = {
@@ -186,7 +176,6 @@ class Switches:
         self.topology = given.get("topologyplugin", "").lower() not in _NO_TOPOLOGY
         #: Slurm leaves nodes on without either program, however short the time is.
         self.power_saving = programs and any(map(is_finite, times))
-        self.accounting = "slurmdbd" in said("AccountingStorageType")
 
     def is_on(self, key: str) -> bool:
         """Return whether the feature that a key belongs to is switched on; a key of no feature always is."""
@@ -218,7 +207,6 @@ _SWITCHED_BY: Mapping[tuple[str, ...], Callable[[Switches], bool]] = {
     ): lambda on: on.multifactor,
     ("preemptmode",): lambda on: on.preemption or on.gang,
     ("preemptparameters", "preemptexempttime"): lambda on: on.preemption,
-    ("accountingstorageenforce",): lambda on: on.accounting,
 }
 """Keys that do nothing unless a feature is on, and which."""
 

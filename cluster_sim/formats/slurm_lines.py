@@ -23,8 +23,8 @@ _INCLUDE = re.compile(r"\s*include\s+(\S+)\s*", re.IGNORECASE)
 _COMMENT = re.compile(r"(?<!\\)#.*")
 _NO_CONF = {
     "what scontrol show config prints": r"Configuration data as of |(BOOT_TIME|SLURM_CONF|SLURM_VERSION|NEXT_JOB_ID)[ \t]+=",
-    "what scontrol show node prints": r".*\b(Arch=\S+ CoresPerSocket=|CPUAlloc=\d|CPUTot=\d)",
-    "what scontrol show partition prints": r".*\bTotal(CPUs|Nodes)=\d",
+    "what scontrol show node prints": r"[^#\n]*\b(Arch=\S+ CoresPerSocket=|CPUAlloc=\d|CPUTot=\d)",
+    "what scontrol show partition prints": r"[^#\n]*\bTotal(CPUs|Nodes)=\d",
     "what scontrol show job prints": r"JobId=\d",
     "what scontrol show reservation prints": r"ReservationName=\S+ StartTime=",
     "what sinfo prints": r"(?-i:(PARTITION[ \t|]+(AVAIL|NODES|CPUS|STATE)|NODELIST[ \t|]+(NODES|PARTITION|STATE|CPUS)))",

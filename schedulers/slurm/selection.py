@@ -10,7 +10,7 @@ import numpy as np
 
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.filling import TAKEN, best_run, empty_nodes
-from schedulers.slurm.nodes import Free, NodeFacts, NodeSet, edges, members, runs, set_of
+from schedulers.slurm.nodes import Free, NodeFacts, NodeSet, edges, members, runs, set_of, set_where
 
 if TYPE_CHECKING:
     from schedulers.slurm.nodes import Capacities
@@ -145,6 +145,8 @@ class Shape:
             return within & free.empty & self.fitting(free.facts)
         if self.ask.gpus_per_node:
             within &= free.with_gpus(self.ask.gpus_per_node)
+        if self.memory_per_cpu and free.facts.threads is not None:  # memory for whole cores
+            within &= set_where(self.capacities(free).of >= self.least)
         return within & free.at_least(self.least, self._least_mb)
 
     def may_fit(self, free: Free, within: NodeSet) -> bool:

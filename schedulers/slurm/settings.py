@@ -166,7 +166,7 @@ def _refuse(machine: SlurmMachine, switches: Switches) -> None:
                 raise InputError(f"{_WHO}, {where}", expected, time)
     for each in machine.partitions:
         kind, _, jobs = each.over_subscribe.partition(":")
-        if kind == "FORCE" and jobs != "1" and each.nodes:
+        if kind == "FORCE" and int(jobs or 4) > 1 and each.nodes:
             expected = "NO, YES, EXCLUSIVE or FORCE:1: several jobs on a core at once are not simulated"
             raise InputError(f"{_WHO}, {_place(each, 'OverSubscribe')}", expected, each.over_subscribe)
 
@@ -188,8 +188,12 @@ def _has_whole_nodes(machine: SlurmMachine) -> bool:
 
 def _select_parameters(machine: SlurmMachine, whole_nodes: bool) -> str:
     """SelectTypeParameters in small letters. Raises InputError where select/cons_tres is not told what to give out."""
-    text = machine.said("SelectTypeParameters").lower()
-    if not whole_nodes and not any(word in text for word in ("cr_cpu", "cr_core", "cr_socket")):
+    text = machine.said("SelectTypeParameters").lower().replace(" ", "")
+    if not whole_nodes and not {word.removesuffix("_memory") for word in text.split(",")} & {
+        "cr_cpu",
+        "cr_core",
+        "cr_socket",
+    }:
         select = machine.said("SelectType")
         expected = f"CR_CPU, CR_Core or CR_Socket, with or without _Memory, for SelectType={select}"
         where = f"{_WHO}, {machine.where('SelectTypeParameters' if text else 'SelectType')}"

@@ -90,7 +90,7 @@ def test_cpus(tmp_path: Path, keys: str, cpus: int) -> None:
     [
         ("CPUs=7 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2", 16,
          "CPUs=7 of nodes with 2 sockets, 8 cores and 16 threads: Slurm takes all threads"),
-        ("CPUs=4 CoresPerSocket=8", 8, "CPUs=4 of nodes with 1 sockets, 8 cores and 8 threads: Slurm takes all threads"),
+        ("CPUs=4 CoresPerSocket=8", 8, "CPUs=4 of nodes with 1 socket, 8 cores and 8 threads: Slurm takes all threads"),
         ("Sockets=4 SocketsPerBoard=1 Boards=2 CoresPerSocket=8", 16,
          "Sockets beside SocketsPerBoard: Slurm takes SocketsPerBoard"),
         ("CPUs=0", 1, "CPUs=0: Slurm takes 1"),
@@ -147,7 +147,7 @@ def test_keys_that_stand_more_than_once(tmp_path: Path) -> None:
     )  # Priority goes before both
     assert warned(path).partition("\n")[0] == (
         f"{path}: 1 of 2 nodes left out: n9 (DOWN); written more than once, of which the last counts, as in Slurm: "
-        "cpus, KillWait; Default=YES of partitions a, b: Slurm takes the last"
+        "cpus, KillWait; a, b, Default=YES: Slurm takes the last"
     )
 
 

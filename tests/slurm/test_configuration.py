@@ -159,7 +159,7 @@ def test_sharing_is_refused_and_what_is_none_is_not(tmp_path: Path) -> None:
             found = f"line 2, PartitionName=p, OverSubscribe: expected NO, YES, EXCLUSIVE or FORCE:1: .*, found {value.upper()}"
             with pytest.raises(InputError, match=found):
                 make_scheduler(f"slurm:conf={path}")
-    for value in ("NO", "YES", "YES:2", "FORCE:1", "EXCLUSIVE"):
+    for value in ("NO", "YES", "YES:2", "FORCE:1", "FORCE:0", "EXCLUSIVE"):
         conf = CORES + MACHINE.replace("Default=YES", f"Default=YES OverSubscribe={value}")
         starts = run(tmp_path, conf, requested_cores=[4, 4]).jobs["start_time"]
         assert 60.0 < max(starts) < 62.0
@@ -191,6 +191,9 @@ def test_memory_of_each_cpu_counts_for_whole_cores(tmp_path: Path) -> None:
     assert starts.round(-1).tolist() == [0.0, 60.0]
     starts = run(tmp_path, f"DefMemPerCPU=500\n{conf}", requested_cores=[1, 1]).jobs["start_time"]
     assert starts.round(-1).tolist() == [0.0, 0.0]
+    wide = f"DefMemPerCPU=600\n{conf}".replace("n1", "n[1-2]")
+    two = run(tmp_path, wide, requested_cores=[1, 2], nodes=[1, 2])
+    assert two.jobs["start_time"].round(-1).tolist() == [0.0, 60.0]  # the first node has memory for half a core left
     both = run(tmp_path, f"DefMemPerCPU=600\nDefMemPerNode=900\n{conf}", requested_cores=[1, 1]).jobs["start_time"]
     assert both.round(-1).tolist() == [0.0, 0.0]  # DefMemPerNode counts alone
     own = f"DefMemPerCPU=500\n{conf}".replace("Default=YES", "Default=YES DefMemPerCPU=600")
