@@ -324,7 +324,7 @@ def _labels(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind in "iuf":
         return array
     texts = _as_text(array, "").tolist()
-    if all(_WHOLE.fullmatch(text) for text in set(texts)):
+    if all(_WHOLE.fullmatch(text) and abs(float(text or UNKNOWN)) < _LARGEST_INTEGER for text in set(texts)):
         return np.array([float(text or UNKNOWN) for text in texts])
     return np.array(["" if text == str(UNKNOWN) else text for text in texts], dtype=object)
 
