@@ -25,12 +25,24 @@ class UnknownKeys:
         self._source = source
         self._found: dict[str, str] = {}  # what is told of each, by the key
 
-    def look(self, mapping: Iterable[str], known: Iterable[str], place: str, ignored: Iterable[str] = ()) -> None:
-        """Note which keys of a mapping, which stands at ``place`` in the file, are neither known nor ignored."""
+    def look(
+        self,
+        mapping: Iterable[str],
+        known: Iterable[str],
+        place: str,
+        ignored: Iterable[str] = (),
+        takes_others: bool = False,
+    ) -> None:
+        """Note which keys of a mapping, which stands at ``place`` in the file, are neither known nor ignored.
+
+        If the mapping ``takes_others``, keys of a user's own, only those are noted that are near to known ones.
+        """
         for key in mapping:
             if key in known or key in ignored or key in self._found:
                 continue
             close = near(str(key), sorted({*known, *ignored}), least=_SPELLED_SO)
+            if takes_others and not close:
+                continue
             hint = f" (the nearest known key is '{close[0]}')" if close else ""
             self._found[key] = f"'{key}' in {place}{hint}"
 

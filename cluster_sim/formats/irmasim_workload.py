@@ -26,6 +26,7 @@ import numpy as np
 
 from cluster_sim.errors import FormatError, ModelWarning, warn_user
 from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.csv import check_lengths
 from cluster_sim.files.reading import read_bytes, read_text
 from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.job_table import (
@@ -86,18 +87,10 @@ def is_csv(path: str) -> bool:
 
 def read_csv(path: str, *, time_unit: str = "seconds", reference_gflops: float | None = None) -> Workload:
     """Read IRMaSim's CSV variant, gzipped or not, such as ``id,subtime,runtime,nodes,ntasks,req_time,req_ops``."""
-    try:
-        reader = csv.reader(io.StringIO(read_text(path)), strict=True)
-        header = next(reader, [])
-        jobs = []
-        for cells in filter(None, reader):
-            if len(cells) != len(header):
-                expected = f"{len(header)} cells, as in the header"
-                raise FormatError(f"{path} line {reader.line_num}", expected, f"{len(cells)}")
-            pairs = zip(header, cells, strict=True)
-            jobs.append({key: _cell(key, cell) for key, cell in pairs if cell != ""})
-    except csv.Error as error:
-        raise FormatError(path, "a CSV table", str(error)) from None
+    text = read_text(path)
+    check_lengths(text, path)
+    header, *rows = filter(None, csv.reader(io.StringIO(text), strict=True))
+    jobs = [{key: _cell(key, cell) for key, cell in zip(header, cells, strict=True) if cell != ""} for cells in rows]
     for name in header:
         if header.count(name) > 1:
             raise FormatError(f"{path} line 1, column '{name}'", "each column once", f"it {header.count(name)} times")
