@@ -302,7 +302,7 @@ def _require(
 
 
 def _is_none(values: Floats) -> npt.NDArray[np.bool_]:
-    return np.isnan(values) | (values == _NEVER)
+    return np.asarray(np.isnan(values) | (values == _NEVER))
 
 
 def _rounding(values: Floats) -> Floats:

@@ -392,7 +392,7 @@ class Result:
         if lost := [name for name in names(SUMMARY_METRICS) if name not in content]:
             text = f"no value of {few(lost, _NAMED)}: an older version wrote it, or it was changed"
             warn_user(ModelWarning(f"{directory / SUMMARY_FILE}: {text}"))
-        metrics = {name: content.get(name) for name in names(SUMMARY_METRICS)}
+        metrics = {key: value for key, value in content.items() if key in _METRICS}
         assumptions = content.pop(ASSUMPTIONS, [])  # an older summary has none
         if not (isinstance(assumptions, list) and all(isinstance(line, str) for line in assumptions)):
             raise FormatError(f"{directory / SUMMARY_FILE}, {ASSUMPTIONS}", "a list of texts", assumptions)
