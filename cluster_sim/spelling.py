@@ -5,6 +5,55 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from cluster_sim.errors import ModelWarning, warn_user
+
+_TOLD = 8
+"""Unknown keys of a file that a warning names."""
+_SPELLED_SO = 0.7
+"""How much alike of 1 a key and a known one are, if the one is to be told as what the other may mean."""
+
+
+class UnknownKeys:
+    """The keys of a file that its reader does not know, gathered while it is read and told in one ModelWarning.
+
+    For other programs' formats, which may hold more than is read here, and in which a misspelt key must not go unnoticed.
+    Formats of our own refuse such keys (``native_platform.OwnKeys``). Give what a reader passes over on purpose as
+    ``ignored``: it is not told, and a key that is near to it is.
+    """
+
+    def __init__(self, source: object):
+        self._source = source
+        self._found: dict[str, str] = {}  # what is told of each, by the key
+
+    def look(
+        self,
+        mapping: Iterable[str],
+        known: Iterable[str],
+        place: str,
+        ignored: Iterable[str] = (),
+        takes_others: bool = False,
+    ) -> None:
+        """Note which keys of a mapping, which stands at ``place`` in the file, are neither known nor ignored.
+
+        If the mapping ``takes_others``, keys of a user's own, only those are noted that are near to known ones.
+        """
+        for key in mapping:
+            if key in known or key in ignored or key in self._found:
+                continue
+            close = near(str(key), sorted({*known, *ignored}), least=_SPELLED_SO)
+            if takes_others and not close:
+                continue
+            hint = f" (the nearest known key is '{close[0]}')" if close else ""
+            self._found[key] = f"'{key}' in {place}{hint}"
+
+    def tell(self) -> None:
+        """Warn of what was found; keys that are near to known ones come first."""
+        if not self._found:
+            return
+        told = sorted(self._found.values(), key=lambda text: not text.endswith(")"))
+        shown = ", ".join(told[:_TOLD]) + (f" and {len(told) - _TOLD} more" if len(told) > _TOLD else "")
+        warn_user(ModelWarning(f"{self._source}: keys that have no meaning here are passed over: {shown}"))
+
 
 def near(name: str, known: Iterable[str], count: int = 1, least: float = 0.6) -> list[str]:
     """At most ``count`` known names that ``name`` may stand for, the likeliest first.

@@ -14,7 +14,7 @@ from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.files.reading import read_text
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
-from cluster_sim.workload.fields import whole_number
+from cluster_sim.workload.fields import LONGEST_S, whole_number
 from schedulers.base import Scheduler, schedulers
 
 if TYPE_CHECKING:
@@ -156,8 +156,12 @@ def _batsim_record(path: str) -> dict[str, Entry]:
 def _own_record(path: str) -> dict[str, Entry]:
     import pandas as pd
 
+    from cluster_sim.files.csv import check_lengths
+
+    text = read_text(path)
+    check_lengths(text, path)
     try:
-        table = pd.read_csv(io.StringIO(read_text(path)), dtype=str, keep_default_na=False, index_col=False)
+        table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, index_col=False)
     except ValueError as error:
         raise FormatError(path, "a CSV table", str(error)) from None
     for name in ("job_id", "start_time", "allocation"):
@@ -166,9 +170,16 @@ def _own_record(path: str) -> dict[str, Entry]:
     record: dict[str, Entry] = {}
     for job, start, cores in zip(table["job_id"], table["start_time"], table["allocation"], strict=True):
         try:
-            record[job] = Entry(float(start or "inf"), cores)
+            begin = float(start) if start else math.inf
         except ValueError:
             raise FormatError(f"{path}, job {job}, start_time", "a number", start) from None
+        if start and not 0.0 <= begin <= LONGEST_S:
+            raise FormatError(f"{path}, job {job}, start_time", f"a time from 0 to {LONGEST_S:g} s, or nothing", start)
+        if start and not cores:
+            raise FormatError(f"{path}, job {job}, allocation", "the cores of a job that started", "nothing")
+        if job in record:
+            raise FormatError(f"{path}, job {job}, job_id", "every job once", "it twice")
+        record[job] = Entry(begin, cores)
     return record
 
 

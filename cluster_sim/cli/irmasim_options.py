@@ -20,6 +20,14 @@ from typing import Any
 
 from cluster_sim.cli.config import beside
 from cluster_sim.errors import FormatError, ModelWarning
+from cluster_sim.spelling import UnknownKeys
+
+_KEYS = (
+    "platform_file", "platform_name", "workload_file", "seed", "workload_manager", "agent", "trajectory_origin",
+    "trajectory_length", "nbtrajectories",
+)  # fmt: skip
+_IGNORED = ("output_prefix", "output_dir", "debug", "verbose", "log_level", "statistics", "options_file", "environment")
+_MANAGER_KEYS = ("type", "job_selection", "resource_selection", "environment", "agent")
 
 
 def is_options(document: object) -> bool:
@@ -29,6 +37,11 @@ def is_options(document: object) -> bool:
 
 def settings(document: dict[str, Any], path: str) -> dict[str, Any]:
     """The settings that an options file gives. Raises FormatError naming file and key."""
+    keys = UnknownKeys(path)
+    keys.look(document, _KEYS, "the file", _IGNORED)
+    if isinstance(manager := document.get("workload_manager"), dict):
+        keys.look(manager, _MANAGER_KEYS, "workload_manager")
+    keys.tell()
     _refuse_excerpts(document, path)
     values: dict[str, Any] = {
         "platform": beside(path, _text(document, "platform_file", path)),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
+
+from cluster_sim.errors import FormatError
 
 
 def write_parts(path: Path, parts: Iterable[pd.DataFrame], quoting: Literal[0, 2]) -> None:
@@ -20,6 +23,26 @@ def write_parts(path: Path, parts: Iterable[pd.DataFrame], quoting: Literal[0, 2
 def quoting_for(table: pd.DataFrame) -> Literal[0, 2]:
     """How to quote a table as CSV: Python's csv leaves a lone carriage return unquoted, and does not read it so."""
     return csv.QUOTE_NONNUMERIC if any(_has_return(table[name]) for name in table) else csv.QUOTE_MINIMAL
+
+
+def check_lengths(text: str, path: object) -> None:
+    """Raise FormatError for the first row of a table that has another number of cells than its header.
+
+    Which of its cells is lost, or one too many, nobody can say, and those behind it would stand under other columns.
+    """
+    if '"' not in text:  # counting commas is enough, and quick
+        lines = text.split("\n")
+        if all(line.count(",") == lines[0].count(",") for line in lines if line.strip()):
+            return
+    reader = csv.reader(io.StringIO(text), strict=True)
+    try:
+        header = next(reader, [])
+        for cells in filter(None, reader):
+            if len(cells) != len(header):
+                expected = f"{len(header)} cells, as in the header"
+                raise FormatError(f"{path} line {reader.line_num}", expected, f"{len(cells)}")
+    except csv.Error as error:
+        raise FormatError(path, "a CSV table", str(error)) from None
 
 
 def as_numbers(column: pd.Series) -> pd.Series:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,11 +25,12 @@ import pandas as pd
 
 from cluster_sim.errors import FormatError, ModelWarning, warn_user
 from cluster_sim.files.atomic import atomic_files, write_bytes
-from cluster_sim.files.csv import as_numbers
+from cluster_sim.files.csv import as_numbers, check_lengths
 from cluster_sim.files.reading import read_text
 from cluster_sim.formats.unbroken import Unbroken, told_of_pieces, unbroken_times
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform.hardware import MAX_CORES
+from cluster_sim.workload.fields import LONGEST_S
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -69,6 +70,15 @@ _EVER_PRESENT = {
     "consumed_energy": ["time", "energy", "event_type"],
 }
 # A job that never started has no times; and a power has no meaning between two events of one instant.
+_CHECKED = (
+    "requested_number_of_resources", "submission_time", "starting_time", "finish_time", "requested_time", "success",
+)  # fmt: skip
+_EVENT_TYPES = ("s", "e", "p")
+_NEVER = -1
+_ROUNDED = 1e-5
+"""Numbers have six digits, or six decimals: so much, of 1, may what follows from others differ."""
+_MOST_J = 1e30
+"""Energies that may be added and divided without an overflow."""
 _MAY_BE_EMPTY = ("success", "requested_time", "starting_time", "finish_time")
 
 
@@ -242,11 +252,10 @@ def read_jobs(path: str | os.PathLike[str]) -> pd.DataFrame:
     file and column, also for an id that a workload has twice.
     """
     table = _read(path, "jobs")
-    cores = table["requested_number_of_resources"]
-    if not cores.between(0, MAX_CORES).all():
-        row = int((~cores.between(0, MAX_CORES)).to_numpy().argmax())
-        where = f"{path} row {row}, column requested_number_of_resources"
-        raise FormatError(where, f"a number from 0 to {MAX_CORES}", cores.iloc[row])
+    _check_jobs(table, path)
+    _tell_contradictions(table, path)
+    if "consumed_energy" in table:  # -1 where nothing was measured
+        table["consumed_energy"] = table["consumed_energy"].where(table["consumed_energy"] >= 0)
     ids = table["job_id"]
     if "workload_name" in table:
         ids = ids.where(~ids.duplicated(keep=False), table["workload_name"] + "!" + ids)
@@ -256,23 +265,125 @@ def read_jobs(path: str | os.PathLike[str]) -> pd.DataFrame:
     return table.assign(job_id=ids)
 
 
+def _check_jobs(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Raise FormatError for numbers that are none of a job's: parts of cores, times before others that come first."""
+    number, submit, start, finish, limit, success = (table[name].to_numpy(dtype=float) for name in _CHECKED)
+    ran = start >= 0
+    none = f"or {_NEVER} of a job that never started"
+    checks: list[tuple[str, str, npt.NDArray[np.bool_]]] = [
+        (
+            _CHECKED[0],
+            f"a whole number from 0 to {MAX_CORES}",
+            (number >= 0) & (number <= MAX_CORES) & (number % 1 == 0),
+        ),
+        ("submission_time", f"a time from 0 to {LONGEST_S:g} s", (submit >= 0) & (submit <= LONGEST_S)),
+        ("starting_time", f"a time up to {LONGEST_S:g} s, {none}", (ran & (start <= LONGEST_S)) | _is_none(start)),
+        ("starting_time", "a time not before the submission", ~ran | (start >= submit - _rounding(submit))),
+        ("finish_time", f"a time up to {LONGEST_S:g} s", ~ran | (finish <= LONGEST_S)),
+        ("finish_time", "a time not before the start", ~ran | (finish >= start - _rounding(start))),
+        ("requested_time", f"a time from 0 s on, or {_NEVER} for none", (limit >= 0) | _is_none(limit)),
+        ("success", "0 or 1", (success == 0) | (success == 1) | np.isnan(success)),
+    ]
+    if "consumed_energy" in table:
+        energy = table["consumed_energy"].to_numpy(dtype=float)
+        good = (energy >= 0) & (energy <= _MOST_J) | _is_none(energy)
+        checks.append(("consumed_energy", f"J from 0 to {_MOST_J:g}, or {_NEVER} for not known", good))
+    _require(table, path, checks)
+
+
+def _require(
+    table: pd.DataFrame, path: str | os.PathLike[str], checks: Iterable[tuple[str, str, npt.NDArray[np.bool_]]]
+) -> None:
+    """Raise FormatError for the first row in which a check (column, what is expected, where it holds) does not hold."""
+    for column, expected, holds in checks:
+        if not holds.all():
+            row = int((~holds).argmax())
+            raise FormatError(f"{path} row {row}, column {column}", expected, float(table[column].iloc[row]))
+
+
+def _is_none(values: Floats) -> npt.NDArray[np.bool_]:
+    return np.asarray(np.isnan(values) | (values == _NEVER))
+
+
+def _rounding(values: Floats) -> Floats:
+    """By how much two numbers in these files that say the same may differ: they have six digits, or more."""
+    return _ROUNDED * np.maximum(1.0, np.abs(values))
+
+
+def _tell_contradictions(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Warn of columns that say other than the times and machines that are read; the first row of each."""
+    submit, start, finish = (table[name].to_numpy(dtype=float) for name in _CHECKED[1:4])
+    ran = (start >= 0) & np.isfinite(finish)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        implied = {
+            "execution_time": finish - start,
+            "waiting_time": start - submit,
+            "turnaround_time": finish - submit,
+            "stretch": (finish - submit) / (finish - start),
+        }
+    for name, values in implied.items():
+        if name not in table:
+            continue
+        said = table[name].to_numpy(dtype=float)
+        scale = np.abs(values) / np.maximum(finish - start, _ROUNDED) if name == "stretch" else 1.0
+        wrong = ran & np.isfinite(said) & np.isfinite(values)
+        wrong &= np.abs(said - values) > 2.0 * np.maximum(_rounding(finish) * scale, _rounding(values))
+        if wrong.any():
+            row = int(wrong.argmax())
+            count = f"{int(wrong.sum()):,} of {len(table):,} rows"
+            text = (
+                f"{count} contradict the times of submission, start and finish, which count (row {row}: {said[row]:g}"
+            )
+            warn_user(ModelWarning(f"{path}, column {name}: {text}, by those {values[row]:g})"))
+
+
 def is_jobs_header(line: bytes) -> bool:
     """Whether a line is the header of such a table, of any version."""
     return {"job_id", "submission_time", "allocated_resources"} <= set(_columns(line.decode("utf-8", "replace")))
 
 
 def read_machine_states(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Batsim's ``_machine_states.csv``. Raises FormatError naming file and column."""
-    return _read(path, "machine_states")
+    """Batsim's ``_machine_states.csv``. Raises FormatError naming file, row and column."""
+    table = _read(path, "machine_states")
+    counts = {name: table[name].to_numpy(dtype=float) for name in STATE_COLUMNS[1:]}
+    expected = f"a whole number from 0 to {MAX_CORES}"
+    checks = [(name, expected, (n >= 0) & (n <= MAX_CORES) & (n % 1 == 0)) for name, n in counts.items()]
+    _require(table, path, [*checks, *_rising(table, "time", LONGEST_S)])
+    total = sum(counts.values(), np.zeros(len(table)))
+    if len(table) and (total != total[0]).any():
+        row = int((total != total[0]).argmax())
+        raise FormatError(f"{path} row {row}", f"{total[0]:g} machines in all, as in the first row", f"{total[row]:g}")
+    return table
 
 
 def read_consumed_energy(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Batsim's ``_consumed_energy.csv``; NaN for ``NA``. Raises FormatError naming file and column."""
-    return _read(path, "consumed_energy")
+    """Batsim's ``_consumed_energy.csv``; NaN for ``NA``. Raises FormatError naming file, row and column."""
+    table = _read(path, "consumed_energy")
+    checks = [*_rising(table, "time", LONGEST_S), *_rising(table, "energy", _MOST_J)]
+    if "epower" in table:
+        watts = table["epower"].to_numpy(dtype=float)
+        checks.append(("epower", "W from 0 on, or NA", (watts >= 0) & (watts <= _MOST_J) | np.isnan(watts)))
+    _require(table, path, checks)
+    if not table["event_type"].isin(_EVENT_TYPES).all():
+        row = int((~table["event_type"].isin(_EVENT_TYPES)).to_numpy().argmax())
+        where, found = f"{path} row {row}, column event_type", table["event_type"].iloc[row]
+        raise FormatError(where, f"one of {', '.join(_EVENT_TYPES)}", found)
+    return table
+
+
+def _rising(table: pd.DataFrame, name: str, most: float) -> list[tuple[str, str, npt.NDArray[np.bool_]]]:
+    """The checks of a column that begins at 0 or later and never falls."""
+    values = table[name].to_numpy(dtype=float)
+    return [
+        (name, f"a number from 0 to {most:g}", (values >= 0) & (values <= most)),
+        (name, "a number not below that of the row before", np.diff(values, prepend=-math.inf) >= -_rounding(values)),
+    ]
 
 
 def _read(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
-    header, newline, rows = read_text(path).partition("\n")
+    text = read_text(path)
+    check_lengths(text, path)
+    header, newline, rows = text.partition("\n")
     columns = _columns(header)
     try:
         table = pd.read_csv(

@@ -18,7 +18,7 @@ Communication (``com``) beside computation is left out, with a warning; a profil
 replays a trace or talks to the scheduler is refused by name, once a job uses it. A resource is a host, ``nb_res`` says how
 many there are (``Workload.max_procs``). Times are not shifted, walltime −1 means none. Of the keys that Batsim leaves to its
 users, those that our job schema has are read: ``user`` (or ``user_id``), ``priority``, ``deadline``, ``requires``,
-``exclusive``, ``reservation``, ``tags``; others are ignored.
+``exclusive``, ``reservation``, ``tags``; others are ignored, with a warning that names those which Batsim does not know.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from cluster_sim.errors import FormatError, ModelWarning, SpecError, few, warn_user
+from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.job_table import JOB_FIELD, Columns, to_seconds
 
 if TYPE_CHECKING:
@@ -61,6 +62,37 @@ _REASONS = {
 _REASON_OF = {name: reason for reason, names in _REASONS.items() for name in names}
 _EXTRA_NUMBERS = ("priority", "deadline")
 _EXTRA_TEXTS = ("requires", "reservation", "tags")
+_JOB_KEYS = {
+    "id",
+    "subtime",
+    "walltime",
+    "res",
+    "profile",
+    "user",
+    "user_id",
+    "exclusive",
+    *_EXTRA_NUMBERS,
+    *_EXTRA_TEXTS,
+}
+_PROFILE_KEYS = {
+    "delay": ("delay",),
+    "parallel": ("cpu", "com"),
+    "parallel_homogeneous": ("cpu", "com", "generation_strategy"),
+    "parallel_homogeneous_total": ("cpu", "com"),
+    "composed": ("seq", "repeat", "nb"),
+}
+_IGNORED_OF_FILE = (
+    "description", "date", "command", "comments", "version", "simulation_time", "nb_profiles", "nb_jobs",
+)  # fmt: skip
+_IGNORED_OF_JOB = (
+    "description",
+    "extra_data",
+    "expected_execution_time",
+    "expected_state",
+    "smpi_ranks_to_hosts_mapping",
+)
+_IGNORED_OF_PROFILE = ("description", "command", "np", "runtime", "real_res", "expected_execution_time")
+"""Keys of Batsim's own files and of its converters that change nothing here."""
 _EXPECTED = f"a profile that needs no network and no storage ({', '.join(_TYPES)})"
 
 
@@ -95,6 +127,7 @@ def from_document(
     if unsupported not in ("refuse", "drop"):
         raise SpecError(f"{source}, unsupported", "refuse or drop", unsupported)
     jobs, profiles = _jobs_and_profiles(document, source)
+    _tell_unknown(document, source)
     amounts, kept = _amounts(jobs, _Profiles(profiles, source), source, unsupported)
     header = _header(document, source)
     columns = _columns([jobs[row] for row in kept], amounts, lambda row: f"{source}: jobs[{kept[row]}]")
@@ -102,6 +135,18 @@ def from_document(
     stem = source.replace("\\", "/").rpartition("/")[2].removesuffix(".gz")
     name = stem.rpartition(".")[0] or stem
     return Workload(columns, name, header=header, rebase=False, locate=lambda row: f"{source}: jobs[{kept[row]}]")
+
+
+def _tell_unknown(document: dict[str, Any], source: str) -> None:
+    keys = UnknownKeys(source)
+    keys.look(document, ("nb_res", "jobs", "profiles"), "the file", _IGNORED_OF_FILE)
+    for row, job in enumerate(document["jobs"]):
+        keys.look(job, _JOB_KEYS, f"jobs[{row}]", _IGNORED_OF_JOB)
+    for name, profile in document["profiles"].items():
+        kind = _KIND_OF.get(str(profile.get("type"))) if isinstance(profile, dict) else None
+        if kind is not None:  # others are refused, once a job uses them
+            keys.look(profile, ("type", *_PROFILE_KEYS[kind]), f"profiles.{name}", _IGNORED_OF_PROFILE)
+    keys.tell()
 
 
 def _header(document: dict[str, Any], source: str) -> list[str]:

@@ -8,10 +8,16 @@ import numpy as np
 
 from cluster_sim.errors import FormatError
 from cluster_sim.formats.formulas import Values, evaluate
+from cluster_sim.spelling import UnknownKeys
 
 _DELAYS = ("idle", "busy_wait")
 _NOT_SIMULATED = ("gpu", "pfs_read", "pfs_write", "bb_read", "bb_write")
 _PATTERNS = ("uniform", "all_ranks", "total", "root_only", "even_ranks", "odd_ranks")
+
+
+_KEYS = ("type", "iterations", "tasks", "flops", "bytes", "delay", "pattern", "computation_pattern")
+_IGNORED = ("name", "synchronized", "communication_pattern", "coupled", "intra_node_pattern")
+"""Keys of tasks that say how they communicate, or what they are called."""
 
 
 class Amount(NamedTuple):
@@ -19,6 +25,16 @@ class Amount(NamedTuple):
 
     flops: Values
     seconds: Values
+
+
+def look_at_tasks(given: Any, keys: UnknownKeys, where: str) -> None:
+    """Note the keys of the tasks of a list, or of an object with ``tasks``, that ElastiSim does not know."""
+    tasks = given.get("tasks") if isinstance(given, dict) else given
+    for number, task in enumerate(tasks if isinstance(tasks, list) else ()):
+        if isinstance(task, dict):
+            place = f"{where}.tasks[{number}]"
+            keys.look(task, _KEYS, place, _IGNORED)
+            look_at_tasks(task.get("tasks"), keys, place)
 
 
 def amount_of(given: Any, sized: dict[str, Any], where: str, left_out: set[str]) -> Amount:

@@ -27,8 +27,9 @@ import numpy as np
 from cluster_sim.errors import FormatError, ModelWarning, warn_user
 from cluster_sim.files.documents import parse_json
 from cluster_sim.files.reading import is_stdin, read_text
-from cluster_sim.formats.elastisim_tasks import Amount, amount_of, list_in, object_in, slowest
+from cluster_sim.formats.elastisim_tasks import Amount, amount_of, list_in, look_at_tasks, object_in, slowest
 from cluster_sim.formats.formulas import Values, evaluate
+from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.job_table import first_submission, shift
 from cluster_sim.workload.parts import MOST_PARTS
 from cluster_sim.workload.speedup import LINEAR, MOST_WIDTHS
@@ -38,6 +39,13 @@ if TYPE_CHECKING:
 
 _CHANGING = ("malleable", "evolving", "adaptive")
 _TYPES = ("rigid", "moldable", *_CHANGING)
+_JOB_KEYS = (
+    "type", "submit_time", "num_nodes", "num_nodes_min", "num_nodes_max", "num_gpus_per_node", "num_gpus_per_node_min",
+    "walltime", "arguments", "attributes", "application_model", "application",
+)  # fmt: skip
+_IGNORED_OF_JOB = ("id", "name", "num_gpus_per_node_max", "dependencies")
+_OCCASIONS = ("on_init", "on_reconfiguration", "on_expansion")
+_PHASE_KEYS = ("iterations", "tasks", "barrier", "evolving_request", "scheduling_point", "final_scheduling_point")
 _BY_SIZE = ("num_nodes", "num_gpus")
 _MOST_NODES = 1_000_000
 _EQUAL = 1e-12
@@ -70,6 +78,8 @@ def from_document(document: Any, source: str, *, reference_gflops: float | None 
 
     reader = _Reader(source, reference_gflops)
     rows = [reader.job(job, f"{source}: jobs[{number}]") for number, job in enumerate(document["jobs"])]
+    reader.keys.look(document, ("jobs",), "the file", ("description", "version"))
+    reader.keys.tell()
     if reader.left_out:
         named = ", ".join(f"{what} ({count} job{'s' * (count > 1)})" for what, count in reader.left_out.most_common())
         warn_user(ModelWarning(f"{source}: not simulated: {named}"))
@@ -96,12 +106,14 @@ class _Reader:
         self._applications: dict[str, Any] = {}
         self._now: set[str] = set()
         self.left_out: Counter[str] = Counter()
+        self.keys = UnknownKeys(source)
 
     def job(self, job: Any, where: str) -> dict[str, Any]:
         """The columns of one job."""
         kind = str(object_in(job, where).get("type", "nothing")).lower()
         if kind not in _TYPES:
             raise FormatError(f"{where}.type", f"one of {', '.join(_TYPES)}", kind)
+        self.keys.look(job, _JOB_KEYS, where.removeprefix(f"{self._source}: "), _IGNORED_OF_JOB)
         base, nodes = _sizes(job, kind, where)
         attributes = object_in(job.get("attributes", {}), f"{where}.attributes")
         gpus = int(_number(job, "num_gpus_per_node", where, _number(job, "num_gpus_per_node_min", where, 0.0)))
@@ -164,13 +176,29 @@ class _Reader:
         """The application of a job, from its file where it names one: beside the jobs, or in a folder above them."""
         given = job.get("application_model", job.get("application"))
         if not isinstance(given, str):
-            return object_in(given, f"{where}.application")
+            inline = object_in(given, f"{where}.application")
+            self._look_at(inline, f"{where}.application")
+            return inline
         if given not in self._applications:
             folder = Path.cwd() if is_stdin(self._source) else Path(os.path.abspath(self._source)).parent
             places = [place / given for place in (folder, *folder.parents)]
             path = str(next((place for place in places if place.is_file()), places[0]))
             self._applications[given] = object_in(parse_json(path, read_text(path)), path)
+            self._look_at(self._applications[given], path)
         return self._applications[given]  # type: ignore[no-any-return]
+
+    def _look_at(self, application: dict[str, Any], where: str) -> None:
+        """Note the keys of an application that ElastiSim does not know."""
+        self.keys.look(application, ("phases", *_OCCASIONS), where, ("name",))
+        for occasion in _OCCASIONS:
+            if isinstance(given := application.get(occasion), dict):
+                self.keys.look(given, ("iterations", "tasks"), f"{where}, {occasion}", ("name",))
+            look_at_tasks(given, self.keys, f"{where}, {occasion}")
+        for number, phase in enumerate(list_in(application.get("phases", []), f"{where} phases")):
+            if isinstance(phase, dict):
+                place = f"{where}, phases[{number}]"
+                self.keys.look(phase, _PHASE_KEYS, place, ("name",))
+                look_at_tasks(phase, self.keys, place)
 
     def _work(self, application: dict[str, Any], sized: dict[str, Any], where: str) -> tuple[Amount, list[_Phase]]:
         """What a job does once at its start, and its phases."""

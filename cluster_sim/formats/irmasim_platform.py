@@ -9,7 +9,8 @@
 
 A type's name is its key; the ``id`` inside it may say something else and does not count. Types that the file does not
 have are looked up in ``node_types.json`` and ``processor_types.json`` in the same folder. ``number`` may be called
-``count`` and defaults to 1. Keys that this toolkit has no use for (networks, links, caches, TDP) are left aside.
+``count`` and defaults to 1. Keys that this toolkit has no use for (networks, links, caches, TDP) are left aside; those
+that IRMaSim does not know are named in a warning.
 
 The older form (Herrera et al. 2021) has ``pa``·n + ``pb`` W instead: ``pa`` is the dynamic, ``pb`` the static power,
 which an idle processor draws in full.
@@ -40,6 +41,7 @@ from cluster_sim.platform.hardware import (
     check_parameters,
 )
 from cluster_sim.platform.platform import Platform
+from cluster_sim.spelling import UnknownKeys
 
 MAX_CLUSTERS = 10_000
 
@@ -123,6 +125,34 @@ class _Processor(_Entry):
     profile_version: Any = None
 
 
+_INNER: dict[type[_Entry], dict[str, type[_Entry]]] = {
+    _Description: {"clusters": _Cluster},
+    _Cluster: {"nodes": _Some},
+    _Node: {"processors": _Some, "memory": _Memory},
+}
+_IGNORED: dict[type[_Entry], tuple[str, ...]] = {
+    _Description: ("id", "global_links", "networks", "platform", "node", "processor"),
+    _Cluster: ("local_links", "networks"),
+    _Some: ("count",),  # the other name of number
+    _Node: ("id", "memory_gib", "network_interfaces"),
+    _Memory: ("type",),
+    _Processor: ("id", "type", "uarch", "llc_size", "power", "mem_bw"),
+}
+"""Keys that IRMaSim knows and this toolkit has no use for: networks, links, caches, TDP."""
+
+
+def _look(keys: UnknownKeys, model: type[_Entry], data: Any, place: str) -> None:
+    """Note the keys of a mapping, and of those in it, that IRMaSim does not know."""
+    if not isinstance(data, dict):
+        return  # which validation refuses
+    keys.look(data, model.model_fields, place or "the file", _IGNORED[model])
+    for key, inner in _INNER.get(model, {}).items():
+        value = data.get(key)
+        for number, entry in enumerate(value if isinstance(value, list) else [value]):
+            index = f"[{number}]" if isinstance(value, list) else ""
+            _look(keys, inner, entry, f"{place}.{key}{index}".lstrip("."))
+
+
 def is_irmasim(document: object) -> bool:
     """Whether a parsed document is laid out as IRMaSim's platforms are."""
     if not isinstance(document, dict):
@@ -141,8 +171,14 @@ def platform_from(data: object, path: str | Path, name: str | None = None) -> Pl
     document = validated(_Description, description, path, key)
     if document.model_name not in (None, "modelV1"):
         raise FormatError(f"{path}: {key}.model_name", "modelV1, the only supported one", document.model_name)
+    library = _Library(data, path)
+    if key:
+        library.keys(path).look(data, ("platform", "node", "processor"), "the file")
+    _look(library.keys(path), _Description, description, key)
     with _errors_of(path, key):
-        return Platform(tuple(_clusters(document, _Library(data, path), key)), name)
+        platform = Platform(tuple(_clusters(document, library, key)), name)
+    library.tell_unknown()
+    return platform
 
 
 @contextmanager
@@ -188,11 +224,22 @@ class _Library:
         self._entries: dict[str, dict[str, tuple[Path, Any]]] = {}
         self._nodes: dict[str, NodeType] = {}
         self._processors: dict[str, ProcessorType] = {}
+        self._keys: dict[str, UnknownKeys] = {}
+
+    def keys(self, path: str | Path) -> UnknownKeys:
+        """The keys of a file, the platform's or one beside it, that are not known."""
+        return self._keys.setdefault(str(path), UnknownKeys(path))
+
+    def tell_unknown(self) -> None:
+        """Warn of them."""
+        for keys in self._keys.values():
+            keys.tell()
 
     def node(self, name: str, key: str) -> NodeType:
         """The node type that ``key`` of the platform refers to. Raises InputError, listing the names there are."""
         if name not in self._nodes:
             path, data = self._find("node", name, key)
+            _look(self.keys(path), _Node, data, f"node.{name}")
             with _errors_of(path, f"node.{name}"):
                 self._nodes[name] = self._node_from(name, validated(_Node, data, path, f"node.{name}"))
         return self._nodes[name]
@@ -223,6 +270,7 @@ class _Library:
         if name not in self._processors:
             path, data = self._find("processor", name, key)
             place = f"processor.{name}"
+            _look(self.keys(path), _Processor, data, place)
             with _errors_of(path, place):
                 entry = validated(_Processor, data, path, place)
                 self._processors[name] = _processor_from(name, entry, f"{path}: {place}")

@@ -26,8 +26,9 @@ import numpy as np
 
 from cluster_sim.errors import FormatError, ModelWarning, warn_user
 from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.csv import check_lengths
 from cluster_sim.files.reading import read_bytes, read_text
-from cluster_sim.spelling import nearest
+from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.job_table import (
     JOB_FIELD,
     TRUTH,
@@ -59,8 +60,9 @@ _NUMBERS = {
 _TEXTS = ("user", "group", "tags", "phases", "requires", "reservation", "after")
 _TRUTHS = ("exclusive",)
 _WIDTHS = ("res", "nodes", "ntasks", "ntasks_per_node")
+_KNOWN = {"id", "subtime", "profile", "application", "req_ops", *_WIDTHS, *_NUMBERS, *_TEXTS, *_TRUTHS}
 _IGNORED = {"com", "type", "name"}
-_KNOWN = {"id", "subtime", "profile", "application", "req_ops", *_WIDTHS, *_NUMBERS, *_TEXTS, *_TRUTHS, *_IGNORED}
+_IGNORED_OF_FILE = {"nb_res", "num_instructions", "description", "date", "comments", "version"}
 
 KEPT = frozenset(
     {
@@ -85,11 +87,13 @@ def is_csv(path: str) -> bool:
 
 def read_csv(path: str, *, time_unit: str = "seconds", reference_gflops: float | None = None) -> Workload:
     """Read IRMaSim's CSV variant, gzipped or not, such as ``id,subtime,runtime,nodes,ntasks,req_time,req_ops``."""
-    try:
-        rows = list(csv.DictReader(io.StringIO(read_text(path)), restkey="", restval=None, strict=True))
-    except csv.Error as error:
-        raise FormatError(path, "a CSV table", str(error)) from None
-    jobs = [{key: _cell(key, cell) for key, cell in row.items() if cell not in ("", None)} for row in rows]
+    text = read_text(path)
+    check_lengths(text, path)
+    header, *rows = filter(None, csv.reader(io.StringIO(text), strict=True))
+    jobs = [{key: _cell(key, cell) for key, cell in zip(header, cells, strict=True) if cell != ""} for cells in rows]
+    for name in header:
+        if header.count(name) > 1:
+            raise FormatError(f"{path} line 1, column '{name}'", "each column once", f"it {header.count(name)} times")
     return from_document({"jobs": jobs}, path, time_unit=time_unit, reference_gflops=reference_gflops)
 
 
@@ -112,7 +116,7 @@ def from_document(
     for row, job in enumerate(jobs):
         where = f"{source}: jobs[{row}]"
         merged.append(_with_totals(_merged(job, profiles, where), where))
-    _warn_about_unknown(merged, source)
+    _tell_unknown(document, source)
     columns = _columns(merged, source)
     to_seconds(columns, time_unit)
     origin_s = first_submission(columns)
@@ -159,9 +163,9 @@ def write(workload: Workload, path: str) -> None:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _cell(key: str | None, cell: Any) -> Any:
+def _cell(key: str, cell: str) -> Any:
     """A CSV cell as JSON would have it: numbers as numbers (what cannot be one is left for the checks to refuse)."""
-    if key in ("id", "application", "profile", *_TEXTS) or not isinstance(cell, str):
+    if key in ("id", "application", "profile", *_TEXTS):
         return cell
     if key in _TRUTHS:
         return TRUTH.get(cell, cell)
@@ -216,11 +220,14 @@ def _with_totals(job: dict[str, Any], where: str) -> dict[str, Any]:
     return {**job, "req_ops": work, "mem_vol": memory, "phases": phases_text(pairs)}
 
 
-def _warn_about_unknown(jobs: list[dict[str, Any]], source: str) -> None:
-    unknown = sorted({key for job in jobs for key in job.keys() - _KNOWN})
-    if unknown:
-        hints = ", ".join(f"{key!r} (known: {nearest(key, sorted(_KNOWN))})" for key in unknown[:3])
-        warn_user(ModelWarning(f"{source}: keys that have no meaning here are ignored: {hints}"))
+def _tell_unknown(document: dict[str, Any], source: str) -> None:
+    keys = UnknownKeys(source)
+    keys.look(document, ("jobs", "profiles"), "the file", _IGNORED_OF_FILE)
+    for row, job in enumerate(document["jobs"]):
+        keys.look(job, _KNOWN, f"jobs[{row}]", _IGNORED)
+    for name, profile in document.get("profiles", {}).items():
+        keys.look(profile, _KNOWN, f"profiles.{name}", _IGNORED)
+    keys.tell()
 
 
 def _columns(jobs: list[dict[str, Any]], source: str) -> Columns:

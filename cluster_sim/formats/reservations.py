@@ -16,7 +16,7 @@ from pydantic import Field
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.documents import read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
-from cluster_sim.workload.advance_reservations import AdvanceReservation
+from cluster_sim.workload.advance_reservations import MOST, AdvanceReservation
 
 
 class _Reservation(OwnKeys):
@@ -27,7 +27,7 @@ class _Reservation(OwnKeys):
 
 
 class _Document(OwnKeys):
-    reservations: list[_Reservation]
+    reservations: list[_Reservation] = Field(max_length=MOST)
 
 
 def read_reservations(path: str) -> tuple[AdvanceReservation, ...]:

@@ -3,7 +3,8 @@
 Read are ``host``, ``cluster``, ``cabinet`` and ``peer`` in zones (``zone``, once ``AS``), with their attributes
 ``speed`` (once ``power``; one per p-state), ``core``, ``pstate``, ``prefix``, ``radical`` and ``suffix``, and the
 properties ``watt_per_state``, ``watt_off`` (once ``wattage_…``), ``sleep_pstates`` and ``role``. Links and routes
-are passed over: there is no network. Nothing outside the file is ever fetched.
+are passed over: there is no network. Other elements, attributes and properties are named in a warning. Nothing outside the
+file is ever fetched.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from defusedxml import DefusedXmlException
 from cluster_sim.errors import FormatError
 from cluster_sim.files.documents import MAX_JSON_BYTES, is_plain
 from cluster_sim.files.reading import read_text
+from cluster_sim.spelling import UnknownKeys
 
 MAX_HOSTS = 1_000_000
 MAX_DEPTH = 50
@@ -29,6 +31,24 @@ MAX_PSTATES = 1000
 
 _ZONES = ("zone", "AS")
 _HOSTS = ("host", "peer", "cluster", "cabinet")
+_NO_HOSTS = (
+    "link", "route", "zoneRoute", "ASroute", "bypassRoute", "bypassZoneRoute", "bypassASroute", "router", "host_link",
+    "link_ctn", "backbone", "config", "storage", "storage_type", "mstorage", "mount", "disk", "trace", "trace_connect",
+    "random", "process", "actor", "argument",
+)  # fmt: skip
+"""Elements that are passed over: network, storage, and what runs there."""
+_ATTRIBUTES = {"host": ("id", "speed", "power", "core", "pstate"), "zone": ("id",)}
+_ATTRIBUTES |= {"peer": _ATTRIBUTES["host"], "AS": _ATTRIBUTES["zone"]}
+_ATTRIBUTES |= dict.fromkeys(("cluster", "cabinet"), (*_ATTRIBUTES["host"], "prefix", "suffix", "radical"))
+_NO_ATTRIBUTES = (
+    "routing", "coordinates", "availability", "availability_file", "speed_file", "state_file", "bw", "lat", "bw_in",
+    "bw_out", "bb_bw", "bb_lat", "bb_sharing_policy", "sharing_policy", "topology", "topo_parameters", "router_id",
+    "limiter_link", "loopback_bw", "loopback_lat",
+)  # fmt: skip
+"""Attributes that are passed over: network, and hosts whose speed changes."""
+_PROPERTIES = (
+    "watt_per_state", "wattage_per_state", "watt_off", "wattage_off", "sleep_pstates", "role", "excluded", "cores_per_node",
+)  # fmt: skip
 _SPEED = re.compile(r"([-+0-9.eE]+?)\s*(?:([kKMGTPEZY]?)f(?:lops)?|(kilo|mega|giga|tera|peta|exa|zetta|yotta)?flops)?")
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "Z": 1e21, "Y": 1e24}
 _MASTER = re.compile(r"master_host[0-9]*")
@@ -96,6 +116,7 @@ def read_hosts(path: str | Path) -> list[Host]:
     root = parse(path)
     if root.tag != "platform":
         raise FormatError(path, "a SimGrid platform (<platform>)", f"<{_shown(root.tag)}>")
+    _tell_unknown(root, path)
     hosts: list[Host] = []
     seen: set[str] = set()
     for host in _hosts_in(root, Zone("platform"), str(path), 0):
@@ -106,6 +127,28 @@ def read_hosts(path: str | Path) -> list[Host]:
         if len(hosts) > MAX_HOSTS:
             raise FormatError(path, f"at most {MAX_HOSTS} hosts", "more")
     return sorted(hosts, key=lambda host: batsim_order(host.name))
+
+
+def _tell_unknown(root: Element, path: str | Path) -> None:
+    """Warn of elements, attributes and properties around hosts that are not known."""
+    keys = UnknownKeys(path)
+
+    def look(element: Element, depth: int) -> None:
+        for child in element:
+            place = f"{element.tag} '{_shown(element.get('id', ''))}'"
+            keys.look([child.tag], (*_ZONES, *_HOSTS, "prop", "include"), place, _NO_HOSTS)
+            if child.tag == "prop":
+                keys.look(filter(None, [child.get("id")]), _PROPERTIES, place)
+                keys.look(child.attrib, ("id", "value"), f"a prop of {place}")
+            elif child.tag in _ATTRIBUTES:
+                keys.look(
+                    child.attrib, _ATTRIBUTES[child.tag], f"{child.tag} '{_shown(child.get('id', ''))}'", _NO_ATTRIBUTES
+                )
+                if depth < MAX_DEPTH:
+                    look(child, depth + 1)
+
+    look(root, 0)
+    keys.tell()
 
 
 def parse(path: str | Path) -> Element:

@@ -4,21 +4,24 @@ A line is a job, its 18 fields separated by white space, -1 for what is unknown;
 comments, those at the top hold directives such as ``; MaxProcs: 128``. Defined at
 https://www.cs.huji.ac.il/labs/parallel/workload/swf.html.
 
-Logs take liberties, and these are read without complaint: numbers with decimals, further columns (ignored), lines that
-end early (what is missing is unknown), any order of submission, blank lines, run times above the requested time.
+Logs take liberties, and these are read without complaint: numbers with decimals, any order of submission, blank lines,
+run times above the requested time. A line that has lost or gained a field cannot say which one, so it is refused. If all
+lines have more than 18 fields, the first 18 are read, and a ModelWarning says so.
 """
 
 from __future__ import annotations
 
 import io
 import math
+import warnings
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import FormatError, ModelWarning, SpecError, warn_user
+from cluster_sim.errors import FormatError, ModelWarning, SpecError, few, warn_user
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.reading import read_bytes
 from cluster_sim.workload.fields import UNKNOWN, whole_number
@@ -40,10 +43,14 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 FIELDS = 18
-FEWEST_FIELDS = 5  # up to the processors used; with less there is no job to simulate
+_NAMED_LINES = 5
+"""Lines without 18 fields that a message names."""
 _PARTIAL_EXECUTIONS = (2, 3, 4)  # status of lines that repeat a swapped-out job piece by piece
 _CANCELLED = 5
 _LARGEST_EXACT = 2.0**53
+_STATUSES = (-1, 0, 1, 2, 3, 4, 5)
+_IDS = {11: "user", 12: "group", 15: "partition"}
+"""Fields that may hold a whole number of any size: they are names, with which nobody calculates."""
 
 # Fields kept as they are, by their position from 0; the others need a decision.
 _AS_LOGGED = {
@@ -108,12 +115,13 @@ def read(
             raise SpecError(f"{path}, option {option}", f"one of {', '.join(choices)}", value)
     data = read_bytes(path)
     header, start = _header(data)
-    ids, fields = _parse(data, path, start)
-    reasons = _reasons_to_drop(fields, cancelled, failed, zero_length)
-    rows = np.flatnonzero(_kept(reasons, len(ids)))
-    _report(reasons, path, data, len(rows), len(ids))
-    columns = _columns(ids, fields, requested_time == "recorded")
-    if len(rows) < len(ids):
+    log = _parse(data, path, start)
+    _clear_impossible(log, path)
+    reasons = _reasons_to_drop(log.fields, cancelled, failed, zero_length)
+    rows = np.flatnonzero(_kept(reasons, len(log.ids)))
+    _report(reasons, path, log, len(rows))
+    columns = _columns(log, requested_time == "recorded")
+    if len(rows) < len(log.ids):
         columns = take(columns, rows)
     to_seconds(columns, time_unit)
     origin_s = first_submission(columns)
@@ -124,7 +132,7 @@ def read(
         origin_s=origin_s,
         header=header,
         reference_gflops=reference_gflops,
-        locate=lambda row: f"{path} line {_line_number(data, int(rows[row]))}",
+        locate=lambda row: f"{path} line {log.line_of(int(rows[row]))}",
     )
 
 
@@ -198,50 +206,89 @@ def _header(data: bytes) -> tuple[list[str], int]:
     return header, min(position, len(data))
 
 
-def _parse(data: bytes, path: str, start: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ids as text objects, and all fields as a (jobs, 18) array of floats with -1 for what is missing."""
+class _Log(NamedTuple):
+    """The jobs of a log as its lines say them."""
+
+    ids: np.ndarray  #: Text.
+    fields: np.ndarray  #: (jobs, 18) floats, -1 for what is unknown.
+    names: dict[int, np.ndarray]  #: Text of the fields in _IDS that hold numbers which a float would change.
+    data: bytes
+
+    def line_of(self, row: int) -> int:
+        """Line of a job; looked up only when something is wrong with it."""
+        return next(islice(_job_lines(self.data), row, None))[0]
+
+
+def _parse(data: bytes, path: str, start: int) -> _Log:
+    """The jobs of a log. Raises FormatError where no line is one, and for what is no number."""
     if not data[start:].strip():
         raise FormatError(path, "at least one job line", "none")
+    if b"\0" in data:
+        raise FormatError(f"{path} line {data.count(10, 0, data.index(0)) + 1}", "text", "binary data")
     try:
-        # The C parser drops further columns when told which to use; explicit "nan" and words raise ValueError.
-        fields = pd.read_csv(
-            io.BytesIO(data[start:]),
-            sep=r"\s+",
-            comment=";",
-            header=None,
-            names=range(FIELDS),
-            usecols=range(FIELDS),
-            index_col=False,
-            dtype=np.float64,
-            keep_default_na=False,
-            na_values=[""],
-            quoting=3,
-        ).to_numpy()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pd.errors.ParserWarning)  # of a 20th field; the 19th says enough
+            # "nan" and words raise ValueError.
+            fields = pd.read_csv(
+                io.BytesIO(data[start:]),
+                sep=r"\s+",
+                comment=";",
+                header=None,
+                names=range(FIELDS + 1),
+                index_col=False,
+                dtype=np.float64,
+                keep_default_na=False,
+                na_values=[""],
+                quoting=3,
+            ).to_numpy()
     except (ValueError, OverflowError):
         return _parse_carefully(data, path)
-    plain_ids = np.abs(fields[:, 0]) < _LARGEST_EXACT
-    plain_ids &= fields[:, 0] == np.trunc(fields[:, 0])
-    if not (
-        len(fields) and plain_ids.all() and np.isfinite(fields[:, :FEWEST_FIELDS]).all() and not np.isinf(fields).any()
-    ):
+    fields, further = fields[:, :FIELDS], fields[:, FIELDS]
+    ids = fields[:, [0, *_IDS]]
+    plain_ids = (np.abs(ids) < _LARGEST_EXACT) & (ids == np.trunc(ids))
+    if not (len(fields) and np.isnan(further).all() and np.isfinite(fields).all() and plain_ids.all()):
         return _parse_carefully(data, path)
-    return texts(fields[:, 0].astype(np.int64)), np.where(np.isnan(fields), UNKNOWN, fields)
+    return _Log(texts(fields[:, 0].astype(np.int64)), fields, {}, data)
 
 
-def _parse_carefully(data: bytes, path: str) -> tuple[np.ndarray, np.ndarray]:
-    """The same, line by line: slower, but it keeps ids that are not whole numbers and knows where an error is."""
+def _parse_carefully(data: bytes, path: str) -> _Log:
+    """The same, line by line: slower, but it keeps every digit of an id and knows where an error is."""
+    counts = [(number, len(fields)) for number, fields in _job_lines(data)]
+    if not counts:
+        raise FormatError(path, "at least one job line", "none")
+    if all(count > FIELDS for _, count in counts):
+        text = f"all lines have more than the {FIELDS} fields of SWF (line {counts[0][0]} has {counts[0][1]})"
+        warn_user(ModelWarning(f"{path}: {text}; the first {FIELDS} are read, the others ignored"))
+    elif others := [(number, count) for number, count in counts if count != FIELDS]:
+        (number, count), *more = others
+        rest = f" (others without {FIELDS}: lines {few((line for line, _ in more), _NAMED_LINES)})" if more else ""
+        raise FormatError(
+            f"{path} line {number}", f"the {FIELDS} fields of SWF, -1 for what is unknown", f"{count}{rest}"
+        )
     ids: list[str] = []
     rows: list[list[float]] = []
+    names: dict[int, list[str]] = {position: [] for position in _IDS}
     for number, fields in _job_lines(data):
-        where = f"{path} line {number}"
-        if len(fields) < FEWEST_FIELDS:
-            raise FormatError(where, f"at least {FEWEST_FIELDS} of the {FIELDS} fields of SWF", f"{len(fields)}")
-        ids.append(fields[0].decode("utf-8", "replace"))
-        values = [_number(text, f"{where}, field {i}") for i, text in enumerate(fields[1:FIELDS], start=2)]
-        rows.append([0.0, *values, *[UNKNOWN] * (FIELDS - 1 - len(values))])
-    if not rows:
-        raise FormatError(path, "at least one job line", "none")
-    return np.array(ids, dtype=object), np.array(rows)
+        values = [_number(text, f"{path} line {number}, field {i}") for i, text in enumerate(fields[1:FIELDS], start=2)]
+        ids.append(_id_of(fields[0]))
+        rows.append([0.0, *values])
+        for position, column in names.items():
+            column.append(_id_of(fields[position]))
+    table = np.array(rows)
+    beyond = [position for position in _IDS if (np.abs(table[:, position]) >= _LARGEST_EXACT).any()]
+    kept = {position: np.array(names[position], dtype=object) for position in beyond}
+    return _Log(np.array(ids, dtype=object), table, kept, data)
+
+
+def _id_of(text: bytes) -> str:
+    """An id as text: a whole number without zeros or decimals that say nothing, anything else as it stands there."""
+    try:
+        number = math.nan if b"_" in text else float(text)
+    except ValueError:
+        number = math.nan
+    if number.is_integer() and abs(number) < _LARGEST_EXACT:
+        return str(int(number))
+    return text.decode("utf-8", "replace")
 
 
 def _job_lines(data: bytes) -> Iterator[tuple[int, list[bytes]]]:
@@ -252,14 +299,6 @@ def _job_lines(data: bytes) -> Iterator[tuple[int, list[bytes]]]:
             yield number, fields
 
 
-def _line_number(data: bytes, row: int) -> int:
-    """Line of the ``row``-th job; looked up only when something is wrong with it."""
-    for position, (number, _) in enumerate(_job_lines(data)):
-        if position == row:
-            return number
-    raise IndexError(row)
-
-
 def _number(text: bytes, where: str) -> float:
     try:
         value = math.nan if b"_" in text else float(text)
@@ -268,6 +307,25 @@ def _number(text: bytes, where: str) -> float:
     if not math.isfinite(value):
         raise FormatError(where, "a finite number", text.decode("utf-8", "backslashreplace"))
     return value
+
+
+def _clear_impossible(log: _Log, path: str) -> None:
+    """Make unknown, and tell of, what no field of SWF can hold: numbers below -1, and a status without a meaning.
+
+    Submissions and run times are left to the checks that refuse and drop jobs.
+    """
+    wrong = log.fields < UNKNOWN
+    wrong[:, [0, 1, 3]] = False
+    wrong[:, 10] |= ~np.isin(log.fields[:, 10], _STATUSES)
+    if not wrong.any():
+        return
+    row, position = (int(place[0]) for place in np.nonzero(wrong))
+    first = f"line {log.line_of(row)}, field {position + 1}: {log.fields[row, position]:g}"
+    text = f"{int(wrong.sum()):,} numbers below -1, or of no status, count as unknown (first in {first})"
+    warn_user(ModelWarning(f"{path}: {text}"))
+    log.fields[wrong] = UNKNOWN
+    for column, names in log.names.items():
+        names[wrong[:, column]] = str(UNKNOWN)
 
 
 def _reasons_to_drop(fields: np.ndarray, cancelled: str, failed: str, zero_length: str) -> dict[str, np.ndarray]:
@@ -295,15 +353,16 @@ def _kept(reasons: dict[str, np.ndarray], count: int) -> np.ndarray:
     return kept
 
 
-def _report(reasons: dict[str, np.ndarray], path: str, data: bytes, kept: int, total: int) -> None:
+def _report(reasons: dict[str, np.ndarray], path: str, log: _Log, kept: int) -> None:
     """Warn about dropped jobs, with the first line of each reason; refuse a log of which nothing is left."""
     counted: list[str] = []
+    total = len(log.ids)
     seen = np.zeros(total, dtype=bool)
     for reason, mask in reasons.items():
         mask = mask & ~seen
         seen |= mask
         if mask.any():
-            counted.append(f"{mask.sum()} {reason} (first in line {_line_number(data, int(mask.argmax()))})")
+            counted.append(f"{mask.sum()} {reason} (first in line {log.line_of(int(mask.argmax()))})")
     if counted:
         summary = f"{total - kept} of {total} jobs dropped: {', '.join(counted)}"
         if not kept:
@@ -311,10 +370,11 @@ def _report(reasons: dict[str, np.ndarray], path: str, data: bytes, kept: int, t
         warn_user(ModelWarning(f"{path}: {summary}"))
 
 
-def _columns(ids: np.ndarray, fields: np.ndarray, assume_recorded: bool) -> Columns:
+def _columns(log: _Log, assume_recorded: bool) -> Columns:
     """Columns of the job schema."""
+    fields = log.fields
     columns: Columns = {name: _compact(fields[:, position]) for position, name in _AS_LOGGED.items()}
-    columns["job_id"] = ids
+    columns["job_id"] = log.ids
     columns["submit_time"] = fields[:, 1]
     columns["recorded_run_time"] = run = fields[:, 3]
     no_request = fields[:, 7] <= 0
@@ -327,6 +387,8 @@ def _columns(ids: np.ndarray, fields: np.ndarray, assume_recorded: bool) -> Colu
     columns["memory"] = _compact(np.maximum(fields[:, 9], 0.0) / 1024)
     columns["user"] = _names(fields[:, 11])
     columns["group"] = _names(fields[:, 12])
+    for position, names in log.names.items():
+        columns[_IDS[position]] = np.where(names == str(UNKNOWN), "", names)
     return columns
 
 

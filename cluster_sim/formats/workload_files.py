@@ -67,6 +67,8 @@ WORKLOAD_WRITERS: dict[str, Callable[..., None]] = {
 
 _LATE_S = 86_400.0
 """A first submission within a day is taken as meant: times of a day count from its midnight."""
+_FEWEST_FIELDS = 5
+"""Fields of a line from which a file without a known suffix is taken for SWF."""
 _KEPT = {".swf": swf.KEPT, ".json": irmasim_workload.KEPT}
 """What of a workload the formats have a field for, columns and attributes; .csv, the own format, has one for everything."""
 
@@ -152,7 +154,7 @@ def _suffix_by_content(path: str) -> str:
     line = start.partition(b"\n")[0]
     if start.startswith(b"{"):
         return ".json"
-    if start.startswith(b";") or (line[:1].isdigit() and len(line.split()) >= swf.FEWEST_FIELDS):
+    if start.startswith(b";") or (line[:1].isdigit() and len(line.split()) >= _FEWEST_FIELDS):
         return ".swf"
     if start.startswith(b"PAR1") or sacct_table.delimiter_of(start.decode(errors="replace")):
         return ".sacct"

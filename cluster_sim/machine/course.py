@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cluster_sim.errors import InputError
 from cluster_sim.workload.jobs import Job
+from cluster_sim.workload.parts import MOST_CHECKPOINTS, Part, checkpoints_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from cluster_sim.machine.allocation import Allocation
     from cluster_sim.machine.placement import Placement
     from cluster_sim.machine.running import Running
-    from cluster_sim.workload.parts import Part
 
 NOTHING = 1e-9
 """A piece of work that is this part of an interval between checkpoints, or of a part of the work, is a rounding error."""
@@ -92,6 +92,7 @@ class Course:
         self._checkpointed = (0, parts[0].share)
         self._until_checkpoint = costs.interval
         self._interval = costs.interval
+        self._checkpoints = 0  # in this attempt
         self._overheads: list[Stage] = []  # what comes before more work, the next one last
 
     @property
@@ -111,7 +112,9 @@ class Course:
 
     def begin(self, whole_s: float) -> Stage | None:
         """The next stage, on cores on which all the work takes ``whole_s``; None if there is nothing left to do."""
-        self._whole_s = whole_s
+        if whole_s != self._whole_s:
+            self._whole_s = whole_s
+            self._check_checkpoints()
         if self._overheads:
             self.stage = self._overheads.pop()
         elif self.is_over:
@@ -123,6 +126,12 @@ class Course:
                 seconds = share * whole_s
             self.stage = Stage(Doing.WORK, share, seconds)
         return self.stage
+
+    def _check_checkpoints(self) -> None:
+        interval, growth = self.costs.interval, self.costs.growth
+        if growth >= 1.0 and checkpoints_in(self._whole_s, interval, growth) > MOST_CHECKPOINTS:
+            expected = f"a time so that at most {MOST_CHECKPOINTS:,} are made in {self._whole_s:g} s of work"
+            raise InputError(f"job {self.job.job_id}, checkpoint_interval", expected, interval)
 
     def complete(self, core_s: float) -> None:
         """The stage is over; it took so many core-seconds."""
@@ -136,7 +145,9 @@ class Course:
                 self._overheads.insert(0, Stage(Doing.CHECKPOINT, 0.0, self.costs.checkpoint))
                 self._interval *= self.costs.growth
                 self._until_checkpoint = self._interval
-                if self.costs.growth < 1.0 and self._interval <= NOTHING * self._whole_s:
+                self._checkpoints += 1
+                ends = self._interval > NOTHING * self._whole_s and self._checkpoints <= MOST_CHECKPOINTS
+                if self.costs.growth < 1.0 and not ends:
                     where = f"job {self.job.job_id}, checkpoint_growth"
                     expected = "1 or more, or so much that the intervals between its checkpoints last for its work"
                     raise InputError(where, expected, self.costs.growth)
@@ -176,6 +187,7 @@ class Course:
         self._part, self._left = self._checkpointed
         self.unsaved_core_s, self.to_exchange = 0.0, 1.0
         self._until_checkpoint = self._interval = self.costs.interval
+        self._checkpoints = 0
         self._overheads.clear()
         if self.saved > 0.0:
             self.restart()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import FormatError, InputError
+from cluster_sim.errors import FormatError, InputError, ModelWarning, few, warn_user
 from cluster_sim.files.atomic import atomic_files, remove_leftovers
 from cluster_sim.files.csv import quoting_for, write_parts
 from cluster_sim.files.folders import held
@@ -22,11 +22,13 @@ from cluster_sim.libraries import made_with
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.attempt_tables import attempts_tell_more
 from cluster_sim.records.run_tables import RunTables
+from cluster_sim.records.saved_checks import check_said, check_summary
 from cluster_sim.records.saved_tables import CONDITIONS_FILE, SUMMARY_FILE, SavedTables, seal_of
 from cluster_sim.records.spells import Spells, spells
 from cluster_sim.records.summary import queue_steps, waits_again
 from cluster_sim.registry import describe
 from cluster_sim.run.settings import SETTINGS
+from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
@@ -51,8 +53,13 @@ _TABLE_FILES = frozenset(
     for suffix in ("csv", "parquet")
 )
 _METRICS = frozenset(names(SUMMARY_METRICS))
+_SAID = (
+    "version made_with platform workload origin_s start_date keeps_accounts command inputs shaken_s seed scheduler".split()
+    + [f"{name}_{setting.unit}" if setting.unit else name for name, setting in SETTINGS.items() if setting.recorded]
+)
+"""Other keys of summary.json."""
 _NAMED = 4
-"""Runs that are named where one of several is to be chosen."""
+"""Runs, and metrics, that are named where one of several is to be chosen."""
 
 
 class Tables(Protocol):
@@ -356,6 +363,8 @@ class Result:
     def load(cls, directory: str | Path) -> Result:
         """Read what :meth:`save` wrote, or what Batsim did. Raises FormatError naming the file that is missing or wrong.
 
+        The summary and the table of jobs are checked at once, every other table when it is first asked for.
+
         A file of jobs, as Batsim and evalys write it, or the prefix of Batsim's files, stands for them: ``out_jobs.csv``
         or ``out`` (:func:`cluster_sim.formats.batsim_import.read_outputs`).
         """
@@ -377,6 +386,12 @@ class Result:
                     f"{directory / SUMMARY_FILE}, {key}", "a number that a float can hold", "a larger one"
                 )
         platform = Platform.read(directory / PLATFORM_FILE)
+        keys = UnknownKeys(directory / SUMMARY_FILE)
+        keys.look(content, (*_METRICS, *_SAID, ASSUMPTIONS), "the file", takes_others=True)
+        keys.tell()
+        if lost := [name for name in names(SUMMARY_METRICS) if name not in content]:
+            text = f"no value of {few(lost, _NAMED)}: an older version wrote it, or it was changed"
+            warn_user(ModelWarning(f"{directory / SUMMARY_FILE}: {text}"))
         metrics = {key: value for key, value in content.items() if key in _METRICS}
         assumptions = content.pop(ASSUMPTIONS, [])  # an older summary has none
         if not (isinstance(assumptions, list) and all(isinstance(line, str) for line in assumptions)):
@@ -384,7 +399,10 @@ class Result:
         tables = SavedTables(directory, metrics, platform, seal, assumptions)
         tables.check_unchanged()
         meta = {key: value for key, value in content.items() if key not in _METRICS}
-        return cls(platform, meta, tables)
+        result = cls(platform, meta, tables)
+        check_said(meta, directory / SUMMARY_FILE)
+        check_summary(metrics, directory / SUMMARY_FILE, result.jobs)
+        return result
 
     def __repr__(self) -> str:
         return f"<Result of {self.meta.get('scheduler')} on {self.meta.get('workload')!r}: {len(self.jobs)} jobs>"

@@ -26,7 +26,9 @@ from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.job_labels import JOB_LABELS
+from cluster_sim.records.saved_checks import check_values
 from cluster_sim.records.spells import reserved
+from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
@@ -119,6 +121,9 @@ class SavedTables(InOnePart):
                 except Exception as error:  # pandas and pyarrow have errors of many kinds for a broken file
                     raise FormatError(path, "a table of results", str(error)) from None
                 self.check_unchanged()
+                keys = UnknownKeys(path)
+                keys.look(map(str, table.columns), (*expected, "allocation", *JOB_LABELS), "its header")
+                keys.tell()
                 missing = [column for column in expected if column not in table and column not in _MAY_LACK]
                 if missing:
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
@@ -126,6 +131,7 @@ class SavedTables(InOnePart):
                 energy = "energy_idle_j" if name == "nodes" else "energy_j"
                 _check_whole(table, path, power_is_known=self._metrics.get(energy) is not None)
                 table = _with_numbers(table, name, path)
+                check_values(table, name, path)
                 _check_names(table, path, self._platform)
                 if name in _OF_JOBS:
                     _check_jobs(table, path, self._jobs)
@@ -289,6 +295,9 @@ def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
         if field.name not in table:
             continue
         column = table[field.name]
+        if field.kind == "str" and not (is_text := column.map(lambda cell: isinstance(cell, str)).to_numpy(bool)).all():
+            row = int((~is_text).argmax())
+            raise FormatError(f"{path}, line {row + 2}, {field.name}", "text", str(column.iloc[row]))
         if field.kind == "str" or (field.kind == "int" and column.dtype.kind == "i"):
             continue
         numbers = as_numbers(column)
@@ -306,7 +315,7 @@ def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
 
 
 def _check_names(table: pd.DataFrame, path: Path, platform: Platform) -> None:
-    """Raise FormatError for a job that a table of jobs has twice, a node that the platform does not have, or no state of one."""
+    """Raise FormatError for a job that a table of jobs has twice, and a node that the platform does not have."""
     if path.stem == "jobs" and table["job_id"].duplicated().any():
         row = int(table["job_id"].duplicated().to_numpy().argmax())
         raise FormatError(f"{path}, line {row + 2}, job_id", "every job once", f"'{table['job_id'].iloc[row]}' again")
@@ -318,9 +327,6 @@ def _check_names(table: pd.DataFrame, path: Path, platform: Platform) -> None:
             except InputError as error:
                 row = int((code == number).argmax())
                 raise FormatError(f"{path}, line {row + 2}, node", error.expected, name) from None
-    if path.stem == "node_states" and not (known := table["state"].isin(tuple(NodeState))).all():
-        row = int((~known).to_numpy().argmax())
-        raise FormatError(f"{path}, line {row + 2}, state", f"one of {', '.join(NodeState)}", table["state"].iloc[row])
 
 
 def _check_jobs(table: pd.DataFrame, path: Path, jobs: pd.DataFrame) -> None:

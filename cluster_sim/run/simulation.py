@@ -45,7 +45,7 @@ from cluster_sim.run.progress import show_progress
 from cluster_sim.run.quirks import known_quirks
 from cluster_sim.run.run_jobs import RunJobs
 from cluster_sim.run.view import View
-from cluster_sim.workload.advance_reservations import AdvanceReservation
+from cluster_sim.workload.advance_reservations import AdvanceReservation, reservations_of
 from cluster_sim.workload.jobs import Job
 from cluster_sim.workload.work import Work
 
@@ -109,6 +109,11 @@ class Simulation:
         ):
             if not isinstance(model, str) and (model is not None or name == "network"):
                 _check_has(f"Simulation, {name}", model, methods)
+        if models is not None and not isinstance(models, ProcessorModels):
+            raise InputError("Simulation, models", "what models_of(platform, …) returns, or None", repr(models))
+        if accounts is not None:
+            _check_has("Simulation, accounts", accounts, ("renamed",))
+        reservations = reservations_of(reservations)
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError("Simulation, seed", "a whole number >= 0", seed)
         flags = {

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
 
 ALL = "all"
+MOST = 10_000
+"""Advance reservations of a run, each of which keeps a list of all nodes."""
 _INDICES = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 _NAMES = re.compile(r"(.+\.node)([0-9]{1,9})-([0-9]{1,9})")
 _EXAMPLES = "such as 3, 8-15, cluster0.node3, cluster0.node3-7 or all"
@@ -101,21 +103,35 @@ class Window(NamedTuple):
     nodes: npt.NDArray[np.bool_]
 
 
+def reservations_of(given: object) -> tuple[AdvanceReservation, ...]:
+    """The advance reservations that are given, some or none. Raises InputError for what is none, and for too many."""
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise InputError("advance reservations", "a list of AdvanceReservation(name, start, end, nodes)", repr(given))
+    reservations = tuple(given)
+    if len(reservations) > MOST:
+        raise InputError("advance reservations", f"at most {MOST:,}", f"{len(reservations):,}")
+    for reservation in reservations:
+        if not isinstance(reservation, AdvanceReservation):
+            expected = "AdvanceReservation(name, start, end, nodes)"
+            raise InputError("advance reservations", expected, repr(reservation))
+    return reservations
+
+
 def windows_on(platform: Platform, reservations: Iterable[AdvanceReservation]) -> tuple[Window, ...]:
     """Advance reservations on a platform, by start. Raises InputError when two share a name, or a node at one time."""
     windows = sorted((reservation.on(platform) for reservation in reservations), key=lambda window: window.start)
     names: set[str] = set()
-    last: dict[str, Window] = {}
-    for window in windows:
+    until = np.full(platform.node_count, -np.inf)  # of each node the end of the last reservation,
+    owner = np.zeros(platform.node_count, np.int64)  # and which it is
+    for number, window in enumerate(windows):
         if window.name in names:
             raise InputError("advance reservations", "names that differ", f"'{window.name}' twice")
         names.add(window.name)
-        for other in list(last.values()):
-            if other.end <= window.start:
-                del last[other.name]
-            elif (both := window.nodes & other.nodes).any():
-                node = platform.node_name(int(both.argmax()))
-                expected = f"{node} free of '{other.name}', which ends at {other.end:g} s"
-                raise InputError(f"advance reservation '{window.name}', start", expected, window.start)
-        last[window.name] = window
+        both = window.nodes & (until > window.start)
+        if both.any():
+            node = int(both.argmax())
+            other = windows[owner[node]]
+            expected = f"{platform.node_name(node)} free of '{other.name}', which ends at {other.end:g} s"
+            raise InputError(f"advance reservation '{window.name}', start", expected, window.start)
+        until[window.nodes], owner[window.nodes] = window.end, number
     return tuple(windows)

@@ -121,10 +121,18 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("speedup", "str", "", "how its run time follows its cores: linear, amdahl:0.05, table:1=1,2=1.9", "linear"),
     Field("parts", "str", "", "parts of the work, between which the cores may change: `10`, or shares `1 2@8 1@4`", ""),
     Field("checkpoint_interval", "str", "", "s of work between checkpoints, young, or daly; empty: it makes none", ""),
-    Field("checkpoint_time", "float", "s", "what a checkpoint takes", 0.0, ">= 0"),
+    Field("checkpoint_time", "float", "s", "what a checkpoint takes", 0.0, ">= 0", LONGEST_S),
     Field("checkpoint_growth", "float", "", "each interval between checkpoints is the last one times that", 1.0, "> 0"),
-    Field("restart_time", "float", "s", "what it takes to go on from a checkpoint, or on other nodes", 0.0, ">= 0"),
-    Field("reconfiguration_time", "float", "s", "what a change of its cores takes", 0.0, ">= 0"),
+    Field(
+        "restart_time",
+        "float",
+        "s",
+        "what it takes to go on from a checkpoint, or on other nodes",
+        0.0,
+        ">= 0",
+        LONGEST_S,
+    ),
+    Field("reconfiguration_time", "float", "s", "what a change of its cores takes", 0.0, ">= 0", LONGEST_S),
     Field("requested_cores_assumed", "bool", "", "the log had no request: requested_cores is what was used", False),
     Field("requested_time_assumed", "bool", "", "the log had no request: requested_time is the run time", False),
     Field("recorded_wait_time", "float", "s", "wait in the log (SWF field 3); -1: unknown", -1.0),
@@ -137,7 +145,15 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("queue", "int", "", "number of the queue (SWF field 15); -1: unknown", UNKNOWN),
     Field("partition", "int", "", "number of the partition (SWF field 16), or its name", UNKNOWN, or_name=True),
     Field("preceding_job", "int", "", "number of the job waited for (SWF field 17); -1: none", UNKNOWN),
-    Field("think_time", "float", "s", "time since the preceding job ended (SWF field 18); -1: unknown", -1.0),
+    Field(
+        "think_time",
+        "float",
+        "s",
+        "time since the preceding job ended (SWF field 18); -1: unknown",
+        -1.0,
+        "",
+        LONGEST_S,
+    ),
     Field("recorded_nodes", "str", "", "nodes it ran on in the log, as that writes them, `n[1-4]`; empty: unknown", ""),
     Field("after", "str", "", "ids of jobs that must complete first, `7 any:8`; any: whatever becomes of it", ""),
 )
@@ -440,6 +456,10 @@ def _output_table(fields: Iterable[Field]) -> str:
 _RECORDS_PAGE = """\
 <!-- Made by `python -m cluster_sim.workload.fields records > docs/records.md`; edit cluster_sim/workload/fields.py instead. -->
 # What a run leaves
+
+Names of jobs, users and applications stand in the CSV files exactly as the input has them, so that other programs find them
+again; a name may begin with `=`, which a spreadsheet takes for a formula. Import such files as text. What the command line
+prints and what pages show is escaped; the points of a class, which teachers open in spreadsheets, are guarded.
 
 Every table is a pandas DataFrame; times are seconds on the run's clock, which starts at the first submission for SWF and
 IRMaSim workloads.

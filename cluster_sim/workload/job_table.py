@@ -17,7 +17,7 @@ from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.spelling import nearest
 from cluster_sim.workload.dependencies import check_after
 from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, UNKNOWN, Field
-from cluster_sim.workload.parts import parse_interval, parse_parts
+from cluster_sim.workload.parts import MOST_CHECKPOINTS, checkpoints_in, parse_interval, parse_parts
 from cluster_sim.workload.phases import parse_phases
 from cluster_sim.workload.speedup import parse_speedup
 
@@ -71,6 +71,7 @@ def checked_columns(columns: Mapping[str, Any], source: str = "jobs", locate: Lo
     for name, parse in _READ_AS.items():
         _check_readable(table, name, parse, place)
     _check_widths(table, place)
+    _check_checkpoints(table, place)
     check_after(table, place)
     submit = table["submit_time"]
     if (submit[1:] < submit[:-1]).any():
@@ -220,6 +221,27 @@ def _check_widths(table: Columns, place: Callable[[int, str], str]) -> None:
                 raise FormatError(place(row, name), expected, bound[row])
 
 
+def _check_checkpoints(table: Columns, place: Callable[[int, str], str]) -> None:
+    """Jobs of a recorded run time make no more checkpoints in it than a run can take.
+
+    Of jobs in operations, and of intervals that become shorter, the run tells: by the machine, and by the time limit.
+    """
+    intervals, run_times, growth = (
+        table[name] for name in ("checkpoint_interval", "recorded_run_time", "checkpoint_growth")
+    )
+    if not any(intervals.strides) and not any(intervals[:1]):
+        return
+    for row in np.flatnonzero(np.isnan(table["operations"])).tolist():
+        interval = parse_interval(intervals[row])
+        if isinstance(interval, float) and growth.item(row) >= 1.0:
+            count = checkpoints_in(run_times.item(row), interval, growth.item(row))
+            if count > MOST_CHECKPOINTS:
+                expected = (
+                    f"a time so that at most {MOST_CHECKPOINTS:,} checkpoints are made in {run_times[row]:g} s of work"
+                )
+                raise FormatError(place(row, "checkpoint_interval"), expected, intervals[row])
+
+
 def _check_names(columns: Mapping[str, Any], source: str) -> None:
     for name in columns:
         if name not in JOB_FIELD:
@@ -236,10 +258,15 @@ def _job_ids(values: Any, count: int, where: Locate) -> np.ndarray:
     if values is None:
         return texts(np.arange(count))
     array = np.asarray(values)
+    if array.ndim != 1:
+        raise FormatError(f"{where(0)}, job_id", "text or a number", repr(values[0]))
     if array.dtype.kind in "iu":
         array = texts(array)
     items = array.tolist()
     if set(map(type, items)) - {str}:
+        for row, value in enumerate(items):
+            if isinstance(value, bool) or not (isinstance(value, str | int | float) or value is None or value is pd.NA):
+                raise FormatError(f"{where(row)}, job_id", "text or a number", repr(value))
         items = [value if isinstance(value, str) else _id_text(value) for value in items]
     row = _first_unwritable(items)
     if row is not None:
@@ -324,7 +351,7 @@ def _labels(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind in "iuf":
         return array
     texts = _as_text(array, "").tolist()
-    if all(_WHOLE.fullmatch(text) for text in set(texts)):
+    if all(_WHOLE.fullmatch(text) and abs(float(text or UNKNOWN)) < _LARGEST_INTEGER for text in set(texts)):
         return np.array([float(text or UNKNOWN) for text in texts])
     return np.array(["" if text == str(UNKNOWN) else text for text in texts], dtype=object)
 

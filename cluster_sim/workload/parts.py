@@ -13,6 +13,10 @@ from typing import NamedTuple
 from cluster_sim.errors import InputError
 
 MOST_PARTS = 100_000
+MOST_CHECKPOINTS = 100_000
+"""That a job may make in its work: each is an event, so that more would keep a run busy for hours."""
+LEAST_INTERVAL_S = 0.001
+"""Between checkpoints, as between two decisions of a power policy."""
 YOUNG, DALY = "young", "daly"
 
 
@@ -65,9 +69,16 @@ def parse_interval(text: str) -> float | str | None:
         seconds = float(text)
     except ValueError:
         seconds = math.nan
-    if not 0.0 < seconds < math.inf:
-        raise InputError("checkpoint_interval", f"a time above 0 s, {YOUNG}, {DALY}, or nothing", text)
+    if not LEAST_INTERVAL_S <= seconds < math.inf:
+        expected = f"a time of at least {LEAST_INTERVAL_S:g} s, {YOUNG}, {DALY}, or nothing"
+        raise InputError("checkpoint_interval", expected, text)
     return seconds
+
+
+def checkpoints_in(work_s: float, interval_s: float, growth: float) -> float:
+    """How many checkpoints a job makes in ``work_s`` of work, each interval ``growth`` times the last, 1 or more."""
+    intervals = work_s / interval_s
+    return intervals if growth <= 1.0 else math.log1p(intervals * (growth - 1.0)) / math.log(growth)
 
 
 def optimum_interval(rule: str, checkpoint_s: float, mtbf_s: float) -> float:

@@ -74,7 +74,7 @@ def test_validate_and_list_print_json(done, refused) -> None:
 
 @pytest.mark.parametrize(
     ("content", "jobs"),
-    [(LOG, 3), (LOG.partition("\n1")[2], 2), (json.dumps(WORKLOAD), 8), (CSV, 2), (gzip.compress(LOG.encode()), 3)],
+    [(LOG, 3), (LOG[LOG.index("\n1") :], 3), (json.dumps(WORKLOAD), 8), (CSV, 2), (gzip.compress(LOG.encode()), 3)],
     ids=["swf", "swf-without-header", "json", "csv", "gzipped"],
 )
 def test_a_workload_comes_from_stdin(here: Path, content: str | bytes, jobs: int) -> None:

@@ -13,6 +13,8 @@ from cluster_sim.workload import Workload
 from schedulers import make_scheduler
 
 SWF = "; MaxProcs: 8\n1 0 -1 10 2 -1 -1 2 20 -1 1 3 1 -1 -1 -1 -1 -1\n2 5 -1 10 2 -1 -1 2 20 -1 1 3 1 -1 -1 -1 -1 -1\n"
+REST = " -1" * 13 + "\n"
+"""Fields 6 to 18, unknown."""
 CSV = "job_id,submit_time,requested_cores,operations\na,0,1,1e9\nb,1.5,2,2e9\n"
 JSON = '{"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profiles": {"p": {"req_ops": 5, "ipc": 1}}}'
 
@@ -23,20 +25,40 @@ JSON = '{"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profile
         ("empty.swf", "", "expected some content, found an empty file"),
         ("blank.json", " \n\n", "expected some content, found an empty file"),
         ("comments.swf", "; MaxProcs: 8\n;\n", "expected at least one job line, found none"),
-        ("marks.swf", b"\xef\xbb\xbf" * 2, "line 1: expected at least 5 of the 18 fields of SWF, found 1"),
-        ("short.swf", "; h\n1 0 -1 10\n", "line 2: expected at least 5 of the 18 fields of SWF, found 4"),
-        ("word.swf", SWF + "3 7 -1 ten 2\n", "line 4, field 4: expected a finite number, found ten"),
-        ("nan.swf", SWF + "3 nan -1 10 2\n", "line 4, field 2: expected a finite number, found nan"),
-        ("inf.swf", SWF + "3 7 -1 inf 2\n", "line 4, field 4: expected a finite number, found inf"),
-        ("huge.swf", SWF + "3 1e400 -1 10 2\n", "line 4, field 2: expected a finite number, found 1e400"),
-        ("late.swf", SWF + "3 7 -1 10 2 -1 -1 2 nan\n", "line 4, field 9: expected a finite number, found nan"),
-        ("wide.swf", SWF + f"3 7 -1 10 {10**30}\n", "line 4, job 3, requested_cores: expected a whole number below"),
-        ("half.swf", SWF + "3 7 -1 10 2.5 -1 -1 2.5\n", "line 4, job 3, requested_cores: expected a whole number"),
-        ("early.swf", SWF + "3 -7 -1 10 2\n", "line 4, job 3, submit_time: expected a finite number >= 0, found -7.0"),
-        ("long.swf", SWF + "3 7 -1 1e25 2\n", r"job 3, recorded_run_time: .* >= 0, at most 1e18, found 1e\+25"),
+        ("marks.swf", b"\xef\xbb\xbf" * 2, "line 1: expected the 18 fields of SWF, -1 for what is unknown, found 1"),
+        ("short.swf", "; h\n1 0 -1 10\n", "line 2: expected the 18 fields of SWF, -1 for what is unknown, found 4"),
+        ("word.swf", SWF + "3 7 -1 ten 2" + REST, "line 4, field 4: expected a finite number, found ten"),
+        ("nan.swf", SWF + "3 nan -1 10 2" + REST, "line 4, field 2: expected a finite number, found nan"),
+        ("inf.swf", SWF + "3 7 -1 inf 2" + REST, "line 4, field 4: expected a finite number, found inf"),
+        ("huge.swf", SWF + "3 1e400 -1 10 2" + REST, "line 4, field 2: expected a finite number, found 1e400"),
+        (
+            "late.swf",
+            SWF + "3 7 -1 10 2 -1 -1 2 nan -1 -1 -1 -1 -1 -1 -1 -1 -1\n",
+            "line 4, field 9: expected a finite number, found nan",
+        ),
+        (
+            "wide.swf",
+            SWF + f"3 7 -1 10 {10**30}" + REST,
+            "line 4, job 3, requested_cores: expected a whole number below",
+        ),
+        (
+            "half.swf",
+            SWF + f"3 7 -1 10 2.5 -1 -1 2.5{REST[:-9]}\n",
+            "line 4, job 3, requested_cores: expected a whole number",
+        ),
+        (
+            "early.swf",
+            SWF + "3 -7 -1 10 2" + REST,
+            "line 4, job 3, submit_time: expected a finite number >= 0, found -7.0",
+        ),
+        ("long.swf", SWF + "3 7 -1 1e25 2" + REST, r"job 3, recorded_run_time: .* >= 0, at most 1e18, found 1e\+25"),
         ("long.csv", CSV + "c,2e18,1,1\n", "job c, submit_time: expected a finite number >= 0, at most 1e18"),
-        ("twice.swf", SWF + "1 9 -1 10 2\n", "line 4, job 1, job_id: expected an id not yet used"),
-        ("none.swf", "1 0 -1 -1 2\n", "expected at least one job that can be simulated, found 1 of 1 jobs dropped"),
+        ("twice.swf", SWF + "1 9 -1 10 2" + REST, "line 4, job 1, job_id: expected an id not yet used"),
+        (
+            "none.swf",
+            "1 0 -1 -1 2" + REST,
+            "expected at least one job that can be simulated, found 1 of 1 jobs dropped",
+        ),
         ("binary.swf", b"\x7fELF\x00\x01\x02\xff" * 50, "line 1"),
         ("binary.csv", b"\x7fELF\x00\x01\x02\xff" * 50, "line 1: expected text in UTF-8"),
         ("binary.json", b"\x00\x01\x02" * 50, "line 1: expected text, found binary data"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cluster_sim.errors import FormatError
+from cluster_sim.errors import FormatError, ModelWarning
 from cluster_sim.formats.batsim_results import (
     ENERGY_COLUMNS,
     JOB_COLUMNS,
@@ -165,3 +165,77 @@ def test_resources() -> None:
     for text in ("3-1", "0-8", "a", "1-", "-1", "1,2", "99999999999999999999999999999999999999999999"):
         with pytest.raises(FormatError, match=r"^x: expected resources"):
             parse_resources(text, platform, "x")
+
+
+EVALYS = (
+    "jobID,submission_time,requested_number_of_processors,requested_time,success,starting_time,execution_time,finish_time,"
+    "waiting_time,turnaround_time,stretch,allocated_processors\n7,0.0,1,20.0,1,5.0,10.0,15.0,5.0,15.0,1.5,0\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "expected"),
+    [
+        ("1,2.0,1.5,20.0,1,5.0,10.0,15.0,3.0,13.0,1.3,0", "requested_number_of_resources", "a whole number"),
+        ("1,2.0,0.5,20.0,1,5.0,10.0,15.0,3.0,13.0,1.3,0", "requested_number_of_resources", "a whole number"),
+        ("1,2.0,1,20.0,1,25.0,10.0,15.0,3.0,13.0,1.3,0", "finish_time", "a time not before the start"),
+        ("1,7.0,1,20.0,1,5.0,10.0,15.0,3.0,13.0,1.3,0", "starting_time", "a time not before the submission"),
+        ("1,-7.0,1,20.0,1,5.0,10.0,15.0,3.0,13.0,1.3,0", "submission_time", "a time from 0"),
+        ("1,2.0,1,20.0,1,9e18,10.0,-9e18,3.0,13.0,1.3,0", "starting_time", "a time up to"),
+        ("1,2.0,1,20.0,1,5.0,10.0,1e300,3.0,13.0,1.3,0", "finish_time", "a time up to"),
+        ("1,2.0,1,-20.0,1,5.0,10.0,15.0,3.0,13.0,1.3,0", "requested_time", "a time from 0 s on, or -1"),
+        ("1,2.0,1,20.0,7,5.0,10.0,15.0,3.0,13.0,1.3,0", "success", "0 or 1"),
+    ],
+)
+def test_jobs_that_cannot_be_are_refused(tmp_path: Path, row: str, column: str, expected: str) -> None:
+    """Parts of cores were cut off, and ends before starts made run times below 0."""
+    path = tmp_path / "evalys.csv"
+    path.write_text(f"{EVALYS}{row}\n")
+    with pytest.raises(FormatError, match=rf"row 1, column {column}: expected {expected}"):
+        read_jobs(path)
+
+
+def test_a_row_with_a_cell_too_few_or_too_many_is_refused(tmp_path: Path) -> None:
+    """The cells behind it would stand under other columns."""
+    path = tmp_path / "evalys.csv"
+    for row, found in (("1,2.0,1,20.0,1,5.0", 6), ("1,2.0,1,20.0,1,5.0,10.0,15.0,3.0,13.0,1.3,0,9", 13)):
+        path.write_text(f"{EVALYS}{row}\n")
+        with pytest.raises(FormatError, match=f"line 3: expected 12 cells, as in the header, found {found}"):
+            read_jobs(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "said"),
+    [
+        ("execution_time", "1,2.0,1,20.0,1,5.0,20.0,15.0,3.0,13.0,1.3,0", "20, by those 10"),
+        ("waiting_time", "1,2.0,1,20.0,1,5.0,10.0,15.0,6.0,13.0,1.3,0", "6, by those 3"),
+        ("turnaround_time", "1,2.0,1,20.0,1,5.0,10.0,15.0,3.0,26.0,1.3,0", "26, by those 13"),
+        ("stretch", "1,2.0,1,20.0,1,5.0,10.0,15.0,3.0,13.0,2.6,0", "2.6, by those 1.3"),
+    ],
+)
+def test_columns_that_contradict_the_times_are_told(tmp_path: Path, column: str, row: str, said: str) -> None:
+    """The times count, and the line says which column does not fit them."""
+    path = tmp_path / "evalys.csv"
+    path.write_text(f"{EVALYS}{row}\n")
+    with pytest.warns(ModelWarning) as told:
+        read_jobs(path)
+    assert [str(warning.message) for warning in told] == [
+        f"{path}, column {column}: 1 of 2 rows contradict the times of submission, start and finish, which count "
+        f"(row 1: {said})"
+    ]
+
+
+def test_machines_and_energies_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    """Counts below 0 or of other totals, times and energies that fall, and 1e308 J, which overflowed."""
+    states, energy = tmp_path / "s.csv", tmp_path / "e.csv"
+    for read, path, header, rows, message in (
+        (read_machine_states, states, STATE_COLUMNS, "0,0,0,0,3,1\n5,0,0,0,-1,5", "row 1, column nb_idle"),
+        (read_machine_states, states, STATE_COLUMNS, "0,0,0,0,3,1\n5,0,0,0,3,5", "row 1: expected 4 machines in all"),
+        (read_machine_states, states, STATE_COLUMNS, "5,0,0,0,3,1\n0,0,0,0,4,0", "row 1, column time: expected a number not"),
+        (read_consumed_energy, energy, ENERGY_COLUMNS, "0,0,s,NA\n5,1e308,e,3", "row 1, column energy"),
+        (read_consumed_energy, energy, ENERGY_COLUMNS, "0,9,s,NA\n5,3,e,3", "row 1, column energy: expected a number not"),
+        (read_consumed_energy, energy, ENERGY_COLUMNS, "0,0,s,NA\n5,3,x,3", "row 1, column event_type: expected one of s, e, p"),
+    ):  # fmt: skip
+        path.write_text(f"{','.join(header)}\n{rows}\n")
+        with pytest.raises(FormatError, match=message):
+            read(path)

@@ -84,7 +84,7 @@ def test_origin_time_unit_and_order(tmp_path: Path) -> None:
 
 def test_unknown_keys_are_named(tmp_path: Path) -> None:
     """A key that means nothing is ignored with a warning that names the likely one."""
-    with pytest.warns(ModelWarning, match=r"'req_tme' \(known: req_time"):
+    with pytest.warns(ModelWarning, match=r"'req_tme' in jobs\[0\] \(the nearest known key is 'req_time'\)"):
         workload = read(tmp_path, {"jobs": [{"subtime": 0, "res": 1, "req_ops": 1, "req_tme": 5}]})
     assert workload.jobs["requested_time"].tolist() == [math.inf]
 

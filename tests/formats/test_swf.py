@@ -104,32 +104,102 @@ def test_unsorted_log(tmp_path: Path) -> None:
     assert workload.jobs["job_id"].tolist() == ["2", "4", "1", "3"]
 
 
+REST = " -1 -1 3 -1 -1 1 -1 -1 -1 -1 -1 -1 -1"
+"""Fields 6 to 18 of a job that asks for three cores."""
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "1 0 -1 10 2\n2 5 -1 20 3\n",
-        "1 0 -1 10 2 -1 -1 2 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 99 98\n2 5 -1 20 3 -1 -1 3 -1 -1 1\n",
-        "1 0 -1 10 2\n2 5 -1 20 3 -1 -1 3 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 99 x y\n",
-        "  1\t0 -1 1e1 2.0\r\n\r\n \t\r\n; comment\r\n2 5 -1 20.0 3 ; remark\r\n",
-        "\ufeff1 0 -1 10 2\n2 5 -1 20 3",
+        f"  1\t0 -1 1e1 2.0{REST}\r\n\r\n \t\r\n; comment\r\n2 5 -1 20.0 3{REST} ; remark of words\r\n",
+        f"\ufeff1 0 -1 10 2{REST}\n2 5 -1 20 3{REST}",
     ],
-    ids=["short lines", "extra columns", "extra words", "blanks, tabs, CRLF, comments, decimals", "byte order mark"],
+    ids=["blanks, tabs, CRLF, comments, decimals", "byte order mark"],
 )
 def test_liberties_of_logs(tmp_path: Path, text: str) -> None:
-    """Short and long lines, blank lines, any white space and decimals are read without complaint."""
+    """Blank lines, any white space, remarks and decimals are read without complaint."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         jobs = read(tmp_path, text).jobs
     assert jobs[["job_id", "submit_time", "recorded_run_time", "requested_cores"]].to_numpy().tolist() == [
-        ["1", 0.0, 10.0, 2],
+        ["1", 0.0, 10.0, 3],
         ["2", 5.0, 20.0, 3],
     ]
 
 
+@pytest.mark.parametrize("ending", ["", ".gz"])
+@pytest.mark.parametrize("name", ["6", "x"], ids=["numbers", "a name"])
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("2 5 100 4 -1 -1 4 200 -1 1 1 1 1 1 1 -1 -1\n", "17"),
+        ("3 9 -1 100 4 4 -1 -1 4 200 -1 1 1 1 1 1 1 -1 -1\n", "19"),
+        (
+            "5 12 -1 100 4 -1 -1 4 200 -1 1 7 1 1 1 1 -1 -1 77 88\n2 5 100\n3 4\n",
+            r"20 \(others without 18: lines 4, 5\)",
+        ),
+    ],
+)
+def test_a_line_that_lost_or_gained_a_field_is_refused(
+    tmp_path: Path, lines: str, told: str, name: str, ending: str
+) -> None:
+    """A line of 17 fields was read as 200 cores for 4 s; nobody can say which of its fields is missing."""
+    whole = "1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 1 1 1 -1 -1\n"
+    text = f"; MaxProcs: 8\n{whole}{lines}{name}{whole[1:]}"
+    path = tmp_path / f"log.swf{ending}"
+    path.write_bytes(gzip.compress(text.encode()) if ending else text.encode())
+    with pytest.raises(
+        FormatError, match=f"line 3: expected the 18 fields of SWF, -1 for what is unknown, found {told}$"
+    ):
+        Workload.read(path)
+
+
+def test_a_log_whose_lines_all_have_more_fields_is_read_by_its_first_18(tmp_path: Path) -> None:
+    """Some archives append columns of their own, numbers or words, to every line."""
+    with pytest.warns(ModelWarning, match=r"all lines have more than the 18 fields of SWF \(line 1 has 20\)"):
+        longer = read(tmp_path, f"1 0 -1 10 2{REST} 9 8\n2 5 -1 20 3{REST} x y z\n").jobs
+    assert longer.equals(read(tmp_path, f"1 0 -1 10 2{REST}\n2 5 -1 20 3{REST}\n").jobs)
+
+
+@pytest.mark.parametrize("text", ["1 0 -1 10 2\n2 5 -1 20 3\n", "2 5 100 4 -1 -1 4 200 -1 1 1 1 1 1 1 -1 -1\n"])
+def test_a_log_of_short_lines_is_refused(tmp_path: Path, text: str) -> None:
+    """The format has 18 fields, with -1 for what is unknown: of shorter lines nobody knows what is missing."""
+    with pytest.raises(FormatError, match=r"line 1: expected the 18 fields of SWF.* found \d+"):
+        read(tmp_path, text)
+
+
 def test_ids_that_are_no_numbers_are_kept(tmp_path: Path) -> None:
     """An id is text: "2.10" is not "2.1", and long ones keep all their digits."""
-    text = "".join(f"{job} 0 -1 10 2\n" for job in ("2.1", "2.10", "12345678901234567890"))
+    text = "".join(f"{job} 0 -1 10 2{REST}\n" for job in ("2.1", "2.10", "12345678901234567890"))
     assert read(tmp_path, text).jobs["job_id"].tolist() == ["2.1", "2.10", "12345678901234567890"]
+
+
+def test_long_numbers_of_users_groups_and_partitions_stay_apart(tmp_path: Path) -> None:
+    """Beyond 2^53 two neighbours are one float; as names they are two, also in a log that is written again."""
+    long, next_to_it = "9007199254740993", "9007199254740992"
+    rows = [f"{job} 0 -1 10 2 -1 -1 2 -1 -1 1 {name} {name} -1 -1 {name} -1 -1" for job, name in
+            enumerate((long, next_to_it, "7", "-1"), start=1)]  # fmt: skip
+    workload = read(tmp_path, "\n".join(rows))
+    for column in ("user", "group", "partition"):
+        assert workload.jobs[column].tolist() == [long, next_to_it, "7", ""]
+    workload.write(tmp_path / "again.swf")
+    assert Workload.read(tmp_path / "again.swf").jobs["user"].tolist() == [long, next_to_it, "7", ""]
+
+
+def test_zeros_and_decimals_of_ids_say_nothing_on_either_path(tmp_path: Path) -> None:
+    """Whether a log is read in one go or line by line, because another id is a name, job 007 is job 7."""
+    quick = read(tmp_path, f"007 0 -1 10 2{REST}\n8.0 1 -1 10 2{REST}\n")
+    slow = read(tmp_path, f"007 0 -1 10 2{REST}\n8.0 1 -1 10 2{REST}\na 2 -1 10 2{REST}\n")
+    assert quick.jobs["job_id"].tolist() == slow.jobs["job_id"].tolist()[:2] == ["7", "8"]
+
+
+def test_numbers_that_no_field_can_hold_count_as_unknown_and_are_told(tmp_path: Path) -> None:
+    """Below -1, which says unknown, there is nothing; and status 9 has no meaning."""
+    with pytest.warns(ModelWarning, match="3 numbers below -1, or of no status, .*first in line 1, field 9: -60"):
+        jobs = read(tmp_path, "1 0 -1 10 2 -1 -1 2 -60 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
+                              "2 0 -1 10 2 -1 -1 2 60 -1 9 -7 -1 -1 -1 -1 -1 -1\n").jobs  # fmt: skip
+    assert jobs["requested_time_assumed"].tolist() == [True, False]
+    assert (jobs["status"].tolist(), jobs["user"].tolist()) == ([1, -1], ["", ""])
 
 
 def test_unrequested_processors_and_time(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ HEADER = (
 
 def row(job: str, start: object, cores: str) -> str:
     """A line of Batsim's table of which only these three count."""
-    return f"{job},w0,0,1,9,1,{start},1,1,0,1,1,0,{cores}\n"
+    begin = start if isinstance(start, int | float) else 0
+    return f"{job},w0,0,1,9,1,{start},1,{begin + 1},{begin},{begin + 1},{begin + 1},0,{cores}\n"
 
 
 def workload(*cores: int, seconds: float = 5.0) -> Workload:
