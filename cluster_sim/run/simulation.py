@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from simpy.core import EmptySchedule
-from simpy.events import URGENT, Event
+from simpy.events import Event
 
 from cluster_sim.engine import Environment, SimGridEnvironment
 from cluster_sim.errors import InputError, SimulationError, StallWarning, counted
@@ -241,9 +241,10 @@ class Simulation:
         if until is not None:
             until = _time_to_stop(until) if self.until is None else min(_time_to_stop(until), self.until)
         self.stopped_at = self.until if until is None else until
-        if until is not None and until > self.env.now:
-            self.env.run(until=self.env.at(until, URGENT))
-        elif until is None and not self.is_over:
+        if until is not None and until != self.until:
+            if until > self.env.now:
+                self.env.run(until=until)
+        elif not self.is_over:
             try:
                 self.env.run(until=self.closing.event)
             except RuntimeError as error:

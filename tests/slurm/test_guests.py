@@ -120,5 +120,6 @@ def test_a_suspended_job_goes_on_when_no_guest_has_its_cores(tmp_path: Path) -> 
     guest = holds[holds["kind"] == "guest"].iloc[0]
     assert (guest["start"], guest["end"]) == (pytest.approx(over), pytest.approx(over + 200.0))
     resumed = holds[(holds["owner"] == "A") & (holds["start"] > over)]
-    assert (resumed["start"] >= guest["end"]).all() and len(resumed)
+    assert len(resumed)
+    assert (resumed["start"] >= guest["end"]).all()
     assert result.attempts["outcome"].tolist() == ["completed", "completed"]
