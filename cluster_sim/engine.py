@@ -101,6 +101,8 @@ class Environment(simpy.Environment):
     t has to happen at t exactly, or one instant would fall apart into two.
     """
 
+    _begun = 0.0  # the time of the instant that has begun last, s: before now, where a run was stopped
+
     # SimPy's own property, with a getter that is not a Python function: it is read a dozen times a job.
     if not TYPE_CHECKING:
         now = property(attrgetter("_now"), doc="The current simulation time, s.")
@@ -112,10 +114,10 @@ class Environment(simpy.Environment):
             time, _, _, event = first = heappop(queue)
         except IndexError:
             raise EmptySchedule from None
-        if time != self._now:
+        if time != self._begun:
             if queue and queue[0][0] <= time * SAME_INSTANT:
                 time, _, _, event = self._join(first, time * SAME_INSTANT)
-            self._now = time
+            self._now = self._begun = time
 
         callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
         try:
@@ -174,7 +176,7 @@ class Environment(simpy.Environment):
         queue, near = self._queue, until / SAME_INSTANT**2 - _PRECISION_S
         try:
             while queue and (time := queue[0][0]) < until:
-                if time > near and time != self._now and self._next_instant() >= until:
+                if time > near and time != self._begun and self._next_instant() >= until:
                     break
                 self.step()
         except StopSimulation as stop:
@@ -243,7 +245,7 @@ class SimGridEnvironment(Environment):
     def step(self) -> None:
         """Process the next event, with all that are to happen in its instant at one time."""
         queue = self._queue
-        if len(queue) > 1 and queue[0][0] != self._now:
+        if len(queue) > 1 and queue[0][0] != self._begun:
             limit = queue[0][0] + _PRECISION_S
             if min(queue[1:3])[0] < limit:
                 heappush(queue, self._join(heappop(queue), limit))
