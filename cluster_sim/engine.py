@@ -35,7 +35,7 @@ import simpy
 from simpy.core import BoundClass, EmptySchedule, StopSimulation
 from simpy.events import NORMAL, Event, EventPriority
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, at_users_line
 
 WALLTIME, GRANT, OBSERVE, RESERVE, SCHEDULE, CHANGE, REACT, END = (
     EventPriority(priority) for priority in (2, 3, 10, 11, 12, 13, 14, 15)
@@ -46,6 +46,12 @@ SAME_INSTANT = 1.0 + 2.0**-44
 
 Each addition is off by 2**-53 of the time at most, so this is some 500 additions that err to one side.
 """
+
+NEVER = float("inf")
+"""A time, s, that does not come: the clock stays finite."""
+
+_PRECISION_S = 1e-9
+"""Times less apart than this are one instant in SimGrid."""
 
 
 def latest(time: float) -> float:
@@ -59,14 +65,17 @@ class PlannedEvent(Event):
     callbacks: list[Any]
 
     def __init__(self, env: simpy.Environment, time: float, priority: EventPriority = NORMAL, value: Any = None):
-        if not time * SAME_INSTANT >= env.now:  # NaN neither
-            raise InputError("env.at", f"a time from now on, {env.now:g} s", time)
+        if not time >= env.now:  # NaN neither
+            if not time * SAME_INSTANT >= env.now:
+                raise InputError(at_users_line("env.at"), f"a time from now on, {env.now:g} s", time)
+            time = env.now  # the clock does not go back
         # As in simpy.Timeout: the event is triggered from the start, so Event.__init__ is not worth its call.
         self.env = env
         self.callbacks = []
         self._value = value
         self._ok = True
-        heappush(env._queue, (time, priority, next(env._eid), self))
+        if time < NEVER:
+            heappush(env._queue, (time, priority, next(env._eid), self))
 
 
 class EagerProcess(simpy.Process):
@@ -92,6 +101,8 @@ class Environment(simpy.Environment):
     t has to happen at t exactly, or one instant would fall apart into two.
     """
 
+    _begun = 0.0  # the time of the instant that has begun last, s: before now, where a run was stopped
+
     # SimPy's own property, with a getter that is not a Python function: it is read a dozen times a job.
     if not TYPE_CHECKING:
         now = property(attrgetter("_now"), doc="The current simulation time, s.")
@@ -103,10 +114,10 @@ class Environment(simpy.Environment):
             time, _, _, event = first = heappop(queue)
         except IndexError:
             raise EmptySchedule from None
-        if time != self._now:
+        if time != self._begun:
             if queue and queue[0][0] <= time * SAME_INSTANT:
                 time, _, _, event = self._join(first, time * SAME_INSTANT)
-            self._now = time
+            self._now = self._begun = time
 
         callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
         try:
@@ -128,12 +139,7 @@ class Environment(simpy.Environment):
         It is at the last of these times, so that nothing happens before its time. Comes back with the event that is next.
         """
         queue = self._queue
-        near = [0]  # places in the heap, in which nothing is later than what stands below it
-        for place in near:
-            below = 2 * place + 1
-            near += [child for child in (below, below + 1) if child < len(queue) and queue[child][0] <= limit]
-        # An event that has no callback is a plan that has been superseded.
-        time = max([queue[place][0] for place in near if queue[place][3].callbacks], default=first[0])
+        time = max(self._last(first[0], limit), self._now)  # the clock may show the time at which a run was stopped
         if time == first[0]:
             return first
         heappush(queue, first)
@@ -143,12 +149,52 @@ class Environment(simpy.Environment):
         heapify(queue)
         return heappop(queue)
 
+    def _last(self, first: float, limit: float) -> float:
+        """The time of the instant (s) that the event planned for ``first`` makes with what is planned for up to ``limit``."""
+        queue = self._queue
+        near = [0]  # places in the heap, in which nothing is later than what stands below it
+        for place in near:
+            below = 2 * place + 1
+            near += [child for child in (below, below + 1) if child < len(queue) and queue[child][0] <= limit]
+        # An event that has no callback is a plan that has been superseded.
+        return max([first, *(queue[place][0] for place in near if queue[place][3].callbacks)])
+
+    def _next_instant(self) -> float:
+        """The time of the next instant, s."""
+        first: float = self._queue[0][0]
+        return self._last(first, first * SAME_INSTANT)
+
+    def run(self, until: float | Event | None = None) -> Any:
+        """As SimPy's; but a time to stop at is no event, with which others would be one instant: what follows is the same.
+
+        What is planned for just before ``until`` (s) and is one instant with what comes later has not happened then.
+        """
+        if until is None or isinstance(until, Event):
+            return super().run(until)
+        if not until > self._now:  # NaN neither
+            raise InputError(at_users_line("env.run, until"), f"a time after now, {self._now:g} s", until)
+        queue, near = self._queue, until / SAME_INSTANT**2 - _PRECISION_S
+        try:
+            while queue and (time := queue[0][0]) < until:
+                if time > near and time != self._begun and self._next_instant() >= until:
+                    break
+                self.step()
+        except StopSimulation as stop:
+            return stop.args[0]
+        self._now = until
+        return None
+
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
-        """As SimPy's; but the end of a job's process for which no other waits is no event, which was one of its five."""
+        """As SimPy's; but what is to happen at no time never does, and a delay that is no number is refused.
+
+        The end of a job's process for which no other waits is no event, which was one of its five.
+        """
         if isinstance(event, EagerProcess) and event._ok and not event.callbacks:
             event.callbacks = None  # type: ignore[assignment]  # as if it had happened
-        else:
-            super().schedule(event, priority, delay)
+        elif 0.0 <= delay < NEVER:
+            heappush(self._queue, (self._now + delay, priority, next(self._eid), event))
+        elif delay != NEVER:  # NaN, with which the queue would lose its order, or a time that is over
+            raise InputError(at_users_line("a delay of an event"), "0 s or more", delay)
 
     def trigger(self, event: Event, priority: EventPriority, value: Any = None) -> None:
         """``event.succeed(value)``, but in a later phase of this instant."""
@@ -189,13 +235,18 @@ class Environment(simpy.Environment):
 class SimGridEnvironment(Environment):
     """An environment in which times that lie less than 1e-9 s apart are one instant, as SimGrid has it (a quirk)."""
 
-    PRECISION_S = 1e-9
+    def _next_instant(self) -> float:
+        queue = self._queue
+        first: float = queue[0][0]
+        if len(queue) > 1 and min(queue[1:3])[0] < first + _PRECISION_S:
+            first = self._last(first, first + _PRECISION_S)
+        return self._last(first, first * SAME_INSTANT)
 
     def step(self) -> None:
         """Process the next event, with all that are to happen in its instant at one time."""
         queue = self._queue
-        if len(queue) > 1 and queue[0][0] != self._now:
-            limit = queue[0][0] + self.PRECISION_S
+        if len(queue) > 1 and queue[0][0] != self._begun:
+            limit = queue[0][0] + _PRECISION_S
             if min(queue[1:3])[0] < limit:
                 heappush(queue, self._join(heappop(queue), limit))
         super().step()

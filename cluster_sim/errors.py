@@ -117,6 +117,14 @@ def warn_user(warning: Warning) -> None:
     warnings.warn(warning, stacklevel=level)
 
 
+def at_users_line(what: str) -> str:
+    """``what``, and from which file and line the user asked for it: for errors that come up in a process of a run."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_no_users(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename} line {frame.f_lineno}, {what}"
+
+
 def _is_no_users(module: str) -> bool:
     return is_ours(module) or module.partition(".")[0] == "simpy"
 

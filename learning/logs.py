@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.errors import FormatError
 from cluster_sim.files.atomic import write_bytes
+from cluster_sim.run.progress import on_terminal
 from learning.tensorboard import SUFFIX, EventFile
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def progress_bar(iterations: int, done: int = 0, unit: str = " iterations", hidd
         total=iterations,
         initial=done,
         unit=unit,
-        disable=hidden or not sys.stderr.isatty(),
+        disable=hidden or not on_terminal(),
         leave=False,
         dynamic_ncols=True,
     )

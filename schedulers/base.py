@@ -28,7 +28,8 @@ class Scheduler:
 
     To write one, derive from this class and write :meth:`schedule`; leave :meth:`attend`, which is the SimPy process that
     waits for scheduling passes. Set ``memory`` if your placements respect the nodes' memory (jobs that no node has memory
-    for are then rejected when submitted), ``clairvoyant`` if you need to know true run times.
+    for are then rejected when submitted), ``clairvoyant`` if you need to know true run times. An object serves one run
+    at a time: while that is not over, another run with it is refused.
 
     There is one pass in every instant in which something happened: a job was submitted, ended or was killed, a node
     became ready, went OFF or failed, or a :class:`~cluster_sim.run.decisions.WakeAt` is due.

@@ -142,13 +142,13 @@ class Malleable(Scheduler):
         pending = view.pending
         for index in promises.needs.keys() - {job.index for job in pending}:
             promises.withdraw(index)
-        if not view.running_count:  # of a machine on which nothing runs, nothing comes free
-            for index in list(promises.needs):
-                promises.withdraw(index)
         for job, nodes in promises.ready(pending, view.usable_cores.tolist()):
             placement = Placement.on(Counter(nodes))
             if view.allows(job, placement):
                 yield self._started(job, placement)
+        if not view.running_count:  # of a machine on which nothing runs, nothing comes free
+            for index in list(promises.needs):
+                promises.withdraw(index)
 
     def _start(self, view: View, waiting: list[Job]) -> Iterator[Decision]:
         """Start jobs in order of submission on cores that are not promised."""

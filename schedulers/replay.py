@@ -59,7 +59,7 @@ class Replay(Scheduler):
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """Start what is due and fits; ask to be woken for the next start."""
-        for job in view.submitted:
+        for job in filter(view.is_pending, view.submitted):  # one may have been cancelled at once
             entry = self._record.get(job.job_id)
             if entry is None or not math.isfinite(entry.start_time):
                 yield Reject(job, f"{'not' if entry is None else 'never started'} in {self.path}")

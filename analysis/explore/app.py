@@ -12,6 +12,7 @@ from typing import Any
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update, set_props
 from dash.exceptions import PreventUpdate
 from flask import abort, request
+from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from analysis.explore import callbacks
@@ -20,6 +21,8 @@ from analysis.explore.runs import Choices, Desk
 from analysis.page import render
 from cluster_sim.errors import ClusterSimError, InputError
 
+MOST_BYTES = 8 * 2**20
+"""Size of a request: of a scenario with thousands of changes, many times over."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::")
 # Dash starts with scripts within the page, and plotly.js compiles WebGL code: hence unsafe-inline and unsafe-eval. What
@@ -56,13 +59,26 @@ def make_app(desk: Desk, host: str = "127.0.0.1") -> Dash:
 
 
 def _guard(app: Dash, host: str) -> None:
-    """Refuse what a foreign web page could have a browser ask of this machine under a name of its own (DNS rebinding)."""
+    """Refuse what a foreign web page could have a browser ask of this machine under a name of its own (DNS rebinding).
+
+    So is what the page never sends: a body that is no request of a callback, or larger than any.
+    """
     known = None if host in EVERYWHERE else {*LOCAL, host.lower()}
+    app.server.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
 
     @app.server.before_request
     def check_host() -> None:
         if known is not None and _host_name(request.host) not in known:
             abort(403)
+
+    @app.server.errorhandler(Exception)
+    def refuse(error: Exception) -> Any:
+        # What goes wrong in a callback is told in the page: this is what Dash makes of a body before it comes to one.
+        if isinstance(error, HTTPException):
+            return error
+        if request.method != "POST":
+            raise error
+        return "expected a request of this page\n", 400, {"Content-Type": "text/plain"}
 
     @app.server.after_request
     def close(response: Any) -> Any:

@@ -22,16 +22,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pandas as pd
 
 from analysis.lessons.catalogue import add_exercises, exercises
-from cluster_sim.errors import InputError, printable
+from cluster_sim.errors import InputError, counted, printable
 
 SUFFIXES = (".ipynb", ".py")
 LIMIT_S = 120.0
@@ -41,6 +42,10 @@ LOADING_S = 60.0
 POLL_S = 0.05
 MOST_ENDED = 5
 """After so many pieces that ended the process a file is given up."""
+MOST_FAILED = 50
+"""So many pieces that failed are told of."""
+MOST_BYTES = 4_000_000
+"""So much of a record is read: some ten thousand checks."""
 _LESSON = re.compile(r"lesson-(\d\d)")
 
 
@@ -125,7 +130,9 @@ def students_in(folder: Path, exercises_file: str | None = None) -> dict[str, li
             continue
         name = printable(entry.stem if entry.is_file() else entry.name)
         if entry.is_dir():
-            files = [path for path in sorted(entry.iterdir()) if _is_answer(path, leave_out)]
+            files = []
+            with suppress(OSError):  # a folder that cannot be read has nothing to grade
+                files = [path for path in sorted(entry.iterdir()) if _is_answer(path, leave_out)]
         elif _is_answer(entry, leave_out):
             files = [entry]
         else:
@@ -174,7 +181,12 @@ class _Grader:
             marks.remarks.append(f"no {' or '.join(SUFFIXES)} file")
         for path in files:
             right: dict[str, bool] = {}
-            for entry in self._checks(path, marks.remarks):
+            try:
+                checks = self._checks(path, marks.remarks)
+            except Exception as error:  # whatever a student's files do: the teacher is told, and the class goes on
+                marks.remarks.append(f"{path.name}: not graded, {type(error).__name__}: {error}")
+                continue
+            for entry in checks:
                 marks.asked.add(entry["exercise"])
                 if entry["answered"]:
                     right[entry["exercise"]] = entry["right"]
@@ -189,19 +201,23 @@ class _Grader:
         Why pieces were left out, and which failed, goes to the remarks.
         """
         without: list[int] = []
-        with tempfile.TemporaryDirectory(prefix="grading-") as name:
-            place = Path(name)
-            self._copy(path, place)
-            while True:
-                entries, why = self._run(place, path.name, without)
-                begun = [entry for entry in entries if "piece" in entry]
-                if not why or not begun or len(without) == MOST_ENDED or self._stopped:
-                    break
-                without.append(begun[-1]["piece"])
-                remarks.append(f"{path.name}, {begun[-1]['name']}: {why}")
+        while True:
+            with _folder("grading-") as place:
+                self._copy(path, place)
+                record, why = self._run(place, path.name, without)
+            entries = record.entries
+            remarks += [f"{path.name}: {what}" for what in record.remarks]
+            begun = [entry for entry in entries if "piece" in entry]
+            if not why or not begun or len(without) == MOST_ENDED or self._stopped:
+                break
+            without.append(begun[-1]["piece"])
+            remarks.append(f"{path.name}, {begun[-1]['name']}: {why}")
         if why:
             remarks.append(f"{path.name}: given up, {why}")
-        remarks += [f"{path.name}, {entry['failed']}: {entry['error']}" for entry in entries if "failed" in entry]
+        failed = [entry for entry in entries if "failed" in entry]
+        remarks += [f"{path.name}, {entry['failed']}: {entry['error']}" for entry in failed[:MOST_FAILED]]
+        if len(failed) > MOST_FAILED:
+            remarks.append(f"{path.name}: {len(failed) - MOST_FAILED:,} more failed")
         checks = [entry for entry in entries if "exercise" in entry]
         if not all(entry["exercise"] in self._known for entry in checks):
             remarks.append(f"{path.name}: exercises that neither a lesson nor the teacher has are not counted")
@@ -215,12 +231,11 @@ class _Grader:
         if self._exercises_file is not None:
             shutil.copyfile(self._exercises_file, place / self._exercises_file.name)
 
-    def _run(self, place: Path, name: str, without: Sequence[int]) -> tuple[list[dict[str, Any]], str]:
+    def _run(self, place: Path, name: str, without: Sequence[int]) -> tuple[_Record, str]:
         """What one run noted, and why it did not come to its end (empty: it did)."""
-        # Not in the folder in which the code runs, and new for each run.
-        with tempfile.TemporaryDirectory(prefix="grading-record-") as folder:
-            record = Path(folder, "record.jsonl")
-            command = [sys.executable, "-P", "-m", "analysis.lessons.handed_in", str(place / name), str(record)]
+        # Not in the folder in which the code runs, new for each run, and ours to read whatever becomes of its name.
+        with _folder("grading-record-") as folder, open(folder / "record.jsonl", "wb+") as record:
+            command = [sys.executable, "-P", "-m", "analysis.lessons.handed_in", str(place / name), record.name]
             command += ["--without", ",".join(map(str, without))] if without else []
             if self._exercises_file is not None:
                 command += ["--exercises", str(place / self._exercises_file.name)]
@@ -234,8 +249,8 @@ class _Grader:
             finally:
                 _stop(process)
                 self._running.discard(process)
-            entries = _read(record)
-        return entries, "" if entries and entries[-1].get("done") else why
+            noted = _Record.of(record)
+        return noted, "" if noted.entries and noted.entries[-1].get("done") else why
 
 
 def _started(command: Sequence[str], place: Path) -> subprocess.Popen[bytes]:
@@ -251,7 +266,7 @@ def _started(command: Sequence[str], place: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def _wait(process: subprocess.Popen[bytes], record: Path, limit_s: float) -> int | None:
+def _wait(process: subprocess.Popen[bytes], record: IO[bytes], limit_s: float) -> int | None:
     """The status of a process at its end; None if it takes longer than the limit from its first note on, or never notes any."""
     deadline = time.monotonic() + limit_s + LOADING_S
     begun = False
@@ -259,7 +274,7 @@ def _wait(process: subprocess.Popen[bytes], record: Path, limit_s: float) -> int
         try:
             return process.wait(POLL_S)
         except subprocess.TimeoutExpired:
-            if not begun and record.exists() and record.stat().st_size:
+            if not begun and os.fstat(record.fileno()).st_size:
                 begun, deadline = True, time.monotonic() + limit_s
     return None
 
@@ -276,12 +291,62 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _read(record: Path) -> list[dict[str, Any]]:
-    """The lines of a record up to the first that is not whole."""
-    entries = []
-    for line in record.read_text(encoding="utf-8").splitlines() if record.exists() else ():
-        try:
-            entries.append(json.loads(line))
-        except ValueError:
-            break
-    return entries
+@contextmanager
+def _folder(prefix: str) -> Iterator[Path]:
+    """A folder of one's own, and of what is run there: whatever is left of it in the end goes as far as it can."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    try:
+        yield folder
+    finally:
+        with suppress(RecursionError):  # of folders within folders
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+_IS_TEXT, _IS_TRUTH = (lambda value: isinstance(value, str)), (lambda value: isinstance(value, bool))
+_FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
+    "piece": {"piece": lambda value: type(value) is int and value >= 0, "name": _IS_TEXT},
+    "exercise": {"exercise": _IS_TEXT, "right": _IS_TRUTH, "answered": _IS_TRUTH},
+    "failed": {"failed": _IS_TEXT, "error": _IS_TEXT},
+    "ready": {"ready": _IS_TRUTH},
+    "done": {"done": _IS_TRUTH},
+}
+"""What ``handed_in`` notes, by the first field of a line."""
+
+
+@dataclass(frozen=True)
+class _Record:
+    """What a run noted: the student's code can write there, too, so nothing is taken to be as ``handed_in`` writes it."""
+
+    entries: list[dict[str, Any]]
+    remarks: list[str]
+
+    @classmethod
+    def of(cls, file: IO[bytes]) -> _Record:
+        """The whole lines of a record."""
+        file.seek(0)
+        content = file.read(MOST_BYTES + 1)
+        entries, remarks, others = [], [], 0
+        if len(content) > MOST_BYTES:
+            remarks.append(f"it noted more than {MOST_BYTES:,} bytes, of which the rest is not read")
+        for line in content[:MOST_BYTES].splitlines(keepends=True):
+            entry = _entry(line) if line.endswith(b"\n") else {}  # the last of a process that was ended
+            if entry is None:
+                others += 1
+            elif entry:
+                entries.append(entry)
+        if others:
+            remarks.append(f"{counted(others, 'line')} in the record of its checks that no check writes")
+        return cls(entries, remarks)
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """A line of a record; None if it is none of what is noted there."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    fields = _FIELDS.get(next(iter(entry), ""), {}) if isinstance(entry, dict) else {}
+    is_one = (
+        fields and entry.keys() == fields.keys() and all(is_right(entry[name]) for name, is_right in fields.items())
+    )
+    return entry if is_one else None

@@ -21,6 +21,8 @@ from typing import Any
 from analysis.wording import shortened
 
 Note = Callable[..., None]
+MOST_BYTES = 2**30
+"""Size of a file that the code may write."""
 LONGEST = 1000
 """Characters of a message that are kept."""
 
@@ -84,6 +86,15 @@ def run(path: Path, without: set[int], note: Note) -> None:
             note(failed=name, error=shortened(f"{type(error).__name__}: {error}", LONGEST))
 
 
+def _limit_files() -> None:
+    """No file that the code writes becomes so large that the disk fills up for the others."""
+    try:
+        import resource
+    except ImportError:  # as on Windows
+        return
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
+
+
 def main() -> None:
     """Do as the command line says."""
     parser = argparse.ArgumentParser()
@@ -107,6 +118,7 @@ def main() -> None:
         if asked.exercises:
             add_exercises(asked.exercises)
         watch_checks(note)
+        _limit_files()
         sys.path.append(str(asked.file.parent))  # modules of their own, after all else of these names
         note(ready=True)  # the time limit begins
         try:

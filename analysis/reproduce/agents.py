@@ -21,6 +21,7 @@ from analysis.reproduce.controls import CONTROLS, UNSEEN, control_values, traini
 from analysis.reproduce.paper import Measured, Part, Setting
 from analysis.reproduce.plays import Played, plays, reached_by, reductions_of
 from analysis.reproduce.trainings import Training, train_first, training_of
+from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
     from learning.episodes import Episode
@@ -152,8 +153,19 @@ def trained(paper: str, row: AgentRow, setting: Setting) -> Path | None:
     for folder in (setting.agents / paper / row.name, setting.agents / row.training):
         seeds = (folder, folder / "best", *folder.glob("seed-*/best"), *folder.glob("fold-*/seed-*/best"))
         if any((place / "agent.json").is_file() for place in seeds):
+            _check_learned(folder)
             return folder
     return None
+
+
+def _check_learned(folder: Path) -> None:
+    """Raise InputError for trainings of no iteration, with which no control can be compared."""
+    from learning.config import read_config
+    from learning.training import CONFIG
+
+    for path in sorted(folder.rglob(CONFIG)):
+        if not read_config(path).iterations:
+            raise InputError(f"{path}, iterations", "at least 1: agents that have learned", 0)
 
 
 def left_out(paper: str, rows: Sequence[AgentRow], setting: Setting) -> dict[str, str]:

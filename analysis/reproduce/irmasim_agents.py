@@ -19,6 +19,7 @@ from analysis.reproduce.agents import AgentRow
 from analysis.reproduce.controls import RANDOM_PLAY, UNTRAINED, random_player, untrained_agents
 from analysis.reproduce.paper import Measured
 from analysis.reproduce.trainings import Training, fewest, train_first
+from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
     from learning.agent import Agent
@@ -234,7 +235,10 @@ def _config_of(folder: Path) -> Config:
 
 
 def _curve(folder: Path) -> list[float]:
-    from learning.logs import read_metrics
+    from learning.logs import CSV, read_metrics
 
     name = "rollout/objective_mean"
-    return [numbers[name] for numbers in read_metrics(folder) if name in numbers]
+    curve = [numbers[name] for numbers in read_metrics(folder) if name in numbers]
+    if not curve:
+        raise InputError(folder / CSV, "the numbers of a training's iterations", "none")
+    return curve

@@ -22,6 +22,7 @@ from analysis.sweep.runner import Runner, Task
 from analysis.sweep.storage import STATUS, Memory, Storage
 from cluster_sim.errors import InputError, UnfamiliarWarning
 from cluster_sim.executors import Serial, cores, make_processes, single_threaded_children
+from cluster_sim.run.progress import on_terminal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -234,4 +235,4 @@ class _Session:
 def _bar(total: int, initial: int, hidden: bool) -> tqdm:
     from tqdm import tqdm
 
-    return tqdm(total=total, initial=initial, unit=" runs", disable=True if hidden else None, smoothing=0.05)
+    return tqdm(total=total, initial=initial, unit=" runs", disable=hidden or not on_terminal(), smoothing=0.05)

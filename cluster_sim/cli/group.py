@@ -9,11 +9,12 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import click
 
+from cluster_sim.cli.streams import go_nowhere, lasting_streams
 from cluster_sim.errors import InputError, ModelWarning, StallError, UnfamiliarWarning, printable
 from cluster_sim.extras import needed
 from cluster_sim.files.json_values import for_json
@@ -124,14 +125,15 @@ class CommandLine(click.Group):
         """Run the command and exit."""
         words = list(sys.argv[1:] if args is None else args)
         extra["obj"] = invocation = Invocation(words)
-        for stream in (sys.stdout, sys.stderr):
-            # A terminal that knows no "−" or "ü" gets an escape; a result is not worth dying for its last letter.
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace")
-        with invocation.collecting():
-            status = _status_of(lambda: super(CommandLine, self).main(words, PROGRAM, complete_var, False, **extra))
-        if status == 0:
-            invocation.tell_all()
+        with lasting_streams() as stdout:
+            with invocation.collecting():
+                status = _status_of(lambda: super(CommandLine, self).main(words, PROGRAM, complete_var, False, **extra))
+            if status == 0:
+                invocation.tell_all()
+            stdout.flush()
+            if status == 0 and stdout.error is not None:
+                say(f"standard output: {_told(stdout.error)}; what belongs in files is there")
+                status = WRONG_INPUT
         sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -146,7 +148,7 @@ class CommandLine(click.Group):
             raise _Ended(INTERRUPTED, "interrupted") from None
         except OSError as error:
             if error.errno == errno.EPIPE:
-                _forget_stdout()
+                go_nowhere(sys.stdout)
                 raise _Ended(READER_GONE) from None
             raise _Ended(WRONG_INPUT, _told(error)) from None
 
@@ -209,9 +211,3 @@ def show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> No
 def _told(error: OSError) -> str:
     what = error.strerror or str(error) or type(error).__name__
     return f"{os.fsdecode(error.filename)}: {what}" if isinstance(error.filename, str | bytes) else what
-
-
-def _forget_stdout() -> None:
-    """Let what is left in the buffer go nowhere, or Python complains when it exits."""
-    with suppress(OSError, ValueError):  # a stdout that is no file has nothing to flush
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

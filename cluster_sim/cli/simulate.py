@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -148,7 +147,7 @@ def simulate(
         simulation = build(settings, scheduler, platform, workload)
         invocation.tell_warnings()
         with _telling_of_sources(scheduler, settings.power_policy):
-            result = simulation.run(progress=sys.stderr.isatty())
+            result = simulation.run(progress=True)
     invocation.assume(result.assumptions)
     result.assumptions[:0] = [text for text in warned if text not in result.assumptions]
     machine = simulation.platform

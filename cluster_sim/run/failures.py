@@ -78,9 +78,7 @@ class Failures:
         """All failures and repairs in order of time, as long as anybody asks; what the nodes do otherwise changes nothing."""
 
     def inject(self, simulation: Simulation) -> None:
-        """Have the nodes of a run fail from now on. Raises InputError where it cannot be said when they do."""
-        self._failed = Counter()
-        self._in_vain = {}
+        """Have the nodes of a run fail from its beginning on. Raises InputError where it cannot be said when they do."""
         rng = np.random.default_rng(np.random.SeedSequence(simulation.seed).spawn(SEED_OF_FAILURES)[-1])
         simulation.env.process(self._process(simulation, self.events(simulation.platform, rng)))
 
@@ -120,6 +118,8 @@ class Failures:
     def _process(self, simulation: Simulation, events: Iterator[Failure]) -> Generator[Event, None, None]:
         """The SimPy process: waits for each failure and repair. Jobs that end in the same instant have ended."""
         env, view = simulation.env, simulation.view
+        self._failed = Counter()
+        self._in_vain = {}
         in_vain = 0
         for time, index, fails in self._checked(events, simulation.platform.node_count):
             yield env.at(max(time, env.now), WALLTIME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,11 +14,18 @@ if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
 
 
+def on_terminal() -> bool:
+    """Whether there is a standard error, and it is a terminal: where bars are shown."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 def show_progress(simulation: Simulation) -> None:
     """Show on stderr how many jobs are over, if it is a terminal. The bar is a process that listens, like a user's own."""
+    if not on_terminal():
+        return
     from tqdm import tqdm
 
-    bar = tqdm(total=len(simulation.workload), unit=" jobs", disable=None, leave=False)
+    bar = tqdm(total=len(simulation.workload), unit=" jobs", leave=False)
     simulation.env.process(_follow(simulation, bar))
 
 

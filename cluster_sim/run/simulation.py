@@ -44,6 +44,7 @@ from cluster_sim.run.power_control import PowerControl
 from cluster_sim.run.progress import show_progress
 from cluster_sim.run.quirks import known_quirks
 from cluster_sim.run.run_jobs import RunJobs
+from cluster_sim.run.service import serve
 from cluster_sim.run.view import View
 from cluster_sim.workload.advance_reservations import AdvanceReservation, reservations_of
 from cluster_sim.workload.jobs import Job
@@ -188,11 +189,21 @@ class Simulation:
         self._late_jobs = LateJobs(self, self._pending)
         #: Carry out what a policy decides, see :meth:`~cluster_sim.run.dispatcher.Dispatcher.apply`.
         self.apply = Dispatcher(self, PowerControl(self, self._pending, job_clocks)).apply
+        self.has_failed = False  #: Whether it ended in an error.
+        self._has_begun = False
+        named = {"scheduler": scheduler, "power policy": power, "failure model": self.failures}
+        self._policies = {kind: policy for kind, policy in named.items() if policy is not None}
+        self.env.at(0.0, URGENT).callbacks.append(self._serve)  # whoever drives it
         for policy in (scheduler, power):
             if policy is not None:
                 self.env.process(policy.attend(self))
         if self.failures is not None:
             self.failures.inject(self)
+
+    def _serve(self, event: Event | None = None) -> None:
+        """The run begins, or goes on. Raises InputError for a policy that serves another one."""
+        serve(self._policies, self, self._has_begun)
+        self._has_begun = True
 
     def _power_view(self) -> View:
         """The scheduler's view, or one that knows more, for a clairvoyant power policy."""
@@ -246,14 +257,15 @@ class Simulation:
         if until is not None:
             until = _time_to_stop(until) if self.until is None else min(_time_to_stop(until), self.until)
         self.stopped_at = self.until if until is None else until
-        if until is not None and until > self.env.now:
-            self.env.run(until=self.env.at(until, URGENT))
-        elif until is None and not self.is_over:
+        stop: float | Event = self.closing.event if until is None or until == self.until else until
+        if stop > self.env.now if isinstance(stop, float) else not self.is_over:
+            self._serve()
             try:
-                self.env.run(until=self.closing.event)
-            except RuntimeError as error:
-                if not isinstance(error.__context__, EmptySchedule):
-                    raise  # somebody's own
+                self.env.run(until=stop)
+            except BaseException as error:
+                if not isinstance(error, RuntimeError) or not isinstance(error.__context__, EmptySchedule):
+                    self.has_failed = True
+                    raise
                 self._warn_of_stall()
         return self.result()
 
@@ -284,6 +296,7 @@ class Simulation:
         """
         if self.scheduler is not None:
             raise SimulationError("a simulation that has a scheduler cannot be stepped: leave the scheduler out")
+        self._serve()
         self.view.pass_is_over()
         due, closing = self.pass_due(), self.closing
         try:
@@ -318,6 +331,7 @@ class Simulation:
         steered = self.power_policy
         if self.scheduler is None or not isinstance(steered, Steered):
             raise SimulationError("power decisions can be stepped through with a scheduler and power=Steered() only")
+        self._serve()
         steered.is_due = False
         step, closing = self.env.step, self.closing
         try:

@@ -340,8 +340,8 @@ class BackfillPass:
         key = None if cluster.preemption is None else (queue, *(held.ask.key for held in candidates))
         found = self._releases.get(key)
         if found is None:
-            running, ending = cluster.running, cluster.ending.values()
-            found = Releases(cluster.free, running, ending, now, self._settings, cluster.epoch, candidates, queue)
+            leaving, ending = cluster.leaving, cluster.ending.values()
+            found = Releases(cluster.free, leaving, ending, now, self._settings, cluster.epoch, candidates, queue)
             self._releases[key] = found
         return found
 

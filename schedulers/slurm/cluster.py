@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.platform.platform import Platform
@@ -13,11 +14,14 @@ from cluster_sim.platform.slurm import Partition
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.ends import Ends
 from schedulers.slurm.gang import SharedFree
-from schedulers.slurm.nodes import Free, Held, NodeFacts, NodeSet, set_of
+from schedulers.slurm.nodes import GUESTS, Free, Held, NodeFacts, NodeSet, set_of
 from schedulers.slurm.preemption import Preempted, Preemption
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.selection import Choice, Shape, choose
 from schedulers.slurm.settings import Settings
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.guest_requests import Departure
 
 
 @dataclass(slots=True, eq=False)
@@ -110,6 +114,7 @@ class Cluster:
         self.held: dict[int, Held] = {}
         self.running = Ends()  #: Of them, those whose end has not come.
         self.ending: dict[int, Held] = {}  #: And the others.
+        self.guests: list[Held] = []  #: What processes of a user's own hold beside the jobs.
         self.up: NodeSet = facts.all  #: Nodes that are neither down nor drained.
         self.all_licences = dict(settings.licences or {})
         self.licences = Counter(self.all_licences)  #: Those that nobody holds.
@@ -221,13 +226,18 @@ class Cluster:
 
     @property
     def busy(self) -> NodeSet:
-        """Nodes on which a job runs."""
+        """Nodes on which a job or a guest runs."""
         if not self.ending and not self.is_shared:
             return self.facts.all & ~self.free.empty
         mask = 0
-        for held in self.running.jobs:
+        for held in (*self.running.jobs, *self.guests):
             mask |= held.mask
         return mask
+
+    @property
+    def leaving(self) -> Ends:
+        """Who gives nodes back, and when: the jobs that run, by their limits, and guests, when they said."""
+        return Ends((*self.running.jobs, *self.guests)) if self.guests else self.running
 
     def open_nodes(self, ask: Ask, start: float, end: float) -> NodeSet:
         """Nodes that no advance reservation closes to the job from ``start`` to ``end`` (s): to its own, those of it."""
@@ -383,6 +393,29 @@ class Cluster:
         self.licences.subtract(ask.licences)
         if ask.array:
             self.array_tasks[ask.array] += 1
+
+    def note_guests(self, guests: Sequence[Departure], now: float, runs: Container[int]) -> None:
+        """These guests hold cores, and no others; ``runs`` are the keys of the jobs that have cores, suspended ones left out."""
+        for held in self.guests:
+            self.free.release(held)
+        self.guests = []
+        for number, guest in enumerate(guests, 1):
+            cores: tuple[tuple[int, ...], ...] = ()
+            if isinstance(self.free, SharedFree):
+                running = [held for key, held in self.held.items() if key in runs]
+                cores = (self.free.cores_of_guest(guest.node, guest.cores, [*running, *self.guests]),)
+            held = Held(
+                Ask(-number, guest.owner),
+                (guest.node,),
+                (guest.cores,),
+                (0.0,),
+                now,
+                guest.expected_end,
+                partition=GUESTS,
+                cores=cores,
+            )
+            self.guests.append(held)
+            self.free.take(held)
 
     def end_later(self, key: int, end: float) -> None:
         """Its limit ends a job that runs at another time, s."""

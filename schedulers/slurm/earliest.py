@@ -66,14 +66,14 @@ class Releases:
         self._busy_after = list(accumulate(reversed(self._masks), or_, initial=0))[::-1]
 
     def expected_end(self, held: Held) -> float:
-        """When a job is taken to end, s: by its limit, or soon, if it has overrun that."""
+        """When a job is taken to end, s: by its limit, or soon, if it has overrun that; and when a guest is to leave."""
         if held.end > self._now:
             return held.end
         settings = self._settings
-        if settings.whole_nodes:
+        if settings.whole_nodes or held.is_guest:
             return self._now + 1.0
         if settings.over_time_limit == math.inf:
-            return self._now + held.end - held.start
+            return max(self._now + held.end - held.start, self._now + 1.0)
         return max(held.end + settings.over_time_limit + settings.kill_wait, self._now + 1.0)
 
     def first_fit(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedulers.slurm.nodes import Free, Held, NodeFacts, NodeSet, set_where
+from schedulers.slurm.nodes import GUESTS, Free, Held, NodeFacts, NodeSet, set_where
 from schedulers.slurm.selection import Choice, Shape, choose
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     """How many jobs are on each core, shape (nodes, cores of the widest)."""
 
 
+_LAST = 1_000_000
+"""Rank of a core that somebody has."""
+
+
 class SharedFree(Free):
     """What is free where jobs of several partitions may be on one core: it keeps who is on which.
 
@@ -31,7 +35,7 @@ class SharedFree(Free):
         super().__init__(facts)
         width = int(facts.cpus.max(initial=0))
         self._levels = levels
-        self._busy: dict[str, Busy] = {name: np.zeros((facts.count, width), np.int64) for name in levels()}
+        self._busy: dict[str, Busy] = {name: np.zeros((facts.count, width), np.int64) for name in (*levels(), GUESTS)}
         self._missing = np.arange(width) >= facts.cpus[:, None]
         self._views: dict[frozenset[str], tuple[Free, Busy]] = {}
 
@@ -68,6 +72,18 @@ class SharedFree(Free):
         for node, cores in zip(held.nodes, held.cores, strict=True):
             busy[node, list(cores)] += jobs
         self._views.clear()
+
+    def cores_of_guest(self, node: int, count: int, running: Iterable[Held]) -> tuple[int, ...]:
+        """Cores of a node for a guest that holds so many: those of nobody, else of jobs that have none of them just now.
+
+        ``running`` are the jobs that do have their cores, and other guests.
+        """
+        rank = sum((busy[node] > 0 for busy in self._busy.values()), 2 * _LAST * self._missing[node])
+        for held in running:
+            for there, cores in zip(held.nodes, held.cores, strict=True):
+                if there == node:
+                    rank[list(cores)] = _LAST
+        return tuple(rank.argsort(kind="stable")[:count].tolist())
 
     def choices(self, shape: Shape, within: NodeSet, queue: Queue) -> Choice | None:
         """Nodes and cores for a job of a partition: idle ones, else those of as few, and as low, other tiers as may be."""

@@ -162,9 +162,13 @@ class NodeFacts:
         return set_of([n for n, has in enumerate(self._features) if any(choice <= has for choice in choices)])
 
 
+GUESTS = "(guests)"
+"""What stands for a partition where a guest holds cores of a node."""
+
+
 @dataclass(slots=True, eq=False)
 class Held:
-    """A job that holds nodes: CPUs and memory (MB) on each, and when its limit ends it."""
+    """A job, or a guest, that holds nodes: CPUs and memory (MB) on each, and when its limit ends it."""
 
     ask: Ask
     nodes: tuple[int, ...]  #: Rising.
@@ -181,6 +185,11 @@ class Held:
     stopped: float = math.nan  #: Since when it is suspended, s; NaN: it runs.
     mask: NodeSet = 0
     arrays: tuple[npt.NDArray[Any], ...] = ()
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether no job holds them, but a process of a user's own: it has no limit, and cannot be preempted."""
+        return self.partition == GUESTS
 
     def __post_init__(self) -> None:
         self.made = self.ask.submit_time if math.isnan(self.made) else self.made
@@ -203,7 +212,7 @@ class Free:
 
     @property
     def empty(self) -> NodeSet:
-        """Nodes with no job."""
+        """Nodes with no job, and no guest."""
         if self._empty is None:
             self._empty = set_where(self._jobs == 0)
         return self._empty

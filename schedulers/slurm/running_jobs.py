@@ -146,15 +146,17 @@ class RunningJobs:
             yield Preempt(stopped, "suspend", because=preemption.because, behind=job)
 
     def go_on(self, view: View) -> Iterator[Decision]:
-        """Suspended jobs go on whose cores no job of a higher tier uses any more; their limits are put off."""
+        """Suspended jobs go on whose cores no job of a higher tier uses any more, and no guest; their limits are put off."""
         preemption = self._cluster.preemption
         if preemption is None or not self._cluster.is_shared:
             return
         for held in turns(self._cluster.held.values(), preemption.tiers())[1]:
+            asleep = view.suspended_by_index[held.ask.key]
+            if not view.fits(asleep.job, asleep.placement):
+                continue  # guests have its cores
             self._cluster.end_later(held.ask.key, held.end + math.floor(view.now) - math.floor(held.stopped))
             held.stopped = math.nan
             self._cluster.accounting.resumed(held.ask, view.now)
-            asleep = view.suspended_by_index[held.ask.key]
             yield Resume(asleep.job, asleep.placement)
 
 

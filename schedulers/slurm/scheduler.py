@@ -37,6 +37,7 @@ from schedulers.slurm.running_jobs import RunningJobs
 from schedulers.slurm.settings import Settings, defaults_taken
 
 if TYPE_CHECKING:
+    from cluster_sim.machine.guest_requests import Departure
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
@@ -131,6 +132,7 @@ class Slurm(Scheduler):
         self._ran: set[int] = set()  # who has been started before
         self._clean_ups = CleanUps(self.cluster, self._delay, self._kill_delay)
         self._version: object = None
+        self._guests: tuple[Departure, ...] = ()  # what guests held when it last looked
         self._reasons: dict[int, str] = {}  # why jobs wait, as the main loop has it
         self._woken = math.inf  # when it will be woken next, s
         self._in_vain = False  # whether the last look at the queue as it is has started nothing
@@ -190,12 +192,26 @@ class Slurm(Scheduler):
         yield from self._running.follow(view)
         for job in view.submitted:
             known = self._waiting.get(job.index)
-            if known is None or known[0] is not job:
-                yield from self._submitted(job, now)
+            if (
+                (known is None or known[0] is not job)
+                and (reason := self._submitted(job, now))
+                and view.is_pending(job)
+            ):
+                yield Reject(job, reason)  # but for one that was cancelled in the instant in which it was submitted
         if view.version is not self._version:
             self._version = view.version
+            self._note_guests(view)
+            yield from self._running.go_on(view)
             self._in_service = set_where(view.is_on | view.is_off)
             self._open_nodes()
+
+    def _note_guests(self, view: View) -> None:
+        """Guests have come or left: they are told of by what they hold, as often as anything on the machine changes."""
+        guests = tuple(view.guests)
+        if guests != self._guests:
+            self._guests = guests
+            self.cluster.note_guests(guests, view.now, view.running_by_index)
+            self.changed()
 
     def _open_nodes(self) -> None:
         up = self._in_service & ~self._administrator.closed
@@ -224,11 +240,11 @@ class Slurm(Scheduler):
             self._queue, self._in_vain = None, False
             self._backfill.changed = self._backfill.changed or self._backfill.goes_on
 
-    def _submitted(self, job: Job, now: float) -> Iterator[Decision]:
+    def _submitted(self, job: Job, now: float) -> str:
+        """A job joins the queue; or why it may not."""
         ask = self._requests.of(job, now)
         if reason := self._why_not_taken(ask):
-            yield Reject(job, reason)
-            return
+            return reason
         self._give_memory(ask)
         self._administrator.amend(ask)
         if job.index in self._ran:
@@ -238,8 +254,7 @@ class Slurm(Scheduler):
         reason = self.cluster.why_not_admitted(ask) or why_no_gpus(job, ask, is_shared, facts.most_cpus)
         reason = reason or self._why_never(ask, job.requested_cores)
         if reason:
-            yield Reject(job, reason)
-            return
+            return reason
         self._waiting[job.index] = (job, ask)
         self.cluster.forget(ask)
         self.cluster.accounting.submitted(ask, now, None if job.index in self._ran else job.submit_time)
@@ -249,6 +264,7 @@ class Slurm(Scheduler):
             self._deadlines.add(ask.key)
         self.keep(ask)
         self.changed()
+        return ""
 
     def _give_memory(self, ask: Ask) -> None:
         """Give a job that says nothing of memory its partition's default; warn, once in a run, where nobody says anything."""
@@ -360,11 +376,14 @@ class Slurm(Scheduler):
         missed = [math.floor(last) + 1.0 for last in lasts if last > -math.inf]
         self._next_deadline = min((time for time in missed if time > now), default=math.inf)
 
-    def _miss_deadlines(self, now: float) -> Iterator[Decision]:
+    def _miss_deadlines(self, view: View) -> Iterator[Decision]:
         """Jobs that can no longer be over at their deadline never start."""
+        now = view.now
         for key in sorted(self._deadlines & self._waiting.keys()):
             job, ask = self._waiting[key]
-            if all(now + self.cluster.shortest(entry) > ask.deadline_s for entry in self.cluster.entries(ask)):
+            if view.is_pending(job) and all(
+                now + self.cluster.shortest(entry) > ask.deadline_s for entry in self.cluster.entries(ask)
+            ):
                 self._queue = None
                 yield Reject(job, "it could not be over at its deadline any more")
 
@@ -372,7 +391,7 @@ class Slurm(Scheduler):
         depth = self._main.ran(view.now)
         if not depth:
             return
-        yield from self._miss_deadlines(view.now)
+        yield from self._miss_deadlines(view)
         walk = MainPass(self.cluster, self._sorted(view), view.now, depth)
         self._in_vain = self._settings.builtin and depth >= len(self._waiting)
         for outcome in walk.decisions():
@@ -393,7 +412,7 @@ class Slurm(Scheduler):
         """A pass of backfilling, or what follows in one after a pause."""
         settings = self._settings
         if self._walk is None:
-            yield from self._miss_deadlines(view.now)
+            yield from self._miss_deadlines(view)
             self._walk = BackfillPass(self.cluster, self._sorted(view), view.now)
             self._outcomes = self._walk.decisions()
             self._backfill.changed = self._has_started = False
@@ -433,7 +452,8 @@ class Slurm(Scheduler):
         if not self._waiting:
             return False
         soon, cluster = now + settings.bf_interval + 1.0, self.cluster
-        overdue = cluster.running.first <= soon or any(held.end <= soon for held in cluster.ending.values())
+        others = (*cluster.ending.values(), *cluster.guests)
+        overdue = cluster.running.first <= soon or any(held.end <= soon for held in others)
         return overdue or bool(self.cluster.windows) or settings.bf_min_age_reserve > 0.0
 
     def _waits_for_time(self, now: float) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from analysis.explore import callbacks, runs
+from analysis.explore.app import make_app
 from analysis.explore.offers import Offers
 from analysis.explore.runs import Choices, Desk
 from cluster_sim.errors import ClusterSimError, InputError
@@ -108,3 +109,24 @@ def test_a_long_run_holds_up_no_other_page(desk: Desk, monkeypatch: pytest.Monke
     assert desk.run(Choices().plain()) is quick
     go_on.set()
     other.join()
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        *((body, 400) for body in (b"", b"{", b"[]", b"5", b"null", b'"x"', b"{}", b'{"output": 5}', b"\xff\xfe")),
+        (b'{"output": "choices.data", "inputs": 5}', 400),
+        (b'{"output": "x.y", "inputs": [], "changedPropIds": []}', 400),
+        (b"[" * 100_000, 400),
+        (b" " * 9_000_000 + b"{}", 413),
+    ],
+)
+def test_a_body_that_is_no_request_is_refused(
+    desk: Desk, body: bytes, status: int, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """With a status that says so, and no traceback in the terminal."""
+    client = make_app(desk).server.test_client()
+    answer = client.post("/_dash-update-component", data=body, content_type="application/json")
+    assert answer.status_code == status
+    assert "Traceback" not in answer.text + caplog.text + "".join(capsys.readouterr())
+    assert client.get("/").status_code == 200

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import strategies as st
@@ -62,6 +65,40 @@ OTHER_SPECS = [
     "conservative:order=sjf,reservation=pinned",
     "conservative:nodes=low_cores,memory=yes",
 ]
+
+SLURM = {
+    "builtin": "SchedulerType=sched/builtin\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core",
+    "linear": "SchedulerType=sched/backfill\nSelectType=select/linear\nSchedulerParameters=bf_interval=1",
+    "cons_tres": "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+    "SchedulerParameters=bf_interval=1,bf_resolution=1",
+    "multifactor": "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nPriorityType=priority/multifactor\n"
+    "PriorityWeightAge=1000\nPriorityWeightJobSize=500\nPriorityWeightPartition=100\nOverTimeLimit=UNLIMITED",
+    "requeue": "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nPreemptType=preempt/partition_prio\n"
+    "PreemptMode=REQUEUE\nSchedulerParameters=bf_interval=2",
+    "requeue linear": "SelectType=select/linear\nPreemptType=preempt/partition_prio\nPreemptMode=REQUEUE",
+    "gang": "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nPreemptType=preempt/partition_prio\n"
+    "PreemptMode=SUSPEND,GANG\nSchedulerParameters=bf_interval=2",
+}
+"""Configurations of Slurm that the scheduler ``slurm`` simulates, each without its nodes and partitions."""
+
+
+@contextmanager
+def slurm_spec(platform: Platform, kind: str) -> Iterator[str]:
+    """The scheduler ``slurm`` of a platform, as a spec: its slurm.conf is there as long as this is open.
+
+    There are two partitions over all nodes: ``batch``, and ``first``, which has the higher tier.
+    """
+    lines = [f"ClusterName=lab\n{SLURM[kind]}"]
+    for node, cores in enumerate(platform.node_cores.tolist()):
+        tags = ",".join(sorted(platform.node_types[platform.type_of_node[node]].tags))
+        lines.append(f"NodeName=n{node} CPUs={cores} RealMemory=1000" + (f" Feature={tags}" if tags else ""))
+    lines.append("PartitionName=batch Nodes=ALL Default=YES MaxTime=UNLIMITED PriorityTier=1 OverSubscribe=FORCE:1")
+    lines.append("PartitionName=first Nodes=ALL MaxTime=UNLIMITED PriorityTier=2 OverSubscribe=FORCE:1")
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "slurm.conf")
+        path.write_text("\n".join(lines) + "\n")
+        yield f"slurm:conf={path}"
+
 
 # Values of options by name; an option that is not here keeps its default, one that is yes or no needs no entry.
 CHOICES: dict[str, list[Any]] = {

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import Result, Simulation
-from cluster_sim.errors import InputError, NodeStateError, SimulationError
+from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
+from cluster_sim.errors import InputError, ModelWarning, NodeStateError, SimulationError
 from cluster_sim.machine.node import Node
+from schedulers import Scheduler, schedulers
 
 from . import checks, full
-from .runs import LIST_SPECS, OTHER_SPECS, TIMES, Case, Order, cases, orders
+from .runs import LIST_SPECS, OTHER_SPECS, SLURM, TIMES, Case, Order, cases, orders, slurm_spec
 
 SHORT = [0.0, 1.0, 1.0, 2.0, 2.5]
 
@@ -145,6 +148,8 @@ def shared_run(case: Case, scheduler: str, plan: list[Order], guests: list[Visit
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", ".*the decision is refused, as all such are")
+        if scheduler.startswith("slurm"):
+            warnings.simplefilter("ignore", ModelWarning)  # of what its configuration does not say
         return simulation, simulation.run(), seen
 
 
@@ -311,3 +316,66 @@ def test_guests_beside_list_schedulers(
     """Under pairs of job and node orders, with and without memory, blocking or not."""
     simulation, result, seen = shared_run(case, f"{scheduler},memory={more},blocking={more}", plan, guests)
     check_run(simulation, result, seen, plan, case.options["quirks"])
+
+
+@pytest.mark.parametrize("kind", SLURM)
+@settings(max_examples=12)
+@given(case=cases(), plan=orders(ORDERS), guests=visits, first=st.lists(st.booleans(), min_size=14, max_size=14))
+def test_guests_beside_slurm(kind: str, case: Case, plan: list[Order], guests: list[Visit], first: list[bool]) -> None:
+    """Slurm starts no job on cores that a guest holds, by whichever of its rules it chooses, preempts and resumes."""
+    assume(case.power != "off-reservation")  # it offers nodes for one instant, and Slurm looks at its queue later
+    partitions = ["first" if is_first else "batch" for is_first in first[: len(case.jobs["job_id"])]]
+    # Slurm plans in minutes, and looks at its queue each second or so: guests that stay for a while meet it.
+    guests = [replace(visit, stays=20.0 * visit.stays, patience=1000.0) for visit in guests]
+    case = replace(case, jobs=case.jobs | {"partition": partitions})
+    with slurm_spec(case.platform, kind) as spec:
+        simulation, result, seen = shared_run(case, spec, plan, guests)
+    assert not (result.jobs["state"] == "unfinished").any()
+    checks.check_held_once(result.platform, result.holds.assign(job_id=result.holds["owner"]))
+    checks.check_node_states(_Told(result, loads_of(result, seen)))
+    checks.check_energy_identities(result, simulation)
+    check_all_is_free(simulation)
+
+
+@contextmanager
+def made_scheduler(name: str, platform: Platform, workload: Workload) -> Iterator[Scheduler]:
+    """A scheduler of a registered name, with what it cannot be made without."""
+    if name == "learned":
+        pytest.importorskip("torch")
+    with slurm_spec(platform, "cons_tres") as slurm, TemporaryDirectory() as folder:
+        Simulation(platform, workload, make_scheduler("fcfs")).run().save(folder)
+        specs = {
+            "learned": "learned:lopez-energy",
+            "list": "list:first/first",
+            "replay": f"replay:{folder}/jobs.csv",
+            "slurm": slurm,
+        }
+        yield make_scheduler(specs.get(name, name))
+
+
+@pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
+@pytest.mark.parametrize("expected_s", [None, 30.0, 600.0])
+@pytest.mark.parametrize("name", [*schedulers])
+def test_whatever_is_registered_meets_guests(name: str, expected_s: float | None) -> None:
+    """A guest comes while jobs wait, and stays for less or more than it said: everybody gets what he asked for, once."""
+    platform = Platform.homogeneous(nodes=3, cores=2)
+    seconds = [164.0, 50.0, 8.0, 20.0, 100.0]
+    workload = Workload(
+        {"submit_time": [0.0, 10.0, 33.0, 60.0, 61.0], "requested_cores": [2, 4, 6, 1, 2]}
+        | {"recorded_run_time": seconds, "requested_time": seconds, "mem_vol": [0.0] * 5}
+    )
+    with made_scheduler(name, platform, workload) as scheduler:
+        simulation = Simulation(platform, workload, scheduler)
+
+        def backup() -> Generator[Any, Any, None]:
+            yield simulation.env.timeout(40.0)
+            with simulation.node(1).request(2, owner="backup", expected_s=expected_s) as held:
+                yield held
+                yield simulation.env.timeout(200.0)
+
+        simulation.env.process(backup())
+        result = simulation.run()
+    assert (result.jobs["state"] == "completed").all()
+    assert "backup" in set(result.holds["owner"])
+    checks.check_held_once(platform, result.holds.assign(job_id=result.holds["owner"]))
+    checks.check_energy_identities(result, simulation)

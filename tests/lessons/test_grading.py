@@ -200,3 +200,82 @@ def test_a_syntax_error_names_the_file(tmp_path: Path) -> None:
     (tmp_path / "eve.py").write_text("print(1)\nprint(2\n", encoding="utf-8")
     with pytest.raises(SyntaxError, match=r"\(eve\.py, line 2\)"):
         pieces(tmp_path / "eve.py")
+
+
+INTO_THE_RECORD = """
+import os
+for number in os.listdir("/proc/self/fd"):
+    try:
+        path = os.readlink("/proc/self/fd/" + number)
+    except OSError:
+        continue
+    if "grading-record" in path:
+        {deed}
+"""
+DEEDS = {
+    "number": 'os.write(int(number), b"5\\n")',
+    "no-utf-8": 'os.write(int(number), b"\\xff\\xfe\\n")',
+    "nested": 'os.write(int(number), b"[" * 100_000 + b"\\n")',
+    "digits": 'os.write(int(number), b"1" * 100_000 + b"\\n")',
+    "unhashable": """os.write(int(number), b'{"exercise": [], "right": true, "answered": true}\\n')""",
+    "no-truth": """os.write(int(number), b'{"exercise": "1.1", "right": "x", "answered": 1}\\n')""",
+    "no-error": """os.write(int(number), b'{"failed": "x"}\\n')""",
+    "no-piece": """os.write(int(number), b'{"piece": -1, "name": 5}\\n')""",
+    "huge": 'os.write(int(number), b"x" * 10_000_000 + b"\\n")',
+    "gone": "os.unlink(path)",
+    "empty": "os.truncate(path, 0)",
+    "closed": "os.closerange(3, 1000)",
+    "out-of-its-folder": "os.closerange(3, 1000); import shutil; shutil.rmtree(os.getcwd())",
+    "deep-folders": '[(os.mkdir("d"), os.chdir("d")) for _ in range(2000)]',
+    "killed": "import signal; os.kill(os.getpid(), signal.SIGKILL)",
+    "children": "[os.fork() or os.execvp('sleep', ['sleep', '60']) for _ in range(50)]",
+    "much-output": 'os.write(1, b"x" * 100_000_000)',
+    "endless-output": 'any(os.write(1, b"x" * 1_000_000) == 0 for _ in iter(int, 1))',
+    "stopped": "import signal; os.kill(os.getpid(), signal.SIGSTOP)",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="where a process finds its open files")
+def test_a_student_ends_only_his_own_grading(tmp_path: Path) -> None:
+    """Whatever one writes into the record, or does to the process and its files: all others have their points."""
+    folder = tmp_path / "class"
+    (folder / "ann").mkdir(parents=True)
+    (folder / "ann" / "a.py").write_text(HEAD + 'exercise("1.1").check(5)\n')
+    for name, deed in DEEDS.items():
+        (folder / name).mkdir()
+        (folder / name / "a.py").write_text(HEAD + INTO_THE_RECORD.format(deed=deed) + 'exercise("1.1").check(5)\n')
+    (folder / "zoe.py").write_text(HEAD + 'exercise("1.1").check(5)\n')
+    done = cli(folder, "--out", tmp_path / "points.csv", "--limit", 5, "--workers", 2)
+    assert done.exit_code == 0, done.output
+    table = pd.read_csv(tmp_path / "points.csv", keep_default_na=False).set_index("student")
+    assert sorted(table.index) == sorted([*DEEDS, "ann", "zoe"])
+    assert table.loc[["ann", "zoe"], "points"].tolist() == [1, 1]
+    assert not any(table.loc[["ann", "zoe"], "remarks"])
+    remarks = table["remarks"].to_dict()
+    for name in ("number", "no-utf-8", "nested", "digits", "unhashable", "no-truth", "no-error", "no-piece"):
+        assert remarks[name] == "a.py: 1 line in the record of its checks that no check writes", name
+        assert table.loc[name, "points"] == 1
+    assert remarks["huge"].startswith("a.py: it noted more than 4,000,000 bytes, of which the rest is not read; ")
+    assert remarks["killed"] == "a.py, line 4: it ended with status -9"
+    assert "stopped after 5 s" in remarks["endless-output"]
+    assert "stopped after 5 s" in remarks["stopped"]
+    for name in ("gone", "much-output", "deep-folders"):
+        assert table.loc[name, "points"] == 1, name
+
+
+def test_what_goes_wrong_with_a_file_is_a_remark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that cannot be copied, or whose process cannot be started, is not graded; the next one is."""
+    for name in ("ann", "bob"):
+        (tmp_path / f"{name}.py").write_text(HEAD + 'exercise("1.1").check(5)\n')
+    copyfile = grading.shutil.copyfile
+
+    def copy(source: Path, to: Path) -> None:
+        if source.stem == "ann":
+            raise PermissionError(13, "Permission denied", str(source))
+        copyfile(source, to)
+
+    monkeypatch.setattr(grading.shutil, "copyfile", copy)
+    ann, bob = grading.grade(tmp_path, 20.0).students
+    assert (ann.points, bob.points) == (0, 1)
+    assert ann.remarks[0].startswith("ann.py: not graded, PermissionError: [Errno 13] Permission denied")

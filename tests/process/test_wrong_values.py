@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from analysis import gantt
 from cluster_sim import InputError, Platform, Simulation, View, Workload
-from cluster_sim.errors import ClusterSimError, FormatError, PlacementError
+from cluster_sim.errors import ClusterSimError, FormatError, PlacementError, StallWarning
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Preempt, Reserve, Resize, Start, check_decision
 from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, ListScheduler, make_power_policy, make_scheduler
@@ -204,3 +205,55 @@ def test_truths_of_a_spreadsheet_are_read(tmp_path: Path) -> None:
     path.write_text(f"{head}\n0,1,10,TRUE\n1,1,10,yes\n")
     with pytest.raises(FormatError, match=r"jobs\.csv line 3, exclusive: expected True or False, found yes"):
         Workload.read(str(path))
+
+
+@pytest.mark.parametrize(
+    ("do", "told"),
+    [
+        (lambda env: env.timeout(np.nan), "a delay of an event: expected 0 s or more, found nan"),
+        (lambda env: env.timeout(np.float64("nan")), "a delay of an event: expected 0 s or more, found nan"),
+        (lambda env: env.timeout(-1.0), "Negative delay -1.0"),
+        (lambda env: env.schedule(env.event(), delay=-np.inf), "a delay of an event: expected 0 s or more, found -inf"),
+        (lambda env: env.schedule(env.event(), delay=-1e-3), "a delay of an event: expected 0 s or more, found -0.001"),
+        (lambda env: env.at(np.nan), "env.at: expected a time from now on, 3 s, found nan"),
+        (lambda env: env.at(-np.inf), "env.at: expected a time from now on, 3 s, found -inf"),
+        (lambda env: env.at(2.9), "env.at: expected a time from now on, 3 s, found 2.9"),
+        (lambda env: env.run(until=np.nan), "env.run, until: expected a time after now, 3 s, found nan"),
+    ],
+)
+def test_no_event_is_planned_for_a_time_that_is_none(do: Callable[[Any], Any], told: str) -> None:
+    """A process that asks for one ends in a line that names its own file: the clock has not gone back."""
+    run = simulation()
+
+    def process() -> Iterator[Any]:
+        yield run.env.timeout(3.0)
+        yield do(run.env)
+
+    run.env.process(process())
+    with pytest.raises(ValueError, match=re.escape(told)) as error:
+        run.run()
+    assert run.env.now == 3.0
+    assert "Negative" in told or re.match(rf"{re.escape(__file__)} line \d+, ", str(error.value))
+
+
+@pytest.mark.parametrize("never", [lambda env: env.timeout(np.inf), lambda env: env.at(np.inf)])
+def test_what_is_to_happen_at_no_time_never_does(never: Callable[[Any], Any]) -> None:
+    """A guest that stays for ever leaves a job without cores: the run says so, and no job starts at infinity."""
+    run = simulation()
+
+    def guest() -> Iterator[Any]:
+        with run.node(0).request(4) as held:
+            yield held
+            yield never(run.env)
+
+    def another() -> Iterator[Any]:
+        with run.node(1).request(4) as held:
+            yield held
+            yield never(run.env)
+
+    run.env.process(guest())
+    run.env.process(another())
+    with pytest.warns(StallWarning, match="2 jobs are unfinished"):
+        result = run.run()
+    assert np.isnan(result.jobs["start_time"]).all()
+    assert run.env.now == 1.0  # the second submission
