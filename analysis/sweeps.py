@@ -23,7 +23,7 @@ from analysis.tables import HALF_WIDTH, percent
 from analysis.wording import label_of, unit_of
 from cluster_sim.amounts import NOTHING, number, scale_of
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.records.intervals import CONFIDENCE, half_width, mean_of, student_quantile
+from cluster_sim.records.intervals import CONFIDENCE, FEWEST_BLOCKS, half_width, mean_of, student_quantile
 from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 
 LARGEST_IS_BEST = frozenset(MORE_IS_BETTER)
@@ -334,7 +334,7 @@ def _mean_and_deviation(groups: Any) -> tuple[Any, Any]:
 
 
 def _half(spread: np.ndarray, count: np.ndarray, confidence: float) -> np.ndarray:
-    """Half-widths of intervals of means of ``count`` values; NaN for fewer than two."""
+    """Half-widths of intervals of means of ``count`` values; NaN for too few."""
     quantile = np.array([_quantile(int(n), confidence) for n in count])
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(quantile * spread / np.sqrt(count))
@@ -342,7 +342,7 @@ def _half(spread: np.ndarray, count: np.ndarray, confidence: float) -> np.ndarra
 
 @cache
 def _quantile(count: int, confidence: float) -> float:
-    return student_quantile(count - 1, confidence) if count > 1 else float("nan")
+    return student_quantile(count - 1, confidence) if count >= FEWEST_BLOCKS else float("nan")
 
 
 def _check(runs: pd.DataFrame, columns: Sequence[str]) -> None:

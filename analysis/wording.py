@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from cluster_sim.workload.fields import SUMMARY_METRICS
 
@@ -46,3 +46,16 @@ def listing(parts: Sequence[str]) -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def setting(value: object) -> str:
+    """A setting in words."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {setting(item)}" for key, item in value.items()) or "none"
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(setting(item) for item in value) or "none"
+    return str(value)

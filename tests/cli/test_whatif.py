@@ -130,7 +130,7 @@ def test_json(command: Command) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--change", "PriorityWeightAgee=5"], "priorityweightage"),
+        (["--change", "PriorityWeightAgee=5"], "PriorityWeightAge (the nearest known name)"),
         (["--change", "PartitionName=p:MaxTime=soon"], "expected a duration"),
         (["--nodes", "four"], "nodes four: expected such as +10"),
         (["--scheduler", "eassy"], "easy"),
