@@ -164,7 +164,9 @@ def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> S
     table = comparison_table(runs) if replications is None else replications
     told = ""
     if replications is not None:
-        count = len(next(iter(replications.attrs[REPLICATIONS].values()), {}).get(next(iter(runs)), ()))
+        count = max(
+            (len(each) for row in replications.attrs[REPLICATIONS].values() for each in row.values()), default=0
+        )
         around = " ± half of the 95 % confidence interval" if count >= FEWEST_BLOCKS else ""
         told = f"Means over {counted(count, 'replication')}{around}; differences are paired by seed. "
         told += "The figures below are of the first seed."

@@ -14,7 +14,8 @@ from analysis.tables import comparison_table, named_runs
 from analysis.wording import label_of, listing, setting, unit_of
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import counted
-from cluster_sim.records.comparison import LEAST_CHANGE, Comparison, Difference, Effect, Standing, too_few
+from cluster_sim.records.comparison import LEAST_CHANGE, Difference, Effect, Standing, too_few
+from cluster_sim.records.comparison import Comparison as Comparison
 from cluster_sim.records.intervals import Verdict
 
 if TYPE_CHECKING:

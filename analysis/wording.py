@@ -5,22 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 
-from cluster_sim.workload.fields import SUMMARY_METRICS
-
-_UNITS = {field.name: field.unit for field in SUMMARY_METRICS}
-_UNIT_ENDINGS = {"s": "_s", "J": "_j", "J s": "_js", "core s": "_s"}
-_SPELLING = {"edp": "EDP", "p95": "95th percentile of", "reward": "minus the reward"}  # an objective is to be least
-
-
-def unit_of(key: str) -> str:
-    """Unit of a summary key, ``J`` for ``energy_j``; empty for counts, ratios and keys that are no metric of ours."""
-    return _UNITS.get(key, "")
-
-
-def label_of(key: str) -> str:
-    """A summary key in words, its unit left to :func:`unit_of`: ``mean_wait_s`` reads "mean wait"."""
-    stem = key.removesuffix(_UNIT_ENDINGS.get(unit_of(key), ""))
-    return " ".join(_SPELLING.get(word, word) for word in stem.split("_"))
+from cluster_sim.workload.fields import label_of as label_of
+from cluster_sim.workload.fields import unit_of as unit_of
 
 
 def change(reduction: float) -> str:

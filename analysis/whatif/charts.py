@@ -127,7 +127,7 @@ def _lengths(figure: go.Figure, axis: str, title: str, ends: tuple[float, float]
 
 def verdict_colour(effect: Effect) -> str:
     """Green if waits are shown to be less, red if more, grey if that is not known or too little to matter."""
-    return {Verdict.LESS: LESS, Verdict.MORE: MORE}.get(effect.shown, UNSURE)  # type: ignore[call-overload, no-any-return]
+    return LESS if effect.shown is Verdict.LESS else MORE if effect.shown is Verdict.MORE else UNSURE
 
 
 def signed(seconds: float) -> str:

@@ -85,13 +85,14 @@ def effects_of(jobs: pd.DataFrame, runs: Mapping[str, Result]) -> list[Effect]:
     length = np.diff(week_edges(jobs))
     busy = {name: 100 * busy_core_s(jobs, name, week_edges(jobs)) / runs[name].platform.core_count for name in runs}
     base, value = (float(busy[name].sum() / length.sum()) for name in (UNCHANGED, CHANGED))
-    apart = busy[CHANGED] - busy[UNCHANGED]
-    low, high = bootstrap_ratios(apart[:, None], length[:, None])[0].tolist()
-    found.append(_weekly("utilisation", "utilisation", "%", base, value, low, high, tuple((apart / length).tolist())))
-    joules = [float(runs[name].summary()["energy_j"]) for name in (UNCHANGED, CHANGED)]
-    energy = Effect("energy_j", "energy", "J", CHANGED, UNCHANGED, *joules, block="log")
+    more_busy = busy[CHANGED] - busy[UNCHANGED]
+    low, high = bootstrap_ratios(more_busy[:, None], length[:, None])[0].tolist()
+    weekly = tuple((more_busy / length).tolist())
+    found.append(_weekly("utilisation", "utilisation", "%", base, value, low, high, weekly))
+    before, after = (float(runs[name].summary()["energy_j"]) for name in (UNCHANGED, CHANGED))
+    energy = Effect("energy_j", "energy", "J", CHANGED, UNCHANGED, before, after, block="log")
     machines = {(run.platform.core_count, run.meta.get("power_policy")) for run in runs.values()}
-    return [*found, *([energy] if joules[0] > 0 and (len(machines) > 1 or energy.matters) else [])]
+    return [*found, *([energy] if before > 0 and (len(machines) > 1 or energy.matters) else [])]
 
 
 def _weekly(
@@ -125,7 +126,7 @@ def _weekly(
     )
 
 
-def effect_of_class(row: Mapping[str, Any]) -> Effect:
+def effect_of_class(row: Mapping[Any, Any]) -> Effect:
     """The effect on the mean wait in a row of :func:`by_class`."""
     low, high = float(row["low_s"]), float(row["high_s"])
     blocks = FEWEST_BLOCKS if np.isfinite(low) else 1  # at least

@@ -161,9 +161,9 @@ def overall_rows(study: Study) -> list[list[str]]:
         rows.append([str(name), *(amount(row[run], unit) for run in (RECORDED, UNCHANGED, CHANGED)), effect.change()])
     if "energy" in effects:
         for key, label in (("energy_j", "energy"), ("energy_waste_j", "energy of idle nodes and switching")):
-            joules = [float(study.runs[name].summary()[key]) for name in (UNCHANGED, CHANGED)]
-            share = Effect(key, label, "J", CHANGED, UNCHANGED, *joules).in_percent()
-            rows.append([label, NOTHING, *(amount(value, "J") for value in joules), share])
+            before, after = (float(study.runs[name].summary()[key]) for name in (UNCHANGED, CHANGED))
+            share = Effect(key, label, "J", CHANGED, UNCHANGED, before, after).in_percent()
+            rows.append([label, NOTHING, amount(before, "J"), amount(after, "J"), share])
     return rows
 
 

@@ -352,7 +352,7 @@ def differences(before: Sequence[Line], after: Sequence[Line]) -> list[Differenc
     found = [*_of_the_machine(before, after), *_of_partitions_and_nodes(before, after)]
     counts = [len(set(_named(lines, "nodename")) - _down(lines)) for lines in (before, after)]
     if counts[0] != counts[1]:
-        found.append(Difference("number of nodes", *(f"{count:,}" for count in counts)))
+        found.append(Difference("number of nodes", f"{counts[0]:,}", f"{counts[1]:,}"))
     return found
 
 
@@ -372,9 +372,9 @@ def _of_the_machine(before: Sequence[Line], after: Sequence[Line]) -> Iterator[D
         lowered = [{name.lower(): part for name, part in one.items()} for one in options]
         stays = [part for part in _parts(was) if part in _parts(now)]
         for name in dict.fromkeys(name for one in lowered for name in one):
-            values = [(one[name][2] or "set") if name in one else "" for one in lowered]
-            if values[0] != values[1]:
-                yield Difference(f"{spelled[key]}: {names[name]}", *values, stays=tuple(stays))
+            base, changed = ((one[name][2] or "set") if name in one else "" for one in lowered)
+            if base != changed:
+                yield Difference(f"{spelled[key]}: {names[name]}", base, changed, tuple(stays))
 
 
 def _of_partitions_and_nodes(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Difference]:
@@ -387,8 +387,8 @@ def _of_partitions_and_nodes(before: Sequence[Line], after: Sequence[Line]) -> I
                 if values[0] != values[1] and not (key == "nodes" and values[1].startswith(f"{values[0]},added")):
                     written = {each.lower(): each for each in _FOLLOWED[kind]}.get(key, key)
                     moved.setdefault((written, *values), []).append(name)
-        for (key, *values), names in moved.items():
-            yield Difference(f"{spelled}={few(names, _MOST_NAMED)}: {key}", *values)
+        for (key, base, changed), names in moved.items():
+            yield Difference(f"{spelled}={few(names, _MOST_NAMED)}: {key}", base, changed)
 
 
 def _pairs_by_name(lines: Sequence[Line], kind: str) -> dict[str, dict[str, tuple[str, str]]]:

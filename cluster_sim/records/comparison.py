@@ -7,7 +7,7 @@ Terminal, pages, JSON and Python all print :attr:`Comparison.sentences`. Whether
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
@@ -52,7 +52,9 @@ class Difference:
 
     def __str__(self) -> str:
         if isinstance(self.changed, tuple):
-            return f"{self.what} ({', '.join(text or _NOT_SET for text in dict.fromkeys([self.base, *self.changed]))})"
+            values = [text or _NOT_SET for text in dict.fromkeys([self.base, *self.changed])]
+            more = f", … ({len(values)} values)" if len(values) > _MOST_NAMED else ""
+            return f"{self.what} ({', '.join(values[:_MOST_NAMED])}{more})"
         if not self.changed:
             return f"{self.what} removed (it was {self.base})"
         return f"{self.what} {self.changed} (it was {self.base or _NOT_SET})"
@@ -182,7 +184,7 @@ class Effect:
 
     def _too_few(self) -> str:
         if self.blocks == 1:
-            return f", in this one {self.block}"
+            return f", in this one {_single(self.block)}"
         values = " and ".join(
             filter(None, [", ".join(map(self._signed, self.differences[:-1])), self._signed(self.differences[-1])])
         )
@@ -273,7 +275,7 @@ class Standing:
             text += f"; {self._next()}"
         if self.verdict is Verdict.VALUES:
             if self.blocks == 1:
-                return f"{text}, in this one {self.block}"
+                return f"{text}, in this one {_single(self.block)}"
             shown = [self.best[0], *([self.following.name] if self.following is not None else [])]
             each = "; ".join(
                 f"{self.name(name)} {', '.join(amount(v, self.unit) for v in self.values[name])}" for name in shown
@@ -319,7 +321,8 @@ class Comparison:
         """Everything in words: what differs, how sound it is, the verdicts, the cautions."""
         verdicts = [*standing_sentences(self.standings), *self.remarks]
         if not self.standings:
-            verdicts += [effect.sentence() for effect in self.effects]
+            are_named = any(isinstance(each.changed, tuple) for each in self.differences)
+            verdicts += effect_sentences(self.effects, are_named)
         return (*difference_sentences(self.differences, len(self.names)), *self.soundness, *verdicts, *self.cautions)
 
     def to_dict(self) -> dict[str, Any]:
@@ -378,6 +381,40 @@ def difference_sentences(differences: Sequence[Difference], names: int = 2) -> l
     return told
 
 
+def effect_sentences(effects: Iterable[Effect], are_named: bool) -> list[str]:
+    """Return a sentence for each effect; where the alternatives ``are_named`` one for each metric, ordered by verdicts."""
+    if not are_named:
+        return [effect.sentence() for effect in effects]
+    told = []
+    for _, group in groupby(effects, key=lambda each: (each.metric, each.name)):
+        several = list(group)
+        first = several[0]
+        parts = []
+        for word, belongs in _VERDICTS_IN_WORDS.items():
+            chosen = [each for each in several if belongs(each)]
+            if chosen:
+                parts.append(f"{word} {named([f'{each.against} ({each.in_percent()})' for each in chosen])}")
+        if first.verdict is Verdict.VALUES:
+            of = f"in this one {_single(first.block)}" if first.blocks == 1 else too_few(first.blocks, first.block)
+        else:
+            of = f"over {counted(first.blocks, first.block)}, {100 * first.confidence:g} % intervals"
+        label = first.label[:1].upper() + first.label[1:]
+        told.append(f"{label} under {first.name}, {amount(first.value, first.unit)}: {'; '.join(parts)} ({of}).")
+    return told
+
+
+_VERDICTS_IN_WORDS: Mapping[str, Callable[[Effect], bool]] = {
+    "less than under": lambda each: (
+        each.verdict is Verdict.LESS or each.verdict is Verdict.VALUES and each.difference < 0
+    ),
+    f"{Verdict.TIE} from": lambda each: each.verdict is Verdict.TIE,
+    "the same as under": lambda each: each.verdict is Verdict.VALUES and not each.difference,
+    "more than under": lambda each: (
+        each.verdict is Verdict.MORE or each.verdict is Verdict.VALUES and each.difference > 0
+    ),
+}
+
+
 def standing_sentences(standings: Iterable[Standing]) -> list[str]:
     """A sentence for each metric; where there are many cases it counts them."""
     told = []
@@ -392,7 +429,11 @@ def standing_sentences(standings: Iterable[Standing]) -> list[str]:
         few_blocks = min(each.blocks for each in cases)
         if any(each.verdict is Verdict.VALUES for each in cases):
             alone = _counts(cases, [each.best for each in cases])
-            reason = f" ({too_few(few_blocks, cases[0].block)})" if few_blocks > 1 else f" (one {cases[0].block} each)"
+            reason = (
+                f" ({too_few(few_blocks, cases[0].block)})"
+                if few_blocks > 1
+                else f" (one {_single(cases[0].block)} each)"
+            )
             told.append(f"{title}: {'most' if cases[0].most else 'least'} under {alone} of {len(cases)} cases{reason}.")
             continue
         winners = [each.winners for each in cases]
@@ -403,7 +444,7 @@ def standing_sentences(standings: Iterable[Standing]) -> list[str]:
             among = _counts(
                 cases, [(*each.best, *each.tied) if not won else () for each, won in zip(cases, winners, strict=True)]
             )
-            parts.append(f"{Verdict.TIE} among the first in {open_cases} of {len(cases)} cases ({among})")
+            parts.append(f"{Verdict.TIE} between the best means in {open_cases} of {len(cases)} cases ({among})")
         told.append(f"{title}: {'; '.join(parts)}.")
     return told
 
@@ -428,6 +469,11 @@ def named(names: Sequence[str]) -> str:
 def too_few(blocks: int, block: str) -> str:
     """Why there is no interval: ``too few weeks (2) for an interval``."""
     return f"too few {block}s ({blocks}) for an interval"
+
+
+def _single(block: str) -> str:
+    """What one block is of which nothing tells how others would be."""
+    return "workload" if block == "replication" else block
 
 
 def change_in_words(value: float, base: float) -> str:

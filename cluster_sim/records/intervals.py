@@ -49,20 +49,21 @@ def blocks_of(values: Mapping[Any, np.ndarray]) -> int:
 def told_apart(
     values: Mapping[str, np.ndarray], largest: bool = False, confidence: float = CONFIDENCE
 ) -> tuple[list[str], list[str], list[str]]:
-    """Names of the alternatives with the best mean, of others not told apart from it, and of the others; each best first.
+    """Return the names of the best alternative and its equals, of those not told apart from it, and of the others; best first.
 
-    ``values`` has for each alternative a value for each block, all of the same blocks. Alternatives with equal values are one.
+    ``values`` has for each alternative a value for each block, all of the same blocks. Equals have the same value in each block.
     Student's intervals of the paired differences hold for all of them together (Bonferroni), since the best one is found in
     the same blocks. With fewer than :data:`FEWEST_BLOCKS` nobody is called tied.
     """
     sign = -1.0 if largest else 1.0
     means = {name: sign * float(mean_of(each[:, None])[0]) for name, each in values.items()}
     order = sorted((name for name in means if not math.isnan(means[name])), key=lambda name: means[name])
-    best = [name for name in order if means[name] == means[order[0]]]
-    others = order[len(best) :]
+    leaders = [name for name in order if means[name] == means[order[0]]]
+    others = order[len(leaders) :]
     if blocks_of(values) < FEWEST_BLOCKS:
-        return best, [], others
-    distinct = {values[name].tobytes(): values[name] for name in best}
+        return leaders, [], others
+    best = [name for name in leaders if (values[name] == values[leaders[0]]).all()]
+    distinct = {values[name].tobytes(): values[name] for name in leaders}
     count = max(1, len(distinct) * len({values[name].tobytes() for name in others}))
     level = 1 - (1 - confidence) / count
 
@@ -70,7 +71,7 @@ def told_apart(
         apart = sign * np.transpose([values[name] - each for each in distinct.values()])
         return bool((mean_of(apart) > half_width(apart, level)).all())
 
-    tied = [name for name in others if not is_apart(name)]
+    tied = [name for name in order if name not in best and (name in leaders or not is_apart(name))]
     return best, tied, [name for name in others if name not in tied]
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from analysis import compare, replication_table, user_table
-from analysis.sweep_policies import policies_figure, policies_sentence, policy_rows, power_policies
+from analysis.sweep_policies import policies_figure, policies_sentences, policy_rows, power_policies
 from analysis.verdict import run_sentence
 from cluster_sim import Platform, Simulation, Start, Workload, make_scheduler
 from cluster_sim.records.comparison import change_in_words
@@ -120,7 +120,7 @@ FCFS = (10.0, 11.0, 12.0, 11.0, 11.0)
         # In each replication exactly 5 s more.
         ({"fcfs": (10.0, 11.0, 12.0, 13.0, 14.0), "sjf": (5.0, 6.0, 7.0, 8.0, 9.0)}, "least under sjf, 7 s; next fcfs, +71 %."),
         # The same waits in every replication: nothing was random, and so there is one workload only.
-        ({"fcfs": (10.0,) * 5, "sjf": (5.0,) * 5}, "least under sjf, 5 s; next fcfs, +100 %, in this one replication."),
+        ({"fcfs": (10.0,) * 5, "sjf": (5.0,) * 5}, "least under sjf, 5 s; next fcfs, +100 %, in this one workload."),
         # Two with the same mean: easy is told apart from one of them, and not from the other.
         ({"fcfs": (100.0, 101.0, 102.0, 101.0, 101.0), "sjf": (6.0,) * 5, "ljf": (10.0, 6.0, 2.0, 4.0, 8.0),
           "easy": (7.0, 7.0, 7.1, 7.0, 7.0)},
@@ -177,9 +177,11 @@ def test_power_policies_are_ranked_across_schedulers() -> None:
     runs.attrs["factors"] = ["scheduler", "power_policy"]
     found = power_policies(runs)
     assert found is not None
-    assert policies_sentence(found) == (
-        "off saves most, 33 % of the energy under always-on, 30 to 40 % by case; jobs wait 12 s longer on average"
-    )
+    assert policies_sentences(found) == [
+        "Energy of power policies over all other factors: least under off, 100 J; next sleep, +35 %, in this one workload.",
+        "off against always-on: energy −33 % (by case −40 to −30 %); mean wait +12 s.",
+        "sleep against always-on: energy −10 % (by case −10 %); mean wait 0 s.",
+    ]
     assert policy_rows(found)[1] == [
         ["off", "33.3 %", "30 to 40 %", "19.5 s", "+12 s", "+4 s to +20 s"],
         ["sleep", "10 %", "10 %", "7.5 s", "0 s", "0 s to 0 s"],
@@ -188,6 +190,26 @@ def test_power_policies_are_ranked_across_schedulers() -> None:
     assert sorted(best["name"]) == ["a + off", "a + sleep", "b + off", "b + sleep"]
     assert sum(len(trace.x) for trace in policies_figure(found).data) == 6
     assert power_policies(runs[runs["power_policy"] == "off"]) is None
+
+
+def test_policies_that_are_not_told_apart_name_no_winner() -> None:
+    """Off saves 10 J in each of five replications, sleep 10 J on average and now more, now less; jobs wait 2 s longer."""
+    rows = [
+        (r, policy, 100.0 + r - saved, 10.0 + r + later)
+        for r, odd in enumerate((3.0, -3.0, 2.0, -2.0, 0.0))
+        for policy, saved, later in (("always-on", 0.0, 0.0), ("off", 10.0, 2.0), ("sleep", 10.0 + odd, odd))
+    ]
+    runs = pd.DataFrame(rows, columns=["replication", "power_policy", "energy_j", "mean_wait_s"])
+    runs.attrs["factors"] = ["power_policy"]
+    found = power_policies(runs)
+    assert found is not None
+    # 3, -3, 2, -2 and 0 s: standard deviation √(26 / 4), times 2.776 / √5: 3.17 s around 0, or J around -10 of 102.
+    assert policies_sentences(found) == [
+        "Energy of power policies: no difference shown between off (92 J) and sleep (92 J), over 5 replications; "
+        "next always-on, +11 %.",
+        "off against always-on: energy −9.8 %; mean wait +2 s (+2 s to +2 s).",
+        "sleep against always-on: energy −9.8 ± 3.1 %; mean wait 0 s (−3.17 s to +3.17 s), no difference shown.",
+    ]
 
 
 def test_no_name_of_a_dot_lies_on_another_dot_or_name() -> None:
