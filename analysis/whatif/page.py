@@ -16,7 +16,7 @@ from analysis.whatif.charts import LESS, MORE, MOST_ROWS, UNSURE, signed, use_by
 from analysis.whatif.effects import CLASSES, by_class, effect_of_class, most_moved
 from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED
 from cluster_sim.amounts import NOTHING, amount, duration, number
-from cluster_sim.records.comparison import Effect, too_few
+from cluster_sim.records.comparison import LEAST_TIME, Effect, too_few
 from cluster_sim.records.intervals import FEWEST_BLOCKS
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def _tiles(study: Study) -> list[dict[str, str]]:
     return [
         {
             "name": effect.label,
-            "value": amount(effect.value, effect.unit),
-            "note": f"{effect.change()}; {amount(effect.base, effect.unit)} unchanged",
+            "value": effect.text(effect.value),
+            "note": f"{effect.change()}; {effect.text(effect.base)} unchanged",
             "kind": _VERDICTS[verdict_colour(effect)] if effect.metric != "utilisation" else "",
         }
         for effect in study.comparison.effects
@@ -113,10 +113,15 @@ def _headed(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     return rows[0], rows[1:]
 
 
+def _text(value: float, unit: str) -> str:
+    """An amount; times in whole seconds, as Slurm counts them."""
+    return amount(float(np.rint(value)) if unit == "s" else value, unit)
+
+
 def agreement_rows(study: Study) -> list[list[str]]:
     """The log and its replay beside each other, as texts under a header."""
     return [["", RECORDED, UNCHANGED]] + [
-        [str(name), *(amount(row[run], str(row["unit"])) for run in (RECORDED, UNCHANGED))]
+        [str(name), *(_text(row[run], str(row["unit"])) for run in (RECORDED, UNCHANGED))]
         for name, row in study.agreement.iterrows()
     ]
 
@@ -139,7 +144,7 @@ def _by_class(study: Study, by: str, drawn: Any) -> dict[str, Any]:
     head = [_CLASS[by], "jobs", "share of CPU time", *(f"mean wait, {name}" for name in names)]
     head += [_change_heading(study)] if CHANGED in names else []
     rows = [
-        [row["group"], number(row["jobs"]), f"{row['share']:.1%}", *(amount(row[f"{name}_s"], "s") for name in names)]
+        [row["group"], number(row["jobs"]), f"{row['share']:.1%}", *(_text(row[f"{name}_s"], "s") for name in names)]
         + ([effect_of_class(row).change()] if CHANGED in names else [])
         for row in table.to_dict("records")
     ]
@@ -156,9 +161,10 @@ def overall_rows(study: Study) -> list[list[str]]:
     effects = {effect.label: effect for effect in study.comparison.effects}
     for name, row in study.overall.iterrows():
         unit = str(row["unit"])
-        without = Effect(str(name), str(name), unit, CHANGED, UNCHANGED, row[UNCHANGED], row[CHANGED])
+        floor = LEAST_TIME if unit == "s" else 0.0
+        without = Effect(str(name), str(name), unit, CHANGED, UNCHANGED, row[UNCHANGED], row[CHANGED], floor=floor)
         effect = effects.get(str(name), without)
-        rows.append([str(name), *(amount(row[run], unit) for run in (RECORDED, UNCHANGED, CHANGED)), effect.change()])
+        rows.append([str(name), *(_text(row[run], unit) for run in (RECORDED, UNCHANGED, CHANGED)), effect.change()])
     if "energy" in effects:
         for key, label in (("energy_j", "energy"), ("energy_waste_j", "energy of idle nodes and switching")):
             before, after = (float(study.runs[name].summary()[key]) for name in (UNCHANGED, CHANGED))

@@ -30,7 +30,7 @@ from analysis.whatif.replayed import (
     jobs_of,
     near_starts,
 )
-from cluster_sim.amounts import amount, duration
+from cluster_sim.amounts import duration, durations
 from cluster_sim.errors import InputError, ModelWarning, StallWarning, naming
 from cluster_sim.files.atomic import atomic_path
 from cluster_sim.formats.sacctmgr import read_accounts
@@ -256,12 +256,13 @@ def _nothing_differs(changes: Sequence[str]) -> str:
 
 def _replay_told(study: Study) -> str:
     """How well the log is replayed, in a sentence."""
-    shares = ", ".join(f"{share:.0%} within {label}" for label, share in study.near_starts.items())
+    shares = ", ".join(f"{100 * share:.0f} % within {label}" for label, share in study.near_starts.items())
     recorded, simulated = (float(study.agreement[name]["mean wait"]) for name in (RECORDED, UNCHANGED))
-    change = f" ({(simulated - recorded) / recorded:+z.0%})".replace("-", "−") if recorded else ""
+    change = f" ({100 * (simulated - recorded) / recorded:+z.0f} %)".replace("-", "−") if recorded else ""
+    recorded_text, simulated_text = durations(np.rint([recorded, simulated]))
     return (
         f"Replay without a change: jobs start near their recorded start, {shares}; "
-        f"mean wait {amount(simulated, 's')}, in the log {amount(recorded, 's')}{change}."
+        f"mean wait {simulated_text}, in the log {recorded_text}{change}."
     )
 
 
@@ -272,7 +273,7 @@ def _beside_the_replay(effects: Sequence[Effect], table: pd.DataFrame) -> list[s
         if each.label in table.index and each.value != each.base:
             error = float(table[UNCHANGED][each.label] - table[RECORDED][each.label])
             if abs(each.difference) < abs(error):
-                off = Effect(each.metric, each.label, each.unit, "", "", 0.0, error).change()
+                off = Effect(each.metric, each.label, each.unit, "", "", 0.0, error, floor=each.floor).change()
                 small.append(f"{each.label} (replay off by {off})")
     told = f"Smaller than what the replay is off by, so an effect on the machine is not shown: {'; '.join(small)}."
     return [told] if small else []

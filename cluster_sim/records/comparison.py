@@ -151,7 +151,15 @@ class Effect:
         around = f" ± {number(half, 2)}" if half > 0 else ""
         return f"{sign}{number(abs(self.relative), 2)}{around} %"
 
+    def text(self, value: float) -> str:
+        """A value of the metric: times in whole seconds where parts of a second do not matter."""
+        return amount(self._rounded(value), self.unit)
+
+    def _rounded(self, value: float) -> float:
+        return float(np.rint(value)) if self.floor >= 1 else value
+
     def _signed(self, value: float) -> str:
+        value = self._rounded(value)
         sign = "−" if value < 0 else "+" if value > 0 else ""
         if self.unit == "s":
             return sign + duration(abs(value))
@@ -162,25 +170,23 @@ class Effect:
     def sentence(self) -> str:
         """The effect and its verdict in words."""
         label = self.label[:1].upper() + self.label[1:]
-        before, after = amount(self.base, self.unit), amount(self.value, self.unit)
+        before, after = self.text(self.base), self.text(self.value)
         if math.isnan(self.difference):
             return f"{label}: no value in both, so nothing to compare."
         if self.value == self.base and not any(self.differences):
             return f"{label}: {after}, the same."
+        if not self.matters:
+            least = f"less than {duration(self.floor)} or " if self.floor else "less than "
+            return f"{label}: {after} instead of {before}, too little to matter ({least}{LEAST_CHANGE:g} %)."
         parts = f"{after} instead of {before}, {change_in_words(self.value, self.base)}"
         if self.verdict is Verdict.VALUES:
-            text = f"{label}: {parts}{self._too_few()}"
-        else:
-            interval = (
-                f"{100 * CONFIDENCE:g} % interval of the change {self._signed(self.low)} to {self._signed(self.high)}"
-            )
-            interval += f", paired over {counted(self.blocks, self.block)}"
-            no_difference = f"{Verdict.TIE}; " if self.verdict is Verdict.TIE else ""
-            text = f"{label}: {no_difference}{parts} ({interval})"
-        if self.verdict is not Verdict.TIE and not self.matters:
-            least = f"less than {duration(self.floor)} or " if self.floor and self.unit == "s" else "less than "
-            text += f": too little to matter ({least}{LEAST_CHANGE:g} %)"
-        return text + "."
+            return f"{label}: {parts}{self._too_few()}."
+        interval = (
+            f"{100 * self.confidence:g} % interval of the change {self._signed(self.low)} to {self._signed(self.high)}"
+        )
+        interval += f", paired over {counted(self.blocks, self.block)}"
+        no_difference = f"{Verdict.TIE}; " if self.verdict is Verdict.TIE else ""
+        return f"{label}: {no_difference}{parts} ({interval})."
 
     def _too_few(self) -> str:
         if self.blocks == 1:

@@ -233,8 +233,8 @@ def test_an_answer_begins_with_what_differs_and_how_good_the_replay_is(tmp_path:
     found = study(tmp_path, weekly(6), "PriorityWeightAge=5", nodes="+1")
     assert found.comparison.sentences[:3] == (
         "What differs: PriorityWeightAge 5 (it was not set); number of nodes 2 (it was 1).",
-        "Replay without a change: jobs start near their recorded start, 50% within 1 min, 100% within 10 min, 100% within 1 h; "
-        "mean wait 9 min 30 s, in the log 4 min 30 s (+111%).",
+        "Replay without a change: jobs start near their recorded start, 50 % within 1 min, 100 % within 10 min, 100 % within "
+        "1 h; mean wait 9 min 30 s, in the log 4 min 30 s (+111 %).",
         "Mean wait: 0 s instead of 9 min 30 s, 100 % less "
         "(95 % interval of the change −9 min 30 s to −9 min 30 s, paired over 5 weeks).",
     )
@@ -279,7 +279,7 @@ def test_what_is_too_small_to_matter_is_no_effect(tmp_path: Path) -> None:
     found = study(tmp_path, rows, nodes="+1")
     wait = found.comparison.effects[0]
     assert (wait.verdict, wait.shown) == (Verdict.LESS, None)
-    assert wait.sentence().endswith(": too little to matter (less than 10 s or 1 %).")
+    assert wait.sentence() == "Mean wait: 0 s instead of 4 s, too little to matter (less than 10 s or 1 %)."
     assert 'li class="less"><span>mean wait' not in found.save().read_text()
 
 
