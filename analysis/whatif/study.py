@@ -83,6 +83,12 @@ class Study:
         small = _beside_the_replay(effects, self.overall)
         return Comparison((UNCHANGED, CHANGED), self.differences, (replay,), effects, cautions=(*small, *self.remarks))
 
+    def __str__(self) -> str:
+        return str(self.comparison)
+
+    def _repr_html_(self) -> str:
+        return self.comparison._repr_html_()
+
     @cached_property
     def _effects(self) -> list[Effect]:
         self._needs_change()

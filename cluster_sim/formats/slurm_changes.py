@@ -107,7 +107,8 @@ def with_changes(lines: Sequence[Line], changes: Iterable[str]) -> list[Line]:
                 value = _value_of(found, change.key)
                 for part in _parts(change.value):
                     name, sign, rest = _taken_apart(part)
-                    value = _with_option(value, change._replace(option=name, value=f"{sign}{rest}" if sign else _FLAG))
+                    said = _FLAG if not sign else f"{sign}{rest}" if rest else ""
+                    value = _with_option(value, change._replace(option=name, value=said))
                 found = _with_global_key(found, change, value)
             else:
                 found = _with_global_key(found, change, change.value)

@@ -76,6 +76,7 @@ def test_a_file_without_changes_says_the_same(lines: list[Line], tmp_path: Path)
         ),
         ("SchedulerParameters:=bf_interval=300", "schedulerparameters", "bf_interval=300"),
         ("SchedulerParameters=", "schedulerparameters", None),
+        ("SchedulerParameters=bf_window=,bf_licenses", "schedulerparameters", "bf_interval=30,bf_continue,bf_licenses"),
         ("bf_interval=300", "schedulerparameters", "bf_interval=300,bf_continue,bf_window=60"),
         ("BF_Continue=", "schedulerparameters", "bf_interval=30,bf_window=60"),
         ("bf_licenses", "schedulerparameters", "bf_interval=30,bf_continue,bf_window=60,bf_licenses"),
