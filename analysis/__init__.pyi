@@ -41,4 +41,6 @@ from .topology_chart import topology as topology
 from .training_curves import decision_probabilities as decision_probabilities
 from .training_curves import learning_curves as learning_curves
 from .training_curves import learning_table as learning_table
+from .verdict import Comparison as Comparison
+from .verdict import compare as compare
 from .whatif.study import what_if as what_if

@@ -6,18 +6,22 @@ One factor makes the rows of tables and figures, in most sweeps the scheduler; e
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from analysis.sweeps import DECIDERS, LARGEST_IS_BEST, deciders, factors_of
+from analysis.sweeps import DECIDERS, LARGEST_IS_BEST, deciders, factors_of, heuristics, shared
 from analysis.wording import label_of, unit_of
 from cluster_sim.amounts import scale_of
+from cluster_sim.errors import counted
+from cluster_sim.records.comparison import Comparison, Difference, Standing
+from cluster_sim.records.intervals import CONFIDENCE
 
 MOST_PANELS = 12
+POLICY = "power_policy"
 _LIST = re.compile(r"list:([^/,]+)/([^,]+)")
 
 
@@ -28,7 +32,7 @@ class Alternatives:
     ``runs`` has the columns ``row`` (the name of a group of equal alternatives), ``panel``, ``replication`` and the metrics: a
     row per group, panel and replication. ``groups``: what each group consists of, by its name. ``factor`` makes the rows,
     ``facets`` make the panels, in rows of ``across`` if the last of several has so many values, else 0; over ``averaged``, for
-    which there would be too many panels, means are taken.
+    which there would be too many panels, means are taken. Under ``learned`` groups an agent decides.
     """
 
     runs: pd.DataFrame
@@ -37,6 +41,7 @@ class Alternatives:
     averaged: tuple[str, ...]
     groups: dict[str, tuple[str, ...]]
     across: int = 0
+    learned: frozenset[str] = frozenset()
 
     @property
     def panels(self) -> list[str]:
@@ -79,6 +84,25 @@ class Alternatives:
         rows = self.runs[(self.runs["row"] == name) & (self.runs["panel"] == panel)]
         return rows[metric].dropna().to_numpy(dtype=float)
 
+    def standing(
+        self, metric: str, panel: str, confidence: float = CONFIDENCE, *, only_heuristics: bool = False
+    ) -> Standing | None:
+        """Which groups are best in a panel and which are not told apart from these; None where there are no two with values."""
+        rows = self.runs[self.runs["panel"] == panel]
+        values = rows.pivot_table(index="replication", columns="row", values=metric, sort=False, dropna=False)
+        known = values.dropna(axis="columns", how="all")
+        arrays = {
+            str(name): known[name].to_numpy(dtype=float)
+            for name in known
+            if not (only_heuristics and name in self.learned)
+        }
+        names = {name: self.label(name) for name in arrays}
+        label = label_of(metric) + (", heuristics alone" if only_heuristics else "")
+        return Standing.of(
+            metric, label, unit_of(metric), arrays, block="replication", most=metric in LARGEST_IS_BEST, case=panel,
+            called=names, confidence=confidence,
+        )  # fmt: skip
+
     def label(self, name: str, limit: int = 48) -> str:
         """A group in a figure: as many of its members as there is room for, and how many more there are."""
         members = in_brief(self.groups[name])
@@ -111,7 +135,62 @@ def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
     groups = _groups(values, list(metrics))
     values = values[values["who"].isin(groups)].rename(columns={"who": "row"})
     across = count_of(runs, facets[-1]) if len(facets) > 1 else 0
-    return Alternatives(values, factor, tuple(facets), tuple(averaged), groups, across)
+    by_heuristics = set(frame["who"].reindex(heuristics(frame).index))
+    learned = frozenset(name for name, members in groups.items() if by_heuristics.isdisjoint(members))
+    return Alternatives(values, factor, tuple(facets), tuple(averaged), groups, across, learned)
+
+
+def comparable(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """The runs with each metric only where all alternatives have it, and without those that have none of it there."""
+    kept = runs.assign(**{metric: shared(runs, metric)[metric].reindex(runs.index) for metric in metrics})
+    found: pd.DataFrame = kept[kept[list(metrics)].notna().any(axis=1)]
+    found.attrs = runs.attrs
+    return found
+
+
+def compare_sweep(
+    runs: pd.DataFrame, metrics: Sequence[str], confidence: float = CONFIDENCE, failed: int = 0
+) -> Comparison:
+    """Return what can be said of the runs of a sweep, of which so many others ``failed``.
+
+    Of each metric and each combination of the other factors it says who is best, and who is not told apart from that, over the
+    replications that all have (:func:`analysis.sweeps.shared`).
+    """
+    found = comparable(runs, metrics)
+    used = found if len(found) else runs
+    known = [metric for metric in metrics if used[metric].notna().any()]
+    sweep = alternatives(used, known)
+    standings = []
+    for only_heuristics in (False, True) if sweep.learned else (False,):
+        for metric in known if len(found) else ():
+            each = (
+                sweep.standing(metric, panel, confidence, only_heuristics=only_heuristics) for panel in sweep.panels
+            )
+            standings += [standing for standing in each if standing is not None]
+    policies: list[str] = []
+    if POLICY in factors_of(runs):
+        from analysis.sweep_policies import policies_sentences, power_policies  # brings plotly
+
+        against = power_policies(runs, confidence)
+        policies = [] if against is None else policies_sentences(against)
+    differences = []
+    for name in factors_of(runs):
+        base, *others = dict.fromkeys(_plain(value) for value in runs[name])
+        differences.append(Difference(name_of(name), base, tuple(others)))
+    names = tuple(sweep.order(known[0])) if known else ()
+    cautions = tuple(_left_out(failed, len(runs) - len(found), not len(found)))
+    return Comparison(names, tuple(differences), (), (), tuple(standings), tuple(policies), cautions)
+
+
+def _left_out(failed: int, apart: int, nothing_shared: bool) -> Iterator[str]:
+    """Of which runs nothing is told, and why."""
+    if failed:
+        yield f"{counted(failed, 'run')} failed."
+    if nothing_shared:
+        yield "No replication has results of all alternatives: means are of different jobs."
+    elif apart:
+        left = f"{counted(apart, 'run')} of replications in which others have no result"
+        yield f"Left out: {left}, so that means are of the same jobs."
 
 
 def count_of(runs: pd.DataFrame, factor: str) -> int:

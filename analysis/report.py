@@ -20,13 +20,15 @@ from analysis.distributions import arrivals, ecdf
 from analysis.fairness import fairness_index, user_fairness, user_table
 from analysis.gantt_chart import run_title, time_window, tool_chart
 from analysis.page import figure_html, figures_html, page, render, write_whole
+from analysis.replications import REPLICATIONS
 from analysis.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.tables import cells_html, comparison_table, headlines, named_runs, table_html
 from analysis.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
-from analysis.verdict import comparison_sentence, run_sentence
-from analysis.wording import listing, shortened
+from analysis.verdict import compare, run_sentence
+from analysis.wording import listing, setting, shortened
 from cluster_sim.amounts import amount, number
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, counted
+from cluster_sim.records.intervals import FEWEST_BLOCKS
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
@@ -107,7 +109,7 @@ def write_report(
     text = render(
         "report.html",
         heading=heading,
-        answer=_answer(runs, replications),
+        sentences=[line for line in _sentences(runs, replications) if line],
         lead=_platform_line(first),
         assumptions=_assumptions(runs),
         sections={name: section for name, section in sections.items() if section is not None},
@@ -152,16 +154,22 @@ class Figures:
         return figure_html(figure, f"figure{self._count}")
 
 
-def _answer(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> str:
+def _sentences(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> tuple[str, ...]:
     if len(runs) == 1 and replications is None:
-        return run_sentence(next(iter(runs.values())))
-    return comparison_sentence(comparison_table(runs) if replications is None else replications, runs)
+        return (run_sentence(next(iter(runs.values()))),)
+    return compare(runs, replications).sentences
 
 
 def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> Section:
     table = comparison_table(runs) if replications is None else replications
-    told = "" if replications is None else ("Means over replications ± half of the 95 % confidence interval; "
-            "differences are paired by seed. The figures below are of the first seed.")  # fmt: skip
+    told = ""
+    if replications is not None:
+        count = max(
+            (len(each) for row in replications.attrs[REPLICATIONS].values() for each in row.values()), default=0
+        )
+        around = " ± half of the 95 % confidence interval" if count >= FEWEST_BLOCKS else ""
+        told = f"Means over {counted(count, 'replication')}{around}; differences are paired by seed. "
+        told += "The figures below are of the first seed."
     return Section(told, table=table_html(_telling(headlines(table))), folded=table_html(table), unfolds="All metrics")
 
 
@@ -275,16 +283,3 @@ def _settings_html(runs: Mapping[str, Result]) -> Markup:
         [_SETTINGS.get(key, str(key)), *(setting(result.meta.get(key)) for result in runs.values())] for key in keys
     ]
     return cells_html(("setting", *runs), rows, "settings")
-
-
-def setting(value: object) -> str:
-    """A setting in words."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {setting(item)}" for key, item in value.items()) or "none"
-    if isinstance(value, list | tuple | set | frozenset):
-        return ", ".join(setting(item) for item in value) or "none"
-    return str(value)

@@ -19,14 +19,14 @@ from analysis.tables import HALF_WIDTH
 from analysis.wording import label_of, listing, plotly_text, shortened, unit_of
 from cluster_sim.amounts import number, scale_of
 from cluster_sim.errors import InputError
-from cluster_sim.records.intervals import CONFIDENCE, bootstrap_interval
+from cluster_sim.records.intervals import CONFIDENCE, FEWEST_BLOCKS, Verdict, bootstrap_interval
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
 
 MOST_LINES = 7
 """As many as there are colours to tell them apart."""
-SINGLE_DOTS = 3
+SINGLE_DOTS = FEWEST_BLOCKS - 1
 """Up to so many replications each is a dot of its own, and no interval is drawn."""
 _PANELS_BESIDE = 4
 _BEST, _OTHERS = OKABE_ITO[0], "#7A8691"
@@ -76,15 +76,17 @@ def factor_plot(
     # Beside each other where names share a place.
     figure.update_layout(legend=legend, scattermode="overlay" if numeric else "group")
     figure.update_xaxes(exponentformat="none")
-    title = f"{label_of(metric)}, mean ± {confidence:.0%} interval{_means_over(runs, (x, colour))}"
+    around = f" ± {confidence:.0%} interval" if table[metric + HALF_WIDTH].notna().any() else ""
+    title = f"{label_of(metric)}, mean{around}{_means_over(runs, (x, colour))}"
     return styled(figure, title, x, axis_of(metric), height=440)
 
 
 def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -> go.Figure:
     """A metric of every alternative: a row each, the best on top, beside each other in a panel for each other factor's value.
 
-    Up to three replications are dots, with a line at their mean. Of more the mean is drawn with its bootstrap interval. The
-    best of each panel is coloured. All panels have one scale.
+    Up to four replications are dots, with a line at their mean. Of more the mean is drawn with its bootstrap interval. One that
+    is told apart from all others in its panel is coloured; those that are not told apart from the best are open circles. All
+    panels have one scale.
     """
     order, panels = sweep.order(metric), sweep.panels
     is_grid = 1 < sweep.across <= _PANELS_BESIDE and len(panels) % sweep.across == 0
@@ -100,14 +102,22 @@ def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -
         horizontal_spacing=0.025,
         vertical_spacing=min(0.2, 60 / (down * height + 60)),
     )
-    means = sweep.means(metric)
     divisor, unit = sweep.scale(metric)
     labels = dict(zip(order, plotly_text(sweep.label(name) for name in order), strict=True))
-    best_mean = sweep.best(metric)
     for place, panel in enumerate(panels):
-        for best in (False, True):
-            names = [name for name in order if bool(means[panel][name] == best_mean[panel]) == best]
-            for trace in _dots(sweep, metric, panel, names, labels, divisor, confidence, _BEST if best else _OTHERS):
+        standing = sweep.standing(metric, panel, confidence)
+        winners = standing.winners if standing is not None else ()
+        is_tie = standing is not None and standing.verdict is Verdict.TIE
+        tied = (*standing.best, *standing.tied) if standing is not None and is_tie else ()
+        for look, names in (
+            ({"color": _OTHERS}, [name for name in order if name not in winners and name not in tied]),
+            (
+                {"color": _OTHERS, "symbol": "circle-open", "line": {"width": 2}},
+                [name for name in order if name in tied],
+            ),
+            ({"color": _BEST}, [name for name in order if name in winners]),
+        ):
+            for trace in _dots(sweep, metric, panel, names, labels, divisor, confidence, look):
                 figure.add_trace(trace, place // across + 1, place % across + 1)
     title = label_of(metric) + (f" [{unit}]" if unit else "")
     styled(figure, "", "", "", height=down * height + 90)
@@ -158,7 +168,7 @@ def _dots(
     labels: Mapping[str, str],
     divisor: float,
     confidence: float,
-    colour: str,
+    look: Mapping[str, Any],
 ) -> list[go.Scatter]:
     """What is drawn of some of the alternatives in a panel."""
     known = {name: sweep.of(name, panel, metric) / divisor for name in names}
@@ -169,10 +179,10 @@ def _dots(
     mean = np.array([values.mean() for values in known.values()])
     ends = np.array([bootstrap_interval(values, confidence) for values in known.values()])
     told = [
-        f"{label}<br>{number(one, 3)} ({number(low, 3)} to {number(high, 3)})"
+        f"{label}<br>{number(one, 3)}" + (f" ({number(low, 3)} to {number(high, 3)})" if np.isfinite(low) else "")
         for label, one, (low, high) in zip(rows, mean, ends, strict=True)
     ]
-    look = {"color": colour, "size": 9}
+    colour, look = look["color"], {**look, "size": 9}
     if sweep.replications > SINGLE_DOTS:
         bars = {"type": "data", "symmetric": False, "array": ends[:, 1] - mean, "arrayminus": mean - ends[:, 0]}
         return [

@@ -9,15 +9,18 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from analysis.alternatives import POLICY
 from analysis.figure_style import styled
 from analysis.palette import OKABE_ITO, OTHERS
 from analysis.sweeps import factors_of
-from analysis.wording import plotly_text, shortened
+from analysis.wording import label_of, plotly_text, shortened, unit_of
 from cluster_sim.amounts import NOTHING, amount, duration, number, scale_of
+from cluster_sim.records.comparison import Effect, Standing
+from cluster_sim.records.intervals import CONFIDENCE, Verdict
 
 ENERGY, WAIT = "energy_j", "mean_wait_s"
-POLICY = "power_policy"
 _BASE = "always-on"
+_MOST_TOLD = 3
 _MOST_LABELS = 12
 _LETTER_PX, _LINE_PX, _DOT_PX = 7.0, 15.0, 8.0  # of names; of a dot its half, and what parts it from names
 _NEARER_PX = 4.0  # by so much a line may come nearer than a name
@@ -33,17 +36,21 @@ class Policies:
     ``table`` has a row for each of the others, the one that saves most first: ``policy``, ``saved`` (% of the energy under
     the base, of all runs together), ``least`` and ``most`` (the same case by case: means over replications), ``wait_s`` (mean
     wait, s), ``later_s`` (by how much that is longer than under the base), ``least_s`` and ``most_s`` (case by case).
-    ``points`` has for each scheduler and policy, over all other factors, ``name``, ``scheduler``, ``policy``, ``energy`` (J),
-    ``wait`` (s) and ``best``: whether no other needs less energy without more waiting, or has less waiting without more energy.
+    ``energy`` is how the policies stand by their energy, ``effects`` what becomes of the energy and the mean wait under each of
+    the others, over all cases, paired by replication. ``points`` has for each scheduler and policy, over all other factors,
+    ``name``, ``scheduler``, ``policy``, ``energy`` (J), ``wait`` (s) and ``best``: whether no other needs less energy without
+    more waiting, or has less waiting without more energy.
     """
 
     base: str
     cases: int
     table: pd.DataFrame
     points: pd.DataFrame
+    energy: Standing | None
+    effects: dict[str, tuple[Effect, Effect]]
 
 
-def power_policies(runs: pd.DataFrame) -> Policies | None:
+def power_policies(runs: pd.DataFrame, confidence: float = CONFIDENCE) -> Policies | None:
     """The comparison, paired by all other factors and the replication; None where there is nothing to compare."""
     varying = factors_of(runs)
     if POLICY not in varying or not {ENERGY, WAIT} <= set(runs) or runs[[ENERGY, WAIT]].isna().any(axis=None):
@@ -62,7 +69,20 @@ def power_policies(runs: pd.DataFrame) -> Policies | None:
     rows = [_row(name, base, cases) for name in names if name != base]
     table = pd.DataFrame(rows).sort_values("saved", ascending=False, kind="stable").reset_index(drop=True)
     paired = frame.set_index([*others, "replication"]).index.isin(values.index)
-    return Policies(base, len(cases), table, _points(frame[paired]))
+    by_replication = values.groupby(level="replication", sort=False)
+    means, counts = by_replication.mean(), by_replication.size()
+    means = means[counts == counts.max()]  # of fewer cases they would be of others
+    arrays = {metric: {name: means[metric][name].to_numpy(dtype=float) for name in names} for metric in (ENERGY, WAIT)}
+
+    def effect(metric: str, name: str) -> Effect:
+        pair = (arrays[metric][name], arrays[metric][base])
+        return Effect.paired(
+            metric, label_of(metric), unit_of(metric), (name, base), pair, block="replication", confidence=confidence
+        )
+
+    standing = Standing.of(ENERGY, label_of(ENERGY), "J", arrays[ENERGY], block="replication", confidence=confidence)
+    effects = {name: (effect(ENERGY, name), effect(WAIT, name)) for name in table["policy"]}
+    return Policies(base, len(cases), table, _points(frame[paired]), standing, effects)
 
 
 def _row(name: str, base: str, cases: pd.DataFrame) -> dict[str, object]:
@@ -95,16 +115,21 @@ def _points(frame: pd.DataFrame) -> pd.DataFrame:
     return found.assign(best=np.logical_not(np.any(less, axis=0)).tolist())
 
 
-def policies_sentence(found: Policies) -> str:
-    """Which policy saves most, and what that costs in waiting."""
-    best = found.table.iloc[0]
-    if best["saved"] <= 0:
-        return f"no power policy saves energy against {found.base}"
-    per_case = f", {_span(best['least'], best['most'])} % by case" if found.cases > 1 else ""
-    return (
-        f"{best['policy']} saves most, {number(best['saved'], 2)} % of the energy under {found.base}{per_case}; "
-        f"jobs wait {_longer(best['later_s'])}"
-    )
+def policies_sentences(found: Policies) -> list[str]:
+    """Which policies need least energy, and what each saves against the base and costs in waiting."""
+    told = []
+    if found.energy is not None:
+        over = " over all other factors" if found.cases > 1 else ""
+        told.append(f"Energy of power policies{over}: {found.energy.sentence()}.")
+    for row in found.table.head(_MOST_TOLD).to_dict("records"):
+        name, (energy, wait) = row["policy"], found.effects[row["policy"]]
+        per_case = f" (by case {_span(-row['most'], -row['least'])} %)" if found.cases > 1 else ""
+        parts = [
+            f"{each.label} {text}{f', {Verdict.TIE}' if each.verdict is Verdict.TIE else ''}"
+            for each, text in ((energy, energy.in_percent() + per_case), (wait, wait.change()))
+        ]
+        told.append(f"{name} against {found.base}: {'; '.join(parts)}.")
+    return told
 
 
 def policy_rows(found: Policies) -> tuple[list[str], list[list[str]], list[list[float | None]]]:
@@ -129,18 +154,12 @@ def policy_rows(found: Policies) -> tuple[list[str], list[list[str]], list[list[
 
 
 def _span(low: float, high: float) -> str:
-    ends = [number(each, 2) for each in (low, high)]
+    ends = [number(each, 2).replace("-", "−") for each in (low, high)]
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
 def _signed(seconds: float) -> str:
     return f"{'−' if seconds < 0 else '+' if seconds > 0 else ''}{duration(abs(seconds))}"
-
-
-def _longer(seconds: float) -> str:
-    if not seconds:
-        return "as long"
-    return f"{duration(abs(seconds))} {'longer' if seconds > 0 else 'less'} on average"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,10 @@
-"""The page of a sweep: what was run, who is best, a sorted table and dot plot of each metric, and the settings.
+"""The page of a sweep: what was run, what is concluded, a sorted table and dot plot of each metric, and the settings.
 
 Whatever the sweep varies, nothing is averaged over without a word, and alternatives that are the same in every run share a row.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,17 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.alternatives import Alternatives, alternatives, better, count_of, in_brief, name_of, title_of
+from analysis.alternatives import (
+    Alternatives,
+    alternatives,
+    better,
+    comparable,
+    compare_sweep,
+    count_of,
+    in_brief,
+    name_of,
+    title_of,
+)
 from analysis.page import figure_html, render, write_whole
 from analysis.sweep.grid import OF_THE_LOG
 from analysis.sweep_charts import (
@@ -27,20 +36,18 @@ from analysis.sweep_charts import (
     factor_plot,
     with_orders,
 )
-from analysis.sweep_policies import Policies, policies_figure, policies_sentence, policy_rows, power_policies
-from analysis.sweeps import LARGEST_IS_BEST, best_table, factors_of, shared
-from analysis.tables import HALF_WIDTH, cells_html
+from analysis.sweep_policies import Policies, policies_figure, policy_rows, power_policies
+from analysis.sweeps import LARGEST_IS_BEST, factors_of
+from analysis.tables import cells_html
 from analysis.wording import label_of, listing
 from cluster_sim.amounts import NOTHING, number
-from cluster_sim.errors import counted
-from cluster_sim.records.intervals import CONFIDENCE
+from cluster_sim.records.comparison import Standing
+from cluster_sim.records.intervals import CONFIDENCE, Verdict
 from cluster_sim.run.settings import SETTINGS
 
 _SHOWN = 12
 """So many rows of a table are seen at once, the others are folded."""
 _MOST_EQUALS = 8
-_MOST_TOLD = 3
-"""Of so many panels it is told who is best in each."""
 _MOST_MAPS = 4
 _FEWEST_ON_AN_AXIS = 4
 _WORDS = {"workload": "Workload", "platform": "Platform", "scheduler": "Scheduler", "power_policy": "Power policy"}
@@ -48,11 +55,11 @@ _WORDS = {"workload": "Workload", "platform": "Platform", "scheduler": "Schedule
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of the table: an alternative, its equals, and its cells, each with a text, what it is worse by, and if it is best."""
+    """A row of the table: an alternative, its equals, and its cells, each with a text, what it is worse by, and its mark."""
 
     name: str
     equals: str
-    cells: Sequence[tuple[str, str, bool]]
+    cells: Sequence[tuple[str, str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +85,15 @@ def write_sweep_page(
 ) -> Path:
     """Write the page of a sweep's runs and return its path; metrics that no run has a value of are left out.
 
-    The best of each metric come first, then a table, then for each metric a dot plot with a panel for each value of the
-    other factors, lines over a factor of many numbers, and a heat map of list scheduling's two orders. ``facts`` are further
-    rows of the settings, such as the seed; ``assumptions`` are told on top. Means are over replications that all alternatives
-    have (:func:`analysis.sweeps.shared`); the page tells how many runs that leaves out, and how many ``failed``.
+    What :func:`analysis.alternatives.compare_sweep` concludes comes first, then a table, then for each metric a dot plot with a
+    panel for each value of the other factors, lines over a factor of many numbers, and a heat map of list scheduling's two
+    orders. ``facts`` are further rows of the settings, such as the seed; ``assumptions`` are told on top. Means are over
+    replications that all alternatives have (:func:`analysis.sweeps.shared`); the page tells how many runs that leaves out, and
+    how many ``failed``.
     """
-    policies = power_policies(runs)
-    count_of_all, found = len(runs), _shared(runs, metrics)
+    policies = power_policies(runs, confidence)
+    comparison = compare_sweep(runs, metrics, confidence, failed)
+    found = comparable(runs, metrics)
     runs = found if len(found) else runs
     known = [metric for metric in metrics if runs[metric].notna().any()]
     sweep = alternatives(runs, known)
@@ -100,15 +109,13 @@ def write_sweep_page(
     text = render(
         "sweep.html",
         heading=title or _heading(runs, sweep),
-        lead=_lead(runs, sweep) + _left_out(failed, count_of_all - len(found), not len(found)),
+        lead=_lead(runs, sweep),
+        sentences=comparison.sentences,
         assumptions=assumptions,
-        best=[
-            (title_of(metric), told) for metric in known if (told := _best(sweep, metric, units[metric], confidence))
-        ],
         policies=None if policies is None else _policies(policies),
         factor=name_of(sweep.factor),
         heads=[(label_of(metric), units[metric][1], better(metric)) for metric in known],
-        panels=_table(sweep, known, units),
+        panels=_table(sweep, known, units, confidence),
         sections=sections,
         settings=_settings(runs, sweep) | dict(facts or {}),
         again=command,
@@ -122,7 +129,6 @@ def _policies(found: Policies) -> dict[str, object]:
     head, rows, values = policy_rows(found)
     others = "schedulers and all other factors" if found.cases > 1 else "replications"
     return {
-        "sentence": policies_sentence(found),
         "table": cells_html(head, rows, "sortable", values),
         "figure": figure_html(policies_figure(found), "policies"),
         "caption": "Means over all other factors. In blue, joined: no other dot has less of the one without more of the other. "
@@ -165,71 +171,26 @@ def _lead(runs: pd.DataFrame, sweep: Alternatives) -> str:
     return text
 
 
-def _shared(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """The runs with each metric only where all alternatives have it, and without those that have none of it there."""
-    kept = runs.assign(**{metric: shared(runs, metric)[metric].reindex(runs.index) for metric in metrics})
-    found: pd.DataFrame = kept[kept[list(metrics)].notna().any(axis=1)]
-    found.attrs = runs.attrs
-    return found
-
-
-def _left_out(failed: int, apart: int, nothing_shared: bool) -> str:
-    """Of which runs the page tells nothing, and why."""
-    text = f" {counted(failed, 'run')} failed." if failed else ""
-    if nothing_shared:
-        return f"{text} No replication has results of all alternatives: means are of different jobs."
-    if apart:
-        left = f"{counted(apart, 'run')} of replications in which others have no result"
-        text += f" Left out: {left}, so that means are of the same jobs."
-    return text
-
-
-def _best(sweep: Alternatives, metric: str, unit: tuple[float, str], confidence: float) -> list[dict[str, str]]:
-    """For each panel who is best, with the mean, and by how much the next one is worse, paired by replication."""
-    found = []
-    for panel in sweep.panels:
-        part = sweep.runs[sweep.runs["panel"] == panel].rename(columns={"row": "scheduler"})
-        part.attrs["factors"] = ["scheduler"]
-        table = best_table(part, metric, confidence)
-        if table.empty:
-            continue
-        row = table.iloc[0]
-        text = f"{_told(row['mean'], unit)}"
-        name = str(row["best"])
-        if "next" in row:
-            text += f"; next {row['next']}"
-            if row["next vs best, %"] == 0.0:
-                text += ", as good"
-            elif np.isfinite(row["next vs best, %"]):
-                text += f", {_percent(row['next vs best, %'], row['next vs best, %' + HALF_WIDTH])}"
-        found.append(
-            {"panel": f"with {panel}" if panel else "", "name": name, "equals": _equals(sweep, name, 3), "text": text}
-        )
-    return found if len(found) <= _MOST_TOLD else _counts(found)
-
-
-def _counts(best: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Of many panels only in how many of them each is best."""
-    wins = Counter(line["name"] for line in best)
-    equals = {line["name"]: line["equals"] for line in best}
-    return [
-        {"panel": "", "name": name, "equals": equals[name], "text": f"in {won} of {len(best)} cases"}
-        for name, won in wins.most_common()
-    ]
-
-
-def _table(sweep: Alternatives, metrics: Sequence[str], units: Mapping[str, tuple[float, str]]) -> list[_Panel]:
+def _table(
+    sweep: Alternatives, metrics: Sequence[str], units: Mapping[str, tuple[float, str]], confidence: float
+) -> list[_Panel]:
     means = {metric: sweep.means(metric) for metric in metrics}
     panels = []
     for panel in sweep.panels if metrics else ():
         columns = {metric: frame[panel] for metric, frame in means.items()}
         best = {m: float(c.max() if m in LARGEST_IS_BEST else c.min()) for m, c in columns.items()}
+        standings = {metric: sweep.standing(metric, panel, confidence) for metric in metrics}
         ordered = columns[metrics[0]].sort_values(ascending=metrics[0] not in LARGEST_IS_BEST, kind="stable").index
         rows = [
             _Row(
                 str(name),
                 _equals(sweep, str(name)),
-                [_cell(float(columns[metric][name]), best[metric], units[metric]) for metric in metrics],
+                [
+                    _cell(
+                        float(columns[metric][name]), best[metric], units[metric], _mark(standings[metric], str(name))
+                    )
+                    for metric in metrics
+                ],
             )
             for name in ordered
         ]
@@ -237,19 +198,28 @@ def _table(sweep: Alternatives, metrics: Sequence[str], units: Mapping[str, tupl
     return panels
 
 
-def _cell(value: float, best: float, unit: tuple[float, str]) -> tuple[str, str, bool]:
-    """A mean, with as many decimals as three digits of the best one take, and how far from it that is."""
+def _mark(standing: Standing | None, name: str) -> str:
+    """``best`` where all others are told apart from this one, ``tied`` where it is not told apart from the best."""
+    if standing is None or standing.verdict is Verdict.VALUES:
+        return ""
+    if name in standing.winners:
+        return "best"
+    return "tied" if standing.verdict is Verdict.TIE and name in (*standing.best, *standing.tied) else ""
+
+
+def _cell(value: float, best: float, unit: tuple[float, str], mark: str) -> tuple[str, str, str]:
+    """A mean, with as many decimals as three digits of the best one take, how far from it that is, and its mark."""
     if not np.isfinite(value):
-        return NOTHING, "", False
+        return NOTHING, "", ""
     size = abs(best / unit[0])
     text = f"{value / unit[0]:,.{max(0, 2 - int(np.floor(np.log10(size)))) if size else 2}f}"
-    return text, "" if value == best or not best else _percent(100 * (value - best) / abs(best)), value == best
+    worse = "" if value == best or not best else _percent(100 * (value - best) / abs(best))
+    return text, f"{worse} ≈".strip() if mark == "tied" else worse, mark
 
 
-def _percent(change: float, around: float = 0.0) -> str:
-    """A change in %, with its sign; half of its interval, if it is known, to two digits."""
-    spread = f" ± {number(around, 2)}" if np.isfinite(around) and around else ""
-    return f"{'−' if change < 0 else '+'}{number(abs(change), 2)}{spread} %"
+def _percent(change: float) -> str:
+    """A change in %, with its sign."""
+    return f"{'−' if change < 0 else '+'}{number(abs(change), 2)} %"
 
 
 def _equals(sweep: Alternatives, name: str, most: int = _MOST_EQUALS) -> str:
@@ -269,8 +239,17 @@ def _figures(runs: pd.DataFrame, sweep: Alternatives, metric: str, confidence: f
 
 def _caption(sweep: Alternatives, metric: str, confidence: float) -> str:
     order = sweep.order(metric)
-    told = f"Best on top, {better(metric)}; in blue the best of each panel." if len(sweep.panels) > 1 else (
-        f"Best on top, in blue; {better(metric)}.")  # fmt: skip
+    standings = [sweep.standing(metric, panel, confidence) for panel in sweep.panels]
+    marks = {mark for standing in standings for name in order if (mark := _mark(standing, name))}
+    told = (
+        f"Least mean on top, {better(metric)}."
+        if metric not in LARGEST_IS_BEST
+        else f"Largest mean on top, {better(metric)}."
+    )
+    if "best" in marks:
+        told += " In blue: told apart from all others, by paired intervals."
+    if "tied" in marks:
+        told += " Open circles: not told apart from the best."
     if len(order) < 2:
         told = f"{better(metric).capitalize()}."
     if sweep.replications == 1:
@@ -348,8 +327,3 @@ def _settings(runs: pd.DataFrame, sweep: Alternatives) -> dict[str, str]:
 
 def _with_unit(metric: str, unit: str) -> str:
     return f"{label_of(metric)} [{unit}]" if unit else label_of(metric)
-
-
-def _told(value: float, unit: tuple[float, str]) -> str:
-    times = " ×" if unit[1].startswith("10") else ""
-    return f"{number(value / unit[0], 3)}{times} {unit[1]}".rstrip()

@@ -23,7 +23,7 @@ from analysis.tables import HALF_WIDTH, percent
 from analysis.wording import label_of, unit_of
 from cluster_sim.amounts import NOTHING, number, scale_of
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.records.intervals import CONFIDENCE, half_width, mean_of, student_quantile
+from cluster_sim.records.intervals import CONFIDENCE, FEWEST_BLOCKS, half_width, mean_of, student_quantile, told_apart
 from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 
 LARGEST_IS_BEST = frozenset(MORE_IS_BETTER)
@@ -100,7 +100,8 @@ def best_table(runs: pd.DataFrame, metric: str, confidence: float = CONFIDENCE) 
     """Who decides best, in each combination of the other factors, over the replications that all have there (:func:`shared`).
 
     Columns: those other factors that vary; ``best``, the scheduler (with policy or training settings, where they vary) with
-    the best mean over replications; ``mean`` and ``mean ±``; ``next``, the second best; ``next vs best, %``, its paired
+    the best mean over replications; ``mean`` and ``mean ±``; ``tied``, the others that are not told apart from it
+    (:func:`cluster_sim.records.intervals.told_apart`); ``next``, the second best; ``next vs best, %``, its paired
     difference to the best one relative to that, and ``next vs best, % ±``.
     """
     _check(runs, [metric, "replication"])
@@ -116,6 +117,8 @@ def best_table(runs: pd.DataFrame, metric: str, confidence: float = CONFIDENCE) 
         best = values[order[0]]
         row = dict(zip(others, key, strict=True)) | {"best": order[0]}
         row |= dict(zip(("mean", "mean" + HALF_WIDTH), _mean(best, confidence), strict=True))
+        known = {str(name): values[name].to_numpy(dtype=float) for name in order}
+        row["tied"] = ", ".join(told_apart(known, metric in LARGEST_IS_BEST, confidence)[1])
         if len(order) > 1:
             apart, around = _mean(values[order[1]] - best, confidence)
             base = abs(float(best.mean())) / 100 or np.nan
@@ -129,7 +132,7 @@ def ranking(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
 
     ``ratio`` is the mean, over the combinations of the other factors, of the mean over replications relative to the best one
     in that combination: 1 if it is best everywhere; NaN, and so among the last, if it has no value in one in which others have.
-    ``wins`` counts the combinations in which it is best (equals share them), ``equals`` who else has the same value in every
+    ``wins`` counts those in which its mean is the best (equals share them), ``equals`` who else has the same value in every
     run. Replications count that all have (:func:`shared`).
     """
     _check(runs, [metric, "replication"])
@@ -213,7 +216,7 @@ def deciders(runs: pd.DataFrame) -> pd.Series:
 def heuristics(runs: pd.DataFrame) -> pd.DataFrame:
     """Only the runs in which no agent decides that was learned."""
     learned = np.zeros(len(runs), bool)
-    for name in DECIDERS:
+    for name in set(DECIDERS) & set(runs):
         learned |= runs[name].astype(str).str.match(f"{TRAINED}$|learned:").to_numpy(dtype=bool)
     found: pd.DataFrame = runs[~learned]
     found.attrs = runs.attrs
@@ -334,7 +337,7 @@ def _mean_and_deviation(groups: Any) -> tuple[Any, Any]:
 
 
 def _half(spread: np.ndarray, count: np.ndarray, confidence: float) -> np.ndarray:
-    """Half-widths of intervals of means of ``count`` values; NaN for fewer than two."""
+    """Half-widths of intervals of means of ``count`` values; NaN for too few."""
     quantile = np.array([_quantile(int(n), confidence) for n in count])
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(quantile * spread / np.sqrt(count))
@@ -342,7 +345,7 @@ def _half(spread: np.ndarray, count: np.ndarray, confidence: float) -> np.ndarra
 
 @cache
 def _quantile(count: int, confidence: float) -> float:
-    return student_quantile(count - 1, confidence) if count > 1 else float("nan")
+    return student_quantile(count - 1, confidence) if count >= FEWEST_BLOCKS else float("nan")
 
 
 def _check(runs: pd.DataFrame, columns: Sequence[str]) -> None:

@@ -1,25 +1,28 @@
-"""The sentence with which a page of several runs begins: which waited least, by how much, and what else moved."""
+"""What is concluded from one run and from several: how long jobs waited, under which run least, and what else moved."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from analysis.replications import REPLICATIONS
-from analysis.runs_chart import same_jobs
-from analysis.wording import label_of, listing
+from analysis.tables import comparison_table, named_runs
+from analysis.wording import label_of, listing, setting, unit_of
 from cluster_sim.amounts import amount, number
-from cluster_sim.records.intervals import CONFIDENCE, half_width
+from cluster_sim.errors import counted
+from cluster_sim.records.comparison import LEAST_CHANGE, Difference, Effect, Standing, too_few
+from cluster_sim.records.comparison import Comparison as Comparison
+from cluster_sim.records.intervals import Verdict
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
 
-LEAST_CHANGE = 1.0
-"""Changes of less, in %, are not worth a word."""
 _WAIT = "mean_wait_s"
+_NO_SETTINGS = frozenset({"version", "made_with", "command", "inputs", "origin_s", "start_date"})
 _ELSE = ("mean_bounded_slowdown", "makespan_s", "utilisation", "energy_j", "jobs_completed", "jobs_killed")
 
 
@@ -51,87 +54,86 @@ def run_sentence(result: Result) -> str:
     return sentence + (" Metrics are of the jobs that are over, and so differ from these waits." if still else "")
 
 
-def comparison_sentence(table: pd.DataFrame, runs: Mapping[str, Result]) -> str:
-    """What a table of :func:`analysis.comparison_table`, or of replications, says first; empty where no job waited in any run.
+def compare(results: Mapping[str, Result] | Result, replications: pd.DataFrame | None = None) -> Comparison:
+    """Return what can be said of runs of the same workload beside each other, the first one the base.
 
-    Waits are told against the first run, or, where that is best, against the next one; of replications also from which
-    runs they do not tell the best one.
+    ``replications`` is a table of :func:`analysis.replication_table`: then the runs are told apart by its values, one for each
+    replication, and ``results`` are the runs of the first. Without it the differences are those of one workload.
     """
+    runs = named_runs(results)
+    values = _values_of(comparison_table(runs), runs) if replications is None else replications.attrs[REPLICATIONS]
+    arrays = {key: {name: np.array(row[name], dtype=float) for name in runs} for key, row in values.items()}
+    block = "workload" if replications is None else "replication"
+
+    def effect(metric: str, name: str, against: str) -> Effect:
+        pair = name, against
+        row = arrays[metric]
+        return Effect.paired(metric, label_of(metric), unit_of(metric), pair, (row[name], row[against]), block=block)
+
     names = list(runs)
-    if len(names) < 2 or _WAIT not in table.index:
-        return ""
-    waits = pd.Series(dict(table.loc[_WAIT]))[names].astype(float).dropna().sort_values(kind="stable")
-    if len(waits) < 2:
-        return ""
-    names = [name for name in names if name in waits.index]
-    best, other = str(waits.index[0]), names[0] if waits.index[0] != names[0] else str(waits.index[1])
-    if waits[best] == waits[other]:
-        return f"Jobs wait equally long under {listing(_equal(waits))}: {amount(waits[best], 's')} on average."
-    text = f"Jobs wait least under {listing(_equal(waits))}: {amount(waits[best], 's')} on average, "
-    text += f"{change_in_words(waits[best], waits[other])} than under {other} ({amount(waits[other], 's')})."
-    replications = table.attrs.get(REPLICATIONS, {}).get(_WAIT)
-    if replications:
-        text += _sureness(replications, waits)
-    moved = _moved(table, best, other)
-    text += f" What else moves: {moved}." if moved else f" No other metric moves by {LEAST_CHANGE:g} % or more."
-    # Of replications the runs are only one.
-    return text if replications else text + _jobs_that_moved(runs[best], runs[other])
+    shown = [metric for metric in (_WAIT, *_ELSE) if metric in arrays]
+    effects = [effect(metric, name, names[0]) for name in names[1:] for metric in shown]
+    waits = arrays.get(_WAIT, {})
+    waits = {name: each for name, each in waits.items() if not np.isnan(each).any()}
+    standing = Standing.of(_WAIT, label_of(_WAIT), unit_of(_WAIT), waits, block=block) if waits else None
+    remarks = []
+    if standing is not None and len(standing.best) < len(standing.means):
+        best = standing.best[0]
+        other = (
+            names[0]
+            if names[0] in standing.means and names[0] not in standing.best
+            else list(standing.means)[len(standing.best)]
+        )
+        remarks.append(_moved([effect(metric, best, other) for metric in shown if metric != _WAIT]))
+        if replications is None:  # of replications the runs are only one
+            remarks.append(_jobs_that_moved(best, runs[best], other, runs[other]))
+    return Comparison(
+        tuple(names), tuple(_differing(runs)), (), tuple(effects), () if standing is None else (standing,),
+        tuple(filter(None, remarks)), tuple(_of_other_jobs(arrays)),
+    )  # fmt: skip
 
 
-def _sureness(replications: Mapping[str, Sequence[float]], waits: pd.Series) -> str:
-    """Whether every other run surely waits longer than the one, or each of those, that wait least.
-
-    Student's interval of the paired differences, at a level that holds for all of them together (Bonferroni): which run
-    is best is found in the same replications. Runs that are equal in each replication are one.
-    """
-    values = {str(name): np.array(replications[str(name)]) for name in waits.index}
-    if len(values[str(waits.index[0])]) > 1 and not any(np.ptp(each) for each in values.values()):
-        return ""  # nothing was random
-    equal = _equal(waits)
-    best = {tuple(values[name]) for name in equal}
-    others = [str(name) for name in waits.index if str(name) not in equal]
-    level = 1 - (1 - CONFIDENCE) / (len(best) * len(others))
-
-    def longer(name: str) -> bool:
-        apart = np.transpose([values[name] - each for each in best])
-        return bool((apart.mean(axis=0) > half_width(apart, level)).all())
-
-    unsure = [f"{name} ({amount(waits[name], 's')})" for name in others if not longer(name)]
-    if unsure:
-        return f" These replications are too few to tell {'it' if len(equal) == 1 else 'them'} from {listing(unsure)}."
-    who = others[0] if len(others) == 1 else "the others"
-    return f" Under {who} they surely wait longer ({100 * CONFIDENCE:g} %)."
+def _values_of(table: pd.DataFrame, runs: Mapping[str, Result]) -> dict[str, dict[str, list[float]]]:
+    """Metrics of single runs, in the form of those of replications."""
+    return {str(key): {name: [float(row[name])] for name in runs} for key, row in table.iterrows()}
 
 
-def change_in_words(value: float, base: float) -> str:
-    """``94 % less``; ``3.2 times as much`` from twice on; of nothing there are no shares: ``more``."""
-    if value >= 2 * base > 0:
-        return f"{number(value / base, 2)} times as much"
-    share = f"{number(abs(100 * (value - base) / base), 2)} % " if base else ""
-    return f"{share}{'less' if value < base else 'more'}"
+def _differing(runs: Mapping[str, Result]) -> Iterator[Difference]:
+    """The settings that differ between runs."""
+    for key in dict.fromkeys(key for run in runs.values() for key in run.meta if key not in _NO_SETTINGS):
+        base, *others = (setting(run.meta.get(key)) for run in runs.values())
+        if any(other != base for other in others):
+            yield Difference(label_of(key), base, tuple(others))
 
 
-def _equal(waits: pd.Series) -> list[str]:
-    return [str(name) for name in waits.index[waits == waits.iloc[0]]]
+def _moved(effects: Sequence[Effect]) -> str:
+    """Which other metrics move, of replications only those of which it is shown."""
+    found = [
+        f"{each.label} {each.in_percent()}"
+        for each in effects
+        if each.matters and not math.isnan(each.difference) and each.difference and each.verdict is not Verdict.TIE
+    ]
+    least = f"{LEAST_CHANGE:g} % or more"
+    of = f"{effects[0].name} against {effects[0].against}" if effects else ""
+    if not found:
+        moves = "moves" if not effects or effects[0].blocks == 1 else "is shown to move"
+        return f"{of}: no other metric {moves} by {least}." if of else ""
+    few = effects[0].blocks > 1 and all(each.verdict is Verdict.VALUES for each in effects)
+    return f"{of}: {listing(found)}{f' ({too_few(effects[0].blocks, effects[0].block)})' if few else ''}."
 
 
-def _moved(table: pd.DataFrame, best: str, other: str) -> str:
-    found = []
-    for metric in _ELSE:
-        if metric not in table.index:
-            continue
-        row = dict(table.loc[metric])
-        value, base, unit = float(row[best]), float(row[other]), str(row["unit"])
-        change = 100 * (value - base) / abs(base) if base else np.inf * (value - base) if value != base else 0.0
-        if np.isfinite([value, base]).all() and abs(change) >= LEAST_CHANGE:
-            how = f"{amount(value, unit)} instead of {amount(base, unit)}"
-            if np.isfinite(change):
-                how = f"{'−' if change < 0 else '+'}{number(abs(change), 2)} %"
-            found.append(f"{label_of(metric)} {how}")
-    return listing(found)
+def _of_other_jobs(arrays: Mapping[str, Mapping[str, np.ndarray]]) -> Iterator[str]:
+    """That runs did not end the same jobs, so that their means are of different ones."""
+    for key in ("jobs_completed", "jobs_killed", "jobs_rejected", "jobs_unfinished"):
+        values = arrays.get(key, {})
+        if len({each.tobytes() for each in values.values()}) > 1:
+            counts = ", ".join(f"{name} {number(float(each.mean()))}" for name, each in values.items())
+            yield f"Means are not of the same jobs: {label_of(key)}, {counts}."
 
 
-def _jobs_that_moved(run: Result, base: Result) -> str:
+def _jobs_that_moved(name: str, run: Result, against: str, base: Result) -> str:
+    from analysis.runs_chart import same_jobs  # brings plotly
+
     starts = [result.jobs.set_index("job_id")["start_time"].astype(float) for result in (run, base)]
     if not (starts[0].index.is_unique and same_jobs({"run": run, "base": base})):
         return ""
@@ -139,4 +141,4 @@ def _jobs_that_moved(run: Result, base: Result) -> str:
     earlier, later = int((shift < 0).sum()), int((shift > 0).sum())
     if not earlier + later:
         return ""
-    return f" Of {len(shift):,} jobs {earlier:,} start earlier and {later:,} later."
+    return f"Of {counted(len(shift), 'job')} {earlier:,} start earlier and {later:,} later under {name} than under {against}."

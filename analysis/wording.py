@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from cluster_sim.workload.fields import SUMMARY_METRICS
-
-_UNITS = {field.name: field.unit for field in SUMMARY_METRICS}
-_UNIT_ENDINGS = {"s": "_s", "J": "_j", "J s": "_js", "core s": "_s"}
-_SPELLING = {"edp": "EDP", "p95": "95th percentile of", "reward": "minus the reward"}  # an objective is to be least
-
-
-def unit_of(key: str) -> str:
-    """Unit of a summary key, ``J`` for ``energy_j``; empty for counts, ratios and keys that are no metric of ours."""
-    return _UNITS.get(key, "")
-
-
-def label_of(key: str) -> str:
-    """A summary key in words, its unit left to :func:`unit_of`: ``mean_wait_s`` reads "mean wait"."""
-    stem = key.removesuffix(_UNIT_ENDINGS.get(unit_of(key), ""))
-    return " ".join(_SPELLING.get(word, word) for word in stem.split("_"))
+from cluster_sim.workload.fields import label_of as label_of
+from cluster_sim.workload.fields import unit_of as unit_of
 
 
 def change(reduction: float) -> str:
@@ -46,3 +32,16 @@ def listing(parts: Sequence[str]) -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def setting(value: object) -> str:
+    """A setting in words."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {setting(item)}" for key, item in value.items()) or "none"
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(setting(item) for item in value) or "none"
+    return str(value)

@@ -61,17 +61,26 @@ def near(name: str, known: Iterable[str], count: int = 1, least: float = 0.6) ->
     First those that are spelled almost so (``requsted_time``), then those with words of it (``cores`` is rather
     ``requested_cores`` than ``used_cores``, for it comes first among the known), then those that are ``least`` alike of 1.
 
+    The case of letters does not count; names are given as they are spelled.
+
     >>> near("cores", ["job_id", "requested_cores", "used_cores"])
     ['requested_cores']
+    >>> near("priorityweightfairshar", ["PriorityWeightAge", "PriorityWeightFairshare"])
+    ['PriorityWeightFairshare']
     """
     from difflib import get_close_matches
 
-    known = list(known)
+    spelled = {each.lower(): each for each in reversed(list(known))}
+    name, lowered = name.lower(), list(reversed(spelled))
     words = set(_words(name))
-    common = {each: len(words.intersection(_words(each))) for each in known}
-    with_words = sorted((each for each in known if common[each]), key=lambda each: -common[each])
-    found = [*get_close_matches(name, known, count, 0.8), *with_words, *get_close_matches(name, known, count, least)]
-    return list(dict.fromkeys(found))[:count]
+    common = {each: len(words.intersection(_words(each))) for each in lowered}
+    with_words = sorted((each for each in lowered if common[each]), key=lambda each: -common[each])
+    found = [
+        *get_close_matches(name, lowered, count, 0.8),
+        *with_words,
+        *get_close_matches(name, lowered, count, least),
+    ]
+    return [spelled[each] for each in dict.fromkeys(found)][:count]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

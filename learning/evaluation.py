@@ -28,9 +28,11 @@ from cluster_sim.errors import InputError, ModelWarning, UnfamiliarWarning, coun
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.files.json_values import for_json
 from cluster_sim.records.assumptions import merged, of_inputs
-from cluster_sim.records.intervals import paired_change
+from cluster_sim.records.comparison import Comparison, Difference, Effect
+from cluster_sim.records.intervals import FEWEST_BLOCKS, Verdict
 from cluster_sim.run.settings import TIME_UNITS, part_of
 from cluster_sim.workload.days import all_as_executed
+from cluster_sim.workload.fields import label_of, unit_of
 from cluster_sim.workload.workload import Workload
 from learning.agent import Agent, find_agents
 from learning.config import EnvironmentKeys
@@ -53,13 +55,14 @@ from learning.logs import progress_bar
 from learning.validation import REWARD, check_minimised, spread
 from learning.workers import map_in_order, processes
 
+_VERDICTS = {str(each): str(each) for each in Verdict} | {str(Verdict.VALUES): "too few cases"}
 BEST_CLASSIC = "the best of López's list heuristics"
 BEST = "the best heuristic"
 BEST_OF_EACH = "the best heuristic of each case"
 GREEDY, SAMPLED = "greedy", "sampled"
 _COLUMNS = (
     *("metric", "against", "value", "min", "mean", "max", "spread"),
-    *("greedy_min", "greedy_mean", "greedy_max", "greedy_spread", "change", "change_around"),
+    *("greedy_min", "greedy_mean", "greedy_max", "greedy_spread", "change", "change_around", "verdict"),
 )
 
 
@@ -88,7 +91,8 @@ class Evaluation:
         which agents sample), ``spread`` (standard deviation over training seeds of their means), and the same of the greedy
         runs: ``greedy_min``, ``greedy_mean``, ``greedy_max``, ``greedy_spread``. ``change``: by how many % the mean of the
         greedy runs over cases, the mean of all seeds in each, is above the heuristic's (below: negative), ``change_around``
-        the half-width of its 95 % interval, paired by case.
+        the half-width of its 95 % interval, paired by case; ``verdict``: whether the agents' metric is less or more, or not told
+        apart (:class:`~cluster_sim.records.intervals.Verdict`).
         """
         rows = [row for metric in self.metrics for row in self._rows(metric)]
         return pd.DataFrame(rows, columns=list(_COLUMNS))
@@ -124,7 +128,7 @@ class Evaluation:
         for heuristic in values.mean(axis=1).sort_values(kind="stable").index:
             yield {"metric": metric, "against": heuristic} | self._reductions(metric, values.loc[heuristic])
 
-    def _reductions(self, metric: str, reference: Any) -> dict[str, float]:
+    def _reductions(self, metric: str, reference: Any) -> dict[str, Any]:
         """Reductions of every run against the heuristic's value in its case, summed up."""
         reduction = 100.0 * (1.0 - _ratio(self.runs[metric], self.runs["case"].map(reference)))
         numbers = {"value": float(reference.mean())}
@@ -136,9 +140,45 @@ class Evaluation:
             numbers[f"{prefix}min"], numbers[f"{prefix}mean"] = float(chosen.min()), float(seeds.mean())
             numbers[f"{prefix}max"] = float(chosen.max())
             numbers[f"{prefix}spread"] = spread
+        effect = self._effect(metric, "", reference)
+        half = 50 * (effect.high - effect.low) / abs(effect.base) if effect.base else math.nan
+        return numbers | {"change": effect.relative, "change_around": half, "verdict": str(effect.verdict)}
+
+    def _effect(self, metric: str, against: str, reference: Any) -> Effect:
+        """The effect of the agents' greedy runs, the mean of all seeds in each case, against a value for each case."""
         runs = self.runs[self.runs["mode"] == GREEDY].groupby("case")[metric].mean()
-        change, around = paired_change(runs.to_numpy(float)[:, None], reference[runs.index].to_numpy(float)[:, None])
-        return numbers | {"change": float(change[0]), "change_around": float(around[0])}
+        pair = runs.to_numpy(float), reference[runs.index].to_numpy(float)
+        names = f"the agent, {GREEDY}", against
+        return Effect.paired(metric, label_of(metric), unit_of(metric), names, pair, block="case")
+
+    def _equals(self, metric: str) -> dict[str, list[str]]:
+        """The heuristics in order, the best mean first; those with the same value in every case by the first of them."""
+        values = self._values(metric)
+        found: dict[bytes, list[str]] = {}
+        for name in values.mean(axis=1).sort_values(kind="stable").index:
+            found.setdefault(values.loc[name].to_numpy(float).tobytes(), []).append(str(name))
+        return {names[0]: names for names in found.values()}
+
+    @property
+    def comparison(self) -> Comparison:
+        """The agents' greedy runs against each heuristic, metric by metric; equal heuristics are one."""
+        effects = []
+        for metric in self.metrics:
+            values = self._values(metric)
+            for name, equals in self._equals(metric).items():
+                called = name if len(equals) == 1 else f"{name} = {equals[1]}" if len(equals) == 2 else (
+                    f"{name} and {len(equals) - 1} equal to it")  # fmt: skip
+                effects.append(self._effect(metric, called, values.loc[name]))
+        others = tuple(dict.fromkeys(self.heuristics["heuristic"]))
+        differences = (Difference("who decides", "the agent", others),) if others else ()
+        told = self.unlike()
+        return Comparison(
+            ("the agent", *others),
+            differences,
+            (),
+            tuple(effects),
+            cautions=(f"{told[:1].upper()}{told[1:]}.",) if told else (),
+        )
 
     def unlike(self) -> str:
         """That runs of the agents, greedy or sampled, ended other jobs than heuristics in the same case; else empty.
@@ -169,26 +209,38 @@ class Evaluation:
         lines = [
             f"{counted(seeds, 'training seed')}, {counted(cases, 'case')}, {counted(sampled, 'test run')} with sampled actions, "
             f"{len(self.runs) - sampled:,} greedy",
+            *(self.comparison.sentences if len(self.heuristics) else ()),
+            "",
             "value: mean over the cases; min, mean, max: of the reductions in %, of each run in its case; positive is better",
-            "than the heuristic; over several cases their mean is not the reduction of the mean; ±: spread over training seeds",
-            "change: of the mean over the cases, greedy, in %, with its 95 % interval paired by case; negative is better",
+            "than the heuristic; over several cases their mean is not the reduction of the mean; ±: standard deviation over",
+            "training seeds of their means, in %; change: of the mean over the cases, greedy, in %, ± half of its 95 % interval,",
+            f"paired by case (from {FEWEST_BLOCKS} cases on); negative is better; verdict: what that interval shows",
         ]
-        if told := self.unlike():
-            lines.append(told)
         table = self.table()
-        width = max(map(len, [*table["against"], f"the agent, {SAMPLED}"]))
         for metric in self.metrics:
-            lines += ["", metric, f"{'against':<{width}}  {'value':>12}  {'min':>8} {'mean':>8} {'max':>8} {'±':>6}"
-                      f"  {'greedy min':>10} {'mean':>8} {'max':>8} {'±':>6}  {'change':>18}"]  # fmt: skip
+            equals = self._equals(metric)
+            hidden = {name for names in equals.values() for name in names[1:]}
+            shown = [row for row in table[table["metric"] == metric].to_dict("records") if row["against"] not in hidden]
+            called = {name: f"{name} + {len(names) - 1} equal" for name, names in equals.items() if len(names) > 1}
+            width = max(
+                len(called.get(name, name)) for name in [*(row["against"] for row in shown), f"the agent, {SAMPLED}"]
+            )
+            unit = unit_of(metric)
+            value = f"value [{unit}]" if unit else "value"
+            heading = f"{'against':<{width}}  {value:>12}  {'min':>8} {'mean':>8} {'max':>8} {'±':>6} %"
+            heading += f"  {'greedy min':>10} {'mean':>8} {'max':>8} {'±':>6} %  {'change':>18} %  verdict"
+            lines += ["", metric, heading]
             for mode in (GREEDY, SAMPLED):
                 lines.append(f"{f'the agent, {mode}':<{width}}  {self.value(metric, mode):>z12.6g}")
-            for row in table[table["metric"] == metric].to_dict("records"):
+            for row in shown:
                 lines.append(
-                    f"{row['against']:<{width}}  {row['value']:>z12.6g}  {_number(row['min'], 8)} {_number(row['mean'], 8)}"
-                    f" {_number(row['max'], 8)} {_number(row['spread'], 6)}  {_number(row['greedy_min'], 10)}"
-                    f" {_number(row['greedy_mean'], 8)} {_number(row['greedy_max'], 8)} {_number(row['greedy_spread'], 6)}"
-                    f"  {_number(row['change'], 8)} ± {_number(row['change_around'], 7)}"
+                    f"{called.get(row['against'], row['against']):<{width}}  {row['value']:>z12.6g}  {_number(row['min'], 8)}"
+                    f" {_number(row['mean'], 8)} {_number(row['max'], 8)} {_number(row['spread'], 6)}    "
+                    f"{_number(row['greedy_min'], 10)} {_number(row['greedy_mean'], 8)} {_number(row['greedy_max'], 8)}"
+                    f" {_number(row['greedy_spread'], 6)}    {_number(row['change'], 8)} ± {_number(row['change_around'], 7)}"
+                    f"    {_VERDICTS[row['verdict']]}"
                 )
+            lines += [f"equal in every case: {' = '.join(names)}" for names in equals.values() if len(names) > 1]
         return "\n".join(lines)
 
     def save(self, folder: str | Path) -> None:
@@ -203,6 +255,7 @@ class Evaluation:
             "best_list_heuristic": classic,
             "agent": {mode: {m: self.value(m, mode) for m in self.metrics} for mode in (GREEDY, SAMPLED)},
             "table": self.table().to_dict("records"),
+            "comparison": self.comparison.to_dict(),
         } | self.meta
         seal = folder / "evaluation.json"
         with atomic_files(seal) as aside:

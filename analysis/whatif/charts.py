@@ -14,10 +14,13 @@ from plotly.subplots import make_subplots
 from analysis.figure_style import GRID, styled, transparent
 from analysis.palette import OKABE_ITO
 from analysis.time_axis import show_durations
+from analysis.whatif.effects import effect_of_class
 from analysis.whatif.replayed import CHANGED, DAY, RECORDED, UNCHANGED, busy_core_s
 from analysis.wording import plotly_text, shortened
 from cluster_sim.amounts import duration
 from cluster_sim.errors import counted
+from cluster_sim.records.comparison import Effect
+from cluster_sim.records.intervals import Verdict
 
 LOOKS = {RECORDED: ("#7A8691", "diamond"), UNCHANGED: (OKABE_ITO[0], "circle"), CHANGED: (OKABE_ITO[1], "circle")}
 LESS, MORE, UNSURE = "#009E73", "#D55E00", "#9AA5B1"
@@ -94,14 +97,15 @@ def _with_changes(figure: go.Figure, rows: pd.DataFrame, labels: list[str]) -> g
     """The second panel: differences with their intervals, green where waits are surely less, red where they are more."""
     change, low, high = (rows[name].to_numpy(dtype=float) for name in ("change_s", "low_s", "high_s"))
     ends = np.concatenate([[0.0], *(values[np.isfinite(values)] for values in (change, low, high))])
-    colours = [verdict_colour(*ends) for ends in zip(low.tolist(), high.tolist(), strict=True)]
+    effects = [effect_of_class(row) for row in rows.to_dict("records")]
+    colours = [verdict_colour(effect) for effect in effects]
     for colour in dict.fromkeys(colours):
         mine = [place for place, each in enumerate(colours) if each == colour]
         figure.add_trace(
             go.Scatter(
                 x=change[mine], y=[labels[place] for place in mine], mode="markers", showlegend=False,
                 marker={"color": colour, "size": 9}, hoverinfo="text",
-                hovertext=[f"{labels[place]}<br>{change_text(change[place], low[place], high[place])}" for place in mine],
+                hovertext=[f"{labels[place]}<br>{effects[place].change()}" for place in mine],
                 error_x={"type": "data", "symmetric": False, "array": np.nan_to_num(high[mine] - change[mine]),
                          "arrayminus": np.nan_to_num(change[mine] - low[mine]), "thickness": 2, "width": 0,
                          "color": colour},
@@ -121,16 +125,11 @@ def _lengths(figure: go.Figure, axis: str, title: str, ends: tuple[float, float]
     show_durations(figure, axis, *ends, most=_MOST_TICKS)
 
 
-def verdict_colour(low: float, high: float) -> str:
-    """Green if an interval lies below zero, red if above, grey if it holds zero or is not known."""
-    return LESS if high < 0 else MORE if low > 0 else UNSURE
+def verdict_colour(effect: Effect) -> str:
+    """Green if waits are shown to be less, red if more, grey if that is not known or too little to matter."""
+    return LESS if effect.shown is Verdict.LESS else MORE if effect.shown is Verdict.MORE else UNSURE
 
 
 def signed(seconds: float) -> str:
     """A difference of times with its sign: +5 min."""
     return f"+{duration(seconds)}" if seconds > 0 else duration(seconds)
-
-
-def change_text(change: float, low: float, high: float) -> str:
-    """A difference of times with its interval: −10 min (−15 min to −5 min)."""
-    return signed(change) + (f" ({signed(low)} to {signed(high)})" if np.isfinite(low) else "")

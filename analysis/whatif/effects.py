@@ -7,17 +7,21 @@ bootstrap). It says nothing of how well the simulation is like the machine: for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED, busy_core_s, week_edges
-from cluster_sim.records.intervals import bootstrap_ratios
+from cluster_sim.records.comparison import LEAST_TIME, Effect
+from cluster_sim.records.intervals import FEWEST_BLOCKS, bootstrap_ratios
+
+if TYPE_CHECKING:
+    from cluster_sim.records.result import Result
 
 ALL = "all jobs"
 CLASSES = ("partition", "account", "size", "limit", "user")
-FEWEST_WEEKS = 2
 
 
 def by_class(jobs: pd.DataFrame, by: str = "", names: Sequence[str] = (RECORDED, UNCHANGED, CHANGED)) -> pd.DataFrame:
@@ -25,7 +29,7 @@ def by_class(jobs: pd.DataFrame, by: str = "", names: Sequence[str] = (RECORDED,
 
     Of jobs that started in all the ``names``. Columns: ``by``, ``group``, ``jobs``, ``share`` of core-seconds, for each name
     ``NAME_s`` (mean wait, s), and, of both runs, ``change_s``, ``low_s`` and ``high_s``: the mean difference and its 95 %
-    interval (NaN with fewer than two weeks). Without ``by`` it is one row, of all jobs.
+    interval (NaN with fewer than five weeks). Without ``by`` it is one row, of all jobs.
     """
     jobs = jobs[np.logical_and.reduce([jobs[f"{name}_wait"].notna() for name in names])]
     groups = jobs[by] if by else pd.Series(ALL, jobs.index)
@@ -58,30 +62,104 @@ def _differences(jobs: pd.DataFrame, groups: pd.Series, after: str, before: str)
     return table
 
 
-def overall(jobs: pd.DataFrame, cores: dict[str, int]) -> pd.DataFrame:
-    """What becomes of all jobs: rows of measures with a ``unit``, for the log and each run, and the ``change``.
+def effects_of(jobs: pd.DataFrame, runs: Mapping[str, Result]) -> list[Effect]:
+    """What becomes of the mean wait, the mean bounded slowdown, the utilisation and the energy, paired by week.
 
-    ``low`` and ``high`` are the ends of its interval; medians and percentiles have none. Of jobs that started in all three, but
-    for the started jobs and the utilisation (%), which is that of each run's own ``cores`` from the first submission to the last.
+    Of jobs that started in the log and in both runs; the utilisation is that of each run's own cores from the first submission to
+    the last. The energy is of the whole runs; it is left out where the change hardly moves it and neither nodes nor their
+    power policy are otherwise.
     """
     names = (RECORDED, UNCHANGED, CHANGED)
     both = jobs[np.logical_and.reduce([jobs[f"{name}_wait"].notna() for name in names])]
     everyone = pd.Series(ALL, both.index)
-    rows: list[dict[str, object]] = []
-    for label, kind, unit in (("mean wait", "wait", "s"), ("mean bounded slowdown", "slowdown", "")):
-        means = {name: float(both[f"{name}_{kind}"].mean()) for name in names}
-        apart = _differences(both, everyone, f"{CHANGED}_{kind}", f"{UNCHANGED}_{kind}").iloc[0]
-        rows.append({"measure": label, "unit": unit, **means, **apart})
-    for label, share in (("median wait", 0.5), ("95th percentile of wait", 0.95)):
-        rows.append({"measure": label, "unit": "s", **{n: float(both[f"{n}_wait"].quantile(share)) for n in names}})
+    found = []
+    for metric, label, kind, unit, floor in (
+        ("mean_wait_s", "mean wait", "wait", "s", LEAST_TIME),
+        ("mean_bounded_slowdown", "mean bounded slowdown", "slowdown", "", 0.0),
+    ):
+        base, value = (float(both[f"{name}_{kind}"].mean()) for name in (UNCHANGED, CHANGED))
+        row = _differences(both, everyone, f"{CHANGED}_{kind}", f"{UNCHANGED}_{kind}").iloc[0]
+        apart = both[f"{CHANGED}_{kind}"] - both[f"{UNCHANGED}_{kind}"]
+        weekly = tuple(apart.groupby(both["week"]).mean().tolist())
+        found.append(_weekly(metric, label, unit, base, value, row["low"], row["high"], weekly, floor))
+    length = np.diff(week_edges(jobs))
+    busy = {name: 100 * busy_core_s(jobs, name, week_edges(jobs)) / runs[name].platform.core_count for name in runs}
+    base, value = (float(busy[name].sum() / length.sum()) for name in (UNCHANGED, CHANGED))
+    more_busy = busy[CHANGED] - busy[UNCHANGED]
+    low, high = bootstrap_ratios(more_busy[:, None], length[:, None])[0].tolist()
+    weekly = tuple((more_busy / length).tolist())
+    found.append(_weekly("utilisation", "utilisation", "%", base, value, low, high, weekly))
+    before, after = (float(runs[name].summary()["energy_j"]) for name in (UNCHANGED, CHANGED))
+    energy = Effect("energy_j", "energy", "J", CHANGED, UNCHANGED, before, after, block="log")
+    machines = {(run.platform.core_count, run.meta.get("power_policy")) for run in runs.values()}
+    return [*found, *([energy] if before > 0 and (len(machines) > 1 or energy.matters) else [])]
+
+
+def _weekly(
+    metric: str,
+    label: str,
+    unit: str,
+    base: float,
+    value: float,
+    low: float,
+    high: float,
+    differences: tuple[float, ...],
+    floor: float = 0.0,
+) -> Effect:
+    method = "95 % bootstrap over weeks"
+    blocks = len(differences)
+    return Effect(
+        metric,
+        label,
+        unit,
+        CHANGED,
+        UNCHANGED,
+        base,
+        value,
+        low,
+        high,
+        blocks,
+        "week",
+        method,
+        differences,
+        floor=floor,
+    )
+
+
+def effect_of_class(row: Mapping[Any, Any]) -> Effect:
+    """The effect on the mean wait in a row of :func:`by_class`."""
+    low, high = float(row["low_s"]), float(row["high_s"])
+    blocks = FEWEST_BLOCKS if np.isfinite(low) else 1  # at least
+    base, value = float(row[f"{UNCHANGED}_s"]), float(row[f"{CHANGED}_s"])
+    group = str(row["group"])
+    return Effect("mean_wait_s", "mean wait", "s", CHANGED, UNCHANGED, base, value, low, high, blocks, "week", case=group,
+                  floor=LEAST_TIME)  # fmt: skip
+
+
+def overall(jobs: pd.DataFrame, effects: Sequence[Effect], cores: int) -> pd.DataFrame:
+    """What becomes of all jobs: rows of measures with a ``unit``, for the log and each run, and the ``change``.
+
+    ``low`` and ``high`` are the ends of its interval; medians and percentiles have none. Of jobs that started in all three, but
+    for the started jobs and the utilisation (%): see :func:`effects_of`. The log's machine has ``cores`` cores.
+    """
+    names = (RECORDED, UNCHANGED, CHANGED)
+    both = jobs[np.logical_and.reduce([jobs[f"{name}_wait"].notna() for name in names])]
     edges = week_edges(jobs)
-    length = np.diff(edges)
-    busy = {name: 100 * busy_core_s(jobs, name, edges) / cores[name] for name in names}
-    shares = {name: float(busy[name].sum() / length.sum()) for name in names}
-    low, high = bootstrap_ratios((busy[CHANGED] - busy[UNCHANGED])[:, None], length[:, None])[0].tolist()
-    rows.append({"measure": "utilisation", "unit": "%", **shares, "low": low, "high": high})
-    rows.append({"measure": "started jobs", "unit": "", **{n: float(jobs[f"{n}_start"].notna().sum()) for n in names}})
-    table = pd.DataFrame(rows).set_index("measure")
+    recorded = {
+        "mean wait": float(both[f"{RECORDED}_wait"].mean()),
+        "mean bounded slowdown": float(both[f"{RECORDED}_slowdown"].mean()),
+        "utilisation": 100 * float(busy_core_s(jobs, RECORDED, edges).sum()) / (cores * float(edges[-1] - edges[0])),
+    }
+    rows: dict[str, dict[str, Any]] = {
+        each.label: {"unit": each.unit, RECORDED: recorded[each.label], UNCHANGED: each.base, CHANGED: each.value}
+        | {"low": each.low, "high": each.high}
+        for each in effects
+        if each.label in recorded
+    }
+    for label, share in (("median wait", 0.5), ("95th percentile of wait", 0.95)):
+        rows[label] = {"unit": "s", **{n: float(both[f"{n}_wait"].quantile(share)) for n in names}}
+    rows["started jobs"] = {"unit": "", **{n: float(jobs[f"{n}_start"].notna().sum()) for n in names}}
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("measure")
     table["change"] = table[CHANGED] - table[UNCHANGED]
     return table[["unit", *names, "change", "low", "high"]]
 

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from analysis.gantt_chart import gantt
 from analysis.page import figure_html, render, write_whole
 from analysis.runs_chart import gantt_runs
 from analysis.tables import cells_html
-from analysis.verdict import change_in_words
-from analysis.whatif.charts import MOST_ROWS, change_text, signed, use_by_day, verdict_colour, waits_of_classes
-from analysis.whatif.effects import CLASSES, by_class, most_moved
+from analysis.whatif.charts import LESS, MORE, MOST_ROWS, UNSURE, signed, use_by_day, verdict_colour, waits_of_classes
+from analysis.whatif.effects import CLASSES, by_class, effect_of_class, most_moved
 from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED
 from cluster_sim.amounts import NOTHING, amount, duration, number
+from cluster_sim.records.comparison import LEAST_TIME, Effect, too_few
+from cluster_sim.records.intervals import FEWEST_BLOCKS
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -32,7 +32,7 @@ _CLASS = {
     "user": "user",
 }
 _EXPLAINED = 3
-_VERDICTS = {"#009E73": "less", "#D55E00": "more", "#9AA5B1": "unsure"}
+_VERDICTS = {LESS: "less", MORE: "more", UNSURE: "unsure"}
 
 
 def write_page(study: Study, path: str | Path) -> Path:
@@ -47,11 +47,10 @@ def write_page(study: Study, path: str | Path) -> Path:
     text = render(
         "whatif.html",
         heading=f"What if {'; '.join(study.changes)}?" if has_change else f"How well {study.workload.name} is replayed",
-        answer=_answer(study) if has_change else "",
+        sentences=study.comparison.sentences,
         lead=_lead(study),
         tiles=_tiles(study),
-        remarks=study.remarks,
-        replay=_replay(study),
+        weeks=_weeks(study),
         use=drawn(use_by_day(study.jobs, study.cores, study.workload.start_date)),
         agreement=cells_html(*_headed(agreement_rows(study))),
         causes=_causes(study),
@@ -71,27 +70,6 @@ def write_page(study: Study, path: str | Path) -> Path:
     return write_whole(path, text)
 
 
-def _answer(study: Study) -> str:
-    """What the change makes of the mean wait, how sure that is, and what of use and energy."""
-    rows: dict[Any, dict[Any, Any]] = study.overall.to_dict("index")
-    row, use = rows["mean wait"], rows["utilisation"]
-    before, after = float(row[UNCHANGED]), float(row[CHANGED])
-    if before == after:
-        text = f"Jobs would wait as long as without the change, {amount(before, 's')} on average."
-    else:
-        is_unsure = np.isfinite(row["low"]) and row["low"] <= 0 <= row["high"]
-        doubt = ", which may be chance: the interval of the change includes none" if is_unsure else ""
-        text = f"Jobs would wait {amount(after, 's')} on average instead of {amount(before, 's')}, "
-        text += f"{change_in_words(after, before)}{doubt}."
-    if use[UNCHANGED] != use[CHANGED]:
-        used, would_be = amount(use[UNCHANGED], "%"), amount(use[CHANGED], "%")
-        text += f" {would_be} of the CPUs would be in use, {'as without it' if used == would_be else f'not {used}'}."
-    joules = [float(study.runs[name].summary()["energy_j"]) for name in (UNCHANGED, CHANGED)]
-    if joules[0] > 0 and joules[0] != joules[1]:
-        text += f" Energy would be {change_in_words(joules[1], joules[0])}."
-    return text
-
-
 def _lead(study: Study) -> str:
     jobs, platform = study.jobs, study.runs[UNCHANGED].platform
     days = float(np.ptp(jobs["submit_time"])) / 86_400
@@ -109,43 +87,25 @@ def _tiles(study: Study) -> list[dict[str, str]]:
             {"name": name, "value": simulated, "kind": "", "note": f"{recorded} recorded"}
             for name, recorded, simulated in agreement_rows(study)[2:]
         ]  # fmt: skip
-    tiles = []
-    for name, row in study.overall.iterrows():
-        if name in ("started jobs", "median wait"):
-            continue
-        unit = str(row["unit"])
-        sure = np.isfinite(row["low"]) and name != "utilisation"
-        tiles.append(
-            {
-                "name": str(name),
-                "value": amount(row[CHANGED], unit),
-                "note": f"{_change(row, unit)}; {amount(row[UNCHANGED], unit)} unchanged",
-                "kind": _VERDICTS[verdict_colour(row["low"], row["high"])] if sure else "",
-            }
-        )
-    return tiles
+    return [
+        {
+            "name": effect.label,
+            "value": effect.text(effect.value),
+            "note": f"{effect.change()}; {effect.text(effect.base)} unchanged",
+            "kind": _VERDICTS[verdict_colour(effect)] if effect.metric != "utilisation" else "",
+        }
+        for effect in study.comparison.effects
+    ]
 
 
-def _change(row: pd.Series, unit: str) -> str:
-    """The difference of a row of the overall table, with its interval."""
-    if unit == "s":
-        return change_text(row["change"], row["low"], row["high"])
-    known = row[["change", "low", "high"]].astype(float)
-    values = known.round(1) if unit == "%" else known
-    texts = [f"{'+' if value > 0 else '−' if value < 0 else ''}{number(abs(value), 2)}" for value in values]
-    points = " points" if unit == "%" else ""
-    return texts[0] + points + (f" ({texts[1]} to {texts[2]})" if np.isfinite(row["low"]) else "")
-
-
-def _replay(study: Study) -> str:
-    near, table = study.near_starts, study.agreement
-    shares = ", ".join(f"{share:.0%} within {label}" for label, share in near.items())
-    recorded, simulated = (float(table[name]["mean wait"]) for name in (RECORDED, UNCHANGED))
-    change = f" ({(simulated - recorded) / recorded:+z.0%})".replace("-", "−") if recorded else ""
+def _weeks(study: Study) -> str:
+    """How the intervals of changes came about, or why there are none."""
+    weeks = int(study.jobs["week"].nunique())
+    if weeks < FEWEST_BLOCKS:
+        return f"There are {too_few(weeks, 'week')}: changes are those of this log."
     return (
-        f"With the configuration as it is, jobs start near their recorded start: {shares}."
-        f" They wait {amount(simulated, 's')} on average, in the log {amount(recorded, 's')}{change}."
-        " An effect that is small beside this difference says little."
+        f"The 95 % intervals are over the {weeks} weeks of the log, drawn again and again: they say how far the result hangs on"
+        " which weeks there were, not how well the simulation is like the machine. Of many rows one in twenty is off by chance."
     )
 
 
@@ -153,10 +113,15 @@ def _headed(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     return rows[0], rows[1:]
 
 
+def _text(value: float, unit: str) -> str:
+    """An amount; times in whole seconds, as Slurm counts them."""
+    return amount(float(np.rint(value)) if unit == "s" else value, unit)
+
+
 def agreement_rows(study: Study) -> list[list[str]]:
     """The log and its replay beside each other, as texts under a header."""
     return [["", RECORDED, UNCHANGED]] + [
-        [str(name), *(amount(row[run], str(row["unit"])) for run in (RECORDED, UNCHANGED))]
+        [str(name), *(_text(row[run], str(row["unit"])) for run in (RECORDED, UNCHANGED))]
         for name, row in study.agreement.iterrows()
     ]
 
@@ -177,11 +142,11 @@ def _by_class(study: Study, by: str, drawn: Any) -> dict[str, Any]:
     if len(table) < 2:
         return {"name": _CLASS[by], "figure": None}
     head = [_CLASS[by], "jobs", "share of CPU time", *(f"mean wait, {name}" for name in names)]
-    head += ["change (95 % interval)"] if CHANGED in names else []
+    head += [_change_heading(study)] if CHANGED in names else []
     rows = [
-        [row["group"], number(row["jobs"]), f"{row['share']:.1%}", *(amount(row[f"{name}_s"], "s") for name in names)]
-        + ([change_text(row["change_s"], row["low_s"], row["high_s"])] if CHANGED in names else [])
-        for _, row in table.iterrows()
+        [row["group"], number(row["jobs"]), f"{row['share']:.1%}", *(_text(row[f"{name}_s"], "s") for name in names)]
+        + ([effect_of_class(row).change()] if CHANGED in names else [])
+        for row in table.to_dict("records")
     ]
     measured = ["jobs", "share", *(f"{name}_s" for name in names), *(["change_s"] if CHANGED in names else [])]
     values = [[None, *row] for row in table[measured].astype(float).to_numpy().tolist()]
@@ -192,18 +157,24 @@ def _by_class(study: Study, by: str, drawn: Any) -> dict[str, Any]:
 
 def overall_rows(study: Study) -> list[list[str]]:
     """What the change makes of all jobs and of the energy, as texts under a header."""
-    rows = [["", RECORDED, UNCHANGED, CHANGED, "change (95 % interval)"]]
+    rows = [["", RECORDED, UNCHANGED, CHANGED, _change_heading(study)]]
+    effects = {effect.label: effect for effect in study.comparison.effects}
     for name, row in study.overall.iterrows():
         unit = str(row["unit"])
-        rows.append(
-            [str(name), *(amount(row[run], unit) for run in (RECORDED, UNCHANGED, CHANGED)), _change(row, unit)]
-        )
-    if len(set(study.cores.values())) > 1 or len({run.meta["power_policy"] for run in study.runs.values()}) > 1:
+        floor = LEAST_TIME if unit == "s" else 0.0
+        without = Effect(str(name), str(name), unit, CHANGED, UNCHANGED, row[UNCHANGED], row[CHANGED], floor=floor)
+        effect = effects.get(str(name), without)
+        rows.append([str(name), *(_text(row[run], unit) for run in (RECORDED, UNCHANGED, CHANGED)), effect.change()])
+    if "energy" in effects:
         for key, label in (("energy_j", "energy"), ("energy_waste_j", "energy of idle nodes and switching")):
             before, after = (float(study.runs[name].summary()[key]) for name in (UNCHANGED, CHANGED))
-            share = f"{(after - before) / before:+z.1%}".replace("-", "−") if before else NOTHING
+            share = Effect(key, label, "J", CHANGED, UNCHANGED, before, after).in_percent()
             rows.append([label, NOTHING, amount(before, "J"), amount(after, "J"), share])
     return rows
+
+
+def _change_heading(study: Study) -> str:
+    return "change (95 % interval)" if study.jobs["week"].nunique() >= FEWEST_BLOCKS else "change"
 
 
 def _schedules(study: Study) -> Any:

@@ -17,16 +17,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analysis.whatif.effects import CLASSES, FEWEST_WEEKS, by_class, overall
-from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED, agreement, beyond, causes, jobs_of, near_starts
-from cluster_sim.amounts import duration, number
+from analysis.whatif.effects import CLASSES, by_class, effects_of, overall
+from analysis.whatif.replayed import (
+    CHANGED,
+    CONF,
+    RECORDED,
+    UNCHANGED,
+    WEEK,
+    agreement,
+    beyond,
+    causes,
+    jobs_of,
+    near_starts,
+)
+from cluster_sim.amounts import duration, durations
 from cluster_sim.errors import InputError, ModelWarning, StallWarning, naming
 from cluster_sim.files.atomic import atomic_path
 from cluster_sim.formats.sacctmgr import read_accounts
-from cluster_sim.formats.slurm_changes import with_changes, with_nodes, without_people, written
+from cluster_sim.formats.slurm_changes import LISTS, differences, with_changes, with_nodes, without_people, written
 from cluster_sim.formats.slurm_conf import platform_of, read_for
 from cluster_sim.formats.slurm_lines import Line, lines_of
 from cluster_sim.formats.workload_files import is_sacct
+from cluster_sim.records.comparison import Comparison, Difference, Effect
+from cluster_sim.records.intervals import FEWEST_BLOCKS
 from cluster_sim.run.settings import try_begin
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.workload import Workload
@@ -37,7 +50,6 @@ if TYPE_CHECKING:
     from cluster_sim.records.result import Result
 
 PAGE = "whatif.html"
-_ROUGH_WEEKS = 4
 _MOST_NAMED = 3
 _ROUNDING = 0.001
 """The share of time in which more CPUs may be busy than there are: sacct's times are whole seconds."""
@@ -49,7 +61,8 @@ class Study:
 
     ``jobs`` is the table of :func:`analysis.whatif.replayed.jobs_of`. ``agreement`` says how well the replay agrees with the log,
     ``causes`` why not better; ``effects`` is what the change makes of the mean waits of all classes of jobs, ``overall`` of all
-    jobs. ``remarks`` are what a reader has to know before believing any of it.
+    jobs. ``differences`` is what differs between the two configurations, ``remarks`` are what a reader has to know before
+    believing any of it. ``comparison`` has all of this in the sentences that every output prints.
     """
 
     workload: Workload
@@ -58,6 +71,28 @@ class Study:
     changes: tuple[str, ...]
     folder: Path
     remarks: list[str] = field(default_factory=list)
+    differences: tuple[Difference, ...] = ()
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """What differs, how well the log is replayed, what the change makes, and the cautions; of a mere replay only that."""
+        replay = _replay_told(self)
+        if CHANGED not in self.runs:
+            return Comparison((UNCHANGED,), soundness=(replay,), cautions=tuple(self.remarks))
+        effects = tuple(self._effects)
+        small = _beside_the_replay(effects, self.overall)
+        return Comparison((UNCHANGED, CHANGED), self.differences, (replay,), effects, cautions=(*small, *self.remarks))
+
+    def __str__(self) -> str:
+        return str(self.comparison)
+
+    def _repr_html_(self) -> str:
+        return self.comparison._repr_html_()
+
+    @cached_property
+    def _effects(self) -> list[Effect]:
+        self._needs_change()
+        return effects_of(self.jobs, self.runs)
 
     @cached_property
     def agreement(self) -> pd.DataFrame:
@@ -78,7 +113,7 @@ class Study:
     def overall(self) -> pd.DataFrame:
         """See :func:`analysis.whatif.effects.overall`. Raises InputError where there is no change."""
         self._needs_change()
-        return overall(self.jobs, self.cores)
+        return overall(self.jobs, self._effects, self.cores[RECORDED])
 
     @cached_property
     def effects(self) -> pd.DataFrame:
@@ -195,7 +230,16 @@ def what_if(
         said_of = {"scheduler": rules(name, folder), "power_policy": power[name]}
         result.meta |= {**said_of, "workload": workload.name, "platform": str(conf)}
         runs[name] = result
-    study = Study(workload, runs, jobs_of(workload, runs), tuple(said), folder, remarks)
+    differing: list[Difference] = []
+    if said:
+        differing = differences(lines[UNCHANGED], lines[CHANGED])
+        if unchanged != changed:
+            differing.append(Difference("scheduler", unchanged, changed))
+        if power[UNCHANGED] != power[CHANGED]:
+            differing.append(Difference("power policy", power[UNCHANGED], power[CHANGED]))
+        if not differing:
+            remarks.append(_nothing_differs(changes))
+    study = Study(workload, runs, jobs_of(workload, runs), tuple(said), folder, remarks, tuple(differing))
     study.remarks.extend(_of_runs(study, stalls))
     return study
 
@@ -207,6 +251,38 @@ def _read(log: str | Path, reading: Mapping[str, Any]) -> Workload:
             str(log), "what sacct printed (--parsable2, or the same as CSV or Parquet)", "a workload of another format"
         )
     return Workload.read(log, **{"submission": "eligible", **reading})
+
+
+def _nothing_differs(changes: Sequence[str]) -> str:
+    """That a change says what the configuration says already, and how a list is replaced."""
+    whole = [key for each in changes if (key := each.partition("=")[0]).lower() in LISTS]
+    more = f" {whole[0]}:=… would replace the whole list." if whole else ""
+    return f"The configuration says already what the change asks for: both runs are the same.{more}"
+
+
+def _replay_told(study: Study) -> str:
+    """How well the log is replayed, in a sentence."""
+    shares = ", ".join(f"{100 * share:.0f} % within {label}" for label, share in study.near_starts.items())
+    recorded, simulated = (float(study.agreement[name]["mean wait"]) for name in (RECORDED, UNCHANGED))
+    change = f" ({100 * (simulated - recorded) / recorded:+z.0f} %)".replace("-", "−") if recorded else ""
+    recorded_text, simulated_text = durations(np.rint([recorded, simulated]))
+    return (
+        f"Replay without a change: jobs start near their recorded start, {shares}; "
+        f"mean wait {simulated_text}, in the log {recorded_text}{change}."
+    )
+
+
+def _beside_the_replay(effects: Sequence[Effect], table: pd.DataFrame) -> list[str]:
+    """Which effects are smaller than what the replay is off by, in a sentence."""
+    small = []
+    for each in effects:
+        if each.label in table.index and each.value != each.base:
+            error = float(table[UNCHANGED][each.label] - table[RECORDED][each.label])
+            if abs(each.difference) < abs(error):
+                off = Effect(each.metric, each.label, each.unit, "", "", 0.0, error, floor=each.floor).change()
+                small.append(f"{each.label} (replay off by {off})")
+    told = f"Smaller than what the replay is off by, so an effect on the machine is not shown: {'; '.join(small)}."
+    return [told] if small else []
 
 
 def _changes_told(changes: Sequence[str]) -> str:
@@ -271,12 +347,11 @@ def _of_log(workload: Workload, platform: Platform, log: object, conf: str) -> l
     if not known.any():
         raise InputError(where, "jobs of which it says when they started (column Start)", f"none of {len(workload):,}")
     remarks = []
-    span = float(np.ptp(workload.columns["submit_time"])) / 86_400
-    weeks = max(1, round(span / 7))
-    if weeks < FEWEST_WEEKS:
-        remarks.append(f"The log has {number(span, 2)} days: with less than two weeks there are no intervals.")
-    elif weeks < _ROUGH_WEEKS:
-        remarks.append(f"The log has {weeks} weeks: intervals over so few are rough.")
+    span = float(np.ptp(workload.columns["submit_time"]))
+    if max(1, round(span / WEEK)) < FEWEST_BLOCKS:
+        remarks.append(
+            f"The log covers {duration(span)}: with fewer than {FEWEST_BLOCKS} weeks there are no intervals."
+        )
     if not known.all():
         remarks.append(
             f"{int((~known).sum()):,} of {len(workload):,} jobs have no recorded start: they run, and are not compared."

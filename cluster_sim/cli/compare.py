@@ -38,7 +38,7 @@ _schedulers = click.option(
 
 _replications = click.option(
     "--replications", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
-    help="Runs of each scheduler, with the seeds from --seed on; prints means with 95 % confidence intervals.",
+    help="Runs of each scheduler, with the seeds from --seed on; from 5 on means have 95 % confidence intervals.",
 )  # fmt: skip
 
 
@@ -55,6 +55,7 @@ def compare(
     The folder receives comparison.csv, and for each scheduler a folder of its own with the results of its run. With
     --replications, the seed of a generated workload (lublin:…) changes, too, and differences are paired by seed.
     """
+    from analysis import compare as conclude
     from analysis import comparison_table
     from cluster_sim.cli.config import settings_of
     from cluster_sim.cli.simulate import check, load, prepare, table_text, whereabouts
@@ -65,14 +66,18 @@ def compare(
     check(settings, names, platform, workload)
     prepare(out, settings.file_format)
     if replications == 1:
-        table = comparison_table(run_all(settings, names, platform, workload, out, invocation))
+        runs = run_all(settings, names, platform, workload, out, invocation)
+        table, comparison = comparison_table(runs), conclude(runs)
     else:
-        table = replicate(settings, names, replications, out, invocation)
+        table, runs = replicate(settings, names, replications, out, invocation)
+        comparison = conclude(runs, table)
     invocation.tell_all()
     if as_json:
-        tell_json(table.to_dict("index"))
+        tell_json(table.to_dict("index") | {"comparison": comparison.to_dict()})
         say(whereabouts(out, settings))
         return
+    if len(names) > 1:
+        click.echo(f"{comparison}\n")
     click.echo(table_text(table))
     click.echo(whereabouts(out, settings))
 
@@ -101,8 +106,8 @@ def run_all(
 
 def replicate(
     settings: RunSettings, schedulers: Sequence[str], replications: int, out: str, invocation: Invocation
-) -> pd.DataFrame:
-    """Run every scheduler with seed, seed + 1, …; the table of means with half-widths of confidence intervals.
+) -> tuple[pd.DataFrame, dict[str, Result]]:
+    """Run every scheduler with seed, seed + 1, …; the table of means with half-widths of intervals, and the first seed's runs.
 
     ``out`` receives comparison.csv (that table), replications.csv (metric by metric, scheduler and seed), for each
     scheduler a folder with one per seed, and the report, whose figures are of the first seed.
@@ -136,7 +141,7 @@ def replicate(
     _write_table(table, Path(out) / COMPARISON)
     if settings.report:
         write_report(shown[0], Path(out) / REPORT, workload=shown[1], replications=table)
-    return table
+    return table, shown[0]
 
 
 def _run_each(

@@ -41,6 +41,7 @@ def demo(invocation: Invocation, out: str) -> None:
     places them, here, where most memory bandwidth is left. Prints how they compare and leaves an interactive report with
     the Gantt charts of both.
     """
+    from analysis import compare
     from cluster_sim.cli.compare import run_all
     from cluster_sim.cli.simulate import prepare, summary_text
     from cluster_sim.platform.platform import Platform
@@ -63,5 +64,5 @@ def demo(invocation: Invocation, out: str) -> None:
     settings = RunSettings(workload=str(WORKLOAD), platform=str(PLATFORM), report=True)
     runs = run_all(settings, SCHEDULERS, platform, workload, out, invocation)
     invocation.tell_all()
-    click.echo(summary_text(runs))
+    click.echo(f"{compare(runs)}\n\n{summary_text(runs)}")
     click.echo(f"\nOpen {Path(out) / 'report.html'} in a browser: the Gantt charts of both. The tables are in {out}.")

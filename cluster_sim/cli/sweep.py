@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import ExitStack
@@ -11,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.group import RUNS_FAILED, Invocation, say
+from cluster_sim.cli.group import RUNS_FAILED, Invocation, json_option, say, tell_json
 from cluster_sim.extras import needed
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from analysis.sweep import Grid, Outcome
 
 TABLE, RESULTS = "table.csv", "results.csv"
@@ -34,9 +31,17 @@ _SHOWN = 30
 )
 @click.option("--resume", is_flag=True, help="Run only what is missing in the folder, and what failed.")
 @click.option("--report", is_flag=True, help="Leave figures of the metrics, too, report.html.")
+@json_option
 @click.pass_obj
 def sweep(
-    invocation: Invocation, config: str, out: str, workers: int | None, dask: str | None, resume: bool, report: bool
+    invocation: Invocation,
+    config: str,
+    out: str,
+    workers: int | None,
+    dask: str | None,
+    resume: bool,
+    report: bool,
+    as_json: bool,
 ) -> int:
     """Run every combination of the factors in a YAML file, with replications, and put the results in one table.
 
@@ -71,7 +76,7 @@ def sweep(
     _tell_failures(outcome, Path(out))
     _write_results(outcome, Path(out))
     page = {"facts": _facts(grid), "assumptions": assumptions, "command": invocation.command} if report else None
-    _conclude(outcome, grid, Path(out), page)
+    _conclude(outcome, grid, Path(out), page, as_json)
     return 0 if outcome.done == outcome.cells else RUNS_FAILED
 
 
@@ -145,90 +150,43 @@ def _facts(grid: Grid) -> dict[str, str]:
     }
 
 
-def _conclude(outcome: Outcome, grid: Grid, out: Path, page: dict[str, Any] | None) -> None:
-    """Print the table and which was best; leave table.csv and, if wanted, the page, with what it says besides."""
+def _conclude(outcome: Outcome, grid: Grid, out: Path, page: dict[str, Any] | None, as_json: bool) -> None:
+    """Print what is concluded and the table; leave table.csv and, if wanted, the page, with what it says besides."""
+    from analysis.alternatives import compare_sweep
     from analysis.sweeps import LARGEST_IS_BEST, sweep_table, table_text
     from cluster_sim.files.atomic import atomic_path
 
     metrics, confidence = grid.config.metrics, grid.config.confidence
-    for_policies = ["energy_j", "mean_wait_s"]  # which the page compares, whatever else it shows
+    for_policies = ["energy_j", "mean_wait_s"]  # which are compared, whatever else is shown
     runs = outcome.runs(list(dict.fromkeys(["replication", *grid.factors, "status", *metrics, *for_policies])))
     runs = runs[runs["status"] == "done"]
     runs.attrs["factors"] = list(grid.factors)
+    document: dict[str, Any] = {"cells": outcome.cells, "done": outcome.done, "failed": outcome.failed}
     if len(runs):
         table = sweep_table(runs, metrics, confidence=confidence)
         with atomic_path(out / TABLE) as aside:
             sweep_table(runs, metrics, list(grid.factors), confidence).to_csv(aside, index=False, lineterminator="\n")
-        if len(table) > _SHOWN:  # then the best of them
+        comparison = compare_sweep(runs, metrics, confidence, outcome.failed)
+        document |= {"table": table.to_dict("records"), "comparison": comparison.to_dict()}
+        if len(table) > _SHOWN:  # then those with the best means
             table = table.sort_values(metrics[0], ascending=metrics[0] not in LARGEST_IS_BEST, kind="stable")
-        click.echo(table_text(table, _SHOWN))
-        _tell_best(runs, metrics, confidence)
+        if not as_json:
+            if len(comparison.names) > 1:
+                click.echo(f"{comparison}\n")
+            click.echo(table_text(table, _SHOWN))
         if page is not None:
             from analysis.sweep_report import write_sweep_page
 
             write_sweep_page(runs, metrics, out / "report.html", confidence=confidence, failed=outcome.failed, **page)
-    _tell_end(outcome, out, page is not None and len(runs) > 0)
+    if as_json:
+        tell_json(document)
+    _tell_end(outcome, out, page is not None and len(runs) > 0, say if as_json else click.echo)
 
 
-def _tell_best(runs: pd.DataFrame, metrics: list[str], confidence: float) -> None:
-    """A line for each metric: which is best, among heuristics and, where agents were learned, among all."""
-    from analysis.sweeps import best_table, deciders, factors_of, heuristics, shared, table_text
-    from analysis.tables import HALF_WIDTH
-    from analysis.wording import label_of
-    from cluster_sim.errors import counted
-
-    if deciders(runs).nunique() < 2:
-        return
-    first = shared(runs, metrics[0])
-    apart = counted(len(runs) - len(first), "run") if len(first) < len(runs) else ""
-    click.echo(f"\nBest{f', without {apart} of replications in which others have no result' if apart else ''}:")
-    for metric in metrics:
-        told_of = None
-        compared = shared(runs, metric)
-        if not len(compared) and runs[metric].notna().any():
-            click.echo(f"  {label_of(metric)}: no replication has results of all")
-        for name, group in {"best heuristic": heuristics(compared), "best of all": compared}.items():
-            if not len(group):
-                continue
-            who, text = _best(group, metric, confidence)
-            if who != told_of:
-                click.echo(f"  {label_of(metric)}: {name} {text}")
-            told_of = who
-    known = heuristics(first)
-    cases = best_table(known if len(known) else first, metrics[0], confidence)
-    if len(cases) > 1 and len(factors_of(runs)) <= 4:
-        cases = cases.rename(columns={"mean": metrics[0], "mean" + HALF_WIDTH: metrics[0] + HALF_WIDTH})
-        click.echo(f"\nBest {label_of(metrics[0])} in each case:\n{table_text(cases, _SHOWN)}")
-
-
-def _best(runs: pd.DataFrame, metric: str, confidence: float) -> tuple[str, str]:
-    """Who is best, and a line about that: its equals, and how far the next one is or, with several cases, how far it is."""
-    from analysis.sweeps import best_table, ranking
-    from analysis.tables import percent
-
-    order = ranking(runs, metric)
-    who, ratio, wins = str(order["who"].iloc[0]), float(order["ratio"].iloc[0]), int(order["wins"].iloc[0])
-    if math.isnan(ratio):
-        return "", "none has a result in every case"
-    equals = int(order["equals"].iloc[0])
-    text = f"{who} (and {equals} equal to it)" if equals else who
-    cases = best_table(runs, metric, confidence)
-    if len(cases) > 1:
-        behind = f"on average {100 * (ratio - 1):.2f} % behind the best of each case"
-        if math.isinf(ratio):  # where it waits, another does not at all, of which there are no shares
-            behind = f"in {wins:,} of {len(cases):,} cases"
-        return who, f"{text}, {behind if ratio != 1.0 else 'in every case'}"
-    row = cases.iloc[0].to_dict()
-    apart, around = row.get("next vs best, %", float("nan")), row.get("next vs best, % ±", float("nan"))
-    if not equals and apart == apart:
-        text += f"; next {row['next']}, {percent(apart)}" + (f" ± {around:.2f}" if around == around else "")
-    return who, text
-
-
-def _tell_end(outcome: Outcome, out: Path, report: bool) -> None:
-    click.echo(f"\n{outcome.done} of {outcome.cells} runs done ({outcome.ran} now); the results are in {out}")
+def _tell_end(outcome: Outcome, out: Path, report: bool, echo: Callable[[str], None]) -> None:
+    echo(f"\n{outcome.done} of {outcome.cells} runs done ({outcome.ran} now); the results are in {out}")
     if report:
-        click.echo(f"The figures are in {out / 'report.html'}")
+        echo(f"The figures are in {out / 'report.html'}")
 
 
 def _tell_failures(outcome: Outcome, out: Path) -> None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 @click.argument("sacct", type=click.Path(), metavar="SACCT")
 @click.option("--conf", required=True, type=click.Path(), metavar="FILE", help="The slurm.conf of the machine.")
 @click.option("--change", "changes", multiple=True, metavar="KEY=VALUE",
-              help="Set a key of slurm.conf, such as PriorityWeightAge=5000, SchedulerParameters:bf_interval=60 or "
-                   "PartitionName=batch:MaxTime=1-00:00:00; may be given several times.")  # fmt: skip
+              help="Set a key of slurm.conf, such as PriorityWeightAge=5000, SchedulerParameters=bf_interval=60 (other "
+                   "options stay) or PartitionName=batch:MaxTime=1-00:00:00; may be given several times.")  # fmt: skip
 @click.option("--scheduler", "-s", type=Named("scheduler"), metavar="S", help="Another scheduler, such as easy.")
 @click.option("--nodes", metavar="+N|-N", help="More nodes or fewer; +10:node07 are like that one.")
 @click.option("--power-policy", type=Named("power_policy"), metavar="Q", help="When nodes sleep, such as timeout:600.")
@@ -66,16 +66,16 @@ def _document(study: Study) -> dict[str, Any]:
         "causes": study.causes.to_dict("records"),
         "effects": effects,
         "remarks": study.remarks,
+        "comparison": study.comparison.to_dict(),
     }
 
 
 def _text(study: Study) -> str:
-    """The replay in a table, and the change in another one."""
+    """What is concluded, then the replay in a table, and the change in another one."""
     from analysis.tables import aligned
     from analysis.whatif.page import agreement_rows, overall_rows
 
-    near = ", ".join(f"{share:.0%} within {label}" for label, share in study.near_starts.items())
-    lines = [f"Replay: starts near the recorded ones, {near}", aligned(agreement_rows(study))]
+    lines = [*study.comparison.sentences, "", aligned(agreement_rows(study))]
     if len(study.runs) > 1:
         lines += [f"\nWhat if {'; '.join(study.changes)}?", aligned(overall_rows(study))]
     return "\n".join([*lines, ""])

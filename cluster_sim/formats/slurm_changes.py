@@ -3,22 +3,25 @@
 | change | sets |
 |---|---|
 | ``PriorityWeightAge=5000`` | a key of the whole machine |
-| ``SchedulerParameters:bf_interval=60`` | one option of several; ``SchedulerParameters:bf_continue`` one without a value |
-| ``PartitionName=batch:MaxTime=1-00:00:00`` | a key of a partition |
+| ``SchedulerParameters=bf_interval=60,bf_continue`` | these options of several, as slurm.conf spells it; the other options stay |
+| ``SchedulerParameters:bf_interval=60`` or ``bf_interval=60`` | one option of several; ``bf_continue`` one without a value |
+| ``SchedulerParameters:=bf_interval=60`` | the whole list: options that it does not name go |
+| ``PartitionName=batch:MaxTime=1-0`` | a key of a partition; also ``batch:MaxTime=1-0``, ``PartitionName=batch MaxTime=1-0`` |
 | ``NodeName=node[01-04]:Weight=10`` | a key of nodes, all of a line or some |
 
-An empty value takes a key or an option away, so that Slurm's default holds. Keys count in any case. Nodes come and go by
-:func:`with_nodes`; :func:`written` gives the text of the changed file.
+An empty value takes a key or an option away, so that Slurm's default holds. Keys count in any case. A name that stands alone is
+looked for in all of these; one that could mean several is refused. Nodes come and go by :func:`with_nodes`;
+:func:`written` gives the text of the changed file, and :func:`differences` what became of it.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, few
 from cluster_sim.formats.slurm_keys import (
     FOLLOWED,
     FOLLOWED_OF_NODES,
@@ -31,26 +34,47 @@ from cluster_sim.formats.slurm_keys import (
 )
 from cluster_sim.formats.slurm_lines import Line
 from cluster_sim.formats.slurm_values import host_list
+from cluster_sim.records.comparison import Difference
 from cluster_sim.spelling import nearest
 
+_KINDS = {"nodename": "NodeName", "partitionname": "PartitionName"}
 _FOLLOWED = {"": FOLLOWED, "nodename": FOLLOWED_OF_NODES, "partitionname": FOLLOWED_OF_PARTITIONS}
 _NOT_SIMULATED = {
     "": NOT_SIMULATED,
     "nodename": NODES_NOT_SIMULATED,
     "partitionname": PARTITIONS_NOT_SIMULATED,
 }
-_WITH_OPTIONS = ("schedulerparameters", "priorityflags", "preemptparameters")
+LISTS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    **{key: (options.key, options.spelling) for key, options in OPTIONS.items()},
+    "accountingstorageenforce": (
+        "AccountingStorageEnforce",
+        {each: each for each in "associations limits nojobs nosteps qos safe wckeys all".split()},
+    ),
+    "licenses": ("Licenses", {}),
+}
+"""Keys with a list of options for a value, by the key in small letters: Slurm's spelling of the key and of its options."""
+_EXCLUSIVE = (
+    frozenset("cr_cpu cr_cpu_memory cr_core cr_core_memory cr_memory cr_socket cr_socket_memory".split()),
+    frozenset(["fair_tree", "no_fair_tree"]),
+)
+"""Options of which one takes the place of another."""
+_NO_OPTIONS = ("", "0", "none", "n/a", "(null)")
+"""Values of a whole list that name none."""
 _OF_MACHINE = ("nodename", "partitionname", "nodeset", "downnodes")
 _CHANGE = re.compile(
-    r"(?:(?P<kind>NodeName|PartitionName)=(?P<names>[^:=\s]+):)?(?P<key>[A-Za-z]\w*)(?::(?P<option>\w+))?(?:=(?P<value>.*))?",
+    r"(?:(?P<kind>NodeName|PartitionName)=(?P<names>[^:=\s]+):)?"
+    r"(?P<key>[A-Za-z]\w*)(?::(?P<option>\w+))?(?:(?P<whole>:)?=(?P<value>.*))?",
     re.IGNORECASE | re.DOTALL,
 )
+_LINE = re.compile(r"(?P<head>(?:NodeName|PartitionName)=[^:=\s]+)\s+(?P<pairs>\S.*)", re.IGNORECASE | re.DOTALL)
+_OF_NAMES = re.compile(r"(?P<names>[^:=\s]+):(?P<key>[A-Za-z]\w*)=.*", re.DOTALL)
 _NODES = re.compile(r"(?P<sign>[+-])(?P<count>[0-9]{1,6})(?::(?P<like>\S+))?")
 _OF_PEOPLE = (
     *("allowaccounts", "allowgroups", "denyaccounts", "reason", "slurmuser", "slurmduser", "mcsparameters"),
     *("accountingstorageuser", "accountingstoragepass", "jobcompuser", "jobcomppass"),
 )
 _ONE_OF_ITS_NODES = ("nodeaddr", "nodehostname", "port", "bcastaddr", "state", "reason")
+_MOST_NAMED = 4
 
 
 class _Change(NamedTuple):
@@ -63,6 +87,7 @@ class _Change(NamedTuple):
     written: str
     option: str
     value: str
+    whole: bool = False
 
 
 def with_changes(lines: Sequence[Line], changes: Iterable[str]) -> list[Line]:
@@ -73,19 +98,34 @@ def with_changes(lines: Sequence[Line], changes: Iterable[str]) -> list[Line]:
     """
     found = list(lines)
     for text in changes:
-        change = _understood(text)
-        if change.kind:
-            found = list(_with_machine_key(found, change))
-        elif change.option:
-            found = _with_global_key(found, change, _with_option(_value_of(found, change.key), change))
-        else:
-            found = _with_global_key(found, change, change.value)
+        for change in _understood(text, found):
+            if change.kind:
+                found = list(_with_machine_key(found, change))
+            elif change.option:
+                found = _with_global_key(found, change, _with_option(_value_of(found, change.key), change))
+            elif change.key in LISTS and not change.whole and change.value.lower() not in _NO_OPTIONS:
+                value = _value_of(found, change.key)
+                for part in _parts(change.value):
+                    name, sign, rest = _taken_apart(part)
+                    said = _FLAG if not sign else f"{sign}{rest}" if rest else ""
+                    value = _with_option(value, change._replace(option=name, value=said))
+                found = _with_global_key(found, change, value)
+            else:
+                found = _with_global_key(found, change, change.value)
     return found
 
 
-def _understood(text: str) -> _Change:
-    where = f"change {text}"
-    match = _CHANGE.fullmatch(text.strip())
+def _understood(text: str, lines: Sequence[Line]) -> list[_Change]:
+    """The changes that a text asks for: several where it is a line of a slurm.conf with several keys."""
+    where, text = f"change {text}", text.strip()
+    if line := _LINE.fullmatch(text):
+        return [_one(where, f"{line['head']}:{pair}", lines) for pair in line["pairs"].split()]
+    return [_one(where, text, lines)]
+
+
+def _one(where: str, text: str, lines: Sequence[Line]) -> _Change:
+    text = _in_full(where, text, lines)
+    match = _CHANGE.fullmatch(text)
     if match is None or (match["option"] and match["kind"]) or (match["value"] is None and not match["option"]):
         expected = "KEY=VALUE, KEY:OPTION=VALUE, PartitionName=NAME:KEY=VALUE or NodeName=NAMES:KEY=VALUE"
         raise InputError(where, expected)
@@ -94,12 +134,62 @@ def _understood(text: str) -> _Change:
         raise InputError(where, "a value of printable characters without quotes", value)
     if key.lower() in _NOT_SIMULATED[kind]:
         raise InputError(where, "a key that is simulated", f"{key}: {_NOT_SIMULATED[kind][key.lower()]}")
-    _check_name(where, key, _FOLLOWED[kind])
-    if match["option"] and key.lower() not in _WITH_OPTIONS:
-        raise InputError(where, "SchedulerParameters, PriorityFlags or PreemptParameters before the option", key)
+    _check_name(where, key, _FOLLOWED[kind] if kind else [*FOLLOWED, *_all_options()])
+    if (match["option"] or match["whole"]) and (kind or key.lower() not in LISTS):
+        expected = ", ".join(spelled for spelled, _ in LISTS.values())
+        raise InputError(where, f"a key with a list of options before the colon ({expected})", key)
     if not kind and key.lower() in OPTIONS:
         _check_options(where, OPTIONS[key.lower()], match["option"] or value or "")
-    return _Change(text, kind, match["names"] or "", key.lower(), key, match["option"] or "", _said(value))
+    elif not kind and key.lower() == "accountingstorageenforce":
+        for part in _parts(match["option"] or value or ""):
+            if part.lower() not in (*_NO_OPTIONS, "1"):
+                _check_name(where, part, list(LISTS[key.lower()][1]))
+    option = match["option"] or ""
+    said = _FLAG if value is None else f"={value.strip()}" if option and value.strip() else value.strip()
+    text = where.removeprefix("change ")
+    return _Change(text, kind, match["names"] or "", key.lower(), key, option, said, bool(match["whole"]))
+
+
+def _in_full(where: str, text: str, lines: Sequence[Line]) -> str:
+    """A change that names no kind of thing, or no list, with what it means; unchanged where it says so itself.
+
+    Raises InputError where it could mean several.
+    """
+    match = _OF_NAMES.fullmatch(text)
+    if match is not None and match["names"].lower() not in (*LISTS, *map(str.lower, FOLLOWED)):
+        for kind, spelled in _KINDS.items():
+            try:
+                names = host_list(match["names"]) if kind == "nodename" else [match["names"]]
+            except ValueError:
+                continue
+            if set(names) <= set(_named(lines, kind)):
+                return f"{spelled}={text}"
+    match = _CHANGE.fullmatch(text)
+    if match is None or match["kind"] or match["option"] or match["whole"]:
+        return text
+    name, rest = match["key"].lower(), "" if match["value"] is None else f"={match['value']}"
+    if name in {*map(str.lower, FOLLOWED), *NOT_SIMULATED}:
+        return text
+    meant = [f"{key}:{options[name]}" for key, options in LISTS.values() if name in options]
+    for kind, spelled in _KINDS.items() if rest else ():
+        own = {key.lower(): key for key in _FOLLOWED[kind]} | dict.fromkeys(_NOT_SIMULATED[kind], match["key"])
+        if name in own:
+            meant += [f"{spelled}={each}:{own[name]}" for each in _named(lines, kind, whole=True)]
+    if len(meant) > 1:
+        raise InputError(where, f"which one: {few((f'{each}{rest}' for each in meant), _MOST_NAMED)}", match["key"])
+    return f"{meant[0]}{rest}" if meant else text
+
+
+def _named(lines: Iterable[Line], kind: str, whole: bool = False) -> list[str]:
+    """Names of the partitions or nodes of a configuration; of nodes as each line has them if ``whole``."""
+    texts = [line.pairs[kind] for line in lines if line.key == kind and line.pairs[kind].upper() != "DEFAULT"]
+    if kind == "partitionname" or whole:
+        return texts
+    return [name for text in texts for name in _names("NodeName", text)]
+
+
+def _all_options() -> list[str]:
+    return [name for _, options in LISTS.values() for name in options.values()]
 
 
 def _check_options(where: str, options: Options, value: str) -> None:
@@ -107,21 +197,17 @@ def _check_options(where: str, options: Options, value: str) -> None:
     if unused:
         raise InputError(where, "an option that is simulated", unused[0])
     for name in unknown:
-        _check_name(where, name, sorted(options.followed))
+        if name.lower() not in _NO_OPTIONS:
+            _check_name(where, name, sorted(options.spelling[each] for each in options.followed))
 
 
 _FLAG = "\0"
-
-
-def _said(value: str | None) -> str:
-    """The value, or the mark of an option that stands alone."""
-    return _FLAG if value is None else value.strip()
+"""The value of an option that stands alone."""
 
 
 def _check_name(where: str, name: str, known: Sequence[str]) -> None:
-    spelled = {each.lower(): each for each in known}
-    if name.lower() not in spelled:
-        raise InputError(where, nearest(name.lower(), spelled), name)
+    if name.lower() not in map(str.lower, known):
+        raise InputError(where, nearest(name, known), name)
 
 
 # ---------------------------------------------------------------------- keys of the whole machine
@@ -133,12 +219,27 @@ def _value_of(lines: Iterable[Line], key: str) -> str:
     return said[-1] if said else ""
 
 
+def _parts(value: str) -> list[str]:
+    """The options of a list."""
+    return [part.strip() for part in re.split("[,;]", value) if part.strip()]
+
+
+def _taken_apart(part: str) -> tuple[str, str, str]:
+    """An option's name, the sign behind it (``:`` in licences), and its value."""
+    match = re.fullmatch(r"([^=:]*)([=:]?)(.*)", part, re.DOTALL)
+    assert match is not None  # of any text
+    return match[1].strip(), match[2], match[3].strip()
+
+
 def _with_option(value: str, change: _Change) -> str:
     """A list of options with one of them set, in the place where it stands, or taken away."""
     name = change.option.lower()
-    wanted = [] if not change.value else [change.option + ("" if change.value == _FLAG else f"={change.value}")]
-    parts = [part for part in value.split(",") if part.strip()]
-    places = [place for place, part in enumerate(parts) if part.partition("=")[0].strip().lower() == name]
+    wanted = [] if not change.value else [change.option + ("" if change.value == _FLAG else change.value)]
+    if wanted and change.key == "licenses":
+        wanted = [wanted[0].replace("=", ":", 1)]
+    rivals = next((each for each in _EXCLUSIVE if name in each), frozenset([name])) if wanted else {name}
+    parts = [part for part in _parts(value) if part.lower() not in _NO_OPTIONS]
+    places = [place for place, part in enumerate(parts) if _taken_apart(part)[0].lower() in rivals]
     kept = [part for place, part in enumerate(parts) if place not in places]
     at = places[0] if places else len(kept)
     return ",".join([*kept[:at], *wanted, *kept[at:]])
@@ -245,6 +346,66 @@ def _joined(line: Line, names: set[str], added: str, where: str) -> Line:
         if names & set(_names(line.place, nodes))
         else line
     )
+
+
+def differences(before: Sequence[Line], after: Sequence[Line]) -> list[Difference]:
+    """What two configurations say otherwise, key by key and option by option; options of a list that stay are told with it."""
+    found = [*_of_the_machine(before, after), *_of_partitions_and_nodes(before, after)]
+    counts = [len(set(_named(lines, "nodename")) - _down(lines)) for lines in (before, after)]
+    if counts[0] != counts[1]:
+        found.append(Difference("number of nodes", f"{counts[0]:,}", f"{counts[1]:,}"))
+    return found
+
+
+def _of_the_machine(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Difference]:
+    spelled = {key: name for lines in (before, after) for line in lines for key, name in line.written.items()}
+    spelled |= {key: name for key, (name, _) in LISTS.items()} | {key.lower(): key for key in FOLLOWED}
+    keys = [key for line in (*before, *after) if line.key not in _OF_MACHINE for key in line.pairs]
+    for key in dict.fromkeys(keys):
+        was, now = _value_of(before, key), _value_of(after, key)
+        if was == now:
+            continue
+        if key not in LISTS:
+            yield Difference(spelled[key], was, now)
+            continue
+        options = [{_taken_apart(part)[0]: _taken_apart(part) for part in _parts(value)} for value in (was, now)]
+        names = {name.lower(): name for one in reversed(options) for name in one}
+        lowered = [{name.lower(): part for name, part in one.items()} for one in options]
+        stays = [part for part in _parts(was) if part in _parts(now)]
+        for name in dict.fromkeys(name for one in lowered for name in one):
+            base, changed = ((one[name][2] or "set") if name in one else "" for one in lowered)
+            if base != changed:
+                yield Difference(f"{spelled[key]}: {names[name]}", base, changed, tuple(stays))
+
+
+def _of_partitions_and_nodes(before: Sequence[Line], after: Sequence[Line]) -> Iterator[Difference]:
+    for kind, spelled in _KINDS.items():
+        was, now = _pairs_by_name(before, kind), _pairs_by_name(after, kind)
+        moved: dict[tuple[str, str, str], list[str]] = {}
+        for name in (name for name in was if name in now):
+            for key in dict.fromkeys([*was[name], *now[name]]):
+                values = was[name].get(key, ("", key))[0], now[name].get(key, ("", key))[0]
+                if values[0] != values[1] and not (key == "nodes" and values[1].startswith(f"{values[0]},added")):
+                    written = {each.lower(): each for each in _FOLLOWED[kind]}.get(key, key)
+                    moved.setdefault((written, *values), []).append(name)
+        for (key, base, changed), names in moved.items():
+            yield Difference(f"{spelled}={few(names, _MOST_NAMED)}: {key}", base, changed)
+
+
+def _pairs_by_name(lines: Sequence[Line], kind: str) -> dict[str, dict[str, tuple[str, str]]]:
+    """The pairs of each partition or node, DEFAULT among them, with the keys as they are written."""
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for line in lines:
+        if line.key == kind:
+            pairs = {key: (value, line.written[key]) for key, value in line.pairs.items() if key != kind}
+            for name in _names(line.place, line.pairs[kind]) if kind == "nodename" else [line.pairs[kind]]:
+                found[name] = found.get(name, {}) | pairs
+    return found
+
+
+def _down(lines: Iterable[Line]) -> set[str]:
+    """The nodes that a line DownNodes has."""
+    return {name for line in lines if line.key == "downnodes" for name in _names(line.place, line.pairs["downnodes"])}
 
 
 def without_people(lines: Iterable[Line]) -> list[Line]:

@@ -215,11 +215,12 @@ _SWITCHED_BY: Mapping[tuple[str, ...], Callable[[Switches], bool]] = {
 
 
 class Options(NamedTuple):
-    """Options that a key may have, in small letters: those that are followed, and others of Slurm's."""
+    """Options that a key may have, in small letters: those that are followed, and others of Slurm's; ``spelling`` is Slurm's."""
 
     key: str
     followed: frozenset[str]
     others: frozenset[str]
+    spelling: Mapping[str, str]
 
     def apart(self, value: str) -> tuple[list[str], list[str]]:
         """The options of a value that Slurm has and nobody follows here, and those that Slurm does not have; as written."""
@@ -235,7 +236,8 @@ class Options(NamedTuple):
 
 
 def _options(key: str, followed: str, others: str) -> Options:
-    return Options(key, frozenset(followed.lower().split()), frozenset(others.lower().split()))
+    spelling = {name.lower(): name for name in (*followed.split(), *others.split())}
+    return Options(key, frozenset(followed.lower().split()), frozenset(others.lower().split()), spelling)
 
 
 OPTIONS: Mapping[str, Options] = {

@@ -1,17 +1,78 @@
-"""Confidence intervals: Student's, of means, paired differences and paired ratios, and the bootstrap's, of ratios of sums.
+"""Laws of comparisons: intervals, how many blocks they need, what they show, and which alternatives are told apart.
 
-Student's quantile is worked out here, in closed form and by bisection, so that a comparison does not need scipy.
+Intervals are Student's, of means, paired differences and paired ratios, and the bootstrap's, of ratios of sums. Student's
+quantile is worked out here, in closed form and by bisection, so that a comparison does not need scipy.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
 from cluster_sim.errors import InputError
 
 CONFIDENCE = 0.95
+FEWEST_BLOCKS = 5
+"""Of fewer weeks, replications or workloads there is no interval: a bootstrap of two weeks has three values."""
+
+
+class Verdict(StrEnum):
+    """What a comparison shows of a metric."""
+
+    LESS = "less"
+    MORE = "more"
+    TIE = "no difference shown"
+    VALUES = "values only"
+
+
+def verdict_of(low: float, high: float, blocks: int) -> Verdict:
+    """The verdict on a difference with an interval from ``low`` to ``high`` over so many blocks.
+
+    >>> [str(verdict_of(*ends, blocks=8)) for ends in ((-2.0, -1.0), (0.0, 1.0), (1.0, 2.0))]
+    ['less', 'no difference shown', 'more']
+    """
+    if blocks < FEWEST_BLOCKS or not (math.isfinite(low) and math.isfinite(high)):
+        return Verdict.VALUES
+    return Verdict.LESS if high < 0 else Verdict.MORE if low > 0 else Verdict.TIE
+
+
+def blocks_of(values: Mapping[Any, np.ndarray]) -> int:
+    """How many blocks these values are of, one each; 1 where nothing changes from block to block."""
+    count = max((len(each) for each in values.values()), default=0)
+    return count if any(len(each) and (each != each[0]).any() for each in values.values()) else min(count, 1)
+
+
+def told_apart(
+    values: Mapping[str, np.ndarray], largest: bool = False, confidence: float = CONFIDENCE
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the names of the best alternative and its equals, of those not told apart from it, and of the others; best first.
+
+    ``values`` has for each alternative a value for each block, all of the same blocks. Equals have the same value in each block.
+    Student's intervals of the paired differences hold for all of them together (Bonferroni), since the best one is found in
+    the same blocks. With fewer than :data:`FEWEST_BLOCKS` nobody is called tied.
+    """
+    sign = -1.0 if largest else 1.0
+    means = {name: sign * float(mean_of(each[:, None])[0]) for name, each in values.items()}
+    order = sorted((name for name in means if not math.isnan(means[name])), key=lambda name: means[name])
+    leaders = [name for name in order if means[name] == means[order[0]]]
+    others = order[len(leaders) :]
+    if blocks_of(values) < FEWEST_BLOCKS:
+        return leaders, [], others
+    best = [name for name in leaders if (values[name] == values[leaders[0]]).all()]
+    distinct = {values[name].tobytes(): values[name] for name in leaders}
+    count = max(1, len(distinct) * len({values[name].tobytes() for name in others}))
+    level = 1 - (1 - confidence) / count
+
+    def is_apart(name: str) -> bool:
+        apart = sign * np.transpose([values[name] - each for each in distinct.values()])
+        return bool((mean_of(apart) > half_width(apart, level)).all())
+
+    tied = [name for name in order if name not in best and (name in leaders or not is_apart(name))]
+    return best, tied, [name for name in others if name not in tied]
 
 
 def mean_of(values: np.ndarray) -> np.ndarray:
@@ -22,9 +83,12 @@ def mean_of(values: np.ndarray) -> np.ndarray:
 
 
 def half_width(values: np.ndarray, confidence: float = CONFIDENCE) -> np.ndarray:
-    """Half the width of the confidence interval of the mean of each column; NaN for a single row, 0 for equal values."""
+    """Half the width of the confidence interval of the mean of each column; 0 for equal values.
+
+    NaN for fewer rows than :data:`FEWEST_BLOCKS`.
+    """
     count = len(values)
-    if count < 2:
+    if count < FEWEST_BLOCKS:
         return np.full(values.shape[1], np.nan)
     spread = values.std(axis=0, ddof=1) / math.sqrt(count)
     # Of equal values the deviation is what rounding made of their mean.
@@ -69,11 +133,8 @@ def bootstrap_interval(values: np.ndarray, confidence: float = CONFIDENCE) -> tu
     """Ends of an interval of the mean of ``values``: percentiles of the means of 2,000 samples drawn from them.
 
     It never goes beyond the values themselves, so that what cannot be negative has no negative end. The draws are the
-    same every time. The mean itself, twice, for fewer than two values.
+    same every time. NaN for fewer than :data:`FEWEST_BLOCKS` values.
     """
-    if len(values) < 2:
-        mean = float(np.mean(values)) if len(values) else math.nan
-        return mean, mean
     low, high = bootstrap_ratios(values[:, None], np.ones((len(values), 1)), confidence)[0].tolist()
     return low, high
 
@@ -83,16 +144,18 @@ def bootstrap_ratios(sums: np.ndarray, counts: np.ndarray, confidence: float = C
 
     Rows are what is independent, as far as anything is: replications, or weeks of a log, each with the sum over its jobs and
     their number. 2,000 samples of as many rows are drawn, the same every time; a column of the result is (low, high), the
-    percentiles of their ratios. Shape (columns, 2). NaN where fewer than two rows count anything.
+    percentiles of their ratios. Shape (columns, 2). NaN where fewer than :data:`FEWEST_BLOCKS` rows count anything.
     """
     rows = len(sums)
+    if rows < FEWEST_BLOCKS:
+        return np.full((sums.shape[1], 2), np.nan)
     draws = np.random.default_rng(0).integers(rows, size=(_RESAMPLES, rows))
     times = np.zeros((_RESAMPLES, rows))
     np.add.at(times, (np.arange(_RESAMPLES)[:, None], draws), 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = (times @ sums) / (times @ counts)
     tail = 50.0 * (1.0 - confidence)
-    known = (counts > 0).sum(axis=0) > 1
+    known = (counts > 0).sum(axis=0) >= FEWEST_BLOCKS
     ends = np.full((sums.shape[1], 2), np.nan)
     if known.any():
         ends[known] = np.nanpercentile(ratios[:, known], [tail, 100.0 - tail], axis=0).T

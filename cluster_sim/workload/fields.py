@@ -392,6 +392,22 @@ def names(fields: Iterable[Field]) -> list[str]:
     return [field.name for field in fields]
 
 
+_UNITS = {field.name: field.unit for field in SUMMARY_METRICS}
+_UNIT_ENDINGS = {"s": "_s", "J": "_j", "J s": "_js", "core s": "_s"}
+_SPELLING = {"edp": "EDP", "p95": "95th percentile of", "reward": "minus the reward"}  # an objective is to be least
+
+
+def unit_of(key: str) -> str:
+    """Unit of a summary key, ``J`` for ``energy_j``; empty for counts, ratios and keys that are no metric of ours."""
+    return _UNITS.get(key, "")
+
+
+def label_of(key: str) -> str:
+    """A summary key in words, its unit left to :func:`unit_of`: ``mean_wait_s`` reads "mean wait"."""
+    stem = key.removesuffix(_UNIT_ENDINGS.get(unit_of(key), ""))
+    return " ".join(_SPELLING.get(word, word) for word in stem.split("_"))
+
+
 def whole_number(text: str) -> int | None:
     """The number that a text of digits says; None for another text, and for more digits than any number here has."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from analysis import comparison_table, replication_table, user_table
-from analysis.sweep_policies import policies_figure, policies_sentence, policy_rows, power_policies
-from analysis.verdict import change_in_words, comparison_sentence, run_sentence
+from analysis import compare, replication_table, user_table
+from analysis.sweep_policies import policies_figure, policies_sentences, policy_rows, power_policies
+from analysis.verdict import run_sentence
 from cluster_sim import Platform, Simulation, Start, Workload, make_scheduler
+from cluster_sim.records.comparison import change_in_words
 from cluster_sim.records.result import Result
 from cluster_sim.run import View
 from cluster_sim.run.decisions import Decision, Preempt, Reject
@@ -25,16 +26,21 @@ def runs_of(*schedulers: str) -> dict[str, Result]:
     return {name: Simulation(platform, Workload(jobs), make_scheduler(name)).run() for name in schedulers}
 
 
-def test_a_comparison_begins_with_who_waits_least() -> None:
+def told(*schedulers: str, waits: dict[str, tuple[float, ...]] | None = None) -> tuple[str, ...]:
+    """What is concluded from runs, or from replications with these mean waits."""
+    if waits is None:
+        return compare(runs_of(*schedulers)).sentences
+    summaries = {name: [{"mean_wait_s": each} for each in several] for name, several in waits.items()}
+    return compare(runs_of(*waits), replication_table(summaries)).sentences
+
+
+def test_a_comparison_says_who_waits_least() -> None:
     """First come, first served has waits of 0 and 20 s, the shortest first 10 and 0 s; the jobs change places."""
-    runs = runs_of("fcfs", "sjf")
-    text = comparison_sentence(comparison_table(runs), runs)
-    assert text.startswith("Jobs wait least under sjf: 5 s on average, 50 % less than under fcfs (10 s).")
-    assert text.endswith("Of 2 jobs 1 start earlier and 1 later.")
-    other_way = runs_of("sjf", "fcfs")
-    assert "sjf: 5 s on average, 50 % less than under fcfs" in comparison_sentence(
-        comparison_table(other_way), other_way
-    )
+    sentences = told("fcfs", "sjf")
+    assert sentences[0] == "What differs: scheduler (fcfs, sjf)."
+    assert sentences[1] == "Mean wait: least under sjf, 5 s; next fcfs, +100 %, in this one workload."
+    assert sentences[-1] == "Of 2 jobs 1 start earlier and 1 later under sjf than under fcfs."
+    assert told("sjf", "fcfs")[1] == sentences[1]
 
 
 class PutOffAndRefused(Scheduler):
@@ -84,68 +90,81 @@ def test_a_page_of_one_run_begins_with_waits_use_and_what_was_lost() -> None:
     )
 
 
-def test_equal_and_unsure_waits_are_told_so() -> None:
-    """Equal waits name no winner; of replications that contradict each other nothing is sure."""
-    equal = runs_of("fcfs", "easy")
-    assert comparison_sentence(comparison_table(equal), equal).startswith(
-        "Jobs wait equally long under fcfs and easy: 10 s"
-    )
-    runs = runs_of("fcfs", "sjf")
-    summaries = {
-        "fcfs": [{"mean_wait_s": 10.0}, {"mean_wait_s": 4.0}],
-        "sjf": [{"mean_wait_s": 5.0}, {"mean_wait_s": 8.0}],
-    }
-    assert "too few to tell it from fcfs (7 s)." in comparison_sentence(replication_table(summaries), runs)
-    assert comparison_sentence(comparison_table(runs_of("fcfs")), runs_of("fcfs")) == ""
-    three = runs_of("sjf", "fcfs", "easy")
-    assert comparison_sentence(
-        comparison_table(three | {"laf": three["sjf"]}), three | {"laf": three["sjf"]}
-    ).startswith("Jobs wait equally long under sjf and laf")
-    first = {"fcfs": three["fcfs"], "sjf": three["sjf"], "saf": three["sjf"]}
-    assert "least under sjf and saf: 5 s" in comparison_sentence(comparison_table(first), first)
+def test_equal_waits_name_no_winner() -> None:
+    """Nor do runs without a second one, or without waits."""
+    assert told("fcfs", "easy")[1] == "Mean wait: the same under fcfs and easy, 10 s."
+    assert told("sjf", "fcfs", "easy")[1] == "Mean wait: least under sjf, 5 s; next fcfs, +100 %, in this one workload."
+    assert not [each for each in told("fcfs") if "wait" in each]
+
+
+SJF = (5.5, 5.5, 7.0, 6.0, 6.0)
+FCFS = (10.0, 11.0, 12.0, 11.0, 11.0)
 
 
 @pytest.mark.parametrize(
-    ("easy", "verdict"),
+    ("waits", "sentence"),
     [
-        # Paired differences -0.5, 0.5 and 0.5 s.
-        ((5.0, 6.0, 7.5), "These replications are too few to tell it from easy (6.17 s)."),
-        # 1.5, 2.5 and 1.5 s: mean 1.83, standard error 0.333, times 4.303 (one comparison) 1.43, times 6.205 (two) 2.07.
-        ((7.0, 8.0, 8.5), "These replications are too few to tell it from easy (7.83 s)."),
-        # 2.5, 3.5 and 3 s: 3 ± 0.289 x 6.205, as those to fcfs 5 ± 1.79.
-        ((8.0, 9.0, 10.0), "Under the others they surely wait longer (95 %)."),
-    ],
-)
-def test_the_best_is_compared_with_every_other_run(easy: tuple[float, ...], verdict: str) -> None:
-    """Not with the first alone, which is far behind: a reader asks whether the best is better than the next one."""
-    waits = {"fcfs": (10.0, 11.0, 12.0), "easy": easy, "sjf": (5.5, 5.5, 7.0)}
-    table = replication_table({name: [{"mean_wait_s": each} for each in several] for name, several in waits.items()})
-    text = comparison_sentence(table, runs_of("fcfs", "easy", "sjf"))
-    assert text.startswith("Jobs wait least under sjf: 6 s on average, 45 % less than under fcfs (11 s). " + verdict)
-
-
-@pytest.mark.parametrize(
-    ("waits", "verdict"),
-    [
-        # One other run is named.
-        ({"fcfs": (10.0, 11.0, 12.0), "sjf": (5.5, 5.5, 7.0)}, "Under fcfs they surely wait longer (95 %)."),
+        # Of two replications there is no interval: the values are shown.
+        ({"fcfs": (10.0, 4.0), "sjf": (5.0, 8.0)},
+         "least under sjf, 6.5 s; next fcfs, +7.7 %, replication by replication sjf 5 s, 8 s; fcfs 10 s, 4 s: "
+         "too few replications (2) for an interval."),
+        # To fcfs 4.5, 5.5, 5, 5, 5 s: mean 5, standard error 0.158, times 2.776 (Student's t) 0.439 or 7.3 % of 6 s.
+        ({"fcfs": FCFS, "sjf": SJF}, "least under sjf, 6 s; next fcfs, +83 ± 7.3 %."),
+        # To easy -0.5, 0.5, 0.5, 0.5 and -0.5 s.
+        ({"fcfs": FCFS, "easy": (5.0, 6.0, 7.5, 6.5, 5.5), "sjf": SJF},
+         "no difference shown between sjf (6 s) and easy (6.1 s), over 5 replications; next fcfs, +83 ± 7.3 %."),
+        # To easy 0, 1, 2, 2 and 1 s: mean 1.2, standard error 0.374; times 2.776 1.04, for two comparisons times 3.495 1.31.
+        ({"easy": (5.5, 6.5, 9.0, 8.0, 7.0), "sjf": SJF}, "least under sjf, 6 s; next easy, +20 ± 17 %."),
+        ({"fcfs": FCFS, "easy": (5.5, 6.5, 9.0, 8.0, 7.0), "sjf": SJF},
+         "no difference shown between sjf (6 s) and easy (7.2 s), over 5 replications; next fcfs, +83 ± 7.3 %."),
         # In each replication exactly 5 s more.
-        ({"fcfs": (10.0, 11.0, 12.0), "sjf": (5.0, 6.0, 7.0)}, "Under fcfs they surely wait longer (95 %)."),
-        # The same waits in every replication: nothing was random.
-        ({"fcfs": (10.0, 10.0, 10.0), "sjf": (5.0, 5.0, 5.0)}, "No other metric"),
-        # Two with the same mean; easy's difference to the first is 1, 1 and 1.1 s, to the other -3, 1 and 5.1.
-        ({"fcfs": (100.0, 101.0, 102.0), "sjf": (6.0, 6.0, 6.0), "ljf": (10.0, 6.0, 2.0), "easy": (7.0, 7.0, 7.1)},
-         "These replications are too few to tell them from easy (7.03 s)."),
-        # Two that are the same in every replication are one: differences 1.5, 2.5, 2 s, 2 ± 0.289 x 4.303.
-        ({"fcfs": (7.0, 8.0, 9.0), "sjf": (5.5, 5.5, 7.0), "ljf": (5.5, 5.5, 7.0)},
-         "Under fcfs they surely wait longer (95 %)."),
+        ({"fcfs": (10.0, 11.0, 12.0, 13.0, 14.0), "sjf": (5.0, 6.0, 7.0, 8.0, 9.0)}, "least under sjf, 7 s; next fcfs, +71 %."),
+        # The same waits in every replication: nothing was random, and so there is one workload only.
+        ({"fcfs": (10.0,) * 5, "sjf": (5.0,) * 5}, "least under sjf, 5 s; next fcfs, +100 %, in this one workload."),
+        # Two with the same mean: easy is told apart from one of them, and not from the other.
+        ({"fcfs": (100.0, 101.0, 102.0, 101.0, 101.0), "sjf": (6.0,) * 5, "ljf": (10.0, 6.0, 2.0, 4.0, 8.0),
+          "easy": (7.0, 7.0, 7.1, 7.0, 7.0)},
+         "no difference shown between sjf (6 s), ljf (6 s) and easy (7.02 s), over 5 replications; next fcfs, +1,583 ± 15 %."),
+        # Two that are the same in every replication are one.
+        ({"fcfs": FCFS, "sjf": SJF, "ljf": SJF}, "least under sjf and ljf, 6 s; next fcfs, +83 ± 7.3 %."),
     ],
 )  # fmt: skip
-def test_ties_constant_differences_and_single_others(waits: dict[str, tuple[float, ...]], verdict: str) -> None:
-    """What is said to wait surely longer does so beside every run that waits least."""
-    table = replication_table({name: [{"mean_wait_s": each} for each in several] for name, several in waits.items()})
-    text = comparison_sentence(table, runs_of(*waits))
-    assert text.partition("). ")[2].startswith(verdict), text
+def test_the_best_is_compared_with_every_other_run(waits: dict[str, tuple[float, ...]], sentence: str) -> None:
+    """By paired intervals that hold for all comparisons together; those that hold 0 are ties."""
+    assert told(waits=waits)[1] == f"Mean wait: {sentence}"
+
+
+def test_only_what_is_shown_is_said_to_move() -> None:
+    """The energy falls by 10 J in each of five replications; the makespan goes up and down."""
+    summaries = {
+        "fcfs": [{"mean_wait_s": 9.0 + r, "energy_j": 100.0 + r, "makespan_s": 50.0} for r in range(5)],
+        "sjf": [{"mean_wait_s": 5.0 + r, "energy_j": 90.0 + r, "makespan_s": 50.0 + (-1) ** r * 9} for r in range(5)],
+    }
+    found = compare(runs_of("fcfs", "sjf"), replication_table(summaries))
+    assert "sjf against fcfs: energy −9.8 %." in found.sentences
+    assert {(each.metric, str(each.verdict)) for each in found.effects} == {
+        ("mean_wait_s", "less"), ("energy_j", "less"), ("makespan_s", "no difference shown"),
+    }  # fmt: skip
+
+
+def test_runs_that_ended_other_jobs_are_told() -> None:
+    """Their means are of different jobs."""
+    jobs = {"submit_time": [0.0, 5.0], "requested_cores": [2, 2], "recorded_run_time": [20.0, 1.0]}
+    platform = Platform.homogeneous(nodes=1, cores=2)
+    runs = {
+        name: Simulation(platform, Workload(jobs), make_scheduler("fcfs"), until=until).run()
+        for name, until in (("whole", None), ("cut", 10.0))
+    }
+    assert "Means are not of the same jobs: jobs completed, whole 2, cut 0." in compare(runs).sentences
+
+
+def test_the_same_object_as_text_page_and_document() -> None:
+    """In a notebook names are escaped."""
+    runs = {f"<b>{name}": run for name, run in runs_of("fcfs", "sjf").items()}
+    found = compare(runs)
+    assert str(found).splitlines() == list(found.sentences) == found.to_dict()["sentences"]
+    assert "<b>" not in found._repr_html_()
+    assert "&lt;b&gt;sjf" in found._repr_html_()
 
 
 def test_power_policies_are_ranked_across_schedulers() -> None:
@@ -158,9 +177,11 @@ def test_power_policies_are_ranked_across_schedulers() -> None:
     runs.attrs["factors"] = ["scheduler", "power_policy"]
     found = power_policies(runs)
     assert found is not None
-    assert policies_sentence(found) == (
-        "off saves most, 33 % of the energy under always-on, 30 to 40 % by case; jobs wait 12 s longer on average"
-    )
+    assert policies_sentences(found) == [
+        "Energy of power policies over all other factors: least under off, 100 J; next sleep, +35 %, in this one workload.",
+        "off against always-on: energy −33 % (by case −40 to −30 %); mean wait +12 s.",
+        "sleep against always-on: energy −10 % (by case −10 %); mean wait 0 s.",
+    ]
     assert policy_rows(found)[1] == [
         ["off", "33.3 %", "30 to 40 %", "19.5 s", "+12 s", "+4 s to +20 s"],
         ["sleep", "10 %", "10 %", "7.5 s", "0 s", "0 s to 0 s"],
@@ -169,6 +190,26 @@ def test_power_policies_are_ranked_across_schedulers() -> None:
     assert sorted(best["name"]) == ["a + off", "a + sleep", "b + off", "b + sleep"]
     assert sum(len(trace.x) for trace in policies_figure(found).data) == 6
     assert power_policies(runs[runs["power_policy"] == "off"]) is None
+
+
+def test_policies_that_are_not_told_apart_name_no_winner() -> None:
+    """Off saves 10 J in each of five replications, sleep 10 J on average and now more, now less; jobs wait 2 s longer."""
+    rows = [
+        (r, policy, 100.0 + r - saved, 10.0 + r + later)
+        for r, odd in enumerate((3.0, -3.0, 2.0, -2.0, 0.0))
+        for policy, saved, later in (("always-on", 0.0, 0.0), ("off", 10.0, 2.0), ("sleep", 10.0 + odd, odd))
+    ]
+    runs = pd.DataFrame(rows, columns=["replication", "power_policy", "energy_j", "mean_wait_s"])
+    runs.attrs["factors"] = ["power_policy"]
+    found = power_policies(runs)
+    assert found is not None
+    # 3, -3, 2, -2 and 0 s: standard deviation √(26 / 4), times 2.776 / √5: 3.17 s around 0, or J around -10 of 102.
+    assert policies_sentences(found) == [
+        "Energy of power policies: no difference shown between off (92 J) and sleep (92 J), over 5 replications; "
+        "next always-on, +11 %.",
+        "off against always-on: energy −9.8 %; mean wait +2 s (+2 s to +2 s).",
+        "sleep against always-on: energy −9.8 ± 3.1 %; mean wait 0 s (−3.17 s to +3.17 s), no difference shown.",
+    ]
 
 
 def test_no_name_of_a_dot_lies_on_another_dot_or_name() -> None:
@@ -220,12 +261,10 @@ def test_no_name_of_a_dot_lies_on_another_dot_or_name() -> None:
 
 def test_runs_in_which_nobody_started_are_left_out() -> None:
     """The first run has no wait to compare with: the others are compared with each other."""
-    runs = runs_of("fcfs", "sjf", "easy")
-    table = comparison_table(runs)
-    table.loc["mean_wait_s", "fcfs"] = float("nan")
-    assert comparison_sentence(table, runs).startswith(
-        "Jobs wait least under sjf: 5 s on average, 50 % less than under easy"
-    )
+    jobs = {"submit_time": [0.0], "requested_cores": [9], "recorded_run_time": [20.0]}
+    nobody = Simulation(Platform.homogeneous(nodes=1, cores=2), Workload(jobs), make_scheduler("fcfs")).run()
+    sentences = compare({"nobody": nobody} | runs_of("sjf", "easy")).sentences
+    assert "Mean wait: least under sjf, 5 s; next easy, +100 %, in this one workload." in sentences
 
 
 def test_of_nothing_there_are_no_shares() -> None:

@@ -20,7 +20,7 @@ from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED
 from analysis.whatif.study import Study
 from cluster_sim import Simulation, Workload
 from cluster_sim.errors import InputError, SchedulerWarning
-from cluster_sim.records.intervals import bootstrap_interval, bootstrap_ratios
+from cluster_sim.records.intervals import Verdict, bootstrap_interval, bootstrap_ratios
 from cluster_sim.records.result import Result
 
 pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
@@ -95,7 +95,7 @@ def test_what_explains_the_rest(tmp_path: Path) -> None:
 
 def test_what_a_node_more_makes(tmp_path: Path) -> None:
     """With a second node bob never waits: he waits 19 min less, every week; ann, who never waited, as long as before."""
-    found = study(tmp_path, weekly(3), nodes="+1")
+    found = study(tmp_path, weekly(6), nodes="+1")
     effects = found.effects.set_index(["by", "group"])
     assert effects.loc[("user", "bob"), ["recorded_s", "unchanged_s", "changed_s", "change_s"]].tolist() == [
         540,
@@ -104,10 +104,10 @@ def test_what_a_node_more_makes(tmp_path: Path) -> None:
         -1_140,
     ]
     assert effects.loc[("partition", "q"), ["change_s", "low_s", "high_s"]].tolist() == [-1_140, -1_140, -1_140]
-    assert effects.loc[("all", "all jobs"), ["jobs", "change_s", "low_s", "high_s"]].tolist() == [6, -570, -570, -570]
+    assert effects.loc[("all", "all jobs"), ["jobs", "change_s", "low_s", "high_s"]].tolist() == [12, -570, -570, -570]
     assert effects.loc[("user", "ann"), ["change_s", "low_s", "high_s"]].tolist() == [0, 0, 0]
     assert effects.loc["size"].index.tolist() == ["1 CPU", "2–4 CPUs"]
-    assert effects.loc["limit", "jobs"].to_dict() == {"up to 1 h": 6}
+    assert effects.loc["limit", "jobs"].to_dict() == {"up to 1 h": 12}
     assert found.overall.loc["mean wait", [UNCHANGED, CHANGED]].tolist() == [570.0, 0.0]
     half = found.overall.loc["utilisation", [UNCHANGED, CHANGED]]
     assert half[CHANGED] == pytest.approx(half[UNCHANGED] / 2, rel=0.1)  # the same work on twice the CPUs
@@ -115,7 +115,7 @@ def test_what_a_node_more_makes(tmp_path: Path) -> None:
 
 def test_the_page_and_the_files(tmp_path: Path) -> None:
     """The page has the answer, the replay, both schedules and the moved jobs; both configurations are there as they were used."""
-    found = study(tmp_path, weekly(3), "PartitionName=q:MaxTime=30", nodes="+1")
+    found = study(tmp_path, weekly(6), "PartitionName=q:MaxTime=30", nodes="+1")
     text = found.save().read_text()
     for part in ("What if PartitionName=q:MaxTime=30; nodes +1?", "How well the unchanged configuration replays the log",
                  "Job 1 waits 19 min less",
@@ -128,7 +128,7 @@ def test_the_page_and_the_files(tmp_path: Path) -> None:
     assert "added" in (tmp_path / "out/changed/slurm.conf").read_text()
     assert "added" not in (tmp_path / "out/unchanged/slurm.conf").read_text()
     table = pd.read_csv(tmp_path / "out/replay.csv")
-    assert table["changed_wait"].tolist() == [0.0] * 6
+    assert table["changed_wait"].tolist() == [0.0] * 12
 
 
 def test_a_replay_without_a_change(tmp_path: Path) -> None:
@@ -185,8 +185,8 @@ def test_a_power_policy(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "conf", "remark"),
     [
-        (weekly(1), CONF, "less than two weeks there are no intervals"),
-        (weekly(3), CONF, "2 weeks: intervals over so few are rough"),
+        (weekly(1), CONF, "The log covers 1 min: with fewer than 5 weeks there are no intervals"),
+        (weekly(4), CONF, "The log covers 21 d 00:01: with fewer than 5 weeks there are no intervals"),
         (weekly(5), CONF.replace("CPUs=4", "CPUs=2"), "is it the log of this machine?"),
         (weekly(5), CONF.replace("CPUs=4", "CPUs=2"), "5 of 10 jobs do not start in the unchanged run"),
         (weekly(5), CONF.replace("PartitionName=q", "PartitionName=x"), "configuration does not have: q"),
@@ -212,11 +212,75 @@ def test_no_job_starts_in_both_runs(tmp_path: Path) -> None:
     assert "nothing to compare" in found.save().read_text()
 
 
-def test_few_weeks_have_no_interval(tmp_path: Path) -> None:
-    """Of a log of a week the differences are told, and their intervals are not known."""
-    effects = study(tmp_path, weekly(1), nodes="+1").effects
-    assert effects["low_s"].isna().all()
-    assert effects.loc[0, "change_s"] == -570.0
+@pytest.mark.parametrize("weeks", [1, 2, 4])
+def test_few_weeks_have_no_interval(tmp_path: Path, weeks: int) -> None:
+    """The difference is told, and what it was in each week; an interval is not, on the page neither."""
+    found = study(tmp_path, weekly(weeks + 1 if weeks > 1 else 1), nodes="+1")
+    assert found.effects["low_s"].isna().all()
+    assert found.effects.loc[0, "change_s"] == -570.0
+    (sentence,) = (each for each in found.comparison.sentences if each.startswith("Mean wait"))
+    told = "Mean wait: 0 s instead of 9 min 30 s, 100 % less"
+    if weeks == 1:
+        assert sentence == f"{told}, in this one week."
+    else:
+        values = " and ".join([", ".join(["−9 min 30 s"] * (weeks - 1)), "−9 min 30 s"])
+        assert sentence == f"{told}; week by week {values}: too few weeks ({weeks}) for an interval."
+    assert "95 %" not in found.save().read_text().partition("<body>")[2].split("<script>clusterSim.figure")[0]
+
+
+def test_an_answer_begins_with_what_differs_and_how_good_the_replay_is(tmp_path: Path) -> None:
+    """By hand: recorded 4 min 30 s, replayed 9 min 30 s, changed 0 s; ann starts as recorded, bob 10 min later."""
+    found = study(tmp_path, weekly(6), "PriorityWeightAge=5", nodes="+1")
+    assert found.comparison.sentences[:3] == (
+        "What differs: PriorityWeightAge 5 (it was not set); number of nodes 2 (it was 1).",
+        "Replay without a change: jobs start near their recorded start, 50 % within 1 min, 100 % within 10 min, 100 % within "
+        "1 h; mean wait 9 min 30 s, in the log 4 min 30 s (+111 %).",
+        "Mean wait: 0 s instead of 9 min 30 s, 100 % less "
+        "(95 % interval of the change −9 min 30 s to −9 min 30 s, paired over 5 weeks).",
+    )
+
+
+def test_effects_smaller_than_the_replays_error_are_told_so(tmp_path: Path) -> None:
+    """Bob waits 19 min in the log's place of 1 s: what the replay is off by is more than what the change makes."""
+    rows = []
+    for week in range(6):
+        at = 7 * DAY * week
+        rows += [row(3 * week, at, at + 40_000, 1_200, 4), row(3 * week + 1, at + 60, at + 50_000, 600, 1, "bob", "q")]
+    told = study(tmp_path, rows, nodes="+1").comparison.sentences
+    assert any(
+        each.startswith("Smaller than what the replay is off by") and "mean wait (replay off by −" in each
+        for each in told
+    )
+    exact = study(tmp_path, weekly(6, start=1_200), nodes="+1").comparison.sentences
+    assert not any("off by" in each and "mean wait" in each for each in exact)
+
+
+def test_options_that_stay_are_told_and_a_change_that_changes_nothing(tmp_path: Path) -> None:
+    """The first sentences say what becomes of a list; one that says what is there already is told so, and how to replace it."""
+    conf = "SchedulerParameters=bf_interval=60,bf_window=4320,bf_continue\n" + CONF
+    told = study(
+        tmp_path, weekly(2), "SchedulerParameters=bf_interval=300", conf=conf, baseline=""
+    ).comparison.sentences
+    assert told[:2] == (
+        "What differs: SchedulerParameters: bf_interval 300 (it was 60).",
+        "SchedulerParameters keeps bf_window=4320, bf_continue.",
+    )
+    told = study(tmp_path, weekly(2), "SchedulerParameters=bf_continue", conf=conf, baseline="").comparison.sentences
+    assert told[0] == "Nothing differs in the inputs."
+    assert any("SchedulerParameters:=… would replace the whole list" in each for each in told)
+
+
+def test_what_is_too_small_to_matter_is_no_effect(tmp_path: Path) -> None:
+    """Bob waits 9 s less of 9 s, in every week alike: that is less than 10 s, so it is neither coloured nor called shown."""
+    rows = []
+    for week in range(6):
+        at = 7 * DAY * week
+        rows += [row(2 * week, at, at, 69, 4), row(2 * week + 1, at + 60, at + 69, 600, 1, "bob", "q")]
+    found = study(tmp_path, rows, nodes="+1")
+    wait = found.comparison.effects[0]
+    assert (wait.verdict, wait.shown) == (Verdict.LESS, None)
+    assert wait.sentence() == "Mean wait: 0 s instead of 4 s, too little to matter (less than 10 s or 1 %)."
+    assert 'li class="less"><span>mean wait' not in found.save().read_text()
 
 
 @pytest.mark.parametrize(
@@ -276,12 +340,16 @@ def test_cores_in_use_by_counting(seed: int) -> None:
     assert replayed.beyond(jobs, 20) == (level.max(), float((level > 20).sum()))
 
 
-def test_a_bootstrap_of_two_weeks() -> None:
-    """Two weeks, one of two jobs that gain 10 each and one of a job that loses 5: either may be drawn twice."""
-    ends = bootstrap_ratios(np.array([[20.0], [-5.0]]), np.array([[2.0], [1.0]]))
-    assert ends.tolist() == [[-5.0, 10.0]]
-    assert bootstrap_interval(np.array([3.0, 3.0, 3.0])) == (3.0, 3.0)
-    assert np.isnan(bootstrap_ratios(np.array([[1.0], [0.0]]), np.array([[1.0], [0.0]]))).all()
+def test_a_bootstrap_over_weeks() -> None:
+    """Four weeks of a job that loses 5, one of two that gain 10 each; any may be drawn five times. Four weeks have none."""
+    sums, counts = np.array([[20.0], *[[-5.0]] * 4]), np.array([[2.0], *[[1.0]] * 4])
+    ((low, high),) = bootstrap_ratios(sums, counts).tolist()
+    assert low == -5.0  # (4/5)^5: in a third of all draws the fifth week is not there
+    assert 0.0 < high <= 10.0
+    assert np.isnan(bootstrap_ratios(sums[:4], counts[:4])).all()
+    assert np.isnan(bootstrap_ratios(sums, np.where(counts > 1, counts, 0.0))).all()
+    assert bootstrap_interval(np.full(5, 3.0)) == (3.0, 3.0)
+    assert np.isnan(bootstrap_interval(np.full(4, 3.0))).all()
 
 
 def test_classes_of_users_are_sorted_by_their_work(tmp_path: Path) -> None:

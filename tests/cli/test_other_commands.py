@@ -64,25 +64,25 @@ def test_folders_are_different_and_plain() -> None:
 
 
 def test_replications_are_paired_by_seed(done) -> None:
-    """Three generated workloads, the same for both schedulers: a folder per seed, the intervals, every value in a file."""
+    """Five generated workloads, the same for both schedulers: a folder per seed, the intervals, every value in a file."""
     words = ("-p", "homogeneous:nodes=16,cores=1", "-w", "lublin:jobs=40,nodes=16,seed=5", "--seed", "2")
-    result = done("compare", *words, "-s", "fcfs", "-s", "easy", "--replications", "3", "--report", "--out", "out")
-    assert sorted(path.name for path in Path("out/easy").iterdir()) == ["seed-2", "seed-3", "seed-4"]
+    result = done("compare", *words, "-s", "fcfs", "-s", "easy", "--replications", "5", "--report", "--out", "out")
+    assert sorted(path.name for path in Path("out/easy").iterdir()) == [f"seed-{seed}" for seed in range(2, 7)]
     rows = (
         pd.read_csv("out/replications.csv")
         .query("metric == 'mean_wait_s'")
         .assign(value=lambda t: t["value"].astype(float))
     )
     waits = rows.pivot_table(index="seed", columns="scheduler", values="value")
-    assert waits["fcfs"].nunique() == 3
-    for seed in (2, 3, 4):
+    assert waits["fcfs"].nunique() == 5
+    for seed in range(2, 7):
         names = [pd.read_csv(f"out/{name}/seed-{seed}/jobs.csv")["submit_time"].tolist() for name in ("fcfs", "easy")]
         assert names[0] == names[1]
     table = pd.read_csv("out/comparison.csv", index_col="metric").loc["mean_wait_s"]
     difference = waits["easy"] - waits["fcfs"]
     assert float(table["fcfs"]) == pytest.approx(waits["fcfs"].mean())
     assert float(table["easy vs first, %"]) == pytest.approx(100 * difference.mean() / waits["fcfs"].mean())
-    around = 4.302653 * difference.std() / np.sqrt(3)  # Student's t for 95 % and two degrees of freedom
+    around = 2.776445 * difference.std() / np.sqrt(5)  # Student's t for 95 % and four degrees of freedom
     assert float(table["easy vs first, % ±"]) == pytest.approx(100 * around / waits["fcfs"].mean(), rel=1e-6)
     assert " ± " in result.stdout
     assert "paired by seed" in Path("out/report.html").read_text()

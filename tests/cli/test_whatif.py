@@ -23,7 +23,7 @@ def test_it_prints_the_replay_and_the_change(command: Command, here: Path) -> No
     """Both tables, and where the page is; the folder has it."""
     ended = command("whatif", "jobs.txt", "--conf", "slurm.conf", "--baseline", "easy", "--nodes", "+1", "--out", "out")
     assert ended.exit_code == 0, ended.output
-    assert "50% within 1 min" in ended.stdout
+    assert "50 % within 1 min" in ended.stdout
     assert "What if nodes +1?" in ended.stdout
     assert "The page is out/whatif.html" in ended.stdout
     assert (here / "out/whatif.html").exists()
@@ -130,7 +130,7 @@ def test_json(command: Command) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--change", "PriorityWeightAgee=5"], "priorityweightage"),
+        (["--change", "PriorityWeightAgee=5"], "PriorityWeightAge (the nearest known name)"),
         (["--change", "PartitionName=p:MaxTime=soon"], "expected a duration"),
         (["--nodes", "four"], "nodes four: expected such as +10"),
         (["--scheduler", "eassy"], "easy"),

@@ -8,7 +8,7 @@ import pytest
 
 from cluster_sim import Platform
 from cluster_sim.errors import InputError
-from cluster_sim.formats.slurm_changes import with_changes, with_nodes, written
+from cluster_sim.formats.slurm_changes import differences, with_changes, with_nodes, written
 from cluster_sim.formats.slurm_conf import platform_of
 from cluster_sim.formats.slurm_lines import Line, lines_of
 from cluster_sim.platform.slurm import SlurmMachine
@@ -19,6 +19,10 @@ CONF = r"""
 ClusterName=lab  # a comment
 SchedulerParameters=bf_interval=30,bf_continue,bf_window=60
 PriorityWeightAge=100 PriorityWeightQOS=5
+PriorityFlags=CALCULATE_RUNNING,FAIR_TREE
+SelectTypeParameters=CR_CPU_Memory
+AccountingStorageEnforce=associations,limits
+Licenses=matlab:2,ansys:1
 NodeName=DEFAULT CPUs=8 RealMemory=1000
 NodeName=node[01-04] Weight=2
 NodeName=big Feature="huge,old \#1"
@@ -59,7 +63,31 @@ def test_a_file_without_changes_says_the_same(lines: list[Line], tmp_path: Path)
         ("PriorityWeightAge=5000", "priorityweightage", "5000"),
         ("priorityweightfairshare=7", "priorityweightfairshare", "7"),
         ("PriorityWeightQOS=", "priorityweightqos", None),
-        ("SchedulerParameters=bf_licenses", "schedulerparameters", "bf_licenses"),
+        (
+            "SchedulerParameters=bf_licenses",
+            "schedulerparameters",
+            "bf_interval=30,bf_continue,bf_window=60,bf_licenses",
+        ),
+        ("SchedulerParameters=bf_interval=300", "schedulerparameters", "bf_interval=300,bf_continue,bf_window=60"),
+        (
+            "SchedulerParameters=bf_window=9,bf_interval=3",
+            "schedulerparameters",
+            "bf_interval=3,bf_continue,bf_window=9",
+        ),
+        ("SchedulerParameters:=bf_interval=300", "schedulerparameters", "bf_interval=300"),
+        ("SchedulerParameters=", "schedulerparameters", None),
+        ("SchedulerParameters=bf_window=,bf_licenses", "schedulerparameters", "bf_interval=30,bf_continue,bf_licenses"),
+        ("bf_interval=300", "schedulerparameters", "bf_interval=300,bf_continue,bf_window=60"),
+        ("BF_Continue=", "schedulerparameters", "bf_interval=30,bf_window=60"),
+        ("bf_licenses", "schedulerparameters", "bf_interval=30,bf_continue,bf_window=60,bf_licenses"),
+        ("PriorityFlags=ACCRUE_ALWAYS", "priorityflags", "CALCULATE_RUNNING,FAIR_TREE,ACCRUE_ALWAYS"),
+        ("NO_FAIR_TREE", "priorityflags", "CALCULATE_RUNNING,NO_FAIR_TREE"),
+        ("SelectTypeParameters=CR_Core", "selecttypeparameters", "CR_Core"),
+        ("AccountingStorageEnforce=qos", "accountingstorageenforce", "associations,limits,qos"),
+        ("AccountingStorageEnforce=none", "accountingstorageenforce", "none"),
+        ("safe", "accountingstorageenforce", "associations,limits,safe"),
+        ("Licenses=matlab:4", "licenses", "matlab:4,ansys:1"),
+        ("Licenses:fluent=2", "licenses", "matlab:2,ansys:1,fluent:2"),
         ("SchedulerParameters:bf_continue=", "schedulerparameters", "bf_interval=30,bf_window=60"),
         ("SchedulerParameters:bf_interval=5", "schedulerparameters", "bf_interval=5,bf_continue,bf_window=60"),
         (
@@ -119,6 +147,74 @@ def test_keys_of_partitions_and_nodes(lines: list[Line], tmp_path: Path) -> None
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "PartitionName=batch:MaxTime=2:00:00",
+        "batch:MaxTime=2:00:00",
+        "PartitionName=batch MaxTime=2:00:00 PriorityTier=3",
+    ],
+)
+def test_a_partition_is_changed_as_slurm_conf_spells_it(lines: list[Line], tmp_path: Path, change: str) -> None:
+    """A line of the file, of which keys that it does not name stay; or the partition's name before the key."""
+    batch = machine(with_changes(lines, [change]), tmp_path).partition("batch")
+    assert batch is not None
+    assert (batch.max_time_s, batch.default, len(batch.nodes)) == (7200.0, True, 4)
+    assert batch.priority_tier == (3 if "Tier" in change else 1)
+
+
+def test_nodes_are_changed_by_their_names_alone(lines: list[Line], tmp_path: Path) -> None:
+    """Where the configuration has these nodes."""
+    changed = machine(with_changes(lines, ["node[03-04]:Weight=9"]), tmp_path)
+    weights = dict(zip(changed.node_names, changed.weights, strict=True))
+    assert (weights["node02"], weights["node03"], weights["node04"]) == (2, 9, 9)
+
+
+def test_a_key_of_the_only_partition_needs_no_name(tmp_path: Path) -> None:
+    """It can mean nothing else."""
+    path = tmp_path / "one.conf"
+    path.write_text("NodeName=n[1-2] CPUs=8\nPartitionName=batch Nodes=n[1-2] MaxTime=60\n")
+    changed = with_changes(lines_of(str(path)), ["MaxTime=2:00:00"])
+    assert "PartitionName=batch Nodes=n[1-2] MaxTime=2:00:00" in written(changed)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (["SchedulerParameters=bf_interval=300"], ["SchedulerParameters: bf_interval 300 (it was 30)"]),
+        (
+            ["SchedulerParameters:=bf_interval=300"],
+            [
+                "SchedulerParameters: bf_interval 300 (it was 30)",
+                "SchedulerParameters: bf_continue removed (it was set)",
+                "SchedulerParameters: bf_window removed (it was 60)",
+            ],
+        ),
+        (["bf_licenses"], ["SchedulerParameters: bf_licenses set (it was not set)"]),
+        (["priorityweightage=100"], []),
+        (["PriorityWeightQOS="], ["PriorityWeightQOS removed (it was 5)"]),
+        (["PriorityWeightFairshare=7"], ["PriorityWeightFairshare 7 (it was not set)"]),
+        (["batch:maxtime=2:00:00"], ["PartitionName=batch: MaxTime 2:00:00 (it was 60)"]),
+        (["NodeName=node[03-04]:Weight=9"], ["NodeName=node03, node04: Weight 9 (it was 2)"]),
+    ],
+)
+def test_what_differs_is_told_option_by_option(lines: list[Line], changes: list[str], told: list[str]) -> None:
+    """What a change removes is told as such; what says the same is no difference."""
+    assert [str(each) for each in differences(lines, with_changes(lines, changes))] == told
+
+
+def test_options_that_stay_are_told(lines: list[Line]) -> None:
+    """With each option of the list that is otherwise."""
+    (found,) = differences(lines, with_changes(lines, ["bf_interval=300"]))
+    assert found.stays == ("bf_continue", "bf_window=60")
+
+
+def test_more_and_fewer_nodes_are_told_once(lines: list[Line]) -> None:
+    """Not again for each partition that the new ones join."""
+    assert [str(each) for each in differences(lines, with_nodes(lines, "+10"))] == ["number of nodes 15 (it was 5)"]
+    assert [str(each) for each in differences(lines, with_nodes(lines, "-3"))] == ["number of nodes 2 (it was 5)"]
+
+
 def members(slurm: SlurmMachine) -> dict[str, int]:
     """How many nodes each partition has."""
     return {partition.name: len(partition.nodes) for partition in slurm.partitions}
@@ -142,20 +238,28 @@ def test_more_and_fewer_nodes(lines: list[Line], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("PriorityWeightAgee=5", "expected priorityweightage"),
+        ("PriorityWeightAgee=5", "expected PriorityWeightAge (the nearest known name)"),
         ("SchedulerParameters:bf_intervall=5", "bf_interval"),
         ("SchedulerParameters=bf_intervall=5", "bf_interval"),
         ("PriorityWeightAge", "expected KEY=VALUE"),
-        ("PriorityWeightAge:x=5", "before the option"),
+        ("PriorityWeightAge:x=5", "a key with a list of options before the colon"),
         ("TopologyPlugin=topology/tree", "all nodes are equally near"),
         ("PartitionName=bach:MaxTime=5", "batch"),
-        ("PartitionName=batch:MaxTmie=5", "maxtime"),
+        ("PartitionName=batch:MaxTmie=5", "MaxTime"),
         ("NodeName=node[09]:Weight=5", "found node09"),
         ("NodeName=node[:Weight=5", "names of nodes"),
         ('Licenses="a"', "without quotes"),
         ("SlurmctldPort=5", "expected "),
         ("NodeName=big:Port=5", "expected "),
-        ("PriorityFlags:ACRUE_ALWAYS", "accrue_always"),
+        ("bf_intervall=5", "expected bf_interval (the nearest known name)"),
+        ("PriorityWeightFairShar=5", "expected PriorityWeightFairshare (the nearest known name)"),
+        ("AccountingStorageEnforce=limit", "expected limits (the nearest known name)"),
+        ("MaxTime=5", "which one: PartitionName=batch:MaxTime=5, PartitionName=all:MaxTime=5"),
+        ("State=DOWN", "which one: NodeName=node[01-04]:State=DOWN, NodeName=big:State=DOWN, PartitionName=batch"),
+        ("PartitionName=batch MaxTmie=5", "MaxTime"),
+        ("PartitionName=bach MaxTime=5", "batch"),
+        ("bach:MaxTime=5", "expected "),
+        ("PriorityFlags:ACRUE_ALWAYS", "ACCRUE_ALWAYS"),
     ],
 )
 def test_what_is_no_change(lines: list[Line], change: str, told: str) -> None:

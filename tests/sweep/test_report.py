@@ -96,15 +96,53 @@ def test_a_heat_map_says_over_what_it_takes_means() -> None:
 
 
 def test_few_replications_are_dots() -> None:
-    """Three replications: each a dot and their mean a line, no interval; the best on top, and it alone coloured."""
+    """Three or four replications: each a dot and their mean a line, no interval; the least on top, and nobody coloured."""
+    assert all(
+        trace.error_x.array is None for trace in dot_plot(alternatives(made_up(4), ["mean_wait_s"]), "mean_wait_s").data
+    )
     figure = dot_plot(alternatives(made_up(), ["mean_wait_s"]), "mean_wait_s")
     assert list(figure.layout.yaxis.categoryarray)[-1] == "easy"
     assert "&lt;b&gt;" in figure.layout.yaxis.categoryarray
     assert all(trace.error_x.array is None for trace in figure.data)
-    coloured = [trace for trace in figure.data if trace.marker.color == "#0072B2"]
-    assert [list(trace.x) for trace in coloured] == [[10.0, 15.0, 20.0], [20.0, 25.0, 30.0]]
+    assert not [trace for trace in figure.data if trace.marker.color == "#0072B2"]
+    assert list(figure.data[0].x)[:3] == [10.0, 15.0, 20.0]
     assert figure.layout.xaxis.title.text == "mean wait [s]"
     assert [annotation.text for annotation in figure.layout.annotations] == ["always-on", "timeout:300"]
+
+
+def tied(replications: int = 5) -> pd.DataFrame:
+    """As made up, but easy is now 2 s below, now 2 s above fcfs: on average a little below, and not told apart."""
+    runs = made_up(replications, ("always-on",))
+    swing = np.where(runs["replication"] % 2 == 0, -2.0, 2.0)
+    base = 60.0 + 5.0 * runs["replication"]
+    return runs.assign(mean_wait_s=runs["mean_wait_s"].where(runs["scheduler"] != "easy", base + swing))
+
+
+def test_only_who_is_told_apart_is_coloured() -> None:
+    """In blue the one that is shown to be least; those that are not told apart from the least mean are open circles."""
+    figure = dot_plot(alternatives(made_up(5, ("always-on",)), ["mean_wait_s"]), "mean_wait_s")
+    assert [list(trace.y) for trace in figure.data if trace.marker.color == "#0072B2"] == [["easy"]]
+    assert not [trace for trace in figure.data if trace.marker.symbol == "circle-open"]
+    figure = dot_plot(alternatives(tied(), ["mean_wait_s"]), "mean_wait_s")
+    assert not [trace for trace in figure.data if trace.marker.color == "#0072B2"]
+    (open_circles,) = (trace for trace in figure.data if trace.marker.symbol == "circle-open")
+    assert [name.split(" =")[0] for name in open_circles.y] == ["easy", "fcfs"]
+
+
+def test_ties_are_marked_as_such_on_the_page(tmp_path: Path) -> None:
+    """By hand: easy is below fcfs by 2, -2, 2, -2 and 2 s, 0.4 ± 2.7; nobody is bold or in blue."""
+    page = write_sweep_page(tied(), ["mean_wait_s"], tmp_path / "page.html")
+    assert (
+        "Mean wait: no difference shown between easy (1 min 10 s) and fcfs = list:first/first = edf (1 min 10 s), "
+        "over 5 replications; next &lt;b&gt;, +58 ± 3.9 %."
+    ) in text_of(page)
+    rows = re.findall(r"<tr><th scope=\"row\">([^<\s]+).*?</th>(.*?)</tr>", page.read_text(), re.DOTALL)[:3]
+    assert [name for name, _ in rows] == ["easy", "fcfs", "&lt;b&gt;"]
+    assert rows[0][1].startswith('<td class="tied">')
+    assert rows[1][1].startswith('<td class="tied">')
+    assert "≈" in rows[1][1]
+    assert 'class="best"' not in page.read_text()
+    assert "Open circles: not told apart from the best." in page.read_text()
 
 
 @pytest.mark.parametrize(
@@ -190,13 +228,13 @@ def test_bootstrap_interval() -> None:
     low, high = bootstrap_interval(values)
     assert (low, high) == pytest.approx((values.mean() - 1.96 * 0.1, values.mean() + 1.96 * 0.1), abs=0.03)
     assert bootstrap_interval(np.full(5, 7.0)) == (7.0, 7.0)
-    low, high = bootstrap_interval(np.array([0.0, 0.0, 0.0, 90.0]))
+    low, high = bootstrap_interval(np.array([0.0, 0.0, 0.0, 0.0, 90.0]))
     assert low == 0.0
     assert high <= 90.0
 
 
 def test_the_page_answers_first(tmp_path: Path) -> None:
-    """Title, sentence, best lines and assumptions stand before the table, and it before the figures; no name is a tag."""
+    """Title, conclusions, sentence and assumptions stand before the table, and it before the figures; no name is a tag."""
     page = write_sweep_page(
         made_up(), ["mean_wait_s", "utilisation"], tmp_path / "page.html",
         facts={"Seed": "0"}, assumptions=["rejected: 3 of 9"],
@@ -204,11 +242,14 @@ def test_the_page_answers_first(tmp_path: Path) -> None:
     text = text_of(page)
     parts = (
         "Sweep: 5 schedulers × 2 power policies",
+        "What differs: scheduler (list:edf/first, easy, fcfs, list:first/first, &lt;b&gt;); power policy (always-on, ",
+        # By hand: easy 50 s below fcfs in every replication: 50 / 15.
+        "Mean wait: with always-on, least under easy, 15 s; next fcfs = list:first/first = edf, +333 %, "
+        "replication by replication easy 10 s, 15 s, 20 s; "
+        "fcfs = list:first/first = edf 1 min, 1 min 5 s, 1 min 10 s: too few replications (3) for an interval; with ",
         "30 runs of log.swf, 3 of each combination, paired",
         "share a row: 3 are left",
         "rejected: 3 of 9",
-        # By hand: easy 50 s below fcfs in every replication, whose interval is therefore 0 wide: 50 / 15.
-        "Mean wait : best is with always-on easy , 15 s; next fcfs, +333 %; with timeout:300 easy , 25 s",
         "Means, best first",
     )
     places = [text.index(part) for part in parts]
@@ -220,22 +261,29 @@ def test_the_page_answers_first(tmp_path: Path) -> None:
 
 
 def test_the_table_is_sorted_and_marks_the_best(tmp_path: Path) -> None:
-    """By hand: waits of 15, 65 and 105 s on the mean, in this order, with the difference to the best beside them."""
-    page = write_sweep_page(made_up(policies=("always-on",)), ["mean_wait_s"], tmp_path / "page.html").read_text()
+    """By hand: waits of 20, 70 and 110 s on the mean, in this order, with the difference to the best beside them."""
+    page = write_sweep_page(made_up(5, ("always-on",)), ["mean_wait_s"], tmp_path / "page.html").read_text()
     rows = re.findall(r"<tr><th scope=\"row\">([^<\s]+).*?</th>(.*?)</tr>", page, re.DOTALL)[:3]
     assert [name for name, _ in rows] == ["easy", "fcfs", "&lt;b&gt;"]
-    assert rows[0][1] == '<td class="best">15.0</td><td class="worse"></td>'
-    assert rows[1][1] == '<td>65.0</td><td class="worse">+333 %</td>'
+    assert rows[0][1] == '<td class="best">20.0</td><td class="worse"></td>'
+    assert rows[1][1] == '<td>70.0</td><td class="worse">+250 %</td>'
     assert "with always-on" not in page
 
 
 def test_of_many_cases_the_wins_are_counted(tmp_path: Path) -> None:
-    """Five loads: not a sentence about each, but in how many of them each scheduler is best."""
-    runs = pd.concat([made_up(policies=("always-on",)).assign(load=load / 5) for load in range(1, 6)])
+    """Five loads: not a sentence about each, but in how many of them each scheduler is told apart from all others."""
+    runs = pd.concat([made_up(5, ("always-on",)).assign(load=load / 5) for load in range(1, 6)])
     runs.loc[(runs["load"] == 1.0) & (runs["scheduler"] == "<b>"), "mean_wait_s"] = 1.0
     runs.attrs["factors"] = ["workload", "scheduler", "load"]
     text = text_of(write_sweep_page(runs, ["mean_wait_s"], tmp_path / "page.html"))
-    assert "best is easy , in 4 of 5 cases; &lt;b&gt; , in 1 of 5 cases" in text
+    assert "Mean wait: least under easy in 4, &lt;b&gt; in 1 of 5 cases." in text
+    runs = pd.concat([runs[runs["load"] > 0.5], tied().assign(load=0.2)])
+    runs.attrs["factors"] = ["workload", "scheduler", "load"]
+    text = text_of(write_sweep_page(runs, ["mean_wait_s"], tmp_path / "page.html"))
+    assert (
+        "Mean wait: least under easy in 2, &lt;b&gt; in 1 of 4 cases; no difference shown between the best means in 1 of 4 cases "
+        "(easy in 1, fcfs = list:first/first = edf in 1)."
+    ) in text
 
 
 def test_only_two_orders_make_a_map(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from analysis.alternatives import alternatives
+from analysis.alternatives import alternatives, compare_sweep
 from analysis.replications import replication_table
 from analysis.sweep import Grid, sweep
 from analysis.sweep.checks import check
@@ -32,26 +32,26 @@ from analysis.sweeps import (
 )
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
-from cluster_sim.cli.sweep import _tell_best
 from cluster_sim.errors import InputError
 
 from .conftest import SMALL
 
-# Student's t for 95 %, two-sided, 2 degrees of freedom (Abramowitz and Stegun, Table 26.10).
-T2 = 4.303
+# Student's t for 95 %, two-sided, 4 degrees of freedom (Abramowitz and Stegun, Table 26.10).
+T4 = 2.776
+DEVIATION = math.sqrt(2.5)  # of 0, 1, 2, 3, 4
 
 
 def made_up() -> pd.DataFrame:
-    """Two loads, three schedulers, three replications; b is 1 below a in every replication, c 10 above."""
+    """Two loads, three schedulers, five replications; b is 1 below a in every replication, c 10 above."""
     rows = [
         {
             "replication": r,
             "load": load,
             "scheduler": name,
             "power_policy": "always-on",
-            "energy_j": 100 * load + r + shift,
+            "energy_j": 100 * load + r + shift - 1,
         }
-        for r in range(3)
+        for r in range(5)
         for load in (1.0, 2.0)
         for name, shift in (("a", 0.0), ("b", -1.0), ("c", 10.0))
     ]
@@ -59,19 +59,20 @@ def made_up() -> pd.DataFrame:
 
 
 def test_means_and_intervals() -> None:
-    """Mean ± t·s/√n of 0, 1, 2: s = 1; over another factor the mean is taken first, within each replication."""
+    """Mean ± t·s/√n of 0 to 4: s = √2.5; over another factor the mean is taken first, within each replication."""
     table = sweep_table(made_up(), ["energy_j"])
     assert list(table.columns) == ["load", "scheduler", "runs", "energy_j", "energy_j ±"]
     assert table[["load", "scheduler", "runs", "energy_j"]].values.tolist()[:2] == [
-        [1.0, "a", 3, 101.0],
-        [1.0, "b", 3, 100.0],
+        [1.0, "a", 5, 101.0],
+        [1.0, "b", 5, 100.0],
     ]
-    assert table["energy_j ±"].to_numpy() == pytest.approx(T2 / math.sqrt(3), rel=1e-3)
+    assert table["energy_j ±"].to_numpy() == pytest.approx(T4 * DEVIATION / math.sqrt(5), rel=1e-3)
     overall = sweep_table(made_up(), ["energy_j"], by=["scheduler"])
     assert overall["energy_j"].tolist() == [151.0, 150.0, 161.0]
-    assert overall["runs"].tolist() == [3, 3, 3]
-    one = made_up()[lambda frame: frame["replication"] == 0]
-    assert sweep_table(one, ["energy_j"])["energy_j ±"].isna().all()
+    assert overall["runs"].tolist() == [5, 5, 5]
+    for few in (1, 2, 4):
+        one = made_up()[lambda frame, few=few: frame["replication"] < few]
+        assert sweep_table(one, ["energy_j"])["energy_j ±"].isna().all()
     with pytest.raises(InputError, match="a column of the runs, found watts"):
         sweep_table(one, ["watts"])
 
@@ -80,10 +81,10 @@ def test_differences_are_paired() -> None:
     """The difference is the same in every replication, so its interval is nothing, whatever the spread of each."""
     table = paired_table(made_up(), "energy_j")
     assert table[["load", "scheduler", "pairs", "difference"]].values.tolist() == [
-        [1.0, "b", 3, -1.0],
-        [1.0, "c", 3, 10.0],
-        [2.0, "b", 3, -1.0],
-        [2.0, "c", 3, 10.0],
+        [1.0, "b", 5, -1.0],
+        [1.0, "c", 5, 10.0],
+        [2.0, "b", 5, -1.0],
+        [2.0, "c", 5, 10.0],
     ]
     assert table["difference ±"].to_numpy() == pytest.approx(0.0, abs=1e-12)
     assert table["difference, %"].tolist() == pytest.approx([-100 / 101, 1000 / 101, -100 / 201, 1000 / 201])
@@ -99,8 +100,8 @@ def test_agents_are_compared_with_a_heuristic() -> None:
     runs = made.assign(scheduler=made["scheduler"].where(made["scheduler"] == "a", "trained"), **{"train.seed": seeds})
     runs.loc[(runs["train.seed"] == 1234567) & (runs["replication"] == 2), "energy_j"] = np.nan
     table = paired_table(runs, "energy_j", reference="a")
-    assert table[["train.seed", "pairs", "difference"]].values.tolist() == [[1234567, 2, -1.0], [1234568, 3, 10.0]]
-    assert table["difference, %"].tolist() == pytest.approx([-100 / 100.5, 1000 / 101])
+    assert table[["train.seed", "pairs", "difference"]].values.tolist() == [[1234567, 4, -1.0], [1234568, 5, 10.0]]
+    assert table["difference, %"].tolist() == pytest.approx([-100 / 101, 1000 / 101])
     assert set(deciders(runs)) == {"a", "trained + seed=1234567", "trained + seed=1234568"}
 
 
@@ -110,6 +111,10 @@ def test_who_is_best() -> None:
     assert best[["load", "best", "mean", "next"]].values.tolist() == [[1.0, "b", 100.0, "a"], [2.0, "b", 200.0, "a"]]
     assert best["next vs best, %"].tolist() == pytest.approx([1.0, 0.5])
     assert best["next vs best, % ±"].to_numpy() == pytest.approx(0.0, abs=1e-12)
+    assert best["tied"].tolist() == ["", ""]
+    swing = made_up()["replication"].map({0: 3.0, 1: -3.0}).fillna(0.0)  # b is as often above a as below
+    unsure = made_up().assign(energy_j=lambda frame: frame["energy_j"] + swing.where(frame["scheduler"] == "b", 0.0))
+    assert best_table(unsure, "energy_j")["tied"].tolist() == ["a", "a"]
     order = ranking(made_up(), "energy_j")
     assert order["who"].tolist() == ["b", "a", "c"]
     assert order["ratio"].tolist() == pytest.approx([1.0, (1.01 + 1.005) / 2, (1.11 + 1.055) / 2])
@@ -152,7 +157,7 @@ def test_the_page_compares_the_same_jobs(tmp_path: Path) -> None:
     text = " ".join(re.sub(r"<[^>]*>", " ", page.partition("<body>")[2].partition("<figure>")[0]).split())
     assert "at most 3 of each combination" in text
     assert "5 runs failed. Left out: 4 runs of replications in which others have no result" in text
-    assert "with load 2 a , 0.167 min; next c, +50 %" in text
+    assert "with load 2, least under a, 10 s; next c, +50 %, in this one workload" in text
     assert alternatives(hard_for_c(), ["mean_wait_s"]).order("mean_wait_s")[-1] == "c"
 
 
@@ -174,35 +179,28 @@ def test_a_mean_over_fewer_cases_is_none(tmp_path: Path) -> None:
     assert "1.83 min" not in text
 
 
-NO_RESULT = "Best, without 2 runs of replications in which others have no result:"
-
-
 @pytest.mark.parametrize(
-    ("waits", "lines"),
+    ("waits", "sentences"),
     [
         (  # the agent has played the first replication alone, and so all are compared by that
             {(0, "", "a"): 10, (1, "", "a"): 1, (0, "", "b"): 5, (1, "", "b"): 20, (0, "", "learned:x"): 7},
-            [NO_RESULT, "  mean wait: best heuristic b; next a, +100.00 %"],
+            ["Mean wait: least under b, 5 s; next learned:x, +40 %, in this one workload.",
+             "Mean wait, heuristics alone: least under b, 5 s; next a, +100 %, in this one workload.",
+             "Left out: 2 runs of replications in which others have no result, so that means are of the same jobs."],
         ),
-        ({(0, "", "a"): 1, (1, "", "b"): 3}, [NO_RESULT, "  mean wait: no replication has results of all"]),
-        (
-            {(0, "v", "a"): 1, (0, "w", "b"): 3},
-            ["Best:", "  mean wait: best heuristic none has a result in every case"],
-        ),
+        ({(0, "", "a"): 1, (1, "", "b"): 3}, ["No replication has results of all alternatives: means are of different jobs."]),
+        ({(0, "v", "a"): 1, (0, "w", "b"): 3}, []),
     ],
     ids=["an agent once", "nothing shared", "none everywhere"],
-)
-def test_the_lines_compare_the_same_jobs(
-    waits: dict[tuple[int, str, str], float], lines: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+)  # fmt: skip
+def test_the_sentences_compare_the_same_jobs(waits: dict[tuple[int, str, str], float], sentences: list[str]) -> None:
     """Heuristics by themselves, too; and where nothing can be compared that is said."""
-    _tell_best(of_waits(waits), ["mean_wait_s"], 0.95)
-    assert capsys.readouterr().out.splitlines()[1 : 1 + len(lines)] == lines
+    assert list(compare_sweep(of_waits(waits), ["mean_wait_s"]).sentences[1:]) == sentences
 
 
 def test_equal_replications_have_their_value() -> None:
-    """As in the table of replications: 0.35 three times is 0.35, and its interval 0."""
-    runs = of_waits({(r, "", who): wait for r in range(3) for who, wait in (("a", 0.35), ("b", 0.1))})
+    """As in the table of replications: 0.35 five times is 0.35, and its interval 0."""
+    runs = of_waits({(r, "", who): wait for r in range(5) for who, wait in (("a", 0.35), ("b", 0.1))})
     table = sweep_table(runs, ["mean_wait_s"])
     assert table[["mean_wait_s", "mean_wait_s ±"]].to_numpy().tolist() == [[0.35, 0.0], [0.1, 0.0]]
     assert paired_table(runs, "mean_wait_s")["difference ±"].tolist() == [0.0]
@@ -231,7 +229,8 @@ def test_the_command_tells_of_failed_runs(tmp_path: Path) -> None:
     words = ["sweep", str(tmp_path / "grid.json"), "--out", str(tmp_path / "out"), "--workers", "1", "--report"]
     done = CliRunner().invoke(main, words, catch_exceptions=False)
     assert done.exit_code == 1
-    assert "mean wait: best heuristic fcfs, in every case" in done.stdout
+    assert "1 run failed." in done.stdout
+    assert "least under" not in done.stdout.partition("nodes=1,cores=1,")[2].partition("with")[0]
     assert "1 run failed." in (tmp_path / "out" / "report.html").read_text()
 
 
@@ -247,10 +246,10 @@ def test_equal_are_those_with_the_same_values() -> None:
 
 def test_the_same_figures_as_compare() -> None:
     """A sweep's intervals and paired differences are those of the table of replications, worked out another way."""
-    grid = Grid.of(SMALL)
+    grid = Grid.of(SMALL | {"replications": 5})
     runs = sweep(grid, workers=1).runs()
     platform, summaries = Platform.read("homogeneous:nodes=4,cores=2"), {"fcfs": [], "easy": []}
-    for r in range(3):
+    for r in range(5):
         workload = Workload.read(f"lublin:jobs=10,nodes=8,seed={grid.seed(0, r)}")
         for name, several in summaries.items():
             simulation = Simulation(platform, workload, make_scheduler(name), seed=grid.seed(1, r))
@@ -271,7 +270,7 @@ def test_figures() -> None:
     figure = factor_plot(made_up(), "energy_j", "load", "scheduler")
     assert [trace.name for trace in figure.data] == ["a", "b", "c"]
     assert list(figure.data[1].y) == [100.0, 200.0]
-    assert list(figure.data[1].error_y.array) == pytest.approx([T2 / math.sqrt(3)] * 2, rel=1e-3)
+    assert list(figure.data[1].error_y.array) == pytest.approx([T4 * DEVIATION / math.sqrt(5)] * 2, rel=1e-3)
     assert figure.data[0].mode == "lines+markers"
     assert factor_plot(made_up(), "energy_j", "scheduler").data[0].mode == "markers"
     names = {"a": "list:first/<b>", "b": "list:smallest/first", "c": "easy"}
@@ -289,7 +288,7 @@ def test_text_of_a_table() -> None:
     table = sweep_table(made_up(), ["energy_j"])
     lines = table_text(table, most=2).splitlines()
     assert lines[0].split() == ["load", "scheduler", "runs", "energy", "[J]"]
-    assert lines[2].endswith("101.0 ± 2.5")
+    assert lines[2].endswith("101.0 ± 2.0")
     assert lines[-1] == "… and 4 more"
     large = table_text(table.assign(**{"energy_j": 1.01e12, "energy_j ±": 2.5e10})).splitlines()
     assert large[0].endswith("energy [MWh]")
@@ -313,8 +312,7 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
     assert "2 of 2 runs done (2 now)" in done.stdout
     runs = read_sweep(out)
     assert factors_of(runs) == ["scheduler"]
-    best = runs.groupby("scheduler")["mean_wait_s"].mean().idxmin()
-    assert f"mean wait: best heuristic {best}" in done.stdout
+    assert done.stdout.splitlines()[:2] == list(compare_sweep(runs, ["mean_wait_s"]).sentences)
     assert pd.read_csv(out / "results.csv")["mean_wait_s"].tolist() == runs["mean_wait_s"].tolist()
     assert len(pd.read_csv(out / "table.csv")) == 2
     assert "plotly" in (out / "report.html").read_text()

@@ -1,0 +1,104 @@
+"""The same comparison by command line, page, JSON and Python: every output has the same sentences."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from analysis import compare, replication_table, what_if
+from analysis.alternatives import compare_sweep
+from analysis.sweeps import read_sweep
+from cluster_sim.records.comparison import Comparison
+from cluster_sim.records.result import Result
+from tests.analysis.test_whatif import CONF, HEAD, weekly
+from tests.cli.conftest import Command
+
+pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
+
+MACHINE, JOBS = "homogeneous:nodes=4,cores=2", "lublin:jobs=30,nodes=8"
+
+
+def of_page(path: Path) -> list[str]:
+    """The list of sentences with which a page begins."""
+    (found,) = re.findall(r"<ul class=\"sentences\">(.*?)</ul>", path.read_text(encoding="utf-8"), re.DOTALL)
+    return [html.unescape(each) for each in re.findall(r"<li>(.*?)</li>", found, re.DOTALL)]
+
+
+def agree(command: Command, words: list[str], page: str, report: list[str], comparison: Comparison) -> list[str]:
+    """The sentences of a comparison, which stdout begins with, and which the page and the document of --json have."""
+    ended = command(*words, *report)
+    assert ended.exit_code == 0, ended.output
+    sentences = list(comparison.sentences)
+    assert ended.stdout.splitlines()[: len(sentences)] == sentences
+    assert of_page(Path(page)) == sentences
+    document = json.loads(command(*words, "--json").stdout)["comparison"]
+    assert document == json.loads(json.dumps(comparison.to_dict(), allow_nan=True).replace("NaN", "null"))
+    assert document["sentences"] == sentences
+    assert str(comparison).splitlines() == sentences
+    in_a_notebook = comparison._repr_html_()
+    assert [html.unescape(each) for each in re.findall(r"<li>(.*?)</li>", in_a_notebook)] == sentences
+    return sentences
+
+
+@pytest.mark.parametrize("weeks", [3, 6])
+def test_a_what_if(command: Command, here: Path, weeks: int) -> None:
+    """With and without intervals: what differs, the replay, the effects, and the cautions."""
+    (here / "jobs.txt").write_text("\n".join([HEAD, *weekly(weeks), ""]))
+    (here / "slurm.conf").write_text("SchedulerParameters=bf_interval=60,bf_continue\n" + CONF)
+    change = "SchedulerParameters=bf_interval=300"
+    study = what_if("jobs.txt", "slurm.conf", "python", [change], nodes="+1")
+    words = ["whatif", "jobs.txt", "--conf", "slurm.conf", "--change", change, "--nodes", "+1", "--out", "out"]
+    told = agree(command, words, "out/whatif.html", [], study.comparison)
+    assert told[0] == "What differs: SchedulerParameters: bf_interval 300 (it was 60); number of nodes 2 (it was 1)."
+    assert told[1] == "SchedulerParameters keeps bf_continue."
+    assert told[2].startswith("Replay without a change: ")
+    assert told[3].startswith("Mean wait: ")
+    assert ("too few weeks (2) for an interval" in told[3]) == (weeks == 3)
+    assert ("95 % interval of the change" in told[3]) == (weeks == 6)
+    assert any("fewer than 5 weeks there are no intervals" in each for each in told) == (weeks == 3)
+
+
+@pytest.mark.parametrize("replications", [1, 3, 5])
+def test_a_comparison_of_schedulers(command: Command, here: Path, replications: int) -> None:
+    """Of one workload, of too few replications and of enough."""
+    names = ["fcfs", "easy"]
+    words = ["compare", "-p", MACHINE, "-w", JOBS, *(word for name in names for word in ("-s", name)), "--out", "out"]
+    words += ["--replications", str(replications)] if replications > 1 else []
+    assert command(*words).exit_code == 0
+    if replications == 1:
+        comparison = compare({name: Result.load(here / "out" / name) for name in names})
+    else:
+        runs = {n: [Result.load(here / "out" / n / f"seed-{s}") for s in range(replications)] for n in names}
+        table = replication_table({name: [run.summary() for run in several] for name, several in runs.items()})
+        comparison = compare({name: several[0] for name, several in runs.items()}, table)
+    told = agree(command, words, "out/report.html", ["--report"], comparison)
+    assert told[0] == "What differs: scheduler (fcfs, easy)."
+    ending = {1: "in this one workload", 3: "too few replications (3) for an interval", 5: ""}[replications]
+    assert ending in told[1]
+
+
+@pytest.mark.parametrize("replications", [1, 3, 5])
+def test_a_sweep(command: Command, here: Path, replications: int) -> None:
+    """With a power policy, which has sentences of its own."""
+    pytest.importorskip("pyarrow")
+    factors = {
+        "platform": MACHINE,
+        "workload": JOBS,
+        "scheduler": ["fcfs", "easy"],
+        "power_policy": ["always-on", "timeout:60"],
+    }
+    metrics = ["mean_wait_s", "energy_j"]
+    (here / "grid.yaml").write_text(
+        yaml.safe_dump({"factors": factors, "replications": replications, "metrics": metrics}, sort_keys=False)
+    )
+    words = ["sweep", "grid.yaml", "--out", "out", "--workers", "1", "--resume"]
+    assert command(*words).exit_code == 0
+    told = agree(command, words, "out/report.html", ["--report"], compare_sweep(read_sweep("out"), metrics))
+    assert told[0] == "What differs: power policy (always-on, timeout:60); scheduler (fcfs, easy)."
+    assert told[1].startswith("Mean wait: with always-on, ")
+    assert any(each.startswith("Energy of power policies over all other factors: ") for each in told)
