@@ -10,7 +10,7 @@ _OWN_COLUMNS = "the jobs as CSV with the columns of docs/job-schema.md, or as SW
 _SACCT = "what sacct --parsable2 or sacct --json prints, a row for each job that is over"
 _SHAPES = (
     (r"\A(?:[#;].*\n)*#\s*JobID\s+SubmitTime\s+WaitTime\b", "GWF, the format of the Grid Workloads Archive", _OWN_COLUMNS),
-    (r"\A(?:#.*\n)*\d+(?:[ \t]+-?[\d.]+){8}(?:[ \t]+\S+){20}[ \t]*$", "rows of 29 fields, as GWF has (Grid Workloads Archive)", _OWN_COLUMNS),
+    (r"\A(?:#.*\n)*\d+(?:[ \t]+-?[\d.]+){8}(?:[ \t]+\S+){20}[ \t]*$", "rows of 29 fields, as in GWF", _OWN_COLUMNS),
     (r"\AJobId=\d+", "what scontrol show job prints", _SACCT),
     (r"\A\s*JOBID\s+PARTITION\s+NAME\s+USER\b", "what squeue prints", _SACCT),
     (r"\A\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];", "accounting records of PBS or Torque", _OWN_COLUMNS),
