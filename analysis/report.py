@@ -25,9 +25,10 @@ from analysis.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.tables import cells_html, comparison_table, headlines, named_runs, table_html
 from analysis.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
 from analysis.verdict import compare, run_sentence
-from analysis.wording import listing, setting, shortened
+from analysis.wording import setting, shortened
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError, counted
+from cluster_sim.records.cautions import Cautions
 from cluster_sim.records.intervals import FEWEST_BLOCKS
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def write_report(
         heading=heading,
         sentences=[line for line in _sentences(runs, replications) if line],
         lead=_platform_line(first),
-        assumptions=_assumptions(runs),
+        cautions=Cautions.of_runs({name: run.cautions for name, run in runs.items()}).by_kind(),
         sections={name: section for name, section in sections.items() if section is not None},
         maker=_maker(first),
         again=str(first.meta.get("command", "")),
@@ -261,15 +262,6 @@ def _platform_line(result: Result) -> str:
         f"{len(result.jobs):,} jobs on platform {platform.id}: "
         f"{platform.node_count:,} nodes, {platform.core_count:,} cores"
     )
-
-
-def _assumptions(runs: Mapping[str, Result]) -> list[str]:
-    """What the runs assumed, those named that a line is about where it is not about all."""
-    about: dict[str, list[str]] = {}
-    for name, result in runs.items():
-        for line in result.assumptions:
-            about.setdefault(line, []).append(name)
-    return [line if len(names) == len(runs) else f"{listing(names)}: {line}" for line, names in about.items()]
 
 
 def _maker(result: Result) -> str:

@@ -41,6 +41,7 @@ from analysis.sweeps import LARGEST_IS_BEST, factors_of
 from analysis.tables import cells_html
 from analysis.wording import label_of, listing
 from cluster_sim.amounts import NOTHING, number
+from cluster_sim.records.cautions import Cautions
 from cluster_sim.records.comparison import Standing
 from cluster_sim.records.intervals import CONFIDENCE, Verdict
 from cluster_sim.run.settings import SETTINGS
@@ -111,7 +112,7 @@ def write_sweep_page(
         heading=title or _heading(runs, sweep),
         lead=_lead(runs, sweep),
         sentences=comparison.sentences,
-        assumptions=assumptions,
+        cautions=Cautions.of_lines(assumptions).by_kind(),
         policies=None if policies is None else _policies(policies),
         factor=name_of(sweep.factor),
         heads=[(label_of(metric), units[metric][1], better(metric)) for metric in known],

@@ -18,6 +18,7 @@ from cluster_sim import __version__
 from cluster_sim.amounts import amount
 from cluster_sim.errors import InputError, counted
 from cluster_sim.files.documents import flat, read_document
+from cluster_sim.records.cautions import Cautions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +113,7 @@ def write_training_report(
             summaries, chosen_by_reduction=columns.isdisjoint(("validation/share", "validation/cost_over"))
         ),
         lead=_lead(summaries, settings),
-        assumptions=assumptions,
+        cautions=Cautions.of_lines(assumptions).by_kind(),
         sections={
             name: section for name, section in sections.items() if section.text or section.figures or section.table
         },

@@ -14,6 +14,7 @@
         └── StallError      jobs wait, none starts, and a policy asks for ever to be woken; the command line exits with 2
 
     ModelWarning (UserWarning)   input that runs, but with a stated substitute for what it asks
+    ├── CautionWarning      what a run assumes, or leaves out
     ├── SchedulerWarning    what only some schedulers do of it
     ├── StallWarning        a run in which nothing is left to happen while jobs wait
     └── UnfamiliarWarning   a run that is far from what an agent learned from
@@ -84,6 +85,10 @@ class StallError(SimulationError):
 
 class ModelWarning(UserWarning):
     """The input runs, but with a stated substitute for something it asks."""
+
+
+class CautionWarning(ModelWarning):
+    """What a run assumes where its inputs say nothing, or leaves out; ``result.cautions`` has it too."""
 
 
 class SchedulerWarning(ModelWarning):

@@ -139,6 +139,6 @@ def of_other_jobs(runs: Iterable[tuple[str, Ended, Mapping[str, Ended]]], noun: 
 def run_on(case: Episode, scheduler: Scheduler, power: PowerPolicy | None = None, seed: int = 0) -> pd.Series:
     """The summary of a run on a case, and :data:`WHICH` jobs ended; one pair of objects may serve one run after the other."""
     simulation = Simulation(case.platform, case.workload, scheduler, power, seed, **case.rules())
-    summary = simulation.run().summary()
+    summary = simulation.run(warn=False).summary()
     summary[WHICH] = which_ended(simulation)
     return summary

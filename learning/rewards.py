@@ -326,7 +326,7 @@ def run_alike(simulation: Simulation, scheduler: Scheduler) -> Simulation:
         until=of.until,
         network=of.network_model,
     )
-    run.run()
+    run.run(warn=False)
     return run
 
 

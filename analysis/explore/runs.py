@@ -206,7 +206,7 @@ class Desk:
             warnings.simplefilter("always", ModelWarning)
             simulation = self._simulation(choices)
             simulation.env.process(_given_up(simulation, time.monotonic() + LONGEST_S))
-            result = simulation.run()
+            result = simulation.run(warn=False)
         told = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, ModelWarning))
         return Run(result, tuple(told))
 

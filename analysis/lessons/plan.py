@@ -47,7 +47,7 @@ def play(
     """
     platform, workload = case if isinstance(case, tuple) else (case.platform, case.workload)
     entries = list(_entries(platform, workload, plan))
-    return Simulation(platform, workload, _ByHand(entries, workload), power, **settings).run()
+    return Simulation(platform, workload, _ByHand(entries, workload), power, **settings).run(warn=False)
 
 
 def _entries(platform: Platform, workload: Workload, plan: Mapping[str, PlannedStart]) -> Iterator[_Entry]:

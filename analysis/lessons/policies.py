@@ -163,8 +163,8 @@ class Policy(Exercise):
         policy = answer() if isinstance(answer, type) else answer
         if self.power:
             assert self.scheduler is not None
-            return Simulation(platform, workload, self.scheduler(), policy).run()
-        return Simulation(platform, workload, policy).run()
+            return Simulation(platform, workload, self.scheduler(), policy).run(warn=False)
+        return Simulation(platform, workload, policy).run(warn=False)
 
 
 def random_trial(rng: np.random.Generator, one_node: bool = False) -> tuple[Platform, Workload]:

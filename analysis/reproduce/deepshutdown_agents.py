@@ -58,7 +58,9 @@ class Player:
         from learning.heuristics import policies
 
         seed = day.seed + self.seed
-        return Simulation(day.platform, day.workload, *policies(self.spec, "power", {}), seed, **day.rules()).run()
+        return Simulation(day.platform, day.workload, *policies(self.spec, "power", {}), seed, **day.rules()).run(
+            warn=False
+        )
 
 
 def agent_days(

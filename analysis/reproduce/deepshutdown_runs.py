@@ -83,7 +83,9 @@ def run_day(platform: Platform, day: Workload, power: str, seed: int) -> Result:
     from cluster_sim import Simulation, make_power_policy, make_scheduler
 
     policy = make_power_policy(power)
-    return Simulation(platform, day, make_scheduler("saf-easy"), policy, seed, enforce_walltime=True, until=DAY_S).run()
+    return Simulation(platform, day, make_scheduler("saf-easy"), policy, seed, enforce_walltime=True, until=DAY_S).run(
+        warn=False
+    )
 
 
 def on_days(inputs: Path, label: str, policy: str, folders: Sequence[str], days: int | None) -> Measured:

@@ -75,7 +75,7 @@ def best_schedule(inputs: Path, objective: str, waiting: bool, figure: str, capt
 
     platform, workload = lopez.experiment("1")
     found = optimum(platform, workload, objective, waiting)
-    result = Simulation(platform, workload, found.scheduler()).run()
+    result = Simulation(platform, workload, found.scheduler()).run(warn=False)
     start = f"optimum/{objective}/{'waiting' if waiting else 'no waiting'}"
     summary = result.summary()
     values: dict[str, float | bool] = {

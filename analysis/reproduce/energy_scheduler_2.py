@@ -111,7 +111,7 @@ def described(inputs: Path, figure: str, caption: str) -> Measured:
         found.values |= {f"{name}/{key}": median(one[key] for one in each) for key in each[0]}
         energies = [one["energy"] for one in each]
         found.values |= {f"{name}/least": min(energies), f"{name}/greatest": max(energies)}
-    result = Simulation(*lopez.experiment("2"), Described(DESCRIBED)).run()
+    result = Simulation(*lopez.experiment("2"), Described(DESCRIBED)).run(warn=False)
     found.figures.append(schedule(figure, caption, result, colour_by="profile", panels=("power",)))
     return found
 
@@ -124,7 +124,7 @@ def _in_another_order(nodes: Mapping[int, int], seed: int) -> dict[int, int]:
 
 def _figures_of(nodes: Mapping[int, int]) -> dict[str, float]:
     """What is measured of a schedule: metrics, J15's run time, when the last of B and C start and the first job on N3 ends."""
-    result = Simulation(*lopez.experiment("2"), Described(nodes)).run()
+    result = Simulation(*lopez.experiment("2"), Described(nodes)).run(warn=False)
     summary, jobs = result.summary(), result.jobs
     start, finish = (
         dict(zip(jobs["job_id"].astype(int), jobs[key], strict=True)) for key in ("start_time", "finish_time")

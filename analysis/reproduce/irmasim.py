@@ -114,7 +114,7 @@ def run(platform: Platform, workload: Workload, scheduler: str = SCHEDULER, seed
     """One simulation."""
     from cluster_sim import Simulation, make_scheduler
 
-    return Simulation(platform, workload, make_scheduler(scheduler), seed=seed).run()
+    return Simulation(platform, workload, make_scheduler(scheduler), seed=seed).run(warn=False)
 
 
 # ----------------------------------------------------------------------------------------------------------- parts

@@ -130,7 +130,7 @@ def run(name: str, scheduler: str, seed: int = 0) -> Result:
     from cluster_sim import Simulation, make_scheduler
 
     platform, workload = experiment(name)
-    return Simulation(platform, workload, make_scheduler(scheduler), seed=seed).run()
+    return Simulation(platform, workload, make_scheduler(scheduler), seed=seed).run(warn=False)
 
 
 # ----------------------------------------------------------------------------------------------------------- parts

@@ -76,7 +76,7 @@ def _figures(folder: Path, start: str, schedulers: Mapping[str, str], part: int 
     found = Measured()
     for label, quirks in SETTINGS.items():
         for name, spec in schedulers.items():
-            summary = Simulation(platform, workload, make_scheduler(spec), quirks=quirks).run().summary()
+            summary = Simulation(platform, workload, make_scheduler(spec), quirks=quirks).run(warn=False).summary()
             found.values |= {f"{start}/{name}/{label}/{metric}": float(summary[metric]) for metric in METRICS}
             found.runs += 1
     return found
@@ -109,7 +109,9 @@ def _schedule(folder: Path, table: str, name: str, scheduler: str, caption: str)
     from cluster_sim import Platform, Simulation, Workload, make_scheduler
 
     platform, workload = Platform.read(folder / "platform.json"), Workload.read(folder / "workload.json")
-    result = Simulation(platform, workload, make_scheduler(small_schedulers(table)[scheduler]), quirks=QUIRKS).run()
+    result = Simulation(platform, workload, make_scheduler(small_schedulers(table)[scheduler]), quirks=QUIRKS).run(
+        warn=False
+    )
     return schedule(name, caption, result)
 
 

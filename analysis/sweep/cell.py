@@ -54,7 +54,7 @@ def run_cell(cell: dict[str, Any]) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # told once, when the sweep began
             simulation = simulation_of(cell)
-            result = simulation.run()
+            result = simulation.run(warn=False)
             row["unfamiliar"] = unfamiliar_to(simulation.scheduler, simulation.power_policy)
             metrics = dict(result.summary())
             _keep(result, cell)

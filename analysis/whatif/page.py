@@ -16,6 +16,7 @@ from analysis.whatif.charts import LESS, MORE, MOST_ROWS, UNSURE, signed, use_by
 from analysis.whatif.effects import CLASSES, by_class, effect_of_class, most_moved
 from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED
 from cluster_sim.amounts import NOTHING, amount, duration, number
+from cluster_sim.records.cautions import Cautions
 from cluster_sim.records.comparison import LEAST_TIME, Effect, too_few
 from cluster_sim.records.intervals import FEWEST_BLOCKS
 
@@ -65,7 +66,7 @@ def write_page(study: Study, path: str | Path) -> Path:
         },
         folder=str(study.folder),
         maker=f"cluster-sim {result.meta.get('version', '')}, {result.meta.get('command', 'analysis.what_if')}",
-        assumptions=list(dict.fromkeys(line for run in study.runs.values() for line in run.assumptions)),
+        cautions=Cautions.of_runs({name: run.cautions for name, run in study.runs.items()}).by_kind(),
     )
     return write_whole(path, text)
 

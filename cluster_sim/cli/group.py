@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from cluster_sim.cli.streams import go_nowhere, lasting_streams
-from cluster_sim.errors import InputError, ModelWarning, StallError, UnfamiliarWarning, printable
+from cluster_sim.errors import CautionWarning, InputError, ModelWarning, StallError, UnfamiliarWarning, printable
 from cluster_sim.extras import needed
 from cluster_sim.files.json_values import for_json
 from cluster_sim.siblings import pass_over_others
@@ -89,7 +89,9 @@ class Invocation:
             others = warnings.showwarning
 
             def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-                if issubclass(category, ModelWarning):
+                if issubclass(category, CautionWarning):
+                    self.assume([str(message)])
+                elif issubclass(category, ModelWarning):
                     if not isinstance(message, UnfamiliarWarning) or self._first_of(message):
                         self._waiting.append(str(message))
                     (self._of_inputs if self._of_run is None else self._of_run).append(str(message))

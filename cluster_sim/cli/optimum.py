@@ -118,6 +118,6 @@ def _save(found: Optimum, platform: Platform, workload: Workload, out: str, invo
     """Leave the results of a run that follows the schedule."""
     from cluster_sim.run.simulation import Simulation
 
-    result = Simulation(platform, workload, found.scheduler()).run()
+    result = Simulation(platform, workload, found.scheduler()).run(warn=False)
     result.meta["command"] = invocation.command
     result.save(out)

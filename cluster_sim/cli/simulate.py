@@ -148,8 +148,7 @@ def simulate(
         invocation.tell_warnings()
         with _telling_of_sources(scheduler, settings.power_policy):
             result = simulation.run(progress=True)
-    invocation.assume(result.assumptions)
-    result.assumptions[:0] = [text for text in warned if text not in result.assumptions]
+    result.cautions = result.cautions.leaving_out(warned)
     machine = simulation.platform
     result.meta |= settings.specs() | {
         "scheduler": scheduler,

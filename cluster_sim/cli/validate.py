@@ -15,10 +15,12 @@ from cluster_sim.workload.fields import RESULT_TABLES
 if TYPE_CHECKING:
     from cluster_sim.cli.kinds import Kind
     from cluster_sim.platform.platform import NodeType, Platform
+    from cluster_sim.records.cautions import Cautions
     from cluster_sim.workload.workload import Workload
 
 Facts = list[tuple[str, str]]
 ASSUMED = "assumed"
+CAUTIONS = (ASSUMED, "left_out", "happened")
 """The name of a fact that there may be several of: what a run will assume, or did."""
 
 
@@ -38,9 +40,9 @@ def validate(source: str, time_unit: str | None, as_json: bool) -> None:
     kind = kind_of(source)
     facts = facts_of(source, kind, {} if time_unit is None else {"time_unit": time_unit})
     if as_json:
-        known = {name: value for name, value in facts if name != ASSUMED}
-        assumed = [value for name, value in facts if name == ASSUMED]
-        tell_json({"file": source, "kind": kind, "facts": known, ASSUMED: assumed})
+        known = {name: value for name, value in facts if name not in CAUTIONS}
+        cautions = {of: [value for name, value in facts if name == of] for of in CAUTIONS}
+        tell_json({"file": source, "kind": kind, "facts": known, **cautions})
         return
     click.echo(f"{printable(source)}: {kind}, valid")
     width = max(len(name) for name, _ in facts)
@@ -198,7 +200,7 @@ def _result_facts(source: str) -> Facts:
     tables = {name: len(getattr(result, name)) for name in RESULT_TABLES}
     said = {name: str(result.meta.get(name, "")) for name in ("platform", "workload", "scheduler", "power_policy")}
     counts = ((name, counted(rows, "row")) for name, rows in tables.items())
-    return [*said.items(), *counts, *_assumed(result.assumptions)]
+    return [*said.items(), *counts, *_cautions(result.cautions)]
 
 
 def _agent_facts(source: str) -> Facts:
@@ -234,6 +236,10 @@ _FACTS: dict[Kind, Callable[[str], Facts]] = {
 def _assumed(lines: Sequence[str]) -> Facts:
     """What a run of it will assume, or did."""
     return [(ASSUMED, line) for line in lines]
+
+
+def _cautions(cautions: Cautions) -> Facts:
+    return [(kind, line) for kind in CAUTIONS for line in getattr(cautions, kind)]
 
 
 def _node_text(node: NodeType, platform: Platform) -> str:

@@ -67,8 +67,8 @@ def write(workload: Workload, path: str) -> None:
 def has_content(jobs: pd.DataFrame, field: Field) -> bool:
     """Whether a column says more than its default."""
     values = as_columns(jobs)[field.name]
-    if field.default is REQUIRED:
-        return True
+    if field.default is REQUIRED or field.name == "requested_time":
+        return True  # without it the run time would be the request
     differs = values != field.default
     if field.kind == "float":
         differs &= ~(np.isnan(values) & np.isnan(float(str(field.default))))
@@ -166,8 +166,8 @@ def _filled(values: np.ndarray, field: Field, path: str, line: Callable[[int], i
             row = next(row for row, value in enumerate(values.tolist()) if truths.get(value, False) is None)
             raise FormatError(f"{path} line {line(row)}, {field.name}", "True or False", values[row])
         return np.array([truths.get(value, field.default) for value in values.tolist()], dtype=float)
-    if field.default is REQUIRED or not empty.any():
-        return values
+    if field.default is REQUIRED or field.name == "requested_time" or not empty.any():
+        return values  # the job table says what stands in for a requested time
     filled = values.copy()
     filled[empty] = field.default
     return filled

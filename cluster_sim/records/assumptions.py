@@ -96,13 +96,22 @@ def of_simulation(simulation: Simulation, workload: Workload | None = None) -> l
 
 
 def of_run(
-    result: Result, columns: Mapping[str, Any], workload: Workload, power_model: PowerModel, memory: bool
+    result: Result,
+    columns: Mapping[str, Any],
+    workload: Workload,
+    power_model: PowerModel,
+    memory: bool,
+    has_refused: bool,
+    has_switched: bool,
 ) -> list[str]:
-    """What a run assumed, by its records; ``columns`` are those of all its jobs."""
+    """What a run assumed, by its records; ``columns`` are those of all its jobs.
+
+    ``has_refused``: jobs were rejected; ``has_switched``: nodes changed their state. Only then are tables made to look.
+    """
     platform = result.platform
     found = of_jobs(columns, memory) + of_platform(platform, power_model)
-    rejected = np.flatnonzero(result.jobs["state"] == "rejected")
-    if len(rejected):
+    if has_refused:
+        rejected = np.flatnonzero(result.jobs["state"] == "rejected")
         first = result.jobs.iloc[rejected[0]]
         hint = _hint(workload, platform.core_count)
         if "GPU" in first["reason"]:
@@ -114,7 +123,7 @@ def of_run(
         )
     of_type = _switch_for_nothing(platform)
     free = np.array(of_type)[platform.type_of_node]
-    if free.any():
+    if has_switched and free.any():
         switches = int(result.nodes.loc[free, ["switches_on", "switches_off"]].to_numpy().sum())
         if switches:
             found.append(

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning, few, warn_user
+from cluster_sim.errors import CautionWarning, FormatError, InputError, ModelWarning, counted, few, warn_user
 from cluster_sim.files.atomic import atomic_files, remove_leftovers
 from cluster_sim.files.csv import quoting_for, write_parts
 from cluster_sim.files.folders import held
 from cluster_sim.files.reading import read_own_json
 from cluster_sim.libraries import made_with
 from cluster_sim.platform.platform import Platform
+from cluster_sim.records.assumptions import kind_of
 from cluster_sim.records.attempt_tables import attempts_tell_more
+from cluster_sim.records.cautions import Cautions
 from cluster_sim.records.run_tables import RunTables
 from cluster_sim.records.saved_checks import check_said, check_summary
 from cluster_sim.records.saved_tables import CONDITIONS_FILE, SUMMARY_FILE, SavedTables, seal_of
@@ -44,7 +46,8 @@ Written = tuple[Iterable[pd.DataFrame], pd.DataFrame]
 """The parts of a table that is written, and the one that has its texts."""
 PLATFORM_FILE = "platform.json"
 ASSUMPTIONS = "assumptions"
-"""The key of summary.json that holds them."""
+_CAUTIONS = (ASSUMPTIONS, "left_out", "happened")
+"""The keys of summary.json that hold the cautions."""
 _SOMETIMES = ("decisions", "p_states", "stages", "attempts", "holds")
 """Tables that are written if they say something."""
 _TABLE_FILES = frozenset(
@@ -271,13 +274,29 @@ class Result:
         return explain(self, job_id)
 
     @cached_property
+    def cautions(self) -> Cautions:
+        """What to know before believing the result: what was assumed, what was left out, what happened."""
+        return Cautions.of_lines(self._caution_lines, self.jobs)
+
+    @cached_property
+    def _caution_lines(self) -> list[str]:
+        """What the run assumed and refused, a line for each kind (:mod:`cluster_sim.records.assumptions`)."""
+        return self._tables.assumptions(self)
+
+    def warn_of_cautions(self, told: set[str]) -> None:
+        """Warn (CautionWarning) of what was assumed and refused, but for the kinds in ``told``, and add these to it."""
+        for line in self._caution_lines:
+            if kind_of(line) not in told:
+                told.add(kind_of(line))
+                warn_user(CautionWarning(line))
+
+    @property
     def assumptions(self) -> list[str]:
         """What the run assumed where its inputs say nothing, a line for each kind of thing, with how often.
 
-        Jobs that were rejected, requested times and watts that are missing, nodes that switch at no cost, and so on
-        (:mod:`cluster_sim.records.assumptions`). Empty when nothing was assumed.
+        Requested times and watts that are missing, nodes that switch at no cost, and so on. Empty when nothing was assumed.
         """
-        return self._tables.assumptions(self)
+        return list(self.cautions.assumed)
 
     def jobs_with_allocation(self) -> pd.DataFrame:
         """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``, of a job's last attempt."""
@@ -339,9 +358,7 @@ class Result:
     def _write(self, directory: Path, tables: dict[str, Written], file_format: FileFormat) -> None:
         from cluster_sim.formats.native_platform import native_bytes
 
-        summary = (
-            json.dumps({**self._summary, **self.meta, ASSUMPTIONS: self.assumptions}, indent=2, default=_plain) + "\n"
-        )
+        summary = json.dumps({**self._summary, **self.meta, **self._saved_cautions()}, indent=2, default=_plain) + "\n"
         with atomic_files(directory / SUMMARY_FILE) as aside:
             aside(directory / SUMMARY_FILE).write_text(summary)
             aside(directory / PLATFORM_FILE).write_bytes(native_bytes(self.platform, PLATFORM_FILE))
@@ -358,6 +375,14 @@ class Result:
             others = _TABLE_FILES - {f"{name}.{file_format}" for name in tables}
             for other in others if self.conditions else {*others, CONDITIONS_FILE}:
                 (directory / other).unlink(missing_ok=True)
+
+    def _saved_cautions(self) -> dict[str, list[str]]:
+        cautions = self.cautions
+        return {
+            ASSUMPTIONS: list(cautions.assumed),
+            "left_out": list(cautions.left_out),
+            "happened": list(cautions.happened),
+        }
 
     @classmethod
     def load(cls, directory: str | Path) -> Result:
@@ -387,25 +412,29 @@ class Result:
                 )
         platform = Platform.read(directory / PLATFORM_FILE)
         keys = UnknownKeys(directory / SUMMARY_FILE)
-        keys.look(content, (*_METRICS, *_SAID, ASSUMPTIONS), "the file", takes_others=True)
+        keys.look(content, (*_METRICS, *_SAID, *_CAUTIONS), "the file", takes_others=True)
         keys.tell()
         if lost := [name for name in names(SUMMARY_METRICS) if name not in content]:
             text = f"no value of {few(lost, _NAMED)}: an older version wrote it, or it was changed"
             warn_user(ModelWarning(f"{directory / SUMMARY_FILE}: {text}"))
         metrics = {key: value for key, value in content.items() if key in _METRICS}
-        assumptions = content.pop(ASSUMPTIONS, [])  # an older summary has none
-        if not (isinstance(assumptions, list) and all(isinstance(line, str) for line in assumptions)):
-            raise FormatError(f"{directory / SUMMARY_FILE}, {ASSUMPTIONS}", "a list of texts", assumptions)
-        tables = SavedTables(directory, metrics, platform, seal, assumptions)
+        lines = {key: content.pop(key, []) for key in _CAUTIONS}  # an older summary may have none
+        for key, texts in lines.items():
+            if not (isinstance(texts, list) and all(isinstance(line, str) for line in texts)):
+                raise FormatError(f"{directory / SUMMARY_FILE}, {key}", "a list of texts", texts)
+        tables = SavedTables(directory, metrics, platform, seal, lines[ASSUMPTIONS])
         tables.check_unchanged()
         meta = {key: value for key, value in content.items() if key not in _METRICS}
         result = cls(platform, meta, tables)
         check_said(meta, directory / SUMMARY_FILE)
         check_summary(metrics, directory / SUMMARY_FILE, result.jobs)
+        result.cautions = result.cautions.leaving_out(lines["left_out"])
         return result
 
     def __repr__(self) -> str:
-        return f"<Result of {self.meta.get('scheduler')} on {self.meta.get('workload')!r}: {len(self.jobs)} jobs>"
+        cautions = f", {counted(len(self.cautions), 'caution')}" if self.cautions else ""
+        jobs = counted(len(self.jobs), "job")
+        return f"<Result of {self.meta.get('scheduler')} on {self.meta.get('workload')!r}: {jobs}{cautions}>"
 
 
 def _refuse_several(directory: Path) -> None:

@@ -289,8 +289,12 @@ class RunTables:
         return summarise(columns, self.accounts, self.tenants_j, self._horizon, self._now, changes, absences)
 
     def assumptions(self, result: Result) -> list[str]:
-        """What the run assumed where its inputs say nothing."""
-        known = of_run(result, self._jobs, self._workload, self._power_model, self._by_memory)
+        """What the run assumed where its inputs say nothing, and the jobs that it refused."""
+        has_refused = bool((self._codes == STATES.index("rejected")).any())
+        has_switched = len(self._history.transitions.nodes) > 0
+        known = of_run(
+            result, self._jobs, self._workload, self._power_model, self._by_memory, has_refused, has_switched
+        )
         return known + self._ignored
 
 

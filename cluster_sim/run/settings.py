@@ -422,7 +422,7 @@ def try_begin(simulation: Simulation) -> None:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        simulation.run()
+        simulation.run(warn=False)
 
 
 def part_of(workload: Workload, span: tuple[float, float] | None, first: int | None) -> Workload:

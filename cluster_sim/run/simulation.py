@@ -170,6 +170,7 @@ class Simulation:
         self.decision_log = DecisionLog() if explain else None
         self.notices = Notices(self.env)
         self.closing = Closing(self.env, self.jobs, self.attempts, self.until)
+        self._told: set[str] = set()  #: Kinds of cautions that the user has been warned of.
         self.stopped_at = self.until  #: Up to when the caller wants the records; None: to the last completion.
         #: Whether passes follow each single event, not each instant (a quirk).
         self.after_each_event = "pass-after-each-event" in self.quirks
@@ -246,11 +247,13 @@ class Simulation:
         """Whether the last job is over, or nothing is left that could start another."""
         return self.closing.is_over
 
-    def run(self, until: float | None = None, progress: bool = False) -> Result:
+    def run(self, until: float | None = None, progress: bool = False, warn: bool = True) -> Result:
         """Run to the end of the last job, or to ``until`` (s), and return the result so far.
 
         No run goes beyond the simulation's own ``until``. Warns (StallWarning) when jobs are left that nothing will ever
-        start. ``progress`` shows a bar on stderr. Raises InputError for a time that is negative or not finite.
+        start, and once (CautionWarning) of what the run assumes and of jobs that it rejects, unless ``warn`` is false;
+        ``result.cautions`` has these too. ``progress`` shows a bar on stderr. Raises InputError for a time that is negative
+        or not finite.
         """
         if progress:
             show_progress(self)
@@ -267,7 +270,10 @@ class Simulation:
                     self.has_failed = True
                     raise
                 self._warn_of_stall()
-        return self.result()
+        result = self.result()
+        if warn and (self.is_over or not self._told):
+            result.warn_of_cautions(self._told)
+        return result
 
     def _warn_of_stall(self) -> None:
         self.closing.is_over = True

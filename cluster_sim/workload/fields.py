@@ -74,7 +74,14 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("requested_cores", "int", "", "tasks of the job; each takes one core", allowed=">= 1"),
     Field("nodes", "int", "", "nodes to spread over; 0: one if the job fits one, else as many as needed", 0, ">= 0"),
     Field("ntasks_per_node", "int", "", "most tasks of the job on one node; 0: no limit", 0, ">= 0"),
-    Field("requested_time", "float", "s", "walltime the user asked for; inf: none given", math.inf, ">= 0"),
+    Field(
+        "requested_time",
+        "float",
+        "s",
+        "walltime asked for; inf: no limit. Left out or empty: the recorded run time",
+        math.inf,
+        ">= 0",
+    ),
     Field(
         "operations",
         "float",
@@ -519,11 +526,13 @@ _TABLE_NOTES = {
 _ASSUMPTIONS = """\
 ## What was assumed
 
-`result.assumptions` is a list of lines, one for each kind of thing that the inputs do not say or that the run could not do, with
-how often: empty for a run in which all was said. `run`, `compare`, `demo`, `sweep` and `train` print the lines as warnings,
-`validate` shows them beforehand, reports show them on top, and `summary.json` keeps them, with the warnings of the files that
-were read, which say so where they are about the whole file and the run takes a part of it. Run times stand in for
-requested times that an SWF log lacks, and with `lublin`'s `estimates=exact`; backfilling then looks better than it is.
+`result.cautions` has what to know before believing a result, in three lists of sentences: `assumed`, what stands in for what
+the inputs do not say; `left_out`, rejected jobs and, on the command line, rows and columns of the files that were not read;
+`happened`, jobs that were killed or did not end. `repr(result)` counts them. `Simulation.run()` warns of the first two
+(`CautionWarning`, a `ModelWarning`), once for each kind, unless `warn=False`. `run`, `compare`, `demo`, `sweep` and `train`
+print them, `validate` shows them beforehand, reports show them on top, and `summary.json` keeps them as `assumptions`,
+`left_out` and `happened`; `result.assumptions` is the list of the assumed. Run times stand in for requested times that a log
+or a table lacks, and with `lublin`'s `estimates=exact`; backfilling then looks better than it is.
 
 | a line begins with | and counts |
 |---|---|

@@ -58,6 +58,7 @@ def checked_columns(columns: Mapping[str, Any], source: str = "jobs", locate: Lo
         return f"{where(row)}, job {ids[row]}, {column}"
 
     table: Columns = {}
+    columns = _with_requested_times(columns, count)
     for field in JOB_FIELDS:
         if field.name == "job_id":
             table["job_id"] = ids
@@ -77,6 +78,25 @@ def checked_columns(columns: Mapping[str, Any], source: str = "jobs", locate: Lo
     if (submit[1:] < submit[:-1]).any():
         table = take(table, np.argsort(submit, kind="stable"))
     return table
+
+
+def _with_requested_times(columns: Mapping[str, Any], count: int) -> Mapping[str, Any]:
+    """The columns, in which the run time stands in for a requested time that is not given; inf is one: no limit.
+
+    A job of which only the work is known has no run time before it runs: it has no limit.
+    """
+    try:
+        asked = np.array(columns.get("requested_time", np.full(count, math.nan)), dtype=np.float64)
+        run = np.array(columns.get("recorded_run_time", np.full(count, math.nan)), dtype=np.float64)
+        assumed = np.array(columns.get("requested_time_assumed", np.zeros(count)), dtype=np.bool_)
+    except (TypeError, ValueError):
+        return columns  # text in numbers, of which the check of each column tells the place
+    missing = np.isnan(asked)
+    if not missing.any() or asked.shape != run.shape:
+        return columns
+    stands_in = missing & (run >= 0.0) & np.isfinite(run)
+    asked[missing] = np.where(stands_in, run, math.inf)[missing]
+    return {**columns, "requested_time": asked, "requested_time_assumed": assumed | stands_in}
 
 
 def _length(columns: Mapping[str, Any], name: str, source: str) -> int:
@@ -264,9 +284,9 @@ def _job_ids(values: Any, count: int, where: Locate) -> np.ndarray:
         array = texts(array)
     items = array.tolist()
     if set(map(type, items)) - {str}:
-        for row, value in enumerate(items):
+        for position, value in enumerate(items):
             if isinstance(value, bool) or not (isinstance(value, str | int | float) or value is None or value is pd.NA):
-                raise FormatError(f"{where(row)}, job_id", "text or a number", repr(value))
+                raise FormatError(f"{where(position)}, job_id", "text or a number", repr(value))
         items = [value if isinstance(value, str) else _id_text(value) for value in items]
     row = _first_unwritable(items)
     if row is not None:
