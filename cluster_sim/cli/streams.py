@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
+
+T = TypeVar("T")
 
 
 class Lasting:
@@ -32,7 +34,7 @@ class Lasting:
         """Flush, or drop what is left."""
         self._try(self._stream.flush, None)
 
-    def _try(self, do: Any, otherwise: Any) -> Any:
+    def _try(self, do: Callable[[], T], otherwise: T) -> T:
         try:
             return do()
         except OSError as error:
@@ -68,7 +70,7 @@ def lasting_streams() -> Iterator[Lasting]:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     stdout = Lasting(sys.stdout, tells_reader=True)
-    sys.stdout, sys.stderr = stdout, Lasting(sys.stderr, tells_reader=False)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = stdout, Lasting(sys.stderr, tells_reader=False)
     try:
         yield stdout
     finally:
