@@ -4,6 +4,7 @@
 
     python -m benchmarks.damaged --cases 1000 --seed 7           # of all formats in turn
     python -m benchmarks.damaged --cases 200 --format agent      # of one
+    python -m benchmarks.damaged --cases 20000 --detectable      # damage that must be told by name, see benchmarks.detectable
 
 A *sample* is a right file, or a folder of files, and what the toolkit does with it: reads it, describes it, and uses it in
 a small run, a chart or a table, as far as it goes. A *case* is a sample with one file damaged by a generator that its number
@@ -32,6 +33,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from benchmarks.detectable import formats, report
 from benchmarks.format_samples import Sample, samples, signed
 from cluster_sim import InputError
 
@@ -249,21 +251,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.damaged", description=__doc__.partition("\n")[0])
     parser.add_argument("--cases", type=int, default=1000, help="in all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--format", choices=list(samples()), help="one only")
+    parser.add_argument("--format", choices=list(dict.fromkeys([*samples(), *formats()])), help="one only")
+    parser.add_argument(
+        "--detectable", action="store_true", help="damage that must be told by name; doubled values apart"
+    )
     parser.add_argument("--keep", type=Path, help="a folder for the files of cases with faults")
     chosen = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.stdin.close()
-    formats = [chosen.format] if chosen.format else list(samples())
-    each = -(-chosen.cases // len(formats))
+    if chosen.detectable:
+        return report([chosen.format] if chosen.format else list(formats()), chosen.cases, chosen.seed)
+    names = [chosen.format] if chosen.format else list(samples())
+    each = -(-chosen.cases // len(names))
     faults = 0
-    for name in formats:
+    for name in names:
         found = try_cases(name, range(each), chosen.seed, chosen.keep)
         faults += sum(map(len, found.values()))
         print(f"{name}: {each} cases, {sum(map(len, found.values()))} faults", flush=True)
         for wrong, numbers in sorted(found.items(), key=lambda item: -len(item[1])):
             print(f"  {len(numbers):4d} × {wrong} (cases {', '.join(map(str, numbers[:3]))})", flush=True)
-    print(f"{each * len(formats)} cases of {len(formats)} formats, seed {chosen.seed}: {faults} faults")
+    print(f"{each * len(names)} cases of {len(names)} formats, seed {chosen.seed}: {faults} faults")
     return 1 if faults else 0
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import FormatError, InputError, counted
-from cluster_sim.files.csv import as_numbers
-from cluster_sim.files.reading import check_regular, read_own_json
+from cluster_sim.files.csv import as_numbers, check_lengths
+from cluster_sim.files.reading import check_regular, read_own_json, read_text
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.attempt_tables import JOB, attempts_of, with_over_time
@@ -102,6 +102,8 @@ class SavedTables(InOnePart):
             path = self._directory / f"{name}.{suffix}"
             if path.exists():
                 check_regular(path)
+                if suffix == "csv":
+                    check_lengths(read_text(path, expected="a table of results"), path)
                 try:
                     text = {f.name: str for f in RESULT_TABLES[name] if f.kind == "str"}
                     text |= dict.fromkeys(("allocation", *JOB_LABELS), str)
