@@ -272,6 +272,7 @@ def _check_jobs(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Raise FormatError for numbers that are none of a job's: parts of cores, times before others that come first."""
     number, submit, start, finish, limit, success = (table[name].to_numpy(dtype=float) for name in _CHECKED)
     ran = start >= 0
+    has_machines = (table["allocated_resources"].fillna("") != "").to_numpy(dtype=bool)
     none = f"or {_NEVER} of a job that never started"
     checks: list[tuple[str, str, npt.NDArray[np.bool_]]] = [
         (
@@ -283,7 +284,7 @@ def _check_jobs(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         ("starting_time", f"a time up to {LONGEST_S:g} s, {none}", (ran & (start <= LONGEST_S)) | _is_none(start)),
         ("starting_time", "a time not before the submission", ~ran | (start >= submit - _rounding(submit))),
         ("finish_time", f"a time up to {LONGEST_S:g} s", (finish <= LONGEST_S) | _is_none(finish)),
-        ("starting_time", "a time from 0 on of a job that succeeded", ran | (success != 1)),
+        ("starting_time", "a time from 0 on of a job that succeeded", ran | (success != 1) | ~has_machines),
         ("finish_time", "a time not before the start", ~ran | (finish >= start - _rounding(start))),
         ("requested_time", f"a time from 0 s on, or {_NEVER} for none", (limit >= 0) | _is_none(limit)),
         ("success", "0 or 1", (success == 0) | (success == 1) | np.isnan(success)),

@@ -300,15 +300,13 @@ def _truths(jobs: list[dict[str, Any]], key: str, source: str) -> np.ndarray:
 def _work(jobs: list[dict[str, Any]], ipc: np.ndarray, run_time: np.ndarray, source: str) -> np.ndarray:
     """Operations per task; may be absent only where a run time is given."""
     instructions = _numbers(jobs, "req_ops", source, math.nan)
-    if (instructions < 0.0).any():  # which rounding up could make 0
-        row = int((instructions < 0.0).argmax())
-        raise FormatError(f"{source}: jobs[{row}].req_ops", "a number >= 0", jobs[row]["req_ops"])
     absent = np.isnan(instructions) & np.isnan(run_time)
     if absent.any():
         raise FormatError(f"{source}: jobs[{int(absent.argmax())}]", "req_ops, here or in a profile", "none")
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         work = np.ceil(instructions / ipc)
-    return np.where(ipc > 0, work, instructions)  # an impossible ipc is refused with its own name
+    # An impossible ipc is refused with its own name, and what is below 0 is not rounded up to it.
+    return np.where((ipc > 0) & (instructions >= 0), work, instructions)
 
 
 def _widths(jobs: list[dict[str, Any]], source: str) -> Columns:

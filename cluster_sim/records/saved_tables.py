@@ -17,7 +17,7 @@ import pandas as pd
 
 from cluster_sim.errors import FormatError, InputError, counted
 from cluster_sim.files.csv import as_numbers, check_lengths
-from cluster_sim.files.reading import check_regular, read_own_json, read_text
+from cluster_sim.files.reading import check_regular, read_own_json
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.attempt_tables import JOB, attempts_of, with_over_time
@@ -103,7 +103,7 @@ class SavedTables(InOnePart):
             if path.exists():
                 check_regular(path)
                 if suffix == "csv":
-                    check_lengths(read_text(path, expected="a table of results"), path)
+                    check_lengths(path.read_bytes().decode(errors="replace"), path)
                 try:
                     text = {f.name: str for f in RESULT_TABLES[name] if f.kind == "str"}
                     text |= dict.fromkeys(("allocation", *JOB_LABELS), str)

@@ -96,7 +96,7 @@ def in_words(words: Mapping[str, str]) -> Iterator[None]:
         column = error.where.rpartition(", ")[2]
         if words.get(column, column) == column:
             raise
-        raise FormatError(f"{error.where} ({words[column]})", error.expected, error.found) from None
+        raise FormatError(error.where, error.expected, f"{error.found} in '{words[column]}'") from None
 
 
 def constant(value: object, count: int) -> np.ndarray:
