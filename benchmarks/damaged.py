@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from benchmarks.detectable import formats, report
@@ -209,8 +210,8 @@ def fault(sample: Sample, folder: Path, limit_s: float = LIMIT_S) -> str:
     """What happened with the files in the folder that may not: a kind of fault, or "" where they were read or refused."""
     np.seterr(all="warn")
     try:
-        with _limited(limit_s), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _limited(limit_s), warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
             sample.use(str(folder / sample.given) if sample.given else str(folder))
     except InputError as error:
         text = str(error)
@@ -228,7 +229,12 @@ def fault(sample: Sample, folder: Path, limit_s: float = LIMIT_S) -> str:
         ]
         at = own[-1] if own else frames[-1]
         return f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}: {ascii(str(error))[:200]}"
-    return ""
+    raw = [one for one in told if issubclass(one.category, (RuntimeWarning, pd.errors.ParserWarning))]
+    return (
+        f"a warning of a library: {ascii(str(raw[0].message))[:200]} at {Path(raw[0].filename).name}:{raw[0].lineno}"
+        if raw
+        else ""
+    )
 
 
 def try_cases(name: str, numbers: range, seed: int, keep: Path | None = None) -> dict[str, list[int]]:
