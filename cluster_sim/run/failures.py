@@ -214,7 +214,10 @@ class RecordedFailures(Failures):
 
     def events(self, platform: Platform, rng: np.random.Generator) -> Iterator[Failure]:
         """As the file says; of one instant repairs of other nodes in its order."""
+        from cluster_sim.files.csv import check_lengths
+
         text = read_text(self.file)
+        check_lengths(text, self.file)
         rows = csv.DictReader(io.StringIO(text), strict=True)
         if not {"time", "node", "event"} <= set(rows.fieldnames or ()):
             raise FormatError(f"{self.file} line 1", "columns time, node, event", ", ".join(rows.fieldnames or ()))
