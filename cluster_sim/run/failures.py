@@ -214,10 +214,7 @@ class RecordedFailures(Failures):
 
     def events(self, platform: Platform, rng: np.random.Generator) -> Iterator[Failure]:
         """As the file says; of one instant repairs of other nodes in its order."""
-        from cluster_sim.files.csv import check_lengths
-
         text = read_text(self.file)
-        check_lengths(text, self.file)
         rows = csv.DictReader(io.StringIO(text), strict=True)
         if not {"time", "node", "event"} <= set(rows.fieldnames or ()):
             raise FormatError(f"{self.file} line 1", "columns time, node, event", ", ".join(rows.fieldnames or ()))
@@ -229,6 +226,8 @@ class RecordedFailures(Failures):
 
     def _row(self, row: dict[str, str | None], line: int, platform: Platform) -> Failure:
         where = f"{self.file} line {line}"
+        if None in row:
+            raise FormatError(where, f"{len(row) - 1} cells, as in the header", "more")
         try:
             time = float(row["time"] or "")
         except ValueError:
