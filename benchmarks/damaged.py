@@ -4,6 +4,7 @@
 
     python -m benchmarks.damaged --cases 1000 --seed 7           # of all formats in turn
     python -m benchmarks.damaged --cases 200 --format agent      # of one
+    python -m benchmarks.damaged --cases 20000 --detectable      # damage that must be told by name, see benchmarks.detectable
 
 A *sample* is a right file, or a folder of files, and what the toolkit does with it: reads it, describes it, and uses it in
 a small run, a chart or a table, as far as it goes. A *case* is a sample with one file damaged by a generator that its number
@@ -30,8 +31,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import yaml
 
+from benchmarks.detectable import formats, report
 from benchmarks.format_samples import Sample, samples, signed
 from cluster_sim import InputError
 
@@ -207,8 +210,8 @@ def fault(sample: Sample, folder: Path, limit_s: float = LIMIT_S) -> str:
     """What happened with the files in the folder that may not: a kind of fault, or "" where they were read or refused."""
     np.seterr(all="warn")
     try:
-        with _limited(limit_s), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _limited(limit_s), warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
             sample.use(str(folder / sample.given) if sample.given else str(folder))
     except InputError as error:
         text = str(error)
@@ -226,7 +229,12 @@ def fault(sample: Sample, folder: Path, limit_s: float = LIMIT_S) -> str:
         ]
         at = own[-1] if own else frames[-1]
         return f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}: {ascii(str(error))[:200]}"
-    return ""
+    raw = [one for one in told if issubclass(one.category, (RuntimeWarning, pd.errors.ParserWarning))]
+    return (
+        f"a warning of a library: {ascii(str(raw[0].message))[:200]} at {Path(raw[0].filename).name}:{raw[0].lineno}"
+        if raw
+        else ""
+    )
 
 
 def try_cases(name: str, numbers: range, seed: int, keep: Path | None = None) -> dict[str, list[int]]:
@@ -249,21 +257,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.damaged", description=__doc__.partition("\n")[0])
     parser.add_argument("--cases", type=int, default=1000, help="in all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--format", choices=list(samples()), help="one only")
+    parser.add_argument("--format", choices=list(dict.fromkeys([*samples(), *formats()])), help="one only")
+    parser.add_argument(
+        "--detectable", action="store_true", help="damage that must be told by name; doubled values apart"
+    )
     parser.add_argument("--keep", type=Path, help="a folder for the files of cases with faults")
     chosen = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.stdin.close()
-    formats = [chosen.format] if chosen.format else list(samples())
-    each = -(-chosen.cases // len(formats))
+    if chosen.detectable:
+        return report([chosen.format] if chosen.format else list(formats()), chosen.cases, chosen.seed)
+    names = [chosen.format] if chosen.format else list(samples())
+    each = -(-chosen.cases // len(names))
     faults = 0
-    for name in formats:
+    for name in names:
         found = try_cases(name, range(each), chosen.seed, chosen.keep)
         faults += sum(map(len, found.values()))
         print(f"{name}: {each} cases, {sum(map(len, found.values()))} faults", flush=True)
         for wrong, numbers in sorted(found.items(), key=lambda item: -len(item[1])):
             print(f"  {len(numbers):4d} × {wrong} (cases {', '.join(map(str, numbers[:3]))})", flush=True)
-    print(f"{each * len(formats)} cases of {len(formats)} formats, seed {chosen.seed}: {faults} faults")
+    print(f"{each * len(names)} cases of {len(names)} formats, seed {chosen.seed}: {faults} faults")
     return 1 if faults else 0
 
 

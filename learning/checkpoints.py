@@ -24,6 +24,7 @@ from cluster_sim.errors import FormatError
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import read_document
 from cluster_sim.files.reading import check_regular
+from cluster_sim.spelling import UnknownKeys
 
 if TYPE_CHECKING:
     import torch
@@ -53,6 +54,9 @@ def save(folder: str | Path, name: str, tree: Mapping[str, Any]) -> None:
             other.unlink(missing_ok=True)
 
 
+_KEYS = ("format", "tensors", "sha256", "tree")
+
+
 def load(folder: str | Path, name: str) -> dict[str, Any]:
     """The tree that :func:`save` left in ``folder`` under ``name``. Raises FormatError when there is none, or a broken one."""
     from safetensors import SafetensorError
@@ -62,12 +66,20 @@ def load(folder: str | Path, name: str) -> dict[str, Any]:
     document = read_document(path, MAX_JSON_BYTES)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FormatError(path, f"a document of format {FORMAT}")
+    keys = UnknownKeys(path)
+    keys.look(document, _KEYS, "the file")
+    keys.tell()
+    for key in _KEYS[1:3]:
+        if not isinstance(document.get(key), str):
+            raise FormatError(f"{path}: {key}", "text", document.get(key, "nothing"))
+    if _KEYS[3] not in document:
+        raise FormatError(path, f"a key '{_KEYS[3]}'")
     weights = Path(folder) / Path(str(document.get("tensors"))).name  # beside it, whatever the text says
     check_regular(weights)
     try:
         data = weights.read_bytes()
     except OSError as error:
-        raise FormatError(weights, "a readable file", error.strerror) from None
+        raise FormatError(f"{path}: tensors, {weights.name}", "a readable file", error.strerror) from None
     if hashlib.sha256(data).hexdigest() != document.get("sha256"):
         raise FormatError(weights, f"the tensors that {path.name} was saved with", "others")
     try:

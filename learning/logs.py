@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.errors import FormatError
 from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.csv import check_lengths
 from cluster_sim.run.progress import on_terminal
 from learning.tensorboard import SUFFIX, EventFile
 
@@ -145,11 +146,19 @@ def read_metrics(folder: str | Path) -> list[dict[str, float]]:
     """The rows of ``metrics.csv``, each with the numbers that it has. Raises FormatError naming the line."""
     path = Path(folder) / CSV
     with path.open("rb") as file:
-        rows = csv.DictReader(io.StringIO(file.read().decode("utf-8", "replace"), newline=""))
-        try:
-            return [{name: float(value) for name, value in row.items() if value} for row in rows]
-        except (ValueError, TypeError, csv.Error) as error:
-            raise FormatError(f"{path} line {rows.line_num}", "numbers, as in the header", str(error)) from None
+        text = file.read().decode("utf-8", "replace")
+    check_lengths(text, path)
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    if "iteration" not in (rows.fieldnames or ()):
+        raise FormatError(f"{path} line 1", "a column 'iteration'", ", ".join(rows.fieldnames or ()))
+    try:
+        found = [{name: float(value) for name, value in row.items() if value} for row in rows]
+    except (ValueError, TypeError, csv.Error) as error:
+        raise FormatError(f"{path} line {rows.line_num}", "numbers, as in the header", str(error)) from None
+    for line, row in enumerate(found, start=2):
+        if not row.get("iteration", -1.0) >= 0.0 or row["iteration"] != int(row["iteration"]):
+            raise FormatError(f"{path} line {line}, iteration", "a whole number >= 0", row.get("iteration"))
+    return found
 
 
 def progress_bar(iterations: int, done: int = 0, unit: str = " iterations", hidden: bool = False) -> tqdm:

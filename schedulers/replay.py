@@ -14,7 +14,8 @@ from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.files.reading import read_text
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
-from cluster_sim.workload.fields import LONGEST_S, whole_number
+from cluster_sim.spelling import UnknownKeys
+from cluster_sim.workload.fields import LONGEST_S, RESULT_TABLES, names, whole_number
 from schedulers.base import Scheduler, schedulers
 
 if TYPE_CHECKING:
@@ -157,6 +158,7 @@ def _own_record(path: str) -> dict[str, Entry]:
     import pandas as pd
 
     from cluster_sim.files.csv import check_lengths
+    from cluster_sim.records.job_labels import JOB_LABELS
 
     text = read_text(path)
     check_lengths(text, path)
@@ -164,6 +166,10 @@ def _own_record(path: str) -> dict[str, Entry]:
         table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, index_col=False)
     except ValueError as error:
         raise FormatError(path, "a CSV table", str(error)) from None
+    keys = UnknownKeys(path)
+    known = (*names(RESULT_TABLES["jobs"]), *JOB_LABELS, "allocation")
+    keys.look(map(str, table.columns), known, "its header", takes_others=True)
+    keys.tell()
     for name in ("job_id", "start_time", "allocation"):
         if name not in table:
             raise FormatError(path, f"a column '{name}', or Batsim's 'allocated_resources'", ", ".join(table.columns))

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis.sweep.config import FactorKeys, SweepConfig, WorkloadKeys
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.files.atomic import write_bytes
@@ -18,12 +19,15 @@ from cluster_sim.files.folders import held as held
 from cluster_sim.files.reading import read_own_json, sha256
 from cluster_sim.files.source import NAMING, files_of
 from cluster_sim.libraries import made_with
+from cluster_sim.spelling import UnknownKeys
 
 if TYPE_CHECKING:
     from analysis.sweep.grid import Grid
 
 MANIFEST = "manifest.json"
 FORMAT = 1
+
+_KEYS = "format version made_with command begun ended cells combinations factors config inputs done failed".split()
 
 # What may change from one call to the next of one sweep: more replications are more cells, the rest is how they are shown.
 FREE_KEYS = ("replications", "metrics", "confidence")
@@ -77,6 +81,21 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
         if not isinstance(content.get(key), kind):
             expected = "an object" if kind is dict else "text"
             raise FormatError(f"{path}: {key}", expected, type(content.get(key)).__name__)
+    if not isinstance(content["config"].get("factors"), dict):
+        raise FormatError(f"{path}: config.factors", "an object", type(content["config"].get("factors")).__name__)
+    keys = UnknownKeys(path)
+    keys.look(content, _KEYS, "the file")
+    keys.look(content["config"], SweepConfig.model_fields, "config")
+    for place, factors in (("factors", content["factors"]), ("config.factors", content["config"]["factors"])):
+        keys.look(factors, FactorKeys.model_fields, place)
+        workloads = factors.get("workload")
+        for number, workload in enumerate(workloads if isinstance(workloads, list) else ()):
+            look = workload if isinstance(workload, dict) else ()
+            keys.look(look, WorkloadKeys.model_fields, f"{place}.workload[{number}]")
+    keys.tell()
+    for key in ("cells", "combinations", "done", "failed"):
+        if key in content and (type(content[key]) is not int or content[key] < 0):
+            raise FormatError(f"{path}: {key}", "a whole number >= 0", content[key])
     if type(content["config"].get("replications")) is not int:
         raise FormatError(f"{path}: config.replications", "a whole number", content["config"].get("replications"))
     return content

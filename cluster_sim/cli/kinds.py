@@ -20,6 +20,7 @@ Kind = Literal[
     "agent",
 ]
 
+_OF_A_RUN = {"scheduler", "power_policy"}
 _OF_A_TRAINING = {"environment", "algorithm", "network", "iterations", "validation", "warm_start", "objective"}
 
 
@@ -66,6 +67,7 @@ def _kind_of_folder(path: str) -> Kind:
 
 def _kind_of_file(path: str) -> Kind:
     from cluster_sim.cli.config import is_config
+    from cluster_sim.cli.irmasim_options import is_options
     from cluster_sim.files.documents import is_yaml_name, parse_json, read_document
     from cluster_sim.files.reading import read_bytes, read_text
     from cluster_sim.formats.foreign_files import foreign
@@ -89,10 +91,10 @@ def _kind_of_file(path: str) -> Kind:
             return "workload"
         if "factors" in document:
             return "sweep configuration"
-        if "reservations" in document and not is_config(document):
-            return "reservations"
-        if is_config(document):
+        if is_config(document) or is_options(document) or _OF_A_RUN & document.keys():
             return "configuration"
+        if "reservations" in document:
+            return "reservations"
         if _OF_A_TRAINING & document.keys():
             return "training configuration"
         if is_irmasim(document) or {"clusters", "node_types", "processor_types"} & document.keys():

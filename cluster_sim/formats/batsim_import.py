@@ -90,7 +90,7 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     workload = jobs["workload_name"].iloc[0] if "workload_name" in jobs and len(jobs) else Path(file).stem
     meta = {"scheduler": "Batsim" if beside else "imported", "workload": str(workload), "platform": platform.id}
     tables = _ImportedTables(platform, jobs, beside.get("consumed_energy"), file)
-    for line in tables.assumptions(None):
+    for line in tables.shared_machines:
         warn_user(ModelWarning(line))
     return Result(platform, meta | {"source": file}, tables)
 
@@ -210,22 +210,6 @@ class _ImportedTables(InOnePart):
         return [f"{self._source}: {count} begin on machines that another still has ({example}), {text}"]
 
     @cached_property
-    def other_widths(self) -> list[str]:
-        """A line of how many jobs have another number of machines than they asked for; none if no job does."""
-        holds = self._known_holds
-        if holds is None:
-            return []
-        held = np.bincount(holds.tenant, holds.last - holds.first + 1, len(self._raw))
-        asked = self._raw["requested_number_of_resources"].to_numpy(dtype=float)
-        other = np.flatnonzero((held > 0) & (held != asked))
-        if not len(other):
-            return []
-        job = int(other[0])
-        example = f"{self._raw['job_id'].iloc[job]} has {held[job]:g}, asked for {asked[job]:g}"
-        count = f"{len(other):,} of {counted(len(self._raw), 'job')}"
-        return [f"{self._source}: {count} have another number of machines than they asked for ({example})"]
-
-    @cached_property
     def _busy(self) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
         return busy_intervals(self._holds, node_bounds(self._platform))
 
@@ -338,9 +322,9 @@ class _ImportedTables(InOnePart):
         }
         return {name: for_json(known.get(name)) for name in names(SUMMARY_METRICS)}
 
-    def assumptions(self, result: Result | None) -> list[str]:
-        """What of the file is odd; none else that we know of: the run was another program's."""
-        return [*self.shared_machines, *self.other_widths]
+    def assumptions(self, result: Result) -> list[str]:
+        """That jobs share machines; none else that we know of: the run was another program's."""
+        return list(self.shared_machines)
 
 
 _TIMES = ("starting_time", "finish_time", "submission_time")

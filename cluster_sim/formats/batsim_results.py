@@ -30,6 +30,7 @@ from cluster_sim.files.reading import read_text
 from cluster_sim.formats.unbroken import Unbroken, told_of_pieces, unbroken_times
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform.hardware import MAX_CORES
+from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.fields import LONGEST_S
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ _CHECKED = (
 )  # fmt: skip
 _EVENT_TYPES = ("s", "e", "p")
 _NEVER = -1
+_FEWEST_COLUMNS = 4
+"""Of those that every version has, by which a table of jobs is known."""
 _ROUNDED = 1e-5
 """Numbers have six digits, or six decimals: so much, of 1, may what follows from others differ."""
 _MOST_J = 1e30
@@ -269,6 +272,7 @@ def _check_jobs(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Raise FormatError for numbers that are none of a job's: parts of cores, times before others that come first."""
     number, submit, start, finish, limit, success = (table[name].to_numpy(dtype=float) for name in _CHECKED)
     ran = start >= 0
+    has_machines = (table["allocated_resources"].fillna("") != "").to_numpy(dtype=bool)
     none = f"or {_NEVER} of a job that never started"
     checks: list[tuple[str, str, npt.NDArray[np.bool_]]] = [
         (
@@ -279,7 +283,8 @@ def _check_jobs(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         ("submission_time", f"a time from 0 to {LONGEST_S:g} s", (submit >= 0) & (submit <= LONGEST_S)),
         ("starting_time", f"a time up to {LONGEST_S:g} s, {none}", (ran & (start <= LONGEST_S)) | _is_none(start)),
         ("starting_time", "a time not before the submission", ~ran | (start >= submit - _rounding(submit))),
-        ("finish_time", f"a time up to {LONGEST_S:g} s", ~ran | (finish <= LONGEST_S)),
+        ("finish_time", f"a time up to {LONGEST_S:g} s", (finish <= LONGEST_S) | _is_none(finish)),
+        ("starting_time", "a time from 0 on of a job that succeeded", ran | (success != 1) | ~has_machines),
         ("finish_time", "a time not before the start", ~ran | (finish >= start - _rounding(start))),
         ("requested_time", f"a time from 0 s on, or {_NEVER} for none", (limit >= 0) | _is_none(limit)),
         ("success", "0 or 1", (success == 0) | (success == 1) | np.isnan(success)),
@@ -339,7 +344,8 @@ def _tell_contradictions(table: pd.DataFrame, path: str | os.PathLike[str]) -> N
 
 def is_jobs_header(line: bytes) -> bool:
     """Whether a line is the header of such a table, of any version."""
-    return {"job_id", "submission_time", "allocated_resources"} <= set(_columns(line.decode("utf-8", "replace")))
+    # Not all: one that is misspelt is to be told.
+    return len(set(_EVER_PRESENT["jobs"]) & set(_columns(line.decode("utf-8", "replace")))) >= _FEWEST_COLUMNS
 
 
 def read_machine_states(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -385,6 +391,10 @@ def _read(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
     check_lengths(text, path)
     header, newline, rows = text.partition("\n")
     columns = _columns(header)
+    keys = UnknownKeys(path)
+    known = {"jobs": JOB_COLUMNS, "machine_states": STATE_COLUMNS, "consumed_energy": ENERGY_COLUMNS}[kind]
+    keys.look(columns, known, "its header", ("hacky_job_id", "metadata"), takes_others=True)
+    keys.tell()
     try:
         table = pd.read_csv(
             io.StringIO(",".join(columns) + newline + rows),

@@ -31,7 +31,7 @@ import numpy as np
 
 from cluster_sim.errors import FormatError, ModelWarning, SpecError, few, warn_user
 from cluster_sim.spelling import UnknownKeys
-from cluster_sim.workload.job_table import JOB_FIELD, Columns, to_seconds
+from cluster_sim.workload.job_table import JOB_FIELD, Columns, in_words, to_seconds
 
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
@@ -134,7 +134,10 @@ def from_document(
     to_seconds(columns, time_unit)
     stem = source.replace("\\", "/").rpartition("/")[2].removesuffix(".gz")
     name = stem.rpartition(".")[0] or stem
-    return Workload(columns, name, header=header, rebase=False, locate=lambda row: f"{source}: jobs[{kept[row]}]")
+    with in_words(
+        {"submit_time": "subtime", "requested_time": "walltime", "requested_cores": "res", "operations": "cpu"}
+    ):
+        return Workload(columns, name, header=header, rebase=False, locate=lambda row: f"{source}: jobs[{kept[row]}]")
 
 
 def _tell_unknown(document: dict[str, Any], source: str) -> None:

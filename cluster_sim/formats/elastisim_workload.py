@@ -77,9 +77,11 @@ def from_document(document: Any, source: str, *, reference_gflops: float | None 
     from cluster_sim.workload.workload import Workload
 
     reader = _Reader(source, reference_gflops)
-    rows = [reader.job(job, f"{source}: jobs[{number}]") for number, job in enumerate(document["jobs"])]
     reader.keys.look(document, ("jobs",), "the file", ("description", "version"))
-    reader.keys.tell()
+    try:
+        rows = [reader.job(job, f"{source}: jobs[{number}]") for number, job in enumerate(document["jobs"])]
+    finally:  # what is missing may be misspelt
+        reader.keys.tell()
     if reader.left_out:
         named = ", ".join(f"{what} ({count} job{'s' * (count > 1)})" for what, count in reader.left_out.most_common())
         warn_user(ModelWarning(f"{source}: not simulated: {named}"))

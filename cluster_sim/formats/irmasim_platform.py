@@ -175,10 +175,11 @@ def platform_from(data: object, path: str | Path, name: str | None = None) -> Pl
     if key:
         library.keys(path).look(data, ("platform", "node", "processor"), "the file")
     _look(library.keys(path), _Description, description, key)
-    with _errors_of(path, key):
-        platform = Platform(tuple(_clusters(document, library, key)), name)
-    library.tell_unknown()
-    return platform
+    try:
+        with _errors_of(path, key):
+            return Platform(tuple(_clusters(document, library, key)), name)
+    finally:  # what is missing may be misspelt
+        library.tell_unknown()
 
 
 @contextmanager

@@ -35,6 +35,7 @@ from cluster_sim.workload.job_table import (
     Columns,
     as_columns,
     first_submission,
+    in_words,
     shift,
     to_seconds,
     unshifted,
@@ -57,9 +58,12 @@ _NUMBERS = {
     "deadline": "deadline",
     "priority": "priority",
 }
+_THEIR_WORDS = {ours: theirs for theirs, ours in _NUMBERS.items()} | {"submit_time": "subtime", "operations": "req_ops"}
 _TEXTS = ("user", "group", "tags", "phases", "requires", "reservation", "after")
 _TRUTHS = ("exclusive",)
 _WIDTHS = ("res", "nodes", "ntasks", "ntasks_per_node")
+_OWN_COLUMNS = {"id", "ntasks", "req_ops", "req_time", "runtime", "application", "mem"}
+"""Words of its CSV that the native one does not have."""
 _KNOWN = {"id", "subtime", "profile", "application", "req_ops", *_WIDTHS, *_NUMBERS, *_TEXTS, *_TRUTHS}
 _IGNORED = {"com", "type", "name"}
 _IGNORED_OF_FILE = {"nb_res", "num_instructions", "description", "date", "comments", "version"}
@@ -81,8 +85,9 @@ KEPT = frozenset(
 
 
 def is_csv(path: str) -> bool:
-    """Whether a CSV file is IRMaSim's: its header has ``subtime``."""
-    return b"subtime" in read_bytes(path).partition(b"\n")[0]
+    """Whether a CSV file is IRMaSim's: its header has ``subtime``, or, as that may be misspelt, two of its other words."""
+    header = read_bytes(path).partition(b"\n")[0].decode(errors="replace")
+    return "subtime" in header or len(_OWN_COLUMNS & {name.strip() for name in header.split(",")}) > 1
 
 
 def read_csv(path: str, *, time_unit: str = "seconds", reference_gflops: float | None = None) -> Workload:
@@ -122,13 +127,14 @@ def from_document(
     origin_s = first_submission(columns)
     shift(columns, origin_s)
     stem = source.replace("\\", "/").rpartition("/")[2].removesuffix(".gz")
-    return Workload(
-        columns,
-        name=stem.rpartition(".")[0] or stem if name is None else name,
-        origin_s=origin_s,
-        reference_gflops=reference_gflops,
-        locate=lambda row: f"{source}: jobs[{row}]",
-    )
+    with in_words(_THEIR_WORDS):
+        return Workload(
+            columns,
+            name=stem.rpartition(".")[0] or stem if name is None else name,
+            origin_s=origin_s,
+            reference_gflops=reference_gflops,
+            locate=lambda row: f"{source}: jobs[{row}]",
+        )
 
 
 def write(workload: Workload, path: str) -> None:
@@ -299,7 +305,8 @@ def _work(jobs: list[dict[str, Any]], ipc: np.ndarray, run_time: np.ndarray, sou
         raise FormatError(f"{source}: jobs[{int(absent.argmax())}]", "req_ops, here or in a profile", "none")
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         work = np.ceil(instructions / ipc)
-    return np.where(ipc > 0, work, instructions)  # an impossible ipc is refused with its own name
+    # An impossible ipc is refused with its own name, and what is below 0 is not rounded up to it.
+    return np.where((ipc > 0) & (instructions >= 0), work, instructions)
 
 
 def _widths(jobs: list[dict[str, Any]], source: str) -> Columns:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -24,6 +25,7 @@ import pandas as pd
 from cluster_sim.errors import FormatError, ModelWarning, SpecError, few, warn_user
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.reading import read_bytes
+from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.fields import UNKNOWN, whole_number
 from cluster_sim.workload.job_table import (
     Columns,
@@ -48,6 +50,12 @@ _NAMED_LINES = 5
 _PARTIAL_EXECUTIONS = (2, 3, 4)  # status of lines that repeat a swapped-out job piece by piece
 _CANCELLED = 5
 _LARGEST_EXACT = 2.0**53
+_DIRECTIVE_LINE = re.compile(r";\s*([A-Z][A-Za-z]+):")
+_DIRECTIVES = (
+    "Version Computer Installation Acknowledge Information Conversion MaxJobs MaxRecords Preemption UnixStartTime TimeZone "
+    "TimeZoneString StartTime EndTime MaxNodes MaxProcs MaxRuntime MaxMemory AllowOveruse MaxQueues Queues Queue "
+    "MaxPartitions Partitions Partition Note Resource User Group Executable SWFversion Copyright"
+).split()
 _STATUSES = (-1, 0, 1, 2, 3, 4, 5)
 _IDS = {11: "user", 12: "group", 15: "partition"}
 """Fields that may hold a whole number of any size: they are names, with which nobody calculates."""
@@ -115,6 +123,7 @@ def read(
             raise SpecError(f"{path}, option {option}", f"one of {', '.join(choices)}", value)
     data = read_bytes(path)
     header, start = _header(data)
+    _tell_misspelt(header, path)
     log = _parse(data, path, start)
     _clear_impossible(log, path)
     reasons = _reasons_to_drop(log.fields, cancelled, failed, zero_length)
@@ -217,6 +226,15 @@ class _Log(NamedTuple):
     def line_of(self, row: int) -> int:
         """Line of a job; looked up only when something is wrong with it."""
         return next(islice(_job_lines(self.data), row, None))[0]
+
+
+def _tell_misspelt(header: list[str], path: str) -> None:
+    """Warn of directives that are near to those of the format: without MaxProcs the machine is another one."""
+    keys = UnknownKeys(path)
+    for number, line in enumerate(header, start=1):
+        if match := _DIRECTIVE_LINE.match(line):
+            keys.look([match[1]], _DIRECTIVES, f"line {number} of the header", takes_others=True)
+    keys.tell()
 
 
 def _parse(data: bytes, path: str, start: int) -> _Log:

@@ -22,7 +22,7 @@ from cluster_sim.errors import FormatError, few
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.csv import quoting_for
 from cluster_sim.files.reading import read_text
-from cluster_sim.spelling import nearest
+from cluster_sim.spelling import UnknownKeys, nearest
 from cluster_sim.workload.fields import FASTEST_GFLOPS, JOB_FIELDS, LONGEST_S, REQUIRED, SLOWEST_GFLOPS, Field
 from cluster_sim.workload.job_table import JOB_FIELD, TRUTH, as_columns, to_seconds
 
@@ -84,6 +84,7 @@ _RANGES = {"origin_s": (-LONGEST_S, LONGEST_S), "reference_gflops": (SLOWEST_GFL
 def _attributes(text: str, path: str) -> tuple[dict[str, Any], int]:
     """What the lines above the table say about the workload, and where the table starts."""
     attributes: dict[str, Any] = {}
+    keys = UnknownKeys(path)
     start = 0
     for number, line in enumerate(io.StringIO(text), start=1):
         if line.strip() and not line.startswith("#"):
@@ -104,6 +105,9 @@ def _attributes(text: str, path: str) -> tuple[dict[str, Any], int]:
             attributes[key] = value.strip()
         elif key == "header":
             attributes.setdefault(key, []).append(value.strip())
+        else:
+            keys.look([key], ("name", "header", *_RANGES), f"line {number}", takes_others=True)
+    keys.tell()
     return attributes, start
 
 

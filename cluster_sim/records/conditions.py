@@ -16,6 +16,7 @@ from cluster_sim.errors import ClusterSimError, FormatError
 from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.platform.hardware import is_number
 from cluster_sim.run.attempts import Absence
+from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ REQUESTS: Mapping[str, Any] = {
 
 MIN_CORES = "min_cores"
 """What a job may be started on, which counts where its scheduler chooses the number of cores."""
+
+
+_KEYS = "requests counts_memory reservations withheld power_policy guests absences by_request".split()
 
 
 class GuestStay(NamedTuple):
@@ -133,6 +137,9 @@ class Conditions:
     @classmethod
     def read(cls, document: dict[str, Any], where: object, jobs: int, platform: Platform) -> Conditions:
         """From what :meth:`document` made, and a file may have changed. Raises FormatError."""
+        keys = UnknownKeys(where)
+        keys.look(document, _KEYS, "the file")
+        keys.tell()
         try:
             conditions = cls(
                 {name: _column(name, values, jobs) for name, values in document["requests"].items()},

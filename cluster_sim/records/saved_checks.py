@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     Truths = npt.NDArray[np.bool_]
 
 _ROUNDED = 1e-5
-"""How far apart, of 1, numbers may be that say the same."""
+"""By how much of 1 a time may seem to be before one that it follows: another program's tables have six digits."""
+_SAME = 1e-8
+"""By how much of the largest number that is added up two sums may differ that say the same."""
+_ADDED = {"energy": "energy_j", "makespan": "last_completion_s"}
+"""The largest number that metrics whose names begin so are added up of."""
 JOB_STATES = ("completed", "killed", "rejected", "unfinished")
 _WORDS = {
     ("jobs", "state"): JOB_STATES,
@@ -88,10 +92,10 @@ def check_values(table: pd.DataFrame, name: str, path: Path) -> None:
                 f"a time not before {latest[int(early.argmax())]:g} s" if early.any() else "",
             )
             latest = np.where(np.isnan(values), latest, values)
-    for column, expected, values in _implied(table, name):
+    for column, expected, values, largest in _implied(table, name):
         said = table[column].to_numpy(dtype=float)
         with np.errstate(invalid="ignore"):
-            same = np.abs(said - values) <= _rounding(values)
+            same = np.abs(said - values) <= _SAME * (1.0 + largest)
         _require(table, path, column, same | np.isnan(said) | np.isnan(values) | np.isinf(values), expected)
 
 
@@ -116,33 +120,37 @@ def _require(table: pd.DataFrame, path: Path, column: str, holds: Truths, expect
         )
 
 
-def _implied(table: pd.DataFrame, name: str) -> Iterator[tuple[str, str, Floats]]:
-    """(column, what it must be in words, its values by other columns) where a table says something twice; NaN: it does not."""
+def _implied(table: pd.DataFrame, name: str) -> Iterator[tuple[str, str, Floats, float]]:
+    """(column, what it must be in words, its values by other columns, the largest number that these have).
+
+    Of what a table says twice; values are NaN where it does not.
+    """
     if name == "jobs":
         submit, start, finish, run, turnaround = _columns(
             table, "submit_time", "start_time", "finish_time", "run_time", "turnaround_time"
         )
         ended = np.where(np.isnan(start), np.nan, finish)
-        yield "turnaround_time", "finish_time - submit_time", ended - submit
-        yield "run_time", "at most finish_time - start_time", np.minimum(run, ended - start)
-        yield "wait_time", "turnaround_time - run_time", turnaround - run
+        largest = _largest(finish)
+        yield "turnaround_time", "finish_time - submit_time", ended - submit, largest
+        yield "run_time", "at most finish_time - start_time", np.minimum(run, ended - start), largest
+        yield "wait_time", "turnaround_time - run_time", turnaround - run, largest
     elif name == "nodes":
         seconds = sum(_columns(table, *(f"{state}_s" for state in _PARTS_OF_ENERGY)), np.zeros(len(table)))
-        yield "off_s", f"seconds that add up to those of the first node, {_first(seconds)}", _rest(table, seconds)
+        expected = f"seconds that add up to those of the first node, {seconds[:1].sum():g} s"
+        off = table["off_s"].to_numpy(dtype=float) - seconds + seconds[:1].sum()
+        yield "off_s", expected, off, _largest(seconds)
         parts = _columns(table, *(f"{state}_j" for state in _PARTS_OF_ENERGY))
-        yield "energy_j", "the sum of the energies by state", sum(parts, np.zeros(len(table)))
-        yield "energy_waste_j", "idle_j + switching_on_j + switching_off_j", parts[2] + parts[1] + parts[4]
+        energy = sum(parts, np.zeros(len(table)))
+        yield "energy_j", "the sum of the energies by state", energy, _largest(energy)
+        wasted = parts[2] + parts[1] + parts[4]
+        yield "energy_waste_j", "idle_j + switching_on_j + switching_off_j", wasted, _largest(energy)
         on, off = _columns(table, "switches_on", "switches_off")
-        yield "on_off_cycles", "(switches_on + switches_off) // 2", (on + off) // 2
+        yield "on_off_cycles", "(switches_on + switches_off) // 2", (on + off) // 2, 0.0
 
 
-def _first(values: Floats) -> str:
-    return f"{values[0]:g} s" if len(values) else "none"
-
-
-def _rest(table: pd.DataFrame, seconds: Floats) -> Floats:
-    """What the column off_s is, if all nodes have as many seconds as the first."""
-    return table["off_s"].to_numpy(dtype=float) - seconds + (seconds[0] if len(seconds) else 0.0)
+def _largest(values: Floats) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.abs(finite).max()) if len(finite) else 0.0
 
 
 def check_summary(summary: Mapping[str, Any], path: Path, jobs: pd.DataFrame | None = None) -> None:
@@ -167,7 +175,8 @@ def check_summary(summary: Mapping[str, Any], path: Path, jobs: pd.DataFrame | N
             )
     for name, expected, value in _implied_metrics(summary, jobs):
         said = _number(summary, name)
-        if abs(said - value) > _ROUNDED * max(1.0, abs(value)):
+        added = _number(summary, _ADDED[name.partition("_")[0]]) if name.partition("_")[0] in _ADDED else 0.0
+        if abs(said - value) > _SAME * max(1.0, abs(value), 0.0 if math.isnan(added) else added):
             raise FormatError(f"{path}, {name}", f"{value:g}, {expected}", said)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import FormatError, InputError, counted
-from cluster_sim.files.csv import as_numbers
+from cluster_sim.files.csv import as_numbers, check_lengths
 from cluster_sim.files.reading import check_regular, read_own_json
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.platform.node_state import NodeState
@@ -102,6 +102,8 @@ class SavedTables(InOnePart):
             path = self._directory / f"{name}.{suffix}"
             if path.exists():
                 check_regular(path)
+                if suffix == "csv":
+                    check_lengths(path.read_bytes().decode(errors="replace"), path)
                 try:
                     text = {f.name: str for f in RESULT_TABLES[name] if f.kind == "str"}
                     text |= dict.fromkeys(("allocation", *JOB_LABELS), str)

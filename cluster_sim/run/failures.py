@@ -226,6 +226,8 @@ class RecordedFailures(Failures):
 
     def _row(self, row: dict[str, str | None], line: int, platform: Platform) -> Failure:
         where = f"{self.file} line {line}"
+        if None in row:
+            raise FormatError(where, f"{len(row) - 1} cells, as in the header", "more")
         try:
             time = float(row["time"] or "")
         except ValueError:

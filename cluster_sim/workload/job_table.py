@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,18 @@ def _length(columns: Mapping[str, Any], name: str, source: str) -> int:
     if isinstance(values, str) or np.ndim(values) == 0:
         raise FormatError(f"{source}, {name}", "a value for each job", values)
     return len(values)
+
+
+@contextmanager
+def in_words(words: Mapping[str, str]) -> Iterator[None]:
+    """Tell of a wrong value by another program's word for its column beside ours: the user will look into that file."""
+    try:
+        yield
+    except FormatError as error:
+        column = error.where.rpartition(", ")[2]
+        if words.get(column, column) == column:
+            raise
+        raise FormatError(error.where, error.expected, f"{error.found} in '{words[column]}'") from None
 
 
 def constant(value: object, count: int) -> np.ndarray:
@@ -284,9 +297,9 @@ def _job_ids(values: Any, count: int, where: Locate) -> np.ndarray:
         array = texts(array)
     items = array.tolist()
     if set(map(type, items)) - {str}:
-        for position, value in enumerate(items):
+        for at, value in enumerate(items):
             if isinstance(value, bool) or not (isinstance(value, str | int | float) or value is None or value is pd.NA):
-                raise FormatError(f"{where(position)}, job_id", "text or a number", repr(value))
+                raise FormatError(f"{where(at)}, job_id", "text or a number", repr(value))
         items = [value if isinstance(value, str) else _id_text(value) for value in items]
     row = _first_unwritable(items)
     if row is not None:

@@ -27,7 +27,7 @@ from cluster_sim.workload.dependencies import (
     has_after,
     without_absent,
 )
-from cluster_sim.workload.fields import FASTEST_GFLOPS, SLOWEST_GFLOPS
+from cluster_sim.workload.fields import FASTEST_GFLOPS, LONGEST_S, SLOWEST_GFLOPS
 from cluster_sim.workload.job_table import (
     Columns,
     Locate,
@@ -335,7 +335,10 @@ class Workload:
             raise InputError("scale_load", "a factor above 0", factor)
         columns = self._arrays()
         submit = columns["submit_time"]
-        columns["submit_time"] = submit[:1] + (submit - submit[:1]) / factor
+        with np.errstate(over="ignore", invalid="ignore"):
+            columns["submit_time"] = submit[:1] + (submit - submit[:1]) / factor
+        if not (columns["submit_time"] <= LONGEST_S).all():
+            raise InputError("scale_load", f"a factor that leaves submissions within {LONGEST_S:g} s", factor)
         columns["deadline"] = columns["deadline"] + (columns["submit_time"] - submit)
         think = columns["think_time"]
         if (think > 0).any():

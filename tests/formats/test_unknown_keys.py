@@ -158,3 +158,19 @@ def test_a_row_of_irmasims_csv_that_lost_a_cell_is_refused(tmp_path: Path) -> No
     path.write_text("id,subtime,ntasks,nodes,req_ops,ipc\n1,0,4,1,1e9,1\n2,4,1,3e9,1\n")
     with pytest.raises(FormatError, match="line 3: expected 6 cells, as in the header, found 5"):
         Workload.read(path)
+
+
+def test_directives_of_an_swf_header_are_looked_at(tmp_path: Path) -> None:
+    """Without MaxProcs the machine would be as wide as the widest job; what a log says besides is its own."""
+    path = tmp_path / "log.swf"
+    path.write_text("; Version: 2.2\n; MaxProc: 128\n; Weather: fine\n1 0 -1 10 2" + " -1" * 13 + "\n")
+    (line,) = told(Workload.read, path)
+    assert line.endswith("passed over: 'MaxProc' in line 2 of the header (the nearest known key is 'MaxProcs')")
+
+
+def test_lines_above_a_native_table_are_looked_at(tmp_path: Path) -> None:
+    """A misspelt attribute is named; a remark is none."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("# orign_s: 5\n# made by: me\nsubmit_time,requested_cores,operations\n0,1,1e9\n")
+    (line,) = told(Workload.read, path)
+    assert line.endswith("passed over: 'orign_s' in line 1 (the nearest known key is 'origin_s')")

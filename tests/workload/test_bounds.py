@@ -103,3 +103,11 @@ def test_ids_that_are_neither_text_nor_numbers_are_refused(ids: list[Any]) -> No
     """Their text in Python, b'x' or [1], is no id that anybody gave."""
     with pytest.raises(FormatError, match=r"row 0, job_id: expected text or a number"):
         jobs(job_id=ids)
+
+
+def test_a_load_that_puts_submissions_beyond_all_times_is_refused() -> None:
+    """It ended in a warning of numpy and submissions at infinity."""
+    with pytest.raises(
+        InputError, match="scale_load: expected a factor that leaves submissions within 1e\\+18 s, found 1e-320"
+    ):
+        jobs().scale_load(1e-320)
