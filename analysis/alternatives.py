@@ -17,7 +17,7 @@ from analysis.sweeps import DECIDERS, LARGEST_IS_BEST, deciders, factors_of, heu
 from analysis.wording import label_of, unit_of
 from cluster_sim.amounts import scale_of
 from cluster_sim.errors import counted
-from cluster_sim.records.comparison import Comparison, Difference, Standing
+from cluster_sim.records.comparison import Comparison, Difference, Standing, named
 from cluster_sim.records.intervals import CONFIDENCE
 
 MOST_PANELS = 12
@@ -178,8 +178,16 @@ def compare_sweep(
         base, *others = dict.fromkeys(_plain(value) for value in runs[name])
         differences.append(Difference(name_of(name), base, tuple(others)))
     names = tuple(sweep.order(known[0])) if known else ()
-    cautions = tuple(_left_out(failed, len(runs) - len(found), not len(found)))
-    return Comparison(names, tuple(differences), (), (), tuple(standings), tuple(policies), cautions)
+    cautions = [*_left_out(failed, len(runs) - len(found), not len(found))]
+    absent = [
+        f"{sweep.label(name)}{f' with {panel}' if panel else ''}"
+        for panel in sweep.panels
+        for name in sweep.groups
+        if not len(sweep.of(name, panel, known[0]))
+    ]
+    if len(found) and absent:
+        cautions.append(f"Without a result in all of these runs, and so not compared there: {named(absent)}.")
+    return Comparison(names, tuple(differences), (), (), tuple(standings), tuple(policies), tuple(cautions))
 
 
 def _left_out(failed: int, apart: int, nothing_shared: bool) -> Iterator[str]:

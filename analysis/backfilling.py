@@ -7,6 +7,7 @@ What they pay stands in the mean wait, in the waits of those who wait longest, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -33,9 +34,10 @@ def backfilling_table(runs: Mapping[str, Sequence[Summary]], confidence: float =
 def bought_with(table: pd.DataFrame, name: str, most: float = 10.0) -> list[str]:
     """The metrics by which a scheduler pays for a smaller slowdown than the first's; none where it has no smaller one.
 
-    Those of :data:`BESIDE` that are worse by more than ``most`` percent, by the whole of their paired interval.
+    Those of :data:`BESIDE` that are worse by more than ``most`` percent, by the whole of their paired interval; of fewer windows
+    than an interval needs, by their means.
     """
-    apart, around = table[name + VERSUS], table[name + VERSUS + HALF_WIDTH]
+    apart, around = table[name + VERSUS], table[name + VERSUS + HALF_WIDTH].fillna(0.0)
     if not apart[SLOWDOWN] + around[SLOWDOWN] < 0.0:
         return []
     return [metric for metric in BESIDE if apart[metric] - around[metric] > most]
@@ -54,7 +56,7 @@ def backfilling_markdown(table: pd.DataFrame, names: Sequence[str]) -> str:
             said = f"{values[name][metric]:,.{1 if metric == SLOWDOWN else 0}f}"
             if place:
                 apart, around = values[name + VERSUS][metric], values[name + VERSUS + HALF_WIDTH][metric]
-                said += f" ({apart:+z.1f} ± {around:.1f} %)"
+                said += f" ({apart:+z.1f}{f' ± {around:.1f}' if math.isfinite(around) else ''} %)"
             cells.append(said)
         paid = ", ".join(bought_with(table, name)) if place else ""
         lines.append(f"| `{name}` | {' | '.join(cells)} | {paid} |")

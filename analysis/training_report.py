@@ -109,9 +109,9 @@ def write_training_report(
     text = render(
         "report.html",
         heading=f"Training: {settings['environment.kind']}, {jobs}",
-        answer=_verdict(
-            summaries, chosen_by_reduction=columns.isdisjoint(("validation/share", "validation/cost_over"))
-        ),
+        sentences=[
+            _verdict(summaries, chosen_by_reduction=columns.isdisjoint(("validation/share", "validation/cost_over")))
+        ],
         lead=_lead(summaries, settings),
         cautions=Cautions.of_lines(assumptions).by_kind(),
         sections={

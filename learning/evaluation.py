@@ -28,8 +28,8 @@ from cluster_sim.errors import InputError, ModelWarning, UnfamiliarWarning, coun
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.files.json_values import for_json
 from cluster_sim.records.assumptions import merged, of_inputs
-from cluster_sim.records.comparison import Comparison, Difference, Effect
-from cluster_sim.records.intervals import FEWEST_BLOCKS, Verdict
+from cluster_sim.records.comparison import Comparison, Difference, Effect, named
+from cluster_sim.records.intervals import FEWEST_BLOCKS, Verdict, told_apart
 from cluster_sim.run.settings import TIME_UNITS, part_of
 from cluster_sim.workload.days import all_as_executed
 from cluster_sim.workload.fields import label_of, unit_of
@@ -171,14 +171,19 @@ class Evaluation:
                 effects.append(self._effect(metric, called, values.loc[name]))
         others = tuple(dict.fromkeys(self.heuristics["heuristic"]))
         differences = (Difference("who decides", "the agent", others),) if others else ()
-        told = self.unlike()
-        return Comparison(
-            ("the agent", *others),
-            differences,
-            (),
-            tuple(effects),
-            cautions=(f"{told[:1].upper()}{told[1:]}.",) if told else (),
-        )
+        cautions = [text for metric in self.metrics if (text := self._best_is_open(metric))]
+        if told := self.unlike():
+            cautions.append(f"{told[:1].upper()}{told[1:]}.")
+        return Comparison(("the agent", *others), differences, (), tuple(effects), cautions=tuple(cautions))
+
+    def _best_is_open(self, metric: str) -> str:
+        """That the heuristic of the best row is not told apart from others, in these cases; else empty."""
+        values = self._values(metric)
+        arrays = {str(name): values.loc[name].to_numpy(float) for name in values.index}
+        best, tied, _ = told_apart(arrays)
+        if not tied:
+            return ""
+        return f"{label_of(metric).capitalize()} does not tell the best heuristic, {best[0]}, from {named(tied)} in these cases."
 
     def unlike(self) -> str:
         """That runs of the agents, greedy or sampled, ended other jobs than heuristics in the same case; else empty.

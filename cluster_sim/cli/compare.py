@@ -76,7 +76,7 @@ def compare(
         tell_json(table.to_dict("index") | {"comparison": comparison.to_dict()})
         say(whereabouts(out, settings))
         return
-    if len(names) > 1:
+    if comparison.sentences:
         click.echo(f"{comparison}\n")
     click.echo(table_text(table))
     click.echo(whereabouts(out, settings))

@@ -171,7 +171,7 @@ def _conclude(outcome: Outcome, grid: Grid, out: Path, page: dict[str, Any] | No
         if len(table) > _SHOWN:  # then those with the best means
             table = table.sort_values(metrics[0], ascending=metrics[0] not in LARGEST_IS_BEST, kind="stable")
         if not as_json:
-            if len(comparison.names) > 1:
+            if comparison.sentences:
                 click.echo(f"{comparison}\n")
             click.echo(table_text(table, _SHOWN))
         if page is not None:

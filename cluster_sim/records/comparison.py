@@ -146,6 +146,8 @@ class Effect:
         """The relative difference with its sign and, if there is one, half of its interval: ``+14 ± 21 %``."""
         if not math.isfinite(self.relative):
             return self._signed(self.difference)
+        if not math.isfinite(self.low) and self.value >= 10 * self.base > 0:
+            return change_in_words(self.value, self.base)
         sign = "−" if self.relative < 0 else "+" if self.relative > 0 else ""
         half = 50 * (self.high - self.low) / abs(self.base) if self.base else math.nan
         around = f" ± {number(half, 2)}" if half > 0 else ""

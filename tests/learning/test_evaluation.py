@@ -147,6 +147,19 @@ def test_verdicts_ties_and_equals() -> None:
     assert row.endswith("-9.80 ±    1.72    less")
 
 
+def test_a_best_heuristic_that_is_not_told_apart_is_told_so() -> None:
+    """Of two heuristics that differ by 3, -3, 2, -2 and 1 J neither is best."""
+    evaluation = five_cases()
+    swing = np.array([3.0, -3.0, 2.0, -2.0, 1.0])
+    first = evaluation.heuristics.query("heuristic == 'sjf'")
+    other = first.assign(heuristic="saf", energy_j=first["energy_j"].to_numpy() + swing)
+    evaluation.heuristics = pd.concat([evaluation.heuristics, other], ignore_index=True)
+    sentence = "Energy does not tell the best heuristic, sjf, from saf in these cases."
+    assert sentence in evaluation.comparison.sentences
+    assert sentence in evaluation.text().splitlines()
+    assert not any("best heuristic" in each for each in five_cases().comparison.sentences)
+
+
 def test_one_case_says_nothing_of_others() -> None:
     """A change of seeds' means, 85 J for 100 J, without an interval: a dash."""
     row = by_hand().table().set_index("against").loc["list:smallest/high_gflops"]
