@@ -141,7 +141,7 @@ def _implied(table: pd.DataFrame, name: str) -> Iterator[tuple[str, str, Floats,
         yield "off_s", expected, off, _largest(seconds)
         parts = _columns(table, *(f"{state}_j" for state in _PARTS_OF_ENERGY))
         energy = sum(parts, np.zeros(len(table)))
-        yield "energy_j", "the sum of the energies by state", energy, _largest(energy)
+        yield "energy_j", " + ".join(f"{state}_j" for state in _PARTS_OF_ENERGY), energy, _largest(energy)
         wasted = parts[2] + parts[1] + parts[4]
         yield "energy_waste_j", "idle_j + switching_on_j + switching_off_j", wasted, _largest(energy)
         on, off = _columns(table, "switches_on", "switches_off")
@@ -188,7 +188,8 @@ def _implied_metrics(summary: Mapping[str, Any], jobs: pd.DataFrame | None) -> I
     yield "energy_wmin", "energy_j / 60", watt_minutes(get["energy_j"])
     yield "energy_waste_wmin", "energy_waste_j / 60", watt_minutes(get["energy_waste_j"])
     yield "energy_waste_by_core_wmin", "energy_waste_by_core_j / 60", watt_minutes(get["energy_waste_by_core_j"])
-    yield "energy_j", "the sum of the energies by state", sum(get[f"energy_{state}_j"] for state in _PARTS_OF_ENERGY)
+    by_state = [f"energy_{state}_j" for state in _PARTS_OF_ENERGY]
+    yield "energy_j", " + ".join(by_state), sum(get[name] for name in by_state)
     wasted = sum(get[f"energy_{state}_j"] for state in ("idle", "switching_on", "switching_off"))
     yield "energy_waste_j", "energy_idle_j + energy_switching_on_j + energy_switching_off_j", wasted
     busy = get["energy_jobs_j"] + get["energy_guests_j"] + get["energy_unused_j"]

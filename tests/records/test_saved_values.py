@@ -104,7 +104,7 @@ def test_a_lost_or_misspelt_metric_is_told(tmp_path: Path, run: Result) -> None:
         ("jobs", "wait_time", 0, 7.0, "turnaround_time - run_time, found 7"),
         ("jobs", "energy_j", 0, float("inf"), "a number, found inf"),
         ("nodes", "idle_s", 1, 77.0, None),
-        ("nodes", "energy_j", 1, 1e9, "the sum of the energies by state"),
+        ("nodes", "energy_j", 1, 1e9, r"off_j \+ switching_on_j \+"),
         ("nodes", "on_off_cycles", 0, 9, r"\(switches_on \+ switches_off\) // 2, found 9"),
         ("node_states", "end", 1, 0.0, "a time not before"),
         ("power", "watts", 0, -5.0, "a number from 0 on, found -5"),
