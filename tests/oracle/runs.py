@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from cluster_sim import ClusterSimError, ModelWarning, Platform, Result, Simulation, make_power_policy, make_scheduler
+from cluster_sim import (
+    CautionWarning,
+    ClusterSimError,
+    ModelWarning,
+    Platform,
+    Result,
+    Simulation,
+    make_power_policy,
+    make_scheduler,
+)
 from cluster_sim.records.core_holds import allocation_table
 
 from . import files
@@ -171,7 +180,7 @@ def result_tables(result: Result, explains: bool = False) -> dict[str, Table]:
 
 
 def tables(case: AnyCase) -> dict[str, Table]:
-    """What a case leaves, the warnings of its models among it; where it ends in an error, that."""
+    """What a case leaves, the warnings of its models but not the cautions among it; where it ends in an error, that."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -179,7 +188,8 @@ def tables(case: AnyCase) -> dict[str, Table]:
         except Exception as error:  # also a defect is something that a change may mend, or bring
             said = _without_folders(str(error)) if isinstance(error, ClusterSimError) else ""
             kept = {"error": {"type": [type(error).__name__], "text": [said]}}
-    said = [_without_folders(str(one.message)) for one in caught if issubclass(one.category, ModelWarning)]
+    models = [one for one in caught if issubclass(one.category, ModelWarning) and one.category is not CautionWarning]
+    said = [_without_folders(str(one.message)) for one in models]
     return {**kept, "warnings": {"text": said}}
 
 
