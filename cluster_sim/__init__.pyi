@@ -4,6 +4,7 @@ from . import schedulers as schedulers
 from .analysis import comparison_table as comparison_table
 from .analysis import gantt as gantt
 from .analysis import write_report as write_report
+from .errors import CautionWarning as CautionWarning
 from .errors import ClusterSimError as ClusterSimError
 from .errors import FormatError as FormatError
 from .errors import InputError as InputError
