@@ -161,9 +161,9 @@ def test_a_wrong_value_is_told_before_the_replay(tmp_path: Path, monkeypatch: py
     played: list[int] = []
 
     class Noting(Simulation):
-        def run(self, until: float | None = None, progress: bool = False) -> Result:
+        def run(self, until: float | None = None, progress: bool = False, warn: bool = True) -> Result:
             played.append(len(self.workload))
-            return super().run(until, progress)
+            return super().run(until, progress, warn)
 
     monkeypatch.setattr(whatif_study, "Simulation", Noting)
     (tmp_path / "jobs.txt").write_text("\n".join([HEAD, *weekly(1), ""]))

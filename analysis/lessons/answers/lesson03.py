@@ -46,8 +46,8 @@ EXERCISES: tuple[Exercise, ...] = (
         "c",
         {
             "a": "the mean wait falls from 4.17 to 3 s here, but the head job c waits 2 s longer",
-            "b": "exact walltimes gave 4.17 s here, and twice too long ones 3 s",
-            "c": "twice too long was good here, and the same for all was as bad as FCFS. It depends on the workload, so measure",
+            "b": "exact walltimes gave 4.17 s here, and requests of twice the run time 3 s",
+            "c": "twice the run time was good here, the same for all was as bad as FCFS. It depends on the workload, so measure",
         },
         ["Compare all three rows of the table.", "What did the third row do to EASY?"],
     ),

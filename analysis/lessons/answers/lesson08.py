@@ -1,4 +1,4 @@
-"""Lesson 8: the exact optimum, and how far heuristics are."""
+"""Lesson 8: the exact optimum, and how far heuristics are from it."""
 
 from __future__ import annotations
 
