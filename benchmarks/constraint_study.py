@@ -125,7 +125,8 @@ def tightened(rows: pd.DataFrame) -> dict[str, float]:
     Who has that mean or less on so many days keeps the limit, at 95 % on days like these.
     """
     return {
-        str(one): LIMIT - float(half_width(of[["stretch"]].to_numpy(), 0.9)[0]) for one, of in rows.groupby("class")
+        str(one): LIMIT - float(half_width(of[["stretch"]].to_numpy(), 0.9, fewest=2)[0])
+        for one, of in rows.groupby("class")
     }
 
 
@@ -235,13 +236,18 @@ def _table(rows: pd.DataFrame, title: str, rule: str, best: str) -> list[str]:
         cells = [
             f"`{policy}`",
             f"{waste[policy].mean():,.0f}",
-            *(f"{of.mean():.1f} ± {half:.1f}" if half else "" for of, half in zip(saved, around[:-1], strict=True)),
+            *(_around(of.mean(), half, 1) if of.any() else "" for of, half in zip(saved, around[:-1], strict=True)),
             f"{wide['switches'][policy].mean():.1f}",
-            f"{wide['stretch'][policy].mean():.3f} ± {around[-1]:.3f}",
+            _around(wide["stretch"][policy].mean(), around[-1], 3),
             f"{unfinished[policy]:.0f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def _around(mean: float, half: float, digits: int) -> str:
+    """A mean and half its interval; of too few days there is none."""
+    return f"{mean:.{digits}f}" + (f" ± {half:.{digits}f}" if np.isfinite(half) else "")
 
 
 def kept_in(folder: Path, name: str, make: Callable[[], Iterable[dict[str, Any]]]) -> pd.DataFrame:

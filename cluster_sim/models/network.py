@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from simpy.events import Event
 
 from cluster_sim.engine import latest
-from cluster_sim.errors import InputError, ModelWarning, warn_user
+from cluster_sim.errors import InputError
 from cluster_sim.registry import Registry
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ network_models: Registry[NetworkModel] = Registry("network model", "cluster_sim.
 
 @network_models.register("none")
 class NoNetwork:
-    """Communication takes no time; a warning tells when a job on several nodes declares some."""
+    """Communication takes no time; a caution of the result tells of jobs on several nodes that declare some."""
 
     def on(self, env: Environment, platform: Platform) -> Network:
-        """A network that only warns."""
+        """A network that only notes that it was asked."""
         return _Ignored()
 
 
@@ -71,7 +71,6 @@ class _Ignored:
     def transfer(self, nodes: list[int], volume: float) -> Event | None:
         if not self.assumptions:
             self.assumptions.append(_TAKES_NO_TIME)
-            warn_user(ModelWarning(_TAKES_NO_TIME))
         return None
 
     def cancel(self, transfer: Event) -> None:

@@ -82,13 +82,13 @@ def mean_of(values: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(_is_equal(values), values[0], values.mean(axis=0)))
 
 
-def half_width(values: np.ndarray, confidence: float = CONFIDENCE) -> np.ndarray:
+def half_width(values: np.ndarray, confidence: float = CONFIDENCE, fewest: int = FEWEST_BLOCKS) -> np.ndarray:
     """Half the width of the confidence interval of the mean of each column; 0 for equal values.
 
-    NaN for fewer rows than :data:`FEWEST_BLOCKS`.
+    NaN for fewer rows than ``fewest``: less than the default, 2 at least, is for bounds that nobody is shown.
     """
     count = len(values)
-    if count < FEWEST_BLOCKS:
+    if count < fewest:
         return np.full(values.shape[1], np.nan)
     spread = values.std(axis=0, ddof=1) / math.sqrt(count)
     # Of equal values the deviation is what rounding made of their mean.

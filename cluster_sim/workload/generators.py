@@ -147,6 +147,8 @@ def lublin(
     elif estimates == "tsafrir":
         longest = longest_estimate_s or None
         columns["requested_time"] = tsafrir_estimates(columns["recorded_run_time"], streams[2], longest)
+    else:
+        columns["requested_time"] = np.full(jobs, np.inf)
     header = (
         f"; MaxNodes: {nodes}",
         f"; MaxProcs: {nodes}",

@@ -108,7 +108,7 @@ def test_the_table_of_a_limit() -> None:
     [line] = [line for line in text.split("2 ordinary days, all")[1].splitlines() if line.startswith("| `timeout:0`")]
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     assert cells[1] == "856"  # 2 · 428 W·min on either day; under the rule 428 on the second
-    assert cells[2].startswith("-33.3 ±")
+    assert cells[2] == "-33.3"  # two days are too few for an interval
     assert cells[4] == ""  # to the teacher, who stands here for the same
     assert cells[6].startswith("0.100")
 
@@ -189,7 +189,7 @@ def test_what_a_smaller_slowdown_costs_counts() -> None:
     keys = ("mean_bounded_slowdown", "mean_wait_s", "makespan_s")
     first = [
         pd.Series(dict(zip(keys, values, strict=True))) for values in ((3.0, 100.0, 1000.0), (30.0, 300.0, 1000.0))
-    ]
+    ] * 3
     assert price(first, first) == 0.0
     third = [pd.Series(dict(run) | {"mean_bounded_slowdown": run["mean_bounded_slowdown"] / 3}) for run in first]
     assert price(third, first) == pytest.approx((math.log(1 / 3) - 2 / 3) / 2)
@@ -208,8 +208,12 @@ def test_a_rule_is_tuned_for_another_machine_on_its_own_days() -> None:
 
 
 def choices() -> pd.DataFrame:
-    """Two windows: an order, and two agents from one log of which one has half and twice its slowdowns, the other the same."""
-    slowdowns = {("saf", "", 0): [2.0, 8.0], (TAUGHT, "log", 0): [1.0, 16.0], (TAUGHT, "log", 1): [2.0, 8.0]}
+    """Six windows: an order, and two agents from one log of which one has half and twice its slowdowns, the other the same."""
+    slowdowns = {
+        ("saf", "", 0): [2.0, 8.0] * 3,
+        (TAUGHT, "log", 0): [1.0, 16.0] * 3,
+        (TAUGHT, "log", 1): [2.0, 8.0] * 3,
+    }
     rows = []
     for (policy, learned_on, seed), values in slowdowns.items():
         for window, value in enumerate(values):
@@ -225,7 +229,7 @@ def test_agents_are_compared_window_by_window_over_their_seeds() -> None:
     assert (agent["ratio"], agent["least"], agent["most"]) == pytest.approx((0.0, 0.0, 0.0), abs=1e-9)
     assert agent["mean_bounded_slowdown"] == pytest.approx(6.75)
     assert agent["mean_bounded_slowdown_change"] == pytest.approx(35.0)
-    half = np.log(2.0) / 2 * 12.706  # of the mean of ∓ log(2) / 2: their standard error is log(2) / 2
+    half = np.log(2.0) / 2 / np.sqrt(5) * 2.5706  # of the mean of six times ∓ log(2) / 2
     assert agent["ratio_high"] == pytest.approx(100 * np.expm1(half), rel=1e-4)
     text = matrix({"log": compared(choices(), "saf")}, {"from it": (TAUGHT, "log")})
     assert text.splitlines()[-1].startswith("| from it | +0.0: -") or text.splitlines()[-1].startswith(

@@ -36,7 +36,9 @@ def test_a_run_warns_of_each_kind_once(done) -> None:
     result = done("run", *WIDE, "-s", "easy", "--power-policy", "timeout:300", "--out", "out", "--report")
     kinds = [line.partition(":")[0] for line in warnings_of(result)]
     assert kinds == ["requested time", "watts", "rejected", "transitions"]
-    assert json.loads(Path("out/summary.json").read_text())["assumptions"] == warnings_of(result)
+    saved = json.loads(Path("out/summary.json").read_text())
+    assert sorted(saved["assumptions"] + saved["left_out"]) == sorted(warnings_of(result))
+    assert [line.partition(":")[0] for line in saved["left_out"]] == ["rejected"]
     page = Path("out/report.html").read_text()
     for line in warnings_of(result):
         assert line in page
@@ -62,7 +64,8 @@ def test_a_dirty_log_is_told_of(done, dirty: Path) -> None:
     assert "requested time              1 job\n" in said.stdout
     assert "requested time: 2 of 3 jobs have none; their run time stands in, a perfect estimate" in said.stdout
     done("run", "-w", "dirty.swf", "--out", "out")
-    dropped, assumed, watts = json.loads(Path("out/summary.json").read_text())["assumptions"]
+    saved = json.loads(Path("out/summary.json").read_text())
+    (dropped,), (assumed, watts) = saved["left_out"], saved["assumptions"]
     assert "1 of 4 jobs dropped" in dropped
     assert assumed.startswith("requested time: 2 of 3 jobs")
     assert watts.startswith("watts: ")
@@ -76,9 +79,9 @@ def test_warnings_of_one_run_are_not_the_next_ones(done, dirty: Path) -> None:
     jobs.loc[1, ["start_time", "finish_time"]] = [50.0, 100.0]  # while job 1 has all cores
     jobs.to_csv("recorded.csv", index=False)
     done("compare", "-w", "dirty.swf", "-s", "replay:recorded.csv", "-s", "fcfs", "--out", "out")
-    fcfs, late = (json.loads(path.read_text())["assumptions"] for path in sorted(Path("out").glob("*/summary.json")))
+    fcfs, late = (json.loads(path.read_text())["left_out"] for path in sorted(Path("out").glob("*/summary.json")))
     assert next(line for line in late if line not in fcfs).startswith("recorded.csv: job 2 starts at 100 s")
-    assert len(fcfs) == len(late) - 1 == 3
+    assert len(fcfs) == len(late) - 1 == 1
 
 
 def test_validate_says_what_a_configuration_will_assume(done, here: Path) -> None:
@@ -132,7 +135,7 @@ def test_watts_that_nothing_states_are_told_of(done, platform: tuple[str, ...]) 
 def test_a_dropped_job_is_one_of_the_whole_file(done, dirty: Path) -> None:
     """Of a run of the first two jobs, the line on the fourth says that it is about the file; of all jobs it need not."""
     done("run", "-w", "dirty.swf", "--first", "2", "--out", "out")
-    dropped = json.loads(Path("out/summary.json").read_text())["assumptions"][0]
+    (dropped,) = json.loads(Path("out/summary.json").read_text())["left_out"]
     assert "1 of 4 jobs dropped" in dropped
     assert dropped.endswith("(in the whole file; the run takes 2 jobs of it)")
     assert "whole file" not in done("run", "-w", "dirty.swf", "--first", "3", "--out", "out").stderr

@@ -13,7 +13,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import Platform, ProcessorType, PState, Result, Simulation, Workload, make_power_policy, make_scheduler
+from cluster_sim import (
+    CautionWarning,
+    Platform,
+    ProcessorType,
+    PState,
+    Result,
+    Simulation,
+    Workload,
+    make_power_policy,
+    make_scheduler,
+)
 from cluster_sim.errors import InputError, PlacementError, SpecError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
@@ -310,6 +320,7 @@ def runs_under(scheduler: Scheduler, case: tuple[Platform, Workload, float, str]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", CautionWarning)
             return simulation.run()
     except InputError as error:
         assert "of the idle machine" in str(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -160,7 +161,9 @@ def test_nodes_that_boot() -> None:
         "n", (ProcessorType("p", 2, 1.0),), transitions=PowerTransitions(switch_on_s=5.0), initially_off=True
     )
     platform = Platform((Cluster("c", (NodeGroup(kind, 1),)),))
-    workload = Workload({"submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [7.0]})
+    workload = Workload(
+        {"submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [7.0], "requested_time": [math.inf]}
+    )
     lines = Simulation(platform, workload, make_scheduler("fcfs"), explain=True).run().explain("0").splitlines()
     assert lines[2:5] == [
         "It got its cores at 0 s, as soon as it was submitted.",
@@ -240,7 +243,8 @@ def test_a_scheduler_that_says_nothing() -> None:
                     return
                 yield Start(job, placement)
 
-    workload = Workload({"submit_time": [0.0, 1.0], "requested_cores": [5, 4], "recorded_run_time": [10.0, 2.0]})
+    columns = {"submit_time": [0.0, 1.0], "requested_cores": [5, 4], "recorded_run_time": [10.0, 2.0]}
+    workload = Workload(columns | {"requested_time": [math.inf] * 2})
     result = Simulation(Platform.homogeneous(3, 2), workload, Silent(), explain=True).run()
     assert result.explain("1").splitlines()[1:5] == [
         "It waited in the queue for 9 s.",
@@ -266,7 +270,8 @@ def test_many_reasons() -> None:
     """Twenty jobs go first, a second each, and one of 100 s: the longest reason is told, the other nine are counted."""
     lengths = [1.0] * 10 + [100.0] + [1.0] * 11
     count = len(lengths)
-    workload = Workload({"submit_time": [0.0] * count, "requested_cores": [1] * count, "recorded_run_time": lengths})
+    columns = {"submit_time": [0.0] * count, "requested_cores": [1] * count, "recorded_run_time": lengths}
+    workload = Workload(columns | {"requested_time": [math.inf] * count})
     result = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("fcfs"), explain=True).run()
     lines = result.explain(str(count - 1)).splitlines()
     assert (

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cluster_sim.errors import FormatError, ModelWarning
+from cluster_sim.errors import CautionWarning, FormatError, ModelWarning
 from cluster_sim.formats.batsim_import import read_outputs
 from cluster_sim.formats.batsim_results import jobs_table, machine_states_table, write_outputs
 from cluster_sim.platform import Platform
@@ -105,6 +105,7 @@ def test_other_workloads_count_cores(tmp_path: Path) -> None:
     jobs = Workload({"submit_time": [0, 0], "requested_cores": [48, 24], "recorded_run_time": [10, 10]})
     with warnings.catch_warnings():
         warnings.simplefilter("error", ModelWarning)
+        warnings.simplefilter("ignore", CautionWarning)
         result = Simulation(platform, jobs, make_scheduler("fcfs")).run()
     assert result.summary()["mean_wait_s"] == 0
     assert result.summary()["energy_j"] == pytest.approx(10 * 3 * 360)

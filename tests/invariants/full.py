@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim import Platform, Result, Simulation
+from cluster_sim import CautionWarning, Platform, Result, Simulation
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError, SimulationError
 from cluster_sim.machine.node import Node, NodeState
 from cluster_sim.platform import NodeGroup, NodeType, PowerTransitions
@@ -137,6 +137,7 @@ def check(case: Case, thoroughly: bool = False) -> Result:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", CautionWarning)
         warnings.simplefilter("ignore", ModelWarning)
         result = run(case)
         check_result(case, result)

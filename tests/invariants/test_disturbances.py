@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import Result, Simulation, Workload
+from cluster_sim import CautionWarning, Result, Simulation, Workload
 from cluster_sim.machine.core_ranges import cut
 from cluster_sim.machine.node import NodeState
 from cluster_sim.records.accounting import Accounts, History, settle, sweep
@@ -25,6 +25,7 @@ def disturbed_run(case: Case, scheduler: str, plan: list[Order]) -> tuple[Simula
     simulation.env.process(full.disturb(simulation, plan))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", CautionWarning)
         return simulation, simulation.run()
 
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
+from cluster_sim import CautionWarning, Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError, SimulationError
 from cluster_sim.machine.node import Node
 from schedulers import Scheduler, schedulers
@@ -147,6 +147,7 @@ def shared_run(case: Case, scheduler: str, plan: list[Order], guests: list[Visit
         simulation.env.process(guest(simulation, visit, seen))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", CautionWarning)
         warnings.filterwarnings("ignore", ".*the decision is refused, as all such are")
         if scheduler.startswith("slurm"):
             warnings.simplefilter("ignore", ModelWarning)  # of what its configuration does not say

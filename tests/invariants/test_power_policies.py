@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import Simulation, Workload, make_scheduler
+from cluster_sim import CautionWarning, Simulation, Workload, make_scheduler
 from cluster_sim.errors import ModelWarning
 from cluster_sim.run import View
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, SwitchOn, WakeAt, Withhold
@@ -92,6 +92,7 @@ def test_a_policy_that_decides_at_random(scheduler: str, case: Case, plan: list[
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", CautionWarning)
         warnings.filterwarnings("ignore", "AtRandom, at .* the decision is refused", ModelWarning)
         check(case, simulation)
 
@@ -103,6 +104,7 @@ def test_every_policy_beside_every_kind_of_scheduler(policy: str, case: Case, sc
     """The registered ones never ask for what is refused, never stall, and lose no job."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", CautionWarning)
         check(case, replace(case, power=policy).simulation(scheduler))
 
 
@@ -115,6 +117,7 @@ def test_policies_that_switch_often(policy: str, case: Case, scheduler: str) -> 
     """With times as short as the jobs', so that transitions, jobs and stages coincide."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", CautionWarning)
         check(case, replace(case, power=policy).simulation(scheduler))
 
 

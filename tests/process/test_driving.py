@@ -85,7 +85,7 @@ def test_deciding_refreshes_the_view_within_the_instant() -> None:
     assert view.pending == (second,)
     assert [running.job for running in view.running] == [first]
     assert (view.now, view.free_cores.tolist(), view.free_total, view.watts) == (3.0, [2, 0], 2, 5.0 + 14.0)
-    assert [running.expected_end for running in view.running] == [float("inf")]
+    assert [running.expected_end for running in view.running] == [8.0]  # the run time stands in for a request
     after = simulation.decide((second, Placement.on({0: 2})))
     assert after.pending == ()
     assert after.watts == 28.0

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from cluster_sim import (
+    CautionWarning,
     InputError,
     ModelWarning,
     Placement,
@@ -271,6 +272,7 @@ def test_until_cuts_the_run() -> None:
     workload = jobs((0, 2, 5), (1, 1, 5), (2, 2, 5), (9, 1, 5))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", CautionWarning)
         result = Simulation(machine(), workload, Fcfs(), until=7.0).run()
     assert result.jobs["state"].tolist() == ["completed", "unfinished", "unfinished", "unfinished"]
     assert result.jobs["start_time"].fillna(-1).tolist() == [0.0, 5.0, -1.0, -1.0]

@@ -34,7 +34,7 @@ def test_without_a_model_communication_costs_nothing_and_warns() -> None:
     platform = Platform.homogeneous(nodes=4, cores=1)
     with pytest.warns(ModelWarning, match="no time without a network model") as caught:
         assert finishes(platform, workload([1000.0, 1000.0], [0.0, 0.0]), "none") == [100.0, 100.0]
-    assert len(caught) == 1
+    assert ["communicat" in str(one.message) for one in caught].count(True) == 1
 
 
 def test_jobs_on_one_node_communicate_through_memory() -> None:

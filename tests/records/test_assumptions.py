@@ -43,7 +43,7 @@ def test_nothing_is_assumed_where_all_is_said() -> None:
 def test_rejected_jobs_are_counted_with_the_first_reason() -> None:
     """Two of four jobs ask for more cores than the platform's four: the line names the first and says why."""
     workload = jobs(requested_cores=[1, 5, 1, 9])
-    (line,) = Simulation(machine(), workload, Fcfs()).run().assumptions
+    (line,) = Simulation(machine(), workload, Fcfs()).run().cautions.left_out
     assert line == "rejected: 2 of 4 jobs, the first is job 1: it asks for 5 cores, the platform has 4"
     (before,) = of_inputs(machine(), workload)
     assert before.startswith("rejected: 2 of 4 jobs will be")
@@ -63,7 +63,7 @@ def test_lublins_nodes_are_cores() -> None:
     """Where lublin's jobs are too wide, the line says that its nodes count cores, and how many they are."""
     workload = Workload.read("lublin:jobs=100,nodes=64,seed=1,estimates=tsafrir")
     result = Simulation(machine(), workload, Fcfs()).run()
-    (line,) = result.assumptions
+    (line,) = result.cautions.left_out
     count = int((workload.jobs["requested_cores"] > 4).sum())
     assert line.startswith(f"rejected: {count} of 100 jobs")
     assert line.endswith("the workload is one for 64 cores (nodes= of lublin counts cores)")

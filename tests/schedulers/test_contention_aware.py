@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import Platform, Simulation, SpecError, View, Workload, make_scheduler
+from cluster_sim import CautionWarning, Platform, Simulation, SpecError, View, Workload, make_scheduler
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
@@ -209,6 +209,7 @@ def test_predictions_come_true(situation: tuple[Platform, dict[str, list[Any]]],
     scheduler = Told(metric)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", CautionWarning)
         result = Simulation(machine, Workload(columns), scheduler).run()
     assume(scheduler.everything_started)
     finishes = result.jobs.set_index("job_id")["finish_time"]

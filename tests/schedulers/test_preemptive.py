@@ -59,7 +59,7 @@ def test_a_queue_without_jobs_is_told() -> None:
     assert [one.filename for one in caught] == [__file__]  # the line that runs it
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore::cluster_sim.errors.CautionWarning")
 def test_queues_of_jobs_that_come_later_are_no_slips() -> None:
     """Jobs that are submitted before the run, or by a process that holds it open, are not known when it is made."""
     jobs = {"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [10.0], "queue": [1]}

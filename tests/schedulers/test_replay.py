@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cluster_sim import CautionWarning
 from cluster_sim.errors import FormatError, ModelWarning
 from cluster_sim.formats.batsim_results import write_jobs
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions
@@ -88,6 +89,7 @@ def test_rounded_times_do_not_stop_it(tmp_path: Path) -> None:
     path.write_text(HEADER + row("0", 0, "0") + row("1", 4.999999, "0"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", CautionWarning)
         result = run(Replay(str(path)), workload(1, 1), cores=1)
     assert result.jobs["start_time"].tolist() == [0.0, 5.0]
     path.write_text(HEADER + row("0", 0, "0") + row("1", 3, "0"))
@@ -95,7 +97,7 @@ def test_rounded_times_do_not_stop_it(tmp_path: Path) -> None:
         ModelWarning, match=r"job 1 starts at 5 s, not at the recorded 3 s: its cores were not free"
     ) as told:
         run(Replay(str(path)), workload(1, 1), cores=1)
-    assert [one.filename for one in told] == [__file__]
+    assert [one.filename for one in told if one.category is not CautionWarning] == [__file__]
 
 
 @pytest.mark.parametrize(

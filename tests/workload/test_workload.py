@@ -40,8 +40,40 @@ def test_columns_are_the_schema() -> None:
     kinds = {"float": "float64", "int": "int64", "bool": "bool", "str": "object"}
     assert [str(dtype) for dtype in jobs.dtypes] == [kinds[field.kind] for field in fields.JOB_FIELDS]
     for field in fields.JOB_FIELDS:
-        if field.default is not fields.REQUIRED and field.name != "recorded_run_time":
+        if field.default is not fields.REQUIRED and field.name not in (
+            "recorded_run_time",
+            "requested_time",
+            "requested_time_assumed",
+        ):
             np.testing.assert_equal(jobs[field.name].tolist(), [field.default] * 2)
+
+
+def test_the_run_time_stands_in_for_a_request() -> None:
+    """It is the request where none is given, which is noted; inf is one, and so is what only work is known of."""
+    columns = {
+        "submit_time": [0, 0, 0, 0],
+        "requested_cores": [1] * 4,
+        "recorded_run_time": [5.0, 6.0, 7.0, math.nan],
+        "operations": [math.nan, math.nan, math.nan, 1e9],
+    }
+    for given, expected in (
+        ({}, [5.0, 6.0, 7.0, math.inf]),
+        ({"requested_time": [math.nan, math.inf, 9.0, math.nan]}, [5.0, math.inf, 9.0, math.inf]),
+        ({"requested_time": [None, math.inf, 9.0, None]}, [5.0, math.inf, 9.0, math.inf]),
+    ):
+        jobs = Workload(columns | given).jobs
+        assert jobs["requested_time"].tolist() == expected
+        stands_in = [time in (5.0, 6.0, 7.0) for time in expected]
+        assert jobs["requested_time_assumed"].tolist() == stands_in
+
+
+def test_requests_survive_the_own_format(tmp_path: Path) -> None:
+    """No limit, a limit, and a run time that stands in are the same when they are read again."""
+    columns = {"submit_time": [0, 0, 0], "requested_cores": [1] * 3, "recorded_run_time": [5.0, 6.0, 7.0]}
+    for requested in ([math.inf] * 3, [math.nan] * 3, [math.inf, 9.0, math.nan]):
+        whole = Workload(columns | {"requested_time": requested})
+        whole.write(tmp_path / "jobs.csv")
+        pd.testing.assert_frame_equal(Workload.read(tmp_path / "jobs.csv").jobs, whole.jobs)
 
 
 def test_parts_start_their_own_clock() -> None:
@@ -281,7 +313,6 @@ def test_bad_arguments(call: Any, message: str) -> None:
         ("operations", math.inf, "operations: expected a finite number >= 0, found inf"),
         ("recorded_run_time", -1.0, "recorded_run_time: expected a finite number >= 0"),
         ("recorded_run_time", math.nan, "operations: expected operations or recorded_run_time, found neither"),
-        ("requested_time", math.nan, "requested_time: expected a finite number >= 0, found nan"),
         ("requested_time", -math.inf, "requested_time: expected a finite number >= 0, found -inf"),
         ("ipc", 0.0, "ipc: expected a finite number > 0, found 0.0"),
         ("mem_vol", "much", "mem_vol: expected a number, found much"),
