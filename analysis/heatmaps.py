@@ -18,6 +18,7 @@ from analysis.figure_style import styled
 from analysis.time_axis import TimeAxis, start_date_of
 from analysis.wording import plotly_text, shortened
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.files.source import running_no_new_files
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.models.contention import contention_models
 from cluster_sim.workload.work import Work
@@ -200,7 +201,8 @@ def _grouped(grid: Grid) -> Grid:
 def _thresholds(result: Result) -> Floats:
     """MB/s from which on tasks slow each other, for each processor; infinite where they never do."""
     platform = result.platform
-    model = contention_models.make(str(result.meta.get("contention_model") or platform.contention_model))
+    with running_no_new_files():
+        model = contention_models.make(str(result.meta.get("contention_model") or platform.contention_model))
     by_kind = np.array([model.on(kind).threshold for kind in platform.processor_types])
     return np.asarray(by_kind[platform.type_of_processor], dtype=np.float64)
 

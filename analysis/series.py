@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.files.source import running_no_new_files
 from cluster_sim.machine.core_ranges import Holds, by_unit, units_of
 from cluster_sim.models.power import power_models, watts
 from cluster_sim.platform.node_state import NodeState
@@ -210,7 +211,8 @@ def _node_columns(result: Result, by: PowerBy, most: int) -> tuple[list[str], In
 def _computing_draw(result: Result, node: Ints, start: Floats, end: Floats) -> list[tuple[Ints, Floats, Floats]]:
     """What computing nodes draw by the power model, as changes: (node, time, W more)."""
     platform = result.platform
-    model = power_models.make(str(result.meta.get("power_model") or platform.power_model))
+    with running_no_new_files():
+        model = power_models.make(str(result.meta.get("power_model") or platform.power_model))
     kinds = platform.processor_types
     idle = np.array([model.idle_watts(kind) for kind in kinds])
     most = max(kind.cores for kind in kinds)

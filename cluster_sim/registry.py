@@ -68,13 +68,19 @@ class Spec:
 class Registry(Generic[T]):
     """Named factories of one kind of thing, with the first line of their docstrings as help.
 
-    With ``base``, a spec may also name a class derived from it in a file of the user's: ``lsf.py:LSF,depth=2``.
+    A spec may also name a class or a function in a file of the user's, ``lsf.py:LSF,depth=2``: with ``base`` a class derived
+    from it. What it makes has the methods ``needs``. With ``arguments``, things of this kind are functions of so many
+    arguments, and one in a file is such a thing itself; otherwise a function makes one.
     """
 
-    def __init__(self, kind: str, group: str, base: type[T] | None = None):
+    def __init__(
+        self, kind: str, group: str, base: type[T] | None = None, needs: tuple[str, ...] = (), arguments: int = 0
+    ):
         self.kind = kind
         self.group = group
         self._base = base
+        self._needs = needs
+        self._arguments = arguments
         self._factories: dict[str, Callable[..., T]] = {}
         self._later: dict[str, tuple[str, str, str]] = {}
         self._unloaded: dict[str, list[EntryPoint]] | None = None  # by name, when they have been looked for
@@ -117,6 +123,11 @@ class Registry(Generic[T]):
         self._load_all()  # what an entry point names may register more
         return name in self._factories
 
+    def names(self, text: str) -> bool:
+        """Whether a text is a spec with options or a file, ``lublin:jobs=9`` or ``mine.py:days``, and not a path."""
+        name, colon, _ = text.partition(":")
+        return bool(colon) and (source_of(text) is not None or name.strip() in self)
+
     def factory(self, name: str) -> Callable[..., T]:
         """The factory behind ``name``. Raises SpecError, listing the names there are, or telling why it cannot be loaded."""
         if name in self._entry_points():
@@ -139,8 +150,8 @@ class Registry(Generic[T]):
         if not isinstance(text, str):
             raise SpecError(self.kind, "a spec, name[:positional][,key=value…]", repr(text))
         spec = Spec.parse(text)
-        if self._base is not None and source_of(text) is not None:
-            factory, spec = self._from_file(spec, text, self._base)
+        if source_of(text) is not None:
+            factory, spec = self._from_file(spec, text)
         else:
             factory = self.factory(spec.name)
         signature = _signature(factory)
@@ -182,23 +193,34 @@ class Registry(Generic[T]):
             raise SpecError(where, f"{_called(factory)} to make it", f"{type(error).__name__}: {error}") from error
         if thing is None:
             raise SpecError(where, f"{_called(factory)} to return what it makes", "None")
+        if lacking := [name for name in self._needs if not callable(getattr(thing, name, None))]:
+            found = f"{type(thing).__name__} without {', '.join(lacking)}"
+            raise SpecError(where, f"an object with the methods {', '.join(self._needs)}", found)
         return thing
 
-    def _from_file(self, spec: Spec, text: str, base: type[T]) -> tuple[Callable[..., T], Spec]:
-        """The class that a spec with a file names, and what remains of the spec: options."""
+    def _from_file(self, spec: Spec, text: str) -> tuple[Callable[..., T], Spec]:
+        """The class or function that a spec with a file names, and what remains of the spec: options."""
         module = load(spec.name)
-        there = {
-            name: thing for name, thing in vars(module).items() if isinstance(thing, type) and issubclass(thing, base)
-        }
+        there = {name: thing for name, thing in vars(module).items() if name[0] != "_" and self._may_be(thing)}
         own = {name: thing for name, thing in there.items() if thing.__module__ == module.__name__}
         name = spec.positional[0] if spec.positional else ""
         if name not in there:
-            classes = f"one of {', '.join(own)}" if own else f"a class derived from {base.__name__}"
+            any_of = "a class or a function" if self._base is None else f"a class derived from {self._base.__name__}"
+            classes = f"one of {', '.join(own)}" if own else any_of
             expected = f"{spec.name}:NAME, NAME being {classes}"
             if not name and ":" in "".join(spec.options):  # file.py:NAME:key=value
                 raise SpecError(f"{self.kind} '{text}'", f"{expected}; options follow a comma", "a second colon")
             raise SpecError(f"{self.kind} '{text}'", expected, name or "no name")
-        return there[name], Spec(name, spec.positional[1:], spec.options)
+        thing = there[name]
+        if self._arguments and not isinstance(thing, type) and _required(thing) == self._arguments:
+            return lambda: thing, Spec(name, spec.positional[1:], spec.options)
+        return thing, Spec(name, spec.positional[1:], spec.options)
+
+    def _may_be(self, thing: object) -> bool:
+        """Whether something in a file can be what a spec names."""
+        if self._base is not None:
+            return isinstance(thing, type) and issubclass(thing, self._base)
+        return isinstance(thing, type) or inspect.isfunction(thing)
 
     def help(self, name: str) -> str:
         """First line of the documentation of ``name``."""
@@ -267,7 +289,7 @@ class Registry(Generic[T]):
         """Whether a spec can have this name."""
         if not isinstance(name, str) or not name or name != name.strip() or set(name) & set(":,="):
             return False
-        return self._base is None or source_of(name) is None
+        return source_of(name) is None
 
 
 _SAYABLE = "text without ':', ',' and '=' and not the name of a file, as in a spec"
@@ -281,6 +303,12 @@ def describe(thing: object) -> str:
 def _called(factory: object) -> str:
     """``package.module.name`` of a class or a function."""
     return f"{getattr(factory, '__module__', '')}.{getattr(factory, '__qualname__', factory)}"
+
+
+def _required(function: Callable[..., Any]) -> int:
+    """How many arguments a function must be given."""
+    parameters = inspect.signature(function).parameters.values()
+    return sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
 def _is_ours(factory: object) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from cluster_sim.errors import FormatError, InputError, UnfamiliarWarning, naming, warn_user
 from cluster_sim.extras import needed
+from cluster_sim.files.source import running_no_new_files
 from cluster_sim.formats.native_platform import validated
 from cluster_sim.run.decisions import Decision, PowerDecision
 from cluster_sim.siblings import READY_PREFIX
@@ -92,7 +93,7 @@ class Agent:
         from learning.inputs import environment_on
 
         keys = EnvironmentKeys.model_validate(self.environment)
-        with naming(self.source):
+        with naming(self.source), running_no_new_files():
             return environment_on(keys, Drawn(platform, _no_jobs)).maker
 
     def build(self, maker: DecisionMaker) -> Network:
@@ -100,7 +101,7 @@ class Agent:
         from learning.networks import make_network, one_thread
 
         # Weights are drawn before they are overwritten: with one thread that takes a tenth of the time on a busy machine.
-        with naming(self.source), one_thread():
+        with naming(self.source), one_thread(), running_no_new_files():
             network = make_network(self.network, maker.observation_space, int(maker.action_space.n), seed=0)
             network.load_weights(self.weights)
         return network

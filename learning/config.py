@@ -299,8 +299,11 @@ def placed(config: Config, folder: Path) -> Config:
 
     update["validation"], environment = with_all_files(config.validation), with_all_files(config.environment)
     options = config.environment.options
-    specs = {name: policy(options[name]) for name in ("scheduler", "power") if name in options}
-    update["environment"] = environment.model_copy(update={"options": options | specs})
+    specs = {name: policy(options[name]) for name in ("scheduler", "power", "cost") if name in options}
+    parts = ("observation", "reward", "contention_model", "power_model")
+    own = {name: policy(getattr(environment, name)) for name in parts}
+    update["environment"] = environment.model_copy(update={"options": options | specs, **own})
+    update["network"] = policy(config.network)
     update["baselines"] = list(map(policy, config.baselines))
     update["limits"] = {metric: limit(most) for metric, most in config.limits.items()}
     if config.warm_start is not None:

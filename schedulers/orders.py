@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 JobOrder = Callable[["Job", float], Any]
 NodeOrder = Callable[["View", "Job"], "npt.NDArray[np.float64] | None"]
 
-job_orders: Registry[Any] = Registry("job order", "cluster_sim.job_orders")
-node_orders: Registry[Any] = Registry("node order", "cluster_sim.node_orders")
+job_orders: Registry[Any] = Registry("job order", "cluster_sim.job_orders", arguments=2)
+node_orders: Registry[Any] = Registry("node order", "cluster_sim.node_orders", arguments=2)
 
 
 def _job_order(*names: str, dynamic: bool = False) -> Callable[[JobOrder], JobOrder]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cluster_sim.errors import InputError, naming, unfamiliar_to
 from cluster_sim.executors import one_thread_each
 from cluster_sim.run import settings
+from cluster_sim.run.own_processes import process_of
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
@@ -100,6 +101,10 @@ def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
     made = make_scheduler(scheduler), make_power_policy(power)
     if "torch" in sys.modules:
         one_thread_each()
+    if empty:
+        for each in cell.get("process", ()):
+            process_of(each)
+        cell = cell | {"process": ()}  # a process may hold a run open that has no jobs
     return settings.simulation_of(cell, platform, workload.first(0) if empty else workload, *made)
 
 

@@ -43,8 +43,10 @@ def _as_workload(value: Any) -> Any:
     return {"source": value} if isinstance(value, str) else value
 
 
-def _as_quirks(value: Any) -> Any:
-    """Quirks hold together: a list of names is one value of the factor, a list of lists several."""
+def _as_lists(value: Any) -> Any:
+    """Quirks and processes hold together: a list of names is one value of the factor, a list of lists several."""
+    if isinstance(value, str):
+        return [[value]]
     return value if isinstance(value, list) and value and all(isinstance(one, list) for one in value) else [value]
 
 
@@ -70,8 +72,8 @@ def _field(meaning: Any, default: Any = None, **more: Any) -> Any:
 def _factor(setting: Setting) -> tuple[Any, Any]:
     """The type and the default of the factor that a setting is."""
     kind, default = as_in_a_run(setting)
-    if setting.name == "quirks":
-        return Annotated[list[list[str]], BeforeValidator(_as_quirks)], [list(default)]
+    if isinstance(default, tuple):
+        return Annotated[list[list[str]], BeforeValidator(_as_lists)], [list(default)]
     return _values(kind), [default]
 
 

@@ -209,6 +209,8 @@ def _level(name: str, value: Any, folder: Path) -> Level:
         return Level({name: label}, {name: value})
     setting = SETTINGS[name]
     says = located(folder, value) if setting.file else located_policy(folder, value) if setting.is_spec else value
+    if setting.name == "process":
+        says = [located_policy(folder, each) for each in value]
     return Level({name: label}, {name: says})
 
 

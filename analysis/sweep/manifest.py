@@ -124,6 +124,7 @@ def _sources(grid: Grid) -> list[str]:
             source = level.says.get(key)
             found[str(source["source"] if isinstance(source, dict) else source)] = None
         specs = [said for said in level.says.values() if isinstance(said, str)]
+        specs += level.says.get("process") or []
         found |= dict.fromkeys(file for spec in specs for file in files_of(spec, NAMING))
     if grid.config.train is not None:
         found[str((grid.folder / grid.config.train.config).resolve())] = None

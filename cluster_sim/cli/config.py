@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster_sim.errors import InputError, naming
+from cluster_sim.files.source import source_of, with_place
 from cluster_sim.run.settings import RunSettings, names_a_file
 
 
@@ -74,4 +75,6 @@ def read_config(path: str) -> dict[str, Any]:
 
 def beside(config: str, source: str) -> str:
     """A file named in ``config``, whose relative names start in its folder; or a spec as it is."""
+    if source_of(source) is not None:
+        return with_place(source, lambda name: str(Path(config).parent / name))
     return str(Path(config).parent / source) if names_a_file(source) else source

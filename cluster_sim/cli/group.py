@@ -18,6 +18,7 @@ from cluster_sim.cli.streams import go_nowhere, lasting_streams
 from cluster_sim.errors import CautionWarning, InputError, ModelWarning, StallError, UnfamiliarWarning, printable
 from cluster_sim.extras import needed
 from cluster_sim.files.json_values import for_json
+from cluster_sim.files.source import failure_in_any
 from cluster_sim.siblings import pass_over_others
 
 PROGRAM = "cluster-sim"
@@ -183,6 +184,11 @@ def _status_of(command: Callable[[], Any]) -> int:
     except MemoryError:
         say("not enough memory for an input of this size")
         return WRONG_INPUT
+    except Exception as error:
+        if failure := failure_in_any(error):  # in a user's Python file
+            say(str(InputError(*failure)))
+            return WRONG_INPUT
+        raise
     return status if isinstance(status, int) else 0
 
 

@@ -32,5 +32,7 @@ def settings(document: object, path: str) -> dict[str, Any]:
                 value = policy_with_place(value, lambda name: str(Path(path).parent / name))
             if isinstance(value, list):
                 value = tuple(value)
+            if setting.name == "process":
+                value = tuple(policy_with_place(each, lambda name: str(Path(path).parent / name)) for each in value)
             found[setting.name] = TIME_UNITS.get(value, value) if setting.name == "time_unit" else value
     return found

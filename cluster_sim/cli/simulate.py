@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,11 +130,15 @@ def check(settings: RunSettings, schedulers: Iterable[str], platform: Platform, 
 
     Returns the simulations, each without jobs and over.
     """
+    from cluster_sim.run.own_processes import process_of
     from cluster_sim.run.settings import try_begin
 
     simulations = []
+    for each in settings.process:
+        process_of(each)
+    without = replace(settings, process=())  # a process may hold a run open that has no jobs
     for scheduler in schedulers:
-        simulations.append(build(settings, scheduler, platform, workload.first(0)))
+        simulations.append(build(without, scheduler, platform, workload.first(0)))
         with _telling_of_sources(scheduler, settings.power_policy):
             try_begin(simulations[-1])
     return simulations

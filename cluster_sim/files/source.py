@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -20,7 +22,8 @@ FILE_OPTIONS = ("conf", "accounts", "asks", "commands")
 """Options whose value is a file, of a policy or of an order within it: ``easy:order=multifactor:conf=FILE``."""
 NAMING = ("learned", "replay", "trace")
 """Specs of policies that name a file or a folder: ``learned:DIR``."""
-_FILE_OPTION = re.compile(rf"(\b(?:{'|'.join(FILE_OPTIONS)})=)([^,]+)")
+_FILE_OPTION = re.compile(rf"(\b(?:{'|'.join(FILE_OPTIONS)})=)([^,]+)|(=)([^,:=]+\.py)(?=:)")
+"""A file as the value of an option, or a Python file in one: ``easy:order=mine.py:shortest``."""
 
 
 def source_of(spec: str) -> str | None:
@@ -37,7 +40,12 @@ def with_place(spec: str, place: Callable[[str], str], names: tuple[str, ...] = 
     elif colon and name in names:
         path, comma, options = rest.partition(",")
         rest = f"{place(path)}{comma}{options}"
-    return f"{name}{colon}{_FILE_OPTION.sub(lambda match: match[1] + place(match[2]), rest)}"
+
+    def placed(match: re.Match[str]) -> str:
+        before, path = (match[1], match[2]) if match[1] else (match[3], match[4])
+        return before + place(path)
+
+    return f"{name}{colon}{_FILE_OPTION.sub(placed, rest)}"
 
 
 def policy_with_place(spec: str, place: Callable[[str], str]) -> str:
@@ -67,11 +75,43 @@ def files_of(spec: str, names: tuple[str, ...] = ("trace",)) -> list[str]:
 def load(path: str) -> ModuleType:
     """The file as a module, run once in a process. It may import what stands beside it, after all else of these names.
 
-    Raises InputError, with the line, for a file that Python cannot run.
+    Raises InputError, with the line, for a file that Python cannot run, and within :func:`running_no_new_files` for one that
+    this process has not run.
     """
+    if not may_run(path):
+        raise InputError(
+            path, "a file that you name yourself: what results and agents name is not run", "it in a folder"
+        )
     if not os.path.isfile(path):
         raise InputError(path, "a Python file", instead_of_file(path))
-    return _run(str(Path(path).resolve()), path)
+    full = str(Path(path).resolve())
+    _loaded[full] = path
+    return _run(full, path)
+
+
+_runs_files: ContextVar[bool] = ContextVar("_runs_files", default=True)
+_loaded: dict[str, str] = {}  # the files that were run, by their full paths, as they were named
+
+
+@contextmanager
+def running_no_new_files() -> Iterator[None]:
+    """No Python file is run in here that this process has not run: folders of others name files that nobody has looked at."""
+    token = _runs_files.set(False)
+    try:
+        yield
+    finally:
+        _runs_files.reset(token)
+
+
+def may_run(spec: str) -> bool:
+    """Whether the Python file that a spec names may be run here; true of a spec without one."""
+    path = source_of(spec)
+    return path is None or _runs_files.get() or str(Path(path).resolve()) in _loaded
+
+
+def failure_in_any(error: BaseException) -> tuple[str, str, str] | None:
+    """What an InputError tells of an error that came up in a file that was run; None if in none."""
+    return next((failure for path in _loaded.values() if (failure := failure_in(path, error))), None)
 
 
 def place_in(path: str, error: BaseException) -> str | None:

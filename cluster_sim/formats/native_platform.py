@@ -20,6 +20,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from cluster_sim.errors import FormatError, InputError, ModelWarning, told_apart, warn_user
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import MAX_JSON_BYTES, MAX_NAME, MAX_YAML_BYTES, is_plain, is_yaml_name
+from cluster_sim.files.source import may_run
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.platform.hardware import (
@@ -157,8 +158,9 @@ def platform_from(data: object, path: str | Path) -> Platform:
     """The platform that a parsed document describes; ``path`` is for messages."""
     document = validated(_Document, data, path)
     try:
-        contention_models.make(document.contention_model)
-        power_models.make(document.power_model)
+        for models, spec in ((contention_models, document.contention_model), (power_models, document.power_model)):
+            if may_run(spec):
+                models.make(spec)
         processors = {name: _processor_type(name, entry, document) for name, entry in document.processor_types.items()}
         nodes = {name: _node_type(name, entry, processors) for name, entry in document.node_types.items()}
         clusters = [_cluster(i, entry, nodes) for i, entry in enumerate(document.clusters)]

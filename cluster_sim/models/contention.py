@@ -42,7 +42,9 @@ class ContentionModel(Protocol):
         ...
 
 
-contention_models: Registry[ContentionModel] = Registry("contention model", "cluster_sim.contention_models")
+contention_models: Registry[ContentionModel] = Registry(
+    "contention model", "cluster_sim.contention_models", needs=("on",)
+)
 
 
 class Uncontended:

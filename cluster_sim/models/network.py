@@ -52,7 +52,7 @@ class NetworkModel(Protocol):
         ...
 
 
-network_models: Registry[NetworkModel] = Registry("network model", "cluster_sim.network_models")
+network_models: Registry[NetworkModel] = Registry("network model", "cluster_sim.network_models", needs=("on",))
 
 
 @network_models.register("none")

@@ -57,7 +57,9 @@ def _no_watts(model: PowerModel, processor: ProcessorType, busy: int, found: obj
     return InputError(where, "finite watts, 0 or more", str(found))
 
 
-power_models: Registry[PowerModel] = Registry("power model", "cluster_sim.power_models")
+power_models: Registry[PowerModel] = Registry(
+    "power model", "cluster_sim.power_models", needs=("idle_watts", "shared_watts", "core_watts")
+)
 
 
 @power_models.register("linear")

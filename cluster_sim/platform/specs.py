@@ -73,6 +73,8 @@ def read_platform(source: str | Path, name: str | None = None, **options: Any) -
     if isinstance(source, str) and is_platform_spec(text):
         given = Spec.parse(text).options
         platform = platforms.make(text + "".join(f",{k}={v}" for k, v in options.items() if k not in given))
+        if not hasattr(platform, "processor_types"):
+            raise SpecError(f"platform '{text}'", "one that returns a Platform", type(platform).__name__)
     else:
         platform = _read_file(text, name, options)
     for processor in platform.processor_types:
@@ -83,9 +85,8 @@ def read_platform(source: str | Path, name: str | None = None, **options: Any) -
 
 
 def is_platform_spec(text: str) -> bool:
-    """Whether a text is a spec (a registered name, then a colon) and not a path."""
-    name, colon, _ = text.partition(":")
-    return bool(colon) and name.strip() in platforms
+    """Whether a text is a spec (a registered name or a Python file, then a colon) and not a path."""
+    return platforms.names(text)
 
 
 def has_time_unit(source: str) -> bool:

@@ -18,6 +18,7 @@ from cluster_sim.files.atomic import atomic_files, remove_leftovers
 from cluster_sim.files.csv import quoting_for, write_parts
 from cluster_sim.files.folders import held
 from cluster_sim.files.reading import read_own_json
+from cluster_sim.files.source import running_no_new_files
 from cluster_sim.libraries import made_with
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.assumptions import kind_of
@@ -410,7 +411,8 @@ class Result:
                 raise FormatError(
                     f"{directory / SUMMARY_FILE}, {key}", "a number that a float can hold", "a larger one"
                 )
-        platform = Platform.read(directory / PLATFORM_FILE)
+        with running_no_new_files():
+            platform = Platform.read(directory / PLATFORM_FILE)
         keys = UnknownKeys(directory / SUMMARY_FILE)
         keys.look(content, (*_METRICS, *_SAID, *_CAUTIONS), "the file", takes_others=True)
         keys.tell()

@@ -48,7 +48,7 @@ EVENTS = ("fail", "repair")
 Failure = tuple[float, int, bool]
 """(time s, node, whether it fails, or is repaired)."""
 
-failure_models: Registry[Failures] = Registry("failure model", "cluster_sim.failures")
+failure_models: Registry[Failures] = Registry("failure model", "cluster_sim.failures", needs=("inject",))
 
 
 class Failures:

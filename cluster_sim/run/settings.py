@@ -252,6 +252,17 @@ class _Inputs:
         sweep="specs; none where nodes do not fail",
         environment=NotTaken("not offered yet: what agents see and are rewarded for knows no failures"),
     )
+    process: tuple[str, ...] = _setting(
+        (),
+        "a function in a Python file that is called with the simulation, such as noise.py:backup; a generator runs as a"
+        " SimPy process",
+        metavar="FILE.py:NAME",
+        flags=("--process", "process"),
+        parameter="processes",
+        recorded="processes",
+        sweep="lists of functions in Python files, noise.py:backup, that are called with the simulation",
+        environment=_NOT_YET,
+    )
     seed: int = _setting(
         0,
         "of everything random",
@@ -343,10 +354,12 @@ class RunSettings(_Outputs, Rules, _Inputs):
 
     def files(self) -> list[str | None]:
         """What may be files: what was named as such, or in a spec, and the configuration."""
-        from cluster_sim.files.source import files_of
+        from cluster_sim.files.source import files_of, source_of
 
         named = [getattr(self, name) for name, setting in SETTINGS.items() if setting.file]
-        others = [name for key, spec in self.specs().items() if key != "scheduler" for name in files_of(spec)]
+        specs = [*(spec for key, spec in self.specs().items() if key != "scheduler"), *self.process]
+        specs += [source for source in (self.platform, self.workload) if source and source_of(source) is not None]
+        others = [name for spec in specs for name in files_of(spec)]
         return [*named, self.config, *others]
 
 
@@ -441,7 +454,10 @@ def part_of(workload: Workload, span: tuple[float, float] | None, first: int | N
 def located(folder: str | os.PathLike[str], source: str) -> str:
     """A file that a configuration in ``folder`` names, as an absolute path; or a spec as it is."""
     from cluster_sim.files.reading import absolute
+    from cluster_sim.files.source import source_of
 
+    if source_of(source) is not None:
+        return located_policy(folder, source)
     return absolute(folder, source) if names_a_file(source) else source
 
 

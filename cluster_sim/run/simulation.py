@@ -39,6 +39,7 @@ from cluster_sim.run.job_life import JobLife
 from cluster_sim.run.late_jobs import LateJobs
 from cluster_sim.run.machine_watch import MachineWatch
 from cluster_sim.run.notices import Notices
+from cluster_sim.run.own_processes import Process, name_of, start
 from cluster_sim.run.passes import Passes, PowerPolicy, Scheduler, Steered
 from cluster_sim.run.power_control import PowerControl
 from cluster_sim.run.progress import show_progress
@@ -68,7 +69,8 @@ class Simulation:
     ``explain`` keeps a log of the scheduler's decisions, for ``result.explain(job_id)``; ``reservations`` are nodes set
     aside for a time, see :class:`~cluster_sim.workload.advance_reservations.AdvanceReservation`; ``failures``, an object or a
     spec, say how nodes fail, see :mod:`cluster_sim.run.failures`; with ``suspended_time_counts`` a job that is suspended
-    uses up its requested time meanwhile; ``accounts`` are whose jobs, with which shares and limits.
+    uses up its requested time meanwhile; ``accounts`` are whose jobs, with which shares and limits; ``processes``, functions
+    or ``FILE.py:NAME``, are called with the simulation, and run as SimPy processes if they are generators.
     Raises InputError for an unknown quirk and for names of models that do not exist.
 
     It can be driven: ``env`` is the SimPy environment, ``on(name)`` an event for processes of your own,
@@ -96,6 +98,7 @@ class Simulation:
         failures: Failures | str | None = None,
         suspended_time_counts: bool = False,
         accounts: Accounts | None = None,
+        processes: Iterable[Process | str] = (),
     ):
         _check_kind("scheduler", scheduler, hasattr(scheduler, "memory"), "Fcfs() or make_scheduler('fcfs')")
         _check_kind("power", power, not hasattr(power, "schedule"), "AlwaysOn() or make_power_policy('always-on')")
@@ -200,6 +203,11 @@ class Simulation:
                 self.env.process(policy.attend(self))
         if self.failures is not None:
             self.failures.inject(self)
+        if isinstance(processes, str):
+            raise InputError("Simulation, processes", "a list of functions, or of FILE.py:NAME", processes)
+        processes = list(processes)
+        self.processes = [name_of(each) for each in processes]  #: Of the user's, by name.
+        start(self, processes)
 
     def _serve(self, event: Event | None = None) -> None:
         """The run begins, or goes on. Raises InputError for a policy that serves another one."""

@@ -171,8 +171,7 @@ class Workload:
 
         check_source("Workload.read", source)
         text = os.fspath(source)
-        generator, colon, _ = text.partition(":")
-        if colon and generator in WORKLOAD_GENERATORS:
+        if WORKLOAD_GENERATORS.names(text):
             if options:
                 raise SpecError(text, "a generator's options within its spec", ", ".join(options))
             made = WORKLOAD_GENERATORS.make(text)
