@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterable, Mapping
 from itertools import product
@@ -67,12 +68,13 @@ def switches_nodes(kind: str, power: str | None) -> bool:
 def metric_of(metrics: Mapping[str, Any] | pd.Series, name: str) -> float:
     """A metric of a run that is over. Raises InputError where it has no value of that: a mean over no jobs, for one."""
     value = metrics.get(name)
-    if value is None and not metrics.get("jobs_completed", 1) and not metrics.get("jobs_killed", 0):
+    has_none = value is None or math.isnan(value)
+    if has_none and not metrics.get("jobs_completed", 1) and not metrics.get("jobs_killed", 0):
         told = {"submitted": metrics.get("jobs_submitted"), "rejected": metrics.get("jobs_rejected")}
         found = ", ".join(f"{int(number):,} {state}" for state, number in told.items() if number)
         raise InputError(f"metric {name}", "a job that ran", found or "none")
-    if value is None:
-        known = ", ".join(str(key) for key, known in metrics.items() if known is not None)
+    if value is None or has_none:
+        known = ", ".join(str(key) for key, known in metrics.items() if known is not None and known == known)
         raise InputError(f"metric {name}", f"a metric that the run has a value of ({known})", name)
     return float(value)
 

@@ -57,7 +57,7 @@ def run_cell(cell: dict[str, Any]) -> dict[str, Any]:
             simulation = simulation_of(cell)
             result = simulation.run(warn=False)
             row["unfamiliar"] = unfamiliar_to(simulation.scheduler, simulation.power_policy)
-            metrics = dict(result.summary())
+            metrics = result.metrics
             _keep(result, cell)
     except Exception:
         row |= {"status": FAILED, "error": traceback.format_exc()[-_LONGEST_TRACEBACK:]}

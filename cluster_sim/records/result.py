@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +32,7 @@ from cluster_sim.records.spells import Spells, spells
 from cluster_sim.records.summary import queue_steps, waits_again
 from cluster_sim.registry import describe
 from cluster_sim.run.settings import SETTINGS
-from cluster_sim.spelling import UnknownKeys
+from cluster_sim.spelling import UnknownKeys, nearest
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
@@ -64,6 +65,20 @@ _SAID = (
 """Other keys of summary.json."""
 _NAMED = 4
 """Runs, and metrics, that are named where one of several is to be chosen."""
+
+
+class Summary(pd.Series):
+    """Metrics by name. A name that is not there is told with the nearest one."""
+
+    @property
+    def _constructor(self) -> type[pd.Series]:
+        return pd.Series
+
+    def __getitem__(self, key: Any) -> Any:
+        """The value of a metric, or several of them. Raises KeyError, with the nearest name."""
+        if isinstance(key, str) and key not in self.index:
+            raise KeyError(f"{key}: expected {nearest(key, list(self.index))}")
+        return super().__getitem__(key)
 
 
 class Tables(Protocol):
@@ -309,8 +324,17 @@ class Result:
             yield self.jobs.iloc[rows].assign(allocation=texts)
 
     def summary(self) -> pd.Series:
-        """The metrics of the run, units in their names (``cluster_sim.workload.fields.SUMMARY_METRICS``)."""
-        return pd.Series(self._summary, name=str(self.meta.get("scheduler", "")), dtype=object)
+        """The metrics of the run as numbers, units in their names (``cluster_sim.workload.fields.SUMMARY_METRICS``).
+
+        NaN where there is no value, such as a mean over no jobs.
+        """
+        numbers = {name: math.nan if value is None else float(value) for name, value in self._summary.items()}
+        return Summary(numbers, name=str(self.meta.get("scheduler", "")), dtype=np.float64)
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The metrics as ``summary.json`` has them: counts as whole numbers, None where there is no value."""
+        return dict(self._summary)
 
     @cached_property
     def _summary(self) -> dict[str, Any]:

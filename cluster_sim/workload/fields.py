@@ -548,7 +548,8 @@ Communication between nodes that takes no time, for want of a network model, has
 """
 
 _SUMMARY_NOTE = """\
-Also the keys of `summary.json`, which says besides how the run was made. What has no value, a mean over no jobs, is None.
+Also the keys of `summary.json`, which says besides how the run was made. What has no value, a mean over no jobs, is NaN,
+in the file null, in `result.metrics` None.
 The states sum to the total: energy_off_j + energy_switching_on_j + energy_idle_j + energy_computing_j + energy_switching_off_j +
 energy_failed_j = energy_j, and energy_computing_j = energy_jobs_j + energy_guests_j + energy_unused_j.
 

@@ -240,7 +240,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     def metrics(self) -> dict[str, Any]:
         """What ``info["metrics"]`` says of a run that is over: by default all of its summary."""
-        return dict(self.result().summary())
+        return self.result().metrics
 
     # ------------------------------------------------------------------
 

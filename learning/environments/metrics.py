@@ -32,8 +32,8 @@ def quick_metrics(simulation: Simulation) -> dict[str, Any]:
     submit = workload.columns["submit_time"]
     ran = ~np.isnan(start) & ~np.isnan(finish)
     if workload.think_times or not ran.any() or finish[ran].max() != simulation.env.now:
-        summary = simulation.result().summary()
-        return {name: summary[name] for name in KEYS}
+        metrics = simulation.result().metrics
+        return {name: metrics[name] for name in KEYS}
     span = makespan(float(submit.min()), float(finish[ran].max()))
     if not ran.all():
         start, finish, submit = start[ran], finish[ran], submit[ran]

@@ -91,7 +91,7 @@ def test_switching_for_nothing_is_counted() -> None:
     """Two nodes without transitions under timeout:20 by hand: the first goes off and comes on between jobs."""
     result = Simulation(machine(transitions=None), jobs(), Fcfs(), IdleTimeout(20.0)).run()
     (line,) = result.assumptions
-    switches = result.summary()["node_switches"]
+    switches = result.metrics["node_switches"]
     assert line == (
         f"transitions: {switches} switches took 0 s and 0 J, for 2 of 2 nodes state none, and draw 0 W while off"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
@@ -125,9 +126,11 @@ def test_jobs_of_no_length() -> None:
 def test_metrics_without_a_finished_job() -> None:
     """Means over nothing are none; counts and energy are there."""
     workload = Workload({"submit_time": [2.0], "requested_cores": [9], "recorded_run_time": [1.0]})
-    summary = Simulation(Platform.homogeneous(1, 2, power={"static_w": 0.0}), workload, Fcfs()).run().summary()
+    result = Simulation(Platform.homogeneous(1, 2, power={"static_w": 0.0}), workload, Fcfs()).run()
+    summary, none = result.summary(), ["mean_wait_s", "mean_slowdown", "throughput_jobs_per_h"]
     assert summary["jobs_rejected"] == 1
-    assert [summary[key] for key in ("mean_wait_s", "mean_slowdown", "throughput_jobs_per_h")] == [None] * 3
+    assert summary[none].isna().all()
+    assert [result.metrics[key] for key in none] == [None] * 3
     assert (summary["makespan_s"], summary["energy_j"], summary["edp_js"]) == (0.0, 0.0, 0.0)
 
 
@@ -148,7 +151,7 @@ def test_a_summary_is_that_of_the_tables(until: float | None) -> None:
     now = end if until is None else until
     of_frames = job_metrics(result.jobs, result.attempts, machine.core_count, end, now)
     known = {name: value for name, value in of_frames.items() if np.isfinite(value)}
-    assert known == {name: summary[name] for name in of_frames if summary[name] is not None}
+    assert known == {name: summary[name] for name in of_frames if np.isfinite(summary[name])}
     assert known["jobs_requeued"] > 0
     assert (known["jobs_unfinished"] > 0) == (until is not None)
     if until is not None:
@@ -173,3 +176,16 @@ def test_the_queue_of_a_job_that_waits_again() -> None:
     summary = simulation.run().summary()
     assert summary["mean_queue_length"] == pytest.approx(8.0 / 19.0)
     assert summary["makespan_s"] == 19.0
+
+
+def test_a_summary_is_a_series_of_numbers() -> None:
+    """Rounding and means of two work; a name that is not there is told with the nearest one."""
+    workload = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [3.0]})
+    result = Simulation(Platform.homogeneous(1, 2), workload, Fcfs()).run()
+    summary = result.summary()
+    assert summary.dtype == np.float64
+    assert summary.round(2)["makespan_s"] == 3.0
+    assert pd.concat([summary, summary], axis=1).mean(axis=1)["makespan_s"] == 3.0
+    assert result.metrics["jobs_completed"] == 1
+    with pytest.raises(KeyError, match="makespan: expected makespan_s"):
+        summary["makespan"]
