@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
+from html import escape
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
@@ -122,6 +123,13 @@ class Registry(Generic[T]):
             return True
         self._load_all()  # what an entry point names may register more
         return name in self._factories
+
+    def __repr__(self) -> str:
+        return f"<Registry of {self.kind}s: {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(self.help(name))}</td></tr>" for name in self)
+        return f"<table><caption>{escape(self.kind)}s</caption>{rows}</table>"
 
     def names(self, text: str) -> bool:
         """Whether a text is a spec with options or a file, ``lublin:jobs=9`` or ``mine.py:days``, and not a path."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from simpy.core import EmptySchedule
@@ -47,6 +47,7 @@ from cluster_sim.run.quirks import known_quirks
 from cluster_sim.run.run_jobs import RunJobs
 from cluster_sim.run.service import serve
 from cluster_sim.run.view import View
+from cluster_sim.siblings import sibling
 from cluster_sim.workload.advance_reservations import AdvanceReservation, reservations_of
 from cluster_sim.workload.jobs import Job
 from cluster_sim.workload.work import Work
@@ -61,7 +62,8 @@ if TYPE_CHECKING:
 class Simulation:
     """A run in the making: build it, ``run()`` it, look at the result. One object is one run.
 
-    Parameters: ``scheduler`` and ``power`` (a power policy; None leaves nodes as the platform says) as objects;
+    Parameters: ``scheduler`` and ``power`` (a power policy, also named ``power_policy``; None leaves nodes as the platform
+    says) as objects or specs, ``"easy"``, ``"timeout:300"``;
     ``seed`` for everything random; ``enforce_walltime`` kills jobs that outlive their requested time; ``until`` (s)
     stops the run there, jobs not done are unfinished; ``quirks`` by name, see :mod:`cluster_sim.run.quirks`; ``contention`` and
     ``power_model`` as objects or specs replace the platform's own models, ``models`` both at once, for those who make
@@ -82,8 +84,8 @@ class Simulation:
         self,
         platform: Platform,
         workload: Workload,
-        scheduler: Scheduler | None = None,
-        power: PowerPolicy | None = None,
+        scheduler: Scheduler | str | None = None,
+        power: PowerPolicy | str | None = None,
         seed: int = 0,
         enforce_walltime: bool = False,
         quirks: Iterable[str] = (),
@@ -99,7 +101,16 @@ class Simulation:
         suspended_time_counts: bool = False,
         accounts: Accounts | None = None,
         processes: Iterable[Process | str] = (),
+        power_policy: PowerPolicy | str | None = None,
     ):
+        if power_policy is not None:
+            if power is not None:
+                raise InputError("Simulation", "power or power_policy, which are the same", "both")
+            power = power_policy
+        if isinstance(scheduler, str):
+            scheduler = cast("Scheduler", sibling("schedulers").make_scheduler(scheduler))
+        if isinstance(power, str):
+            power = cast("PowerPolicy", sibling("schedulers").make_power_policy(power))
         _check_kind("scheduler", scheduler, hasattr(scheduler, "memory"), "Fcfs() or make_scheduler('fcfs')")
         _check_kind("power", power, not hasattr(power, "schedule"), "AlwaysOn() or make_power_policy('always-on')")
         for name, value, sign in (("Platform", platform, "node_types"), ("Workload", workload, "counts_hosts")):
@@ -208,6 +219,13 @@ class Simulation:
         processes = list(processes)
         self.processes = [name_of(each) for each in processes]  #: Of the user's, by name.
         start(self, processes)
+
+    def __repr__(self) -> str:
+        policies = f"{describe(self.scheduler) if self.scheduler else 'no scheduler'}"
+        if self.power_policy is not None:
+            policies += f", {describe(self.power_policy)}"
+        state = "over" if self.is_over else f"at {self.env.now:g} s"
+        return f"<Simulation of {counted(len(self.jobs), 'job')} on {self.platform.id!r} under {policies}, {state}>"
 
     def _serve(self, event: Event | None = None) -> None:
         """The run begins, or goes on. Raises InputError for a policy that serves another one."""

@@ -35,14 +35,14 @@ PLATFORM = Platform.homogeneous(nodes=2, cores=2)
 WORKLOAD = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [10.0]})
 
 
-@pytest.mark.parametrize("scheduler", ["fcfs", Fcfs, 7, PowerPolicy()])
+@pytest.mark.parametrize("scheduler", [Fcfs, 7, PowerPolicy()])
 def test_a_scheduler_is_an_object(scheduler: Any) -> None:
-    """A spec, a class or a power policy in place of a scheduler is refused, with an example."""
+    """A class or a power policy in place of a scheduler is refused, with an example."""
     with pytest.raises(InputError, match=r"Simulation, scheduler: expected an object such as Fcfs\(\)"):
         Simulation(PLATFORM, WORKLOAD, scheduler)
 
 
-@pytest.mark.parametrize("power", ["always-on", PowerPolicy, Fcfs()])
+@pytest.mark.parametrize("power", [PowerPolicy, Fcfs()])
 def test_a_power_policy_is_an_object(power: Any) -> None:
     """The same for power policies, where a scheduler is none."""
     with pytest.raises(InputError, match="Simulation, power: expected an object such as AlwaysOn"):
