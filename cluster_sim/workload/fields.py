@@ -489,7 +489,7 @@ IRMaSim workloads.
 
 The records begin at 0 and end when the last of the jobs that began is over, completed or killed; if none began, or the run was
 stopped before (`until`), where the simulation stopped. What comes later, such as a job that is refused or cancelled in the queue
-then, stands in `jobs` and `attempts` alone: what lasts beyond the end is cut there, and a switch that begins with it or later is
+then, stands in `jobs` and `attempts` alone. Intervals are cut at the end of the run; a switch that begins at the end or later is
 not counted.
 """
 
