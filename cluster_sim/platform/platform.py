@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, counted
 from cluster_sim.platform.hardware import (
     LINEAR_POWER,
     MAX_CORES,
@@ -311,9 +312,12 @@ class Platform:
 
     def __repr__(self) -> str:
         return (
-            f"<Platform '{self.id}': {len(self.clusters)} clusters, {self.node_count} nodes, "
-            f"{self.processor_count} processors, {self.core_count} cores>"
+            f"<Platform '{self.id}': {counted(len(self.clusters), 'cluster')}, {counted(self.node_count, 'node')}, "
+            f"{counted(self.processor_count, 'processor')}, {counted(self.core_count, 'core')}>"
         )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>"
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -456,6 +457,9 @@ class Result:
         check_summary(metrics, directory / SUMMARY_FILE, result.jobs)
         result.cautions = result.cautions.leaving_out(lines["left_out"])
         return result
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{self.summary().to_frame().to_html()}{self.cautions._repr_html_()}"
 
     def __repr__(self) -> str:
         cautions = f", {counted(len(self.cautions), 'caution')}" if self.cautions else ""

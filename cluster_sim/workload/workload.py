@@ -6,8 +6,9 @@ import datetime
 import os
 import re
 import zoneinfo
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from html import escape
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -15,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import InputError, SpecError
+from cluster_sim.amounts import amount
+from cluster_sim.errors import InputError, SpecError, counted
 from cluster_sim.files.reading import check_source
 from cluster_sim.registry import Registry
+from cluster_sim.spelling import nearest
 from cluster_sim.workload.days import SEQUENTIAL_S, day_edges, sequential_share
 from cluster_sim.workload.dependencies import (
     When,
@@ -99,7 +102,7 @@ class Workload:
 
     def __init__(
         self,
-        jobs: pd.DataFrame | Mapping[str, Any],
+        jobs: pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]],
         name: str = "",
         origin_s: float = 0.0,
         header: Sequence[str] = (),
@@ -111,6 +114,10 @@ class Workload:
         if reference_gflops is not None and not SLOWEST_GFLOPS <= reference_gflops <= FASTEST_GFLOPS:
             expected = f"a rate from {SLOWEST_GFLOPS:g} to {FASTEST_GFLOPS:g}"
             raise InputError("workload, reference_gflops", expected, reference_gflops)
+        if not isinstance(jobs, pd.DataFrame | Mapping):  # a mapping for each job
+            if not isinstance(jobs, list | tuple) or not all(isinstance(job, Mapping) for job in jobs):
+                raise InputError("workload", "columns by name, or a mapping for each job", jobs)
+            jobs = pd.DataFrame(list(jobs))
         columns = as_columns(jobs) if isinstance(jobs, pd.DataFrame) else jobs
         self._table = checked_columns(columns, f"workload {name}".rstrip(), locate)
         self.name = name
@@ -152,9 +159,28 @@ class Workload:
     def __len__(self) -> int:
         return len(self.jobs if "jobs" in self.__dict__ else self._table["submit_time"])
 
+    def __getitem__(self, column: str) -> pd.Series:
+        """A column of :attr:`jobs`. Raises KeyError, with the nearest name."""
+        if column not in self.jobs.columns:
+            raise KeyError(f"{column}: expected {nearest(str(column), list(self.jobs.columns))}")
+        return self.jobs[column]
+
+    def __iter__(self) -> Iterator[Any]:
+        """The jobs in order of submission, as named tuples of their fields."""
+        return iter(self.jobs.itertuples(index=False, name="JobFields"))
+
+    def head(self, jobs: int = 5) -> pd.DataFrame:
+        """The first rows of :attr:`jobs`."""
+        return self.jobs.head(jobs)
+
     def __repr__(self) -> str:
-        days = (self.jobs["submit_time"].iloc[-1] - self.jobs["submit_time"].iloc[0]) / 86400 if len(self) else 0.0
-        return f"Workload({self.name!r}, {len(self)} jobs over {days:.1f} days, at most {self.widest_job} cores each)"
+        seconds = float(np.ptp(self.columns["submit_time"])) if len(self) else 0.0
+        name = f"{self.name!r}: " if self.name else ""
+        jobs = counted(len(self), "job")
+        return f"<Workload {name}{jobs} submitted within {amount(seconds, 's')}, at most {counted(self.widest_job, 'core')} each>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{self.jobs.head().to_html()}"
 
     # -- reading and writing ------------------------------------------------------------------------------------------
 

@@ -45,3 +45,24 @@ def test_reprs() -> None:
     assert repr(simulation) == "<Simulation of 2 jobs on 'homogeneous' under easy, timeout:100, at 0 s>"
     assert "gompertz, none, piecewise, roofline" in repr(contention_models)
     assert "<td>piecewise</td>" in contention_models._repr_html_()
+
+
+def test_a_workload_as_tables_are_used() -> None:
+    """A mapping for each job, columns by name, rows in a loop, and a name that is not there with the nearest one."""
+    rows = [
+        {"submit_time": 0, "requested_cores": 2, "recorded_run_time": 9},
+        {"submit_time": 5, "requested_cores": 1, "recorded_run_time": 8},
+    ]
+    made = Workload(rows, name="<b>two</b>")
+    assert made["submit_time"].tolist() == [0.0, 5.0]
+    assert [job.requested_cores for job in made] == [2, 1]
+    assert len(made.head(1)) == 1
+    assert repr(made) == "<Workload '<b>two</b>': 2 jobs submitted within 5 s, at most 2 cores each>"
+    assert "&lt;b&gt;two&lt;/b&gt;" in made._repr_html_()
+    with pytest.raises(KeyError, match="submit: expected submit_time"):
+        made["submit"]
+    with pytest.raises(InputError, match="a mapping for each job"):
+        Workload([1, 2])  # type: ignore[list-item]
+    result = Simulation(PLATFORM, made, "easy").run(warn=False)
+    assert "2 jobs" in result._repr_html_()
+    assert repr(PLATFORM) == "<Platform 'homogeneous': 1 cluster, 2 nodes, 2 processors, 8 cores>"
