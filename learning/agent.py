@@ -87,21 +87,27 @@ class Agent:
         """Whose place it takes: the scheduler's, or a power policy's."""
         return "power" if self.kind == "node-shutdown" else "scheduler"
 
-    def maker(self, platform: Platform) -> DecisionMaker:
-        """What makes observations of a view on that platform, and decisions of an action. Raises InputError."""
+    def maker(self, platform: Platform, trust: bool = False) -> DecisionMaker:
+        """What makes observations of a view on that platform, and decisions of an action.
+
+        With ``trust`` Python files that the agent names are run. Raises InputError.
+        """
         from learning.config import EnvironmentKeys
         from learning.inputs import environment_on
 
         keys = EnvironmentKeys.model_validate(self.environment)
-        with naming(self.source), running_no_new_files():
+        with naming(self.source), running_no_new_files(unless=trust):
             return environment_on(keys, Drawn(platform, _no_jobs)).maker
 
-    def build(self, maker: DecisionMaker) -> Network:
-        """Its network, for the observations of a decision-maker. Raises InputError where the weights do not suit it."""
+    def build(self, maker: DecisionMaker, trust: bool = False) -> Network:
+        """Its network, for the observations of a decision-maker.
+
+        With ``trust`` Python files that the agent names are run. Raises InputError where the weights do not suit it.
+        """
         from learning.networks import make_network, one_thread
 
         # Weights are drawn before they are overwritten: with one thread that takes a tenth of the time on a busy machine.
-        with naming(self.source), one_thread(), running_no_new_files():
+        with naming(self.source), one_thread(), running_no_new_files(unless=trust):
             network = make_network(self.network, maker.observation_space, int(maker.action_space.n), seed=0)
             network.load_weights(self.weights)
         return network
@@ -152,10 +158,10 @@ def find_agents(directory: str | Path) -> list[Path]:
 
     Best by validation: the greatest reduction, or where there was no baseline the least objective; the first of equals.
     A name of :func:`ready_agents` is that agent, where there is no folder of this name, and with ``ready:`` before it in any
-    case; ``learned:`` may stand before either.
+    case; a spec, ``learned:DIR[,trust=yes]``, stands for its folder.
     Raises InputError when there is none.
     """
-    directory = str(directory).removeprefix("learned:")
+    directory = trusted(directory)[0]
     folder = Path(directory)
     name = directory.removeprefix(READY_PREFIX)
     if (name != directory or not folder.exists()) and name in ready_agents():
@@ -169,6 +175,20 @@ def find_agents(directory: str | Path) -> list[Path]:
         expected = f"a folder in which cluster-sim train has left an agent, or a ready agent ({ready})"
         raise InputError(f"learned:{directory}", expected, "none in it" if folder.is_dir() else "no such folder")
     return sorted(agents, key=_merit)
+
+
+def trusted(directory: str | Path) -> tuple[str, bool]:
+    """The folder of ``DIR`` or ``learned:DIR[,trust=yes]``, and whether Python files that its agents name may be run.
+
+    Raises InputError for other options.
+    """
+    name = str(directory)
+    if not name.startswith("learned:"):
+        return name, False
+    folder, _, option = name.removeprefix("learned:").partition(",")
+    if option not in ("", "trust=no", "trust=yes"):
+        raise InputError(name, f"learned:{folder} or learned:{folder},trust=yes", option)
+    return folder, option == "trust=yes"
 
 
 def ready_agents() -> dict[str, str]:
@@ -192,14 +212,15 @@ class _Player:
     The same decision-maker is behind the environment it learned in, so a run is the episode it would be there.
     """
 
-    def __init__(self, directory: str, sample: bool, kind: str):
+    def __init__(self, directory: str, sample: bool, trust: bool, kind: str):
         agent = Agent.load(directory)
         if agent.decides != kind:
             wanted = {"scheduler": "an agent that starts jobs", "power": "an agent that switches nodes"}
             place = {"scheduler": "a scheduler (--scheduler)", "power": "a power policy (--power-policy)"}
             found = f"one of kind {agent.kind}, {place[agent.decides]}"
             raise InputError(f"learned:{directory}", wanted[kind], found)
-        self.agent, self._sample, self._directory = agent, sample, directory
+        self.agent, self._sample, self._trust, self._directory = agent, sample, trust, directory
+        self.spec = f"learned:{directory}" + ",sample=yes" * sample + ",trust=yes" * trust
         self._platform: Platform | None = None
         self.unfamiliar: UnfamiliarWarning | None = None
 
@@ -207,8 +228,8 @@ class _Player:
         """A run begins; nothing is remembered of the last one."""
         if view.platform is not self._platform:
             self._platform = view.platform
-            self._maker = self.agent.maker(view.platform)
-            self._network = self.agent.build(self._maker)
+            self._maker = self.agent.maker(view.platform, self._trust)
+            self._network = self.agent.build(self._maker, self._trust)
         self._maker.begin(view)
         self._memory: Memory | None = None
         self.unfamiliar = None
@@ -253,16 +274,16 @@ class _Player:
 
 
 class LearnedScheduler(Scheduler):
-    """A trained agent decides: learned:DIR[,sample=yes], DIR left by train.
+    """A trained agent decides: learned:DIR[,sample=yes][,trust=yes], DIR left by train.
 
     DIR may also hold several training seeds: the best of them, by validation, decides. The agent takes its most probable
-    action, or with ``sample`` one drawn with the run's seed. Raises InputError when there is no agent in DIR, or one that
-    does not suit the platform.
+    action, or with ``sample`` one drawn with the run's seed. With ``trust`` it runs the Python files that the agent names.
+    Raises InputError when there is no agent in DIR, or one that does not suit the platform.
     """
 
-    def __init__(self, path: str, sample: bool = False):
-        self.spec = f"learned:{path}" + (",sample=yes" if sample else "")
-        self._player = _Player(path, sample, "scheduler")
+    def __init__(self, path: str, sample: bool = False, trust: bool = False):
+        self._player = _Player(path, sample, trust, "scheduler")
+        self.spec = self._player.spec
         self.memory = bool(self._player.agent.environment.get("options", {}).get("memory", False))
 
     @property
@@ -280,11 +301,11 @@ class LearnedScheduler(Scheduler):
 
 
 class LearnedPowerPolicy(PowerPolicy):
-    """A trained agent switches nodes: learned:DIR[,sample=yes]. As :class:`LearnedScheduler`, for agents of node-shutdown."""
+    """A trained agent of node-shutdown switches nodes: learned:DIR[,sample=yes][,trust=yes], as in :class:`LearnedScheduler`."""
 
-    def __init__(self, path: str, sample: bool = False):
-        self.spec = f"learned:{path}" + (",sample=yes" if sample else "")
-        self._player = _Player(path, sample, "power")
+    def __init__(self, path: str, sample: bool = False, trust: bool = False):
+        self._player = _Player(path, sample, trust, "power")
+        self.spec = self._player.spec
 
     @property
     def unfamiliar(self) -> UnfamiliarWarning | None:

@@ -73,9 +73,9 @@ def by_seed(table: pd.DataFrame) -> pd.DataFrame:
 def _tested(folder: Path, days: list[tuple[int, Episode]], metrics: tuple[str, ...]) -> list[dict[str, float]]:
     """A row for each agent in a folder and day."""
     rows = []
-    for agent_folder in find_agents(folder):
+    for agent_folder in find_agents(folder):  # of the user's own configuration
         agent = Agent.load(agent_folder)
-        pair = policies(f"learned:{agent_folder}", agent.decides, agent.environment)
+        pair = policies(f"learned:{agent_folder},trust=yes", agent.decides, agent.environment, trust=True)
         for number, day in days:
             summary = run_on(day, *pair, day.seed)
             numbers = {metric: metric_of(summary, metric) for metric in metrics}

@@ -27,6 +27,7 @@ import pandas as pd
 from cluster_sim.errors import InputError, ModelWarning, UnfamiliarWarning, counted, naming, unfamiliar_to
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.files.json_values import for_json
+from cluster_sim.files.source import load, running_no_new_files, source_of
 from cluster_sim.records.assumptions import merged, of_inputs
 from cluster_sim.records.comparison import Comparison, Difference, Effect, named
 from cluster_sim.records.intervals import FEWEST_BLOCKS, Verdict, told_apart
@@ -34,7 +35,7 @@ from cluster_sim.run.settings import TIME_UNITS, part_of
 from cluster_sim.workload.days import all_as_executed
 from cluster_sim.workload.fields import label_of, unit_of
 from cluster_sim.workload.workload import Workload
-from learning.agent import Agent, find_agents
+from learning.agent import Agent, find_agents, trusted
 from learning.config import EnvironmentKeys
 from learning.episodes import Days, Episode, Trajectories, whole_pieces
 from learning.heuristics import (
@@ -285,7 +286,7 @@ def evaluate(
     """Run the agents of all training seeds in a folder, and heuristics, on every case.
 
     Args:
-        directory: what ``train`` left.
+        directory: what ``train`` left, or ``learned:DIR,trust=yes`` where Python files that the agents name are to be run.
         cases: episodes to test on.
         metrics: keys of ``result.summary()`` of which less is better; by default what the agents were trained to reduce.
         heuristics: specs of schedulers (for agents that switch nodes: of power policies); by default
@@ -300,7 +301,7 @@ def evaluate(
     agents have not completed, or killed, the same jobs as heuristics in the same case.
     """
     folders, agents, chosen, specs = compared(directory, metrics, heuristics, also)
-    kind = agents[0].decides
+    kind, trust = agents[0].decides, trusted(directory)[1]
     if not isinstance(cases, Sequence) or not cases or not all(isinstance(case, Episode) for case in cases):
         raise InputError("evaluate, cases", "at least one episode, such as Days(…).all() has", cases)
     if runs < 0:
@@ -308,14 +309,13 @@ def evaluate(
     each = -(-runs // len(cases))
     tasks: list[_Task] = []
     for number, case in enumerate(cases):
-        tasks += [_Task(number, case, spec, kind, agents[0].environment, chosen, (seed,)) for spec in specs]
+        tasks += [_Task(number, case, spec, kind, agents[0].environment, trust, chosen, (seed,)) for spec in specs]
         for folder, agent in zip(folders, agents, strict=True):
             for sample in (False, True):
-                spec = f"learned:{folder}" + (",sample=yes" if sample else "")
+                spec = f"learned:{folder}" + ",sample=yes" * sample + ",trust=yes" * trust
                 seeds = tuple(range(seed + number * each, seed + (number + 1) * each)) if sample else (seed,)
-                tasks.append(
-                    _Task(number, case, spec, kind, agent.environment, chosen, seeds, int(agent.facts["seed"]))
-                )
+                training_seed = int(agent.facts["seed"])
+                tasks.append(_Task(number, case, spec, kind, agent.environment, trust, chosen, seeds, training_seed))
     bar = progress_bar(len(tasks), unit=" tests", hidden=not progress)
     with bar, processes(workers, len(tasks), executor) as pool:
         ended = map_in_order(_run, tasks, pool, lambda _: bar.update())
@@ -353,7 +353,7 @@ def compared(
     kind = agents[0].decides
     specs = tuple(dict.fromkeys([*(HEURISTICS[kind] if heuristics is None else heuristics), *also]))
     for spec in specs:
-        policies(spec, kind, agents[0].environment)
+        policies(spec, kind, agents[0].environment, trusted(directory)[1])
     return folders, agents, chosen, specs
 
 
@@ -378,6 +378,8 @@ def cases_of(
     """
     keys = EnvironmentKeys.model_validate(Agent.load(find_agents(directory)[0]).environment)
     if platform is not None:
+        if (own := source_of(platform)) is not None:
+            load(own)  # the user names this file, the agent its models
         keys = keys.model_copy(update={"platform": platform})
     else:
         machines = dict.fromkeys([keys.platform, *(log.platform or keys.platform for log in keys.also or ())])
@@ -386,7 +388,8 @@ def cases_of(
             raise InputError("evaluate", "--platform P, for the agent was trained on several machines", several)
     if keys.platform is None:
         raise InputError("evaluate", "--platform P, for the agent names no machine that it was trained on")
-    machine = read_platform(keys)
+    with running_no_new_files(unless=trusted(directory)[1]):
+        machine = read_platform(keys)
     options = {} if time_unit is None else {"time_unit": TIME_UNITS.get(time_unit, time_unit)}
     if os.path.isdir(workload):
         days = all_as_executed(read_folder(workload, options, first, between, length), machine)
@@ -417,7 +420,8 @@ def assumed(directory: str | Path, cases: Iterable[Episode]) -> list[str]:
     """What runs of the agents on the cases will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind."""
     agent = Agent.load(find_agents(directory)[0])
     power = (agent.environment.get("options") or {}).get("power")
-    switches = switches_nodes(agent.decides, None if power is None else str(power))
+    with running_no_new_files(unless=trusted(directory)[1]):
+        switches = switches_nodes(agent.decides, None if power is None else str(power))
     return merged(of_inputs(case.platform, case.workload, switches=switches) for case in cases)
 
 
@@ -448,6 +452,7 @@ class _Task:
     spec: str
     kind: str
     environment: dict[str, Any]
+    trust: bool
     metrics: tuple[str, ...]
     seeds: tuple[int, ...] = (0,)
     training_seed: int | None = None
@@ -457,7 +462,7 @@ def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
     """A row for each run of a task; and what the agent has warned of, which is told once for all tasks."""
     with warnings.catch_warnings():  # evaluate has made the policies before, and told what their files say
         warnings.simplefilter("ignore", ModelWarning)
-        scheduler, power = policies(task.spec, task.kind, task.environment)
+        scheduler, power = policies(task.spec, task.kind, task.environment, task.trust)
     rows, noted = [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnfamiliarWarning)
@@ -473,5 +478,5 @@ def _row(task: _Task, seed: int, summary: pd.Series) -> dict[str, Any]:
     numbers |= {name: int(summary[name]) for name in (*ENDED, WHICH)}
     if task.training_seed is None:
         return {"heuristic": task.spec, "case": task.number} | numbers
-    mode = SAMPLED if task.spec.endswith(",sample=yes") else GREEDY
+    mode = SAMPLED if ",sample=yes" in task.spec else GREEDY
     return {"training_seed": task.training_seed, "case": task.number, "mode": mode, "seed": seed} | numbers

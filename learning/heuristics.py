@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import InputError, counted
+from cluster_sim.files.source import running_no_new_files
 from cluster_sim.run.attempts import STATES
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.jobs import JobState
@@ -42,18 +43,26 @@ BESIDE = "saf-easy"
 """The scheduler beside an agent that switches nodes, where its environment names none: NodeShutdown's default."""
 
 
-def policies(spec: str, kind: str, environment: Mapping[str, Any]) -> tuple[Scheduler, PowerPolicy | None]:
+def policies(
+    spec: str, kind: str, environment: Mapping[str, Any], trust: bool = False
+) -> tuple[Scheduler, PowerPolicy | None]:
     """The scheduler of a spec, or (``kind`` power) the power policy of a spec beside the environment's scheduler.
 
-    ``environment`` is what the agent's environment was made of, as a mapping. Raises SpecError for unknown names.
+    ``environment`` is what the agent's environment was made of, as a mapping. With ``trust`` Python files that it names are
+    run. Raises SpecError for unknown names.
     """
     from schedulers import make_power_policy, make_scheduler
 
     options = environment.get("options") or {}
+    guard = running_no_new_files(unless=trust)
     if kind == "power":
-        return make_scheduler(str(options.get("scheduler", BESIDE))), make_power_policy(spec)
+        with guard:
+            scheduler = make_scheduler(str(options.get("scheduler", BESIDE)))
+        return scheduler, make_power_policy(spec)
     beside = options.get("power")
-    return make_scheduler(spec), None if beside is None else make_power_policy(str(beside))
+    with guard:
+        power = None if beside is None else make_power_policy(str(beside))
+    return make_scheduler(spec), power
 
 
 def switches_nodes(kind: str, power: str | None) -> bool:

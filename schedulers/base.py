@@ -117,10 +117,13 @@ schedulers.register_later(
     "learned",
     "learning.agent",
     "LearnedScheduler",
-    "A trained agent decides: learned:DIR[,sample=yes], DIR left by train.",
+    "A trained agent decides: learned:DIR[,sample=yes][,trust=yes], DIR left by train.",
 )
 power_policies.register_later(
-    "learned", "learning.agent", "LearnedPowerPolicy", "A trained agent switches nodes: learned:DIR[,sample=yes]."
+    "learned",
+    "learning.agent",
+    "LearnedPowerPolicy",
+    "A trained agent switches nodes: learned:DIR[,sample=yes][,trust=yes].",
 )
 
 

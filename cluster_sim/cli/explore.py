@@ -109,7 +109,7 @@ def _desk(directory: str | None, named: Mapping[str, Sequence[str]], scenario: s
     from analysis.explore.offers import Offers
     from analysis.explore.runs import Desk
     from analysis.explore.scenario import Scenario
-    from cluster_sim.files.source import source_of
+    from cluster_sim.files.source import runs_python
     from cluster_sim.records.result import Result
 
     if directory is not None:
@@ -120,9 +120,10 @@ def _desk(directory: str | None, named: Mapping[str, Sequence[str]], scenario: s
     built_in = (offered.workloads, offered.platforms, offered.schedulers, offered.power_policies)
     for kind, names in begun.named().items():
         for name in names:
-            if source_of(name) is not None and name not in named[kind]:  # a scenario from elsewhere runs nothing
+            if runs_python(name) and name not in named[kind]:  # a scenario from elsewhere runs nothing
                 option = f"--{kind.replace('_', '-')} {name}"
-                raise InputError(f"{scenario}, {kind.replace('_', ' ')}", f"no Python file, or {option} as well", name)
+                expected = f"nothing that runs a Python file, or {option} as well"
+                raise InputError(f"{scenario}, {kind.replace('_', ' ')}", expected, name)
     wanted = [
         [*dict.fromkeys([*given, *(name for name in begun.named()[kind] if name not in of_kind)])]
         for (kind, given), of_kind in zip(named.items(), built_in, strict=True)

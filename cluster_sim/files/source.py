@@ -72,6 +72,14 @@ def files_of(spec: str, names: tuple[str, ...] = ("trace",)) -> list[str]:
     return found
 
 
+def runs_python(spec: str) -> bool:
+    """Whether a policy of that spec may run a Python file: it names one, or trusts an agent that may."""
+    name, _, options = spec.partition(",")
+    return any(file.endswith(".py") for file in files_of(spec, NAMING)) or (
+        name.startswith("learned:") and "trust=" in options
+    )
+
+
 def load(path: str) -> ModuleType:
     """The file as a module, run once in a process. It may import what stands beside it, after all else of these names.
 
@@ -80,7 +88,9 @@ def load(path: str) -> ModuleType:
     """
     if not may_run(path):
         raise InputError(
-            path, "a file that you name yourself: what results and agents name is not run", "it in a folder"
+            path,
+            "a file that you name yourself, or learned:DIR,trust=yes: what results and agents name is not run",
+            "it in a folder",
         )
     if not os.path.isfile(path):
         raise InputError(path, "a Python file", instead_of_file(path))
@@ -94,9 +104,12 @@ _loaded: dict[str, str] = {}  # the files that were run, by their full paths, as
 
 
 @contextmanager
-def running_no_new_files() -> Iterator[None]:
-    """No Python file is run in here that this process has not run: folders of others name files that nobody has looked at."""
-    token = _runs_files.set(False)
+def running_no_new_files(unless: bool = False) -> Iterator[None]:
+    """Refuse to run a Python file that this process has not run, unless the user trusts whatever names it.
+
+    Folders of others name files that nobody has looked at.
+    """
+    token = _runs_files.set(_runs_files.get() and unless)
     try:
         yield
     finally:

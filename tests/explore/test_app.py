@@ -178,9 +178,12 @@ def test_a_scenario_is_kept_and_shared(tmp_path: Path, desk: Desk) -> None:
         assert other is no_update
         assert said.startswith("<b>.json: expected a scenario that the page of explore has saved")
     python = tmp_path / "python.json"
-    python.write_text(file["content"].replace('"fcfs"', '"lsf.py:LSF"'))
-    with pytest.raises(InputError, match=r"expected no Python file, or --scheduler lsf\.py:LSF as well"):
-        _desk(None, nothing_named, str(python))
+    for spec in ("lsf.py:LSF", "easy:order=lsf.py:shortest", "learned:agent,trust=yes"):
+        python.write_text(file["content"].replace('"fcfs"', f'"{spec}"'))
+        with pytest.raises(
+            InputError, match=f"expected nothing that runs a Python file, or --scheduler {spec} as well"
+        ):
+            _desk(None, nothing_named, str(python))
     hostile = file["content"].replace('"fcfs"', '"learned:agent"')
     sent = f"data:application/json;base64,{base64.b64encode(hostile.encode()).decode()}"
     assert callbacks.opened_scenario(desk, sent, "x.json")[2].startswith("scheduler: expected one of")

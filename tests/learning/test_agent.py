@@ -14,9 +14,12 @@ pytest.importorskip("gymnasium")
 
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import FormatError, InputError, SpecError
+from cluster_sim.files import source
 from learning.agent import Agent, LearnedScheduler, find_agents
 from learning.config import EnvironmentKeys
 from learning.environments.built_in import mixed_jobs, small_cluster
+from learning.episodes import Drawn
+from learning.evaluation import cases_of, evaluate
 from learning.inputs import environment_on
 from learning.networks import make_network
 from schedulers import make_power_policy, make_scheduler, power_policies, schedulers
@@ -205,3 +208,73 @@ def test_it_is_listed_with_the_others() -> None:
     for registry in (schedulers, power_policies):
         assert "learned" in registry
         assert "agent" in registry.help("learned")
+
+
+OWN = """\
+import numpy as np
+from gymnasium import spaces
+
+from cluster_sim.models.power import power_models
+from schedulers import Fcfs, IdleTimeout
+
+
+class Numbers:
+    merges_equal = True
+
+    def space(self, platform, options):
+        return {"numbers": spaces.Box(0.0, np.inf, (2,), np.float32)}
+
+    def begin(self, view, finder):
+        pass
+
+    def observe(self, view, pairs):
+        return {"numbers": np.array([view.pending_count, view.free_total], np.float32)}
+
+
+class Own(Fcfs):
+    pass
+
+
+class Late(IdleTimeout):
+    pass
+
+
+def linear():
+    return power_models.make("linear")
+"""
+NAMED = {
+    "observation": {"observation": "own.py:Numbers"},
+    "power": {"options": {"num_jobs": 4, "power": "own.py:Late,seconds=5"}},
+    "model": {"power_model": "own.py:linear"},
+    "scheduler": {"kind": "node-shutdown", "options": {"scheduler": "own.py:Own"}},
+}
+
+
+@pytest.mark.parametrize("environment", NAMED.values(), ids=NAMED)
+def test_files_that_an_agent_names_run_where_the_user_trusts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workload: Workload, environment: dict[str, Any]
+) -> None:
+    """Else ``evaluate`` refuses them in a line that says how to trust it, and a run that needs its observation does."""
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(OWN)
+    monkeypatch.setattr(source, "_loaded", {})
+    keys = EnvironmentKeys(
+        **{"platform": "homogeneous:nodes=2,cores=4", "workload": "lublin:jobs=8,nodes=8,seed=1"} | environment
+    )
+    made = environment_on(keys, Drawn(Platform.homogeneous(nodes=2, cores=4), lambda rng: workload))
+    network = "mlp:hidden=8" if keys.observation else "scorer:hidden=8"
+    weights = make_network(network, made.observation_space, int(made.action_space.n), 0).weights()
+    facts = {"seed": 0, "score": 1.0, "objective": "energy_j"}
+    Agent(keys.model_dump(mode="json", exclude_none=True), network, weights, facts).save("agent")
+    jobs = "lublin:jobs=8,nodes=8,seed=1"
+    heuristic = ["always-on" if keys.kind == "node-shutdown" else "fcfs"]
+
+    def played(directory: str) -> set[str]:
+        cases = cases_of(directory, jobs)
+        return set(evaluate(directory, cases, ("energy_j",), heuristic, runs=1, workers=1).runs["mode"])
+
+    source._loaded.clear()  # as in another process
+    with pytest.raises(InputError, match=r"own\.py: expected a file that you name yourself, or learned:DIR,trust=yes"):
+        played("agent")
+    source._loaded.clear()
+    assert played("learned:agent,trust=yes") == {"greedy", "sampled"}
