@@ -19,6 +19,7 @@ from cluster_sim.amounts import amount
 from cluster_sim.errors import InputError, counted
 from cluster_sim.files.documents import flat, read_document
 from cluster_sim.records.cautions import Cautions
+from cluster_sim.records.intervals import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +167,10 @@ def _verdict(summaries: Sequence[Summary], chosen_by_reduction: bool) -> str:
         if idle:
             began = f"the best agent is the one that the training began with{what}; it has learned nothing since"
             said.append(f"Seed {', '.join(idle)}: {began}.")
-    said.append("How good an agent is on jobs that it has not seen, cluster-sim evaluate says.")
+    chosen = "The best agent is chosen by these episodes, which flatters it: " if first.baseline else ""
+    said.append(
+        f"{chosen}{'h' if chosen else 'H'}ow good it is on jobs that it has not seen, cluster-sim evaluate says."
+    )
     return " ".join(said)
 
 
@@ -175,9 +179,15 @@ def _reached(summaries: Sequence[Summary]) -> str:
     first, reductions = summaries[0], [one.reduction for one in summaries]
     whom = f"{label_of(first.objective)} than {first.baseline} on the mean of the validation episodes"
     if len(summaries) == 1:
-        return f"The best agent reaches {change(reductions[0])} {whom}."
+        certainty = f" ({first.certainty})" if first.certainty else ""
+        return f"The best agent reaches {change(reductions[0])} {whom}{certainty}."
     better = sum(reduction > 0.0 for reduction in reductions)
-    return f"{better} of {len(summaries)} best agents reach less {whom}: {_ranging(reductions)}."
+    effects = [one.effect for one in summaries]
+    surely = sum(effect is not None and effect.verdict is Verdict.LESS for effect in effects)
+    return (
+        f"{better} of {len(summaries)} best agents reach less {whom}: {_ranging(reductions)}. "
+        f"Paired by episodes, the interval shows less for {surely} of them."
+    )
 
 
 def _ranging(reductions: Sequence[float]) -> str:

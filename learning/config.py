@@ -235,7 +235,7 @@ class Config(OwnKeys):
     )
     limits: dict[str, Annotated[float | str, BeforeValidator(_limit)]] = _field(
         "metrics whose validation means are to stay below these, numbers or such as 0.5 of timeout:0; "
-        "the agent whose worst share of a limit is least is the best",
+        "the best agent is the one whose metrics stay furthest below them",
         default_factory=dict,
     )
     baselines: list[str] = _field("schedulers (of node-shutdown: power policies) to compare with", default_factory=list)

@@ -26,9 +26,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim import __version__
-from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.errors import FormatError, InputError, ModelWarning, counted
 from cluster_sim.files.folders import held
 from cluster_sim.records.assumptions import merged, of_inputs
+from cluster_sim.records.comparison import Effect, too_few
+from cluster_sim.records.intervals import Verdict
 from learning import checkpoints
 from learning.agent import BEST, Agent
 from learning.algorithms import Algorithm, make_algorithm
@@ -84,6 +86,7 @@ class Summary:
     is, in the class where that is most; ``broken`` says which limits of metrics it breaks, and by how much. ``unlike`` says
     in which validation episodes the best agent ended other jobs than a baseline, if it did: the objective is not of the
     same work there. ``untrained``: the best agent is the one that the training began with, which no teacher had taught.
+    ``values`` and ``baseline_values`` are the objective in each validation episode, of the agent and of the ``baseline``.
     """
 
     folder: str
@@ -101,11 +104,33 @@ class Summary:
     unlike: str = ""
     broken: str = ""
     untrained: bool = False
+    values: tuple[float, ...] = ()
+    baseline_values: tuple[float, ...] = ()
 
     @property
     def reduction(self) -> float:
         """By how many % ``value`` is less than ``baseline_value``; 0 without a baseline."""
         return 100.0 * (1.0 - ratio(self.value, self.baseline_value)) if self.baseline else 0.0
+
+    @property
+    def effect(self) -> Effect | None:
+        """The agent against the baseline, paired by validation episodes; None without a baseline, or where they are unknown."""
+        if not self.baseline or not self.values or len(self.values) != len(self.baseline_values):
+            return None
+        pair = np.array(self.values), np.array(self.baseline_values)
+        names = (f"seed {self.seed}", self.baseline)
+        return Effect.paired(self.objective, self.objective, "", names, pair, block="validation episode")
+
+    @property
+    def certainty(self) -> str:
+        """How sure ``reduction`` is, in words: its interval, that none is shown, or that there are too few episodes."""
+        effect = self.effect
+        if effect is None:
+            return ""
+        if effect.verdict is Verdict.VALUES:
+            return too_few(effect.blocks, effect.block)
+        told = f"{effect.in_percent()} over {counted(effect.blocks, effect.block)}"
+        return f"{Verdict.TIE}, {told}" if effect.verdict is Verdict.TIE else told
 
 
 def train(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> list[Summary]:
@@ -430,6 +455,8 @@ class Training:
             unlike=str(self.best.get("unlike", "")),
             broken=str(self.best.get("broken", "")),
             untrained=self.best["iteration"] == 0 < self.iteration and self.config.warm_start is None,
+            values=tuple(self.best.get("values", ())),
+            baseline_values=tuple(self.best.get("baseline_values", ())),
         )
 
     # ------------------------------------------------------------------ checkpoints

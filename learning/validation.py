@@ -43,6 +43,7 @@ class Validated:
     them is the best (Deb 2000).
     ``baseline`` is the one with the least mean ratio over all episodes. ``unlike`` says where the agent ended other jobs
     than a baseline in the same episode; empty where it did not. ``broken`` says which limits of metrics it breaks.
+    ``baseline_values``: what ``baseline`` reaches in each episode.
     """
 
     values: tuple[float, ...]
@@ -54,6 +55,7 @@ class Validated:
     over: float = 0.0
     unlike: str = ""
     broken: str = ""
+    baseline_values: tuple[float, ...] = ()
 
     @property
     def score(self) -> float:
@@ -90,6 +92,8 @@ class Validated:
             "reduction": float(np.mean(self.reductions)) if self.references else 0.0,
             "baseline": self.baseline,
             "baseline_value": self.baseline_value,
+            "values": list(self.values),
+            "baseline_values": list(self.baseline_values),
         }
         told = {"unlike": self.unlike, "over": self.over if self.over > 0.0 else None, "broken": self.broken}
         return facts | {name: what for name, what in told.items() if what}
@@ -140,13 +144,16 @@ class Validation:
             executor=executor,
         )
         values = tuple(_by_log(self.value, found, self._logs))
-        value = float(np.mean(self._baselines[self._best_baseline])) if self._best_baseline else 0.0
+        beside = tuple(self._baselines.get(self._best_baseline, ()))
+        value = float(np.mean(beside)) if beside else 0.0
         costs = [trajectory.cost for trajectory in found if len(trajectory.costs)]
         cost = float(np.mean(costs)) if costs else None
         over = 0.0 if self._constraint is None else max(self._constraint.violations(found).values())
         means = {name: float(np.mean([metric_of(t.metrics, name) for t in found])) for name in self._limits}
         share, unlike, broken = self._share(means), self.unlike(found), self._broken(means)
-        return Validated(values, self._references, self._best_baseline, value, share, cost, over, unlike, broken)
+        return Validated(
+            values, self._references, self._best_baseline, value, share, cost, over, unlike, broken, beside
+        )
 
     @property
     def is_level(self) -> bool:

@@ -80,6 +80,7 @@ def _told(summary: Summary) -> str:
     line = f"seed {summary.seed}: {objective} {summary.value:.6g} {found}"
     if summary.baseline:
         line += f", {change(summary.reduction)} than {summary.baseline} ({summary.baseline_value:.6g})"
+        line += f": {summary.certainty}" if summary.certainty else ""
         if abs(summary.reduction_by_episode - summary.reduction) > 0.005:
             line += f"; mean over validation episodes, with the best baseline of each: {change(summary.reduction_by_episode)}"
     if summary.over > 0.0:

@@ -69,6 +69,8 @@ def test_the_report_says_what_the_command_line_says(done) -> None:
     assert re.findall(r"[\d.]+ % (?:less|more)", answer) == [changes[0], changes[-1]]
     assert all(f"|{name}|" in text for name in ("fcfs", "sjf", "easy"))
     assert "on average; by this the best is kept" in answer
+    assert ": too few validation episodes (3) for an interval" in told
+    assert "(too few validation episodes (3) for an interval)" in answer
 
 
 @pytest.mark.parametrize(

@@ -639,3 +639,19 @@ def test_a_broken_checkpoint_ends_in_a_line(uninterrupted: Path, tmp_path: Path)
     write_config(small(), tmp_path / "config.yaml")
     with pytest.raises(FormatError, match=r"state\.json: expected a checkpoint of this training"):
         train(small(), tmp_path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ((60.0, 70.0, 50.0, 65.0, 55.0), "−40 ± 9.8 % over 5 validation episodes"),
+        ((60.0, 70.0, 190.0, 65.0, 55.0), "no difference shown, −12 ± 71 % over 5 validation episodes"),
+        ((60.0, 70.0), "too few validation episodes (2) for an interval"),
+    ],
+)
+def test_a_reduction_says_how_sure_it_is(values: tuple[float, ...], told: str) -> None:
+    """Student's interval of the paired differences: 2.776 · 7.906 / √5 around 60 against 100."""
+    beside = (100.0,) * len(values)
+    one = Summary("agent", 0, 5, 3, "energy_j", float(np.mean(values)), "fcfs", 100.0, 0.0)
+    assert one.certainty == ""
+    assert replace(one, values=values, baseline_values=beside).certainty == told
