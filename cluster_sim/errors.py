@@ -183,5 +183,5 @@ def _shortened(value: object, limit: int = 120) -> str:
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()  # a numpy scalar, which would print its type
     text = value if isinstance(value, str) else repr(value)
-    text = printable(text)
+    text = printable(text) if text.strip() else "nothing"
     return text if len(text) <= limit else text[: limit - 1] + "…"

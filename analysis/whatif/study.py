@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -211,7 +211,7 @@ def what_if(
 
     def simulation(name: str, at: Path, jobs: Workload, explain: bool = True) -> Simulation:
         """A run under the configuration that lies in that folder. What its scheduler warns of is told once."""
-        with _once(told, name, {str(at / name / CONF): str(conf)}):
+        with _once(told, name, lambda text: _in_words(text, at / name / CONF, lines[name], str(conf))):
             made = make_scheduler(rules(name, at)), make_power_policy(power[name])
         return Simulation(platforms[name], jobs, *made, accounts=shares if own[name] else None, explain=explain)
 
@@ -220,7 +220,11 @@ def what_if(
         _write(lines, Path(aside))
         for name in platforms:
             with naming(conf if name == UNCHANGED else _changes_told(changes)):
-                try_begin(simulation(name, Path(aside), workload.first(0), explain=False))
+                try:
+                    try_begin(simulation(name, Path(aside), workload.first(0), explain=False))
+                except InputError as error:
+                    where = _in_words(error.where, Path(aside) / name / CONF, lines[name], str(conf))
+                    raise type(error)(where, error.expected, error.found) from None
     _write(lines, folder)
     runs: dict[str, Result] = {}
     stalls: dict[str, StallWarning] = {}
@@ -299,10 +303,10 @@ def _slurm(conf: Path, accounts: str | None, workload: Workload) -> str:
 def _once(
     told: set[str],
     name: str,
-    copies: Mapping[str, str] = MappingProxyType({}),
+    in_words: Callable[[str], str] = str,
     stalls: dict[str, StallWarning] | None = None,
 ) -> Iterator[None]:
-    """What is warned of in here is told if nothing has been told so, also of the file of which a file is a copy.
+    """Tell what is warned of in here, once, and as ``in_words`` has it.
 
     Where there are ``stalls``, a stall is noted there by the run's name, and not told.
     """
@@ -313,9 +317,7 @@ def _once(
             yield
     finally:
         for warning in (one.message for one in noted if isinstance(one.message, Warning)):
-            text = str(warning)
-            for aside, original in copies.items():
-                text = text.replace(aside, original)
+            text = in_words(str(warning))
             if stalls is not None and isinstance(warning, StallWarning):
                 stalls[name] = warning
             elif text not in told:
@@ -323,6 +325,12 @@ def _once(
                 again = copy(warning)
                 again.args = (f"changed run: {text}" if name == CHANGED else text,)
                 warnings.warn(again, stacklevel=3)
+
+
+def _in_words(text: str, copy: Path, lines: Sequence[Line], conf: str) -> str:
+    """A message about a written configuration, which names the lines that it was written from, and changes."""
+    named = re.sub(rf"{re.escape(str(copy))} line ([0-9]+)", lambda match: lines[int(match[1]) - 1].place, text)
+    return named.replace(str(copy), conf)
 
 
 def _said_of(lines: Sequence[Line], conf: str) -> set[str]:

@@ -11,6 +11,7 @@ In a process::
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +22,7 @@ from cluster_sim.errors import InputError, NodeStateError, SimulationError
 from cluster_sim.machine.allocation import NOBODY, Allocation, lowest_bits
 from cluster_sim.machine.bookings import MB_PER_GB
 from cluster_sim.machine.placement import Placement
+from cluster_sim.platform.hardware import is_count, is_number
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -154,18 +156,18 @@ class Guests:
         """Ask for cores of some processors of a node, and for memory of the node."""
         machine = self._machine
         most = machine.first_core[processors.stop] - machine.first_core[processors.start]
-        if not isinstance(cores, int) or not 0 <= cores <= most or not (cores or memory_gb):
+        if not is_count(cores, most, least=0) or not (cores or memory_gb):
             raise InputError(f"{where}.request, cores", f"1 to {most} cores", cores)
-        if not 0.0 <= memory_gb * MB_PER_GB <= machine.memory_mb[node]:
+        if not is_number(memory_gb) or not 0.0 <= memory_gb * MB_PER_GB <= machine.memory_mb[node]:
             raise InputError(
                 f"{where}.request, memory_gb", f"up to {machine.memory_mb[node] / MB_PER_GB:g} GB", memory_gb
             )
         if not isinstance(owner, str) or not owner:
             raise InputError(f"{where}.request, owner", "a name", owner)
-        if expected_s is not None and not expected_s > 0.0:
+        if expected_s is not None and not (is_number(expected_s) and expected_s > 0.0):
             raise InputError(f"{where}.request, expected_s", "seconds above 0, or None", expected_s)
         lasts_s = float("inf") if expected_s is None else float(expected_s)
-        request = Request(machine, node, processors, cores, memory_gb * MB_PER_GB, owner, lasts_s)
+        request = Request(machine, node, processors, int(cores), memory_gb * MB_PER_GB, owner, lasts_s)
         self.tenant(owner)
         self._waiting[node].append(request)
         machine.guest_nodes.add(node)
@@ -241,10 +243,10 @@ class Guests:
 
     def load(self, where: str, processor: int, cores: int, seconds: float, mem_mb_per_s: float, owner: str) -> Event:
         """Run tasks on cores that a guest holds; the event happens when they have ended."""
-        if not isinstance(cores, int) or cores < 1:
+        if not is_count(cores, most=sys.maxsize):
             raise InputError(f"{where}.load, cores", "a number of cores, 1 or more", cores)
         for name, value in (("seconds", seconds), ("mem_mb_per_s", mem_mb_per_s)):
-            if not 0.0 <= value < float("inf"):
+            if not is_number(value) or not 0.0 <= value < float("inf"):
                 raise InputError(f"{where}.load, {name}", "a finite number, 0 or more", value)
         machine = self._machine
         for request in self._held:

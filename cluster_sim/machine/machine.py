@@ -22,6 +22,7 @@ from cluster_sim.machine.processor import Processor
 from cluster_sim.machine.switching import Switching
 from cluster_sim.models.processor_step import ProcessorModels
 from cluster_sim.platform.boot_times import boot_times
+from cluster_sim.platform.hardware import check_count
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -97,11 +98,10 @@ class Machine(PowerMeter):
     # ------------------------------------------------------------------ handles
 
     def node(self, index: int) -> Node:
-        """The handle of one node."""
+        """The handle of one node. Raises InputError for a position that the machine does not have."""
         node = self._nodes.get(index)
         if node is None:
-            if not 0 <= index < self.platform.node_count:
-                raise IndexError(f"node {index} of a machine with {self.platform.node_count} nodes")
+            index = check_count("node", index, self.platform.node_count - 1, least=0)
             node = self._nodes[index] = Node(self, index)
         return node
 

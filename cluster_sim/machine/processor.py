@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
-from cluster_sim.platform.hardware import p_state_of, power_by_square
+from cluster_sim.platform.hardware import is_number, p_state_of, power_by_square
 
 if TYPE_CHECKING:
     from simpy.events import Event
@@ -131,10 +131,10 @@ class Processor(ProcessorView):
         Watts not given follow the square of the clock, as in the processor table of Cruz (2023).
         Raises InputError for a clock that is not positive.
         """
-        if not (isinstance(ghz, (int, float)) and 0.0 < ghz < float("inf")):
+        if not (is_number(ghz) and 0.0 < ghz < float("inf")):
             raise InputError(f"{self.name}, clock", "a positive clock in GHz", ghz)
         for watts in (static_w, dynamic_w):
-            if watts is not None and not 0.0 <= watts < float("inf"):
+            if watts is not None and not (is_number(watts) and 0.0 <= watts < float("inf")):
                 raise InputError(f"{self.name}, watts at {ghz:g} GHz", "watts, 0 or more", watts)
         given = {key: value for key, value in (("static_w", static_w), ("dynamic_w", dynamic_w)) if value is not None}
         power = power_by_square(self._nominal.power, ghz / self._nominal.clock_ghz) | given

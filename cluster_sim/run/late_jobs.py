@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import InputError
 from cluster_sim.machine.eligibility import Eligibility
+from cluster_sim.platform.hardware import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +26,7 @@ class LateJobs:
         """Submit another job, see :meth:`~cluster_sim.run.simulation.Simulation.submit`."""
         run = self._run
         time = run.env.now if at is None else at
-        if not run.env.now <= time < float("inf"):
+        if not is_number(time) or not run.env.now <= time < float("inf"):
             raise InputError("simulation.submit, at", f"a time from now on ({run.env.now:g} s)", at)
         job = run.jobs.add(fields, float(time))
         run.executor.work.add(job.index)

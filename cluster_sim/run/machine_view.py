@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.machine.node import NodeView
+from cluster_sim.platform.hardware import check_count
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -73,11 +74,13 @@ class MachineView:
         return self._machine.platform
 
     def node(self, index: int) -> NodeView:
-        """One node, by its position in the platform: to be looked at. Decisions and ``simulation.node`` change it."""
+        """One node, by its position in the platform: to be looked at. Decisions and ``simulation.node`` change it.
+
+        Raises InputError for a position that the machine does not have.
+        """
         view = self._nodes.get(index)
         if view is None:
-            if not 0 <= index < self.platform.node_count:
-                raise IndexError(f"node {index} of a machine with {self.platform.node_count} nodes")
+            index = check_count("node", index, self.platform.node_count - 1, least=0)
             view = self._nodes[index] = NodeView(self._machine, index)
         return view
 

@@ -366,12 +366,18 @@ def test_what_is_refused_leaves_the_last_study_as_it_was(tmp_path: Path) -> None
     found.save()
     before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("slurm.conf")}
     for change, told in (
-        ("PriorityWeightAge=abc", "change PriorityWeightAge=abc: .*expected a whole number, found abc"),
+        (
+            "PriorityWeightAge=abc",
+            "^change PriorityWeightAge=abc, PriorityWeightAge: expected a whole number, found abc",
+        ),
         ("SchedulerParameters:sched_interval=0", "sched_interval: expected a number >= 1, found 0"),
-        ("SchedulerParameters:bf_interval=0", "bf_interval: expected a number >= 1, found 0"),
+        ("bf_interval=0", "^change bf_interval=0, SchedulerParameters, bf_interval: expected a number >= 1, found 0"),
+        ("bf_interval", "^change bf_interval, SchedulerParameters, bf_interval: .* found nothing"),
     ):
         with pytest.raises(InputError, match=told):
             study(tmp_path, weekly(1), change, baseline="")
+    with pytest.raises(InputError, match=r"slurm\.conf line 3, SchedulerParameters, bf_interval: .* found x"):
+        study(tmp_path, weekly(1), conf=f"# mine\n\nSchedulerParameters=bf_interval=x\n{CONF}", baseline="")
     assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("slurm.conf")} == before
 
 
