@@ -26,6 +26,7 @@ import plotly.graph_objects as go
 from analysis.hover import Hover
 from analysis.palette import STATE_COLOURS, ColourClasses, darker, steps_in_words, text_colour
 from analysis.rectangles import SHOWN_STATES, RowScale, busy_fraction
+from analysis.redrawn import COLOURS, HOVER_POINTS, JOBS, LABELS
 from analysis.time_axis import TimeAxis
 from analysis.wording import plotly_text, shortened
 from cluster_sim.amounts import duration, number
@@ -39,8 +40,6 @@ MOST_OUTLINED = 2_000
 MOST_CELLS, TIME_BINS = 400, 1_200
 DRAWINGS = ("auto", "bars", "polygons", "raster")
 
-JOBS, HOVER_POINTS, LABELS, COLOURS = "jobs", "hover", "labels", "colours"
-"""What ``trace.meta`` says of a trace of jobs, for tests and for pages, which draw them anew at every zoom."""
 PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
 _HATCHING = {"size": 6, "solidity": 0.35, "fillmode": "overlay"}
 _STATE_PATTERNS = {"OFF": ".", "SWITCHING_ON": "/", "SWITCHING_OFF": "\\", "FAILED": "x"}

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.drawing import LABELS, MOST_BARS, chosen_drawing, colour_bar, raster_note
+from analysis.drawing import MOST_BARS, chosen_drawing, colour_bar, raster_note
 from analysis.gantt_data import MOST_CARRIED, MOST_TOLD, tool
 from analysis.gantt_panels import (
     GAP_PX,
@@ -26,6 +26,7 @@ from analysis.gantt_panels import (
 from analysis.hover import Hover
 from analysis.job_pieces import piece_traces
 from analysis.palette import ColourStrategy, colour_strategy
+from analysis.redrawn import LABELS
 from analysis.reservations import reservation_traces
 from analysis.scene import Held, Scene
 from analysis.time_axis import StartDate, TimeAxis
@@ -37,14 +38,6 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
     from cluster_sim.workload.workload import Workload
-
-# Passed wherever a figure is shown or written. Without the first, plotly 7 offers to upload the chart.
-CONFIG: dict[str, Any] = {
-    "showSendToCloud": False,
-    "displaylogo": False,
-    "responsive": True,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d"],
-}
 
 WIDTH_PX = 1_050
 MARGIN = {"l": 130, "r": 30, "t": 76, "b": 56}

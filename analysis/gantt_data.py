@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
-from analysis.drawing import COLOURS, HOVER_POINTS, JOBS, LABELS, class_legend, colour_bar
+from analysis.drawing import class_legend, colour_bar
 from analysis.palette import (
     COMPARED,
     ColourClasses,
@@ -45,7 +44,6 @@ TEXTS = ("user", "account", "group", "queue", "partition", "qos", "profile", "st
 _NUMBERS = ("submit_time", "start_time", "finish_time", "wait_time", "run_time", "requested_time", "requested_cores",
             "slowdown", "energy_j", "shift_s", "core_s")  # fmt: skip
 _TOLD_ALIKE = ("submit_time", "start_time", "finish_time", "wait_time", "run_time", "requested_time")
-_REDRAWN = (JOBS, HOVER_POINTS, LABELS, COLOURS)
 _SMALLEST_S, _LONG_S = 3, 1e4  # places of a second that matter in a run of that length
 
 
@@ -214,34 +212,3 @@ def _hover(hover: Hover, jobs: pd.DataFrame, axis: TimeAxis) -> dict[str, Any]:
     pieces = None if hover.pieces is None else list(hover.pieces)
     waited = None if hover.waited is None else {"lazily": np.array(hover.waited, dtype=object)}
     return {"template": hover.template, "lazily": columns, "same": same, "pieces": pieces, "waited": waited}
-
-
-def carried(figure: go.Figure) -> dict[str, Any] | None:
-    """The tool that a figure carries, if it does."""
-    meta = figure.layout.meta
-    found: dict[str, Any] | None = meta.get("tool") if isinstance(meta, dict) else None
-    return found
-
-
-def without_jobs(figure: go.Figure) -> dict[str, Any]:
-    """A figure that carries the tool, as a dict, without the traces that a page draws itself.
-
-    Each layer of the tool has ``at``: before which of the other traces its jobs are drawn. What is filled with patterns
-    (``fixed``) stays as it is.
-    """
-    content: dict[str, Any] = figure.to_dict()
-    found = content["layout"]["meta"]["tool"]
-    if found["fixed"]:
-        return content
-    content["layout"]["legend"].pop("title", None)  # the page's own legend has the title of the colours of the moment
-    kept: list[dict[str, Any]] = []
-    places: dict[str, int] = {}
-    for trace in content["data"]:
-        if trace.get("meta") in _REDRAWN:
-            places.setdefault(trace.get("yaxis", "y"), len(kept))
-        else:
-            kept.append(trace)
-    content["data"] = kept
-    for layer in found["layers"]:
-        layer["at"] = places.get(layer["yaxis"], 0)
-    return content

@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.drawing import JOBS, MOST_BARS
+from analysis.drawing import MOST_BARS
 from analysis.gantt_chart import GRID, PANEL, run_title, style, time_axis_layout, time_window
 from analysis.gantt_data import row_tool
 from analysis.hover import Hover, job_hover, last_reasons, place_texts, reasons
 from analysis.palette import ColourStrategy, colour_strategy, darker
+from analysis.redrawn import JOBS
 from analysis.time_axis import StartDate, TimeAxis, start_date_of
 from analysis.wording import plotly_text, shortened
 from cluster_sim.amounts import number

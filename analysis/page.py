@@ -17,11 +17,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from analysis.compressed_page import packed, plotly_js
-from analysis.gantt_chart import CONFIG
-from analysis.gantt_data import carried, without_jobs
 from analysis.payload import payload
+from analysis.redrawn import carried, without_jobs
 from cluster_sim.errors import InputError
 from cluster_sim.files.atomic import atomic_path
+
+# Passed wherever a figure is shown or written. Without the first, plotly 7 offers to upload the chart.
+CONFIG: dict[str, Any] = {
+    "showSendToCloud": False,
+    "displaylogo": False,
+    "responsive": True,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d"],
+}
 
 
 def render(template: str, **values: Any) -> str:

@@ -16,7 +16,7 @@ from analysis.figure_style import GRID, MOST_TICKS, run_styles, show_log, styled
 from analysis.palette import OKABE_ITO
 from analysis.sweeps import LARGEST_IS_BEST, factors_of, sweep_table
 from analysis.tables import HALF_WIDTH
-from analysis.wording import label_of, listing, plotly_text, shortened, unit_of
+from analysis.wording import axis_of, label_of, listing, plotly_text, shortened, unit_of
 from cluster_sim.amounts import number, scale_of
 from cluster_sim.errors import InputError
 from cluster_sim.records.intervals import CONFIDENCE, FEWEST_BLOCKS, Verdict, bootstrap_interval
@@ -265,8 +265,3 @@ def _means_over(runs: pd.DataFrame, shown: Iterable[str | None]) -> str:
     """In words, over which factors a figure takes means that shows ``shown``; those of list scheduling are columns, too."""
     others = [name for name in factors_of(runs) if name not in shown and name not in (JOB_ORDER, NODE_ORDER)]
     return f", over all values of {listing([name_of(name) for name in others])}" if others else ""
-
-
-def axis_of(metric: str) -> str:
-    """A metric with its unit, as the title of an axis."""
-    return f"{label_of(metric)} [{unit}]" if (unit := unit_of(metric)) else label_of(metric)

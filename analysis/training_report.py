@@ -10,10 +10,9 @@ import numpy as np
 
 from analysis.page import render, write_whole
 from analysis.report import Figures, Section
-from analysis.sweep_charts import axis_of
 from analysis.tables import cells_html
 from analysis.training_curves import learning_curves, read_log
-from analysis.wording import change, label_of, setting, unit_of
+from analysis.wording import axis_of, change, label_of, setting, unit_of
 from cluster_sim import __version__
 from cluster_sim.amounts import amount
 from cluster_sim.errors import InputError, counted

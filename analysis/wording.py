@@ -45,3 +45,8 @@ def setting(value: object) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(setting(item) for item in value) or "none"
     return str(value)
+
+
+def axis_of(metric: str) -> str:
+    """A metric with its unit, as the title of an axis."""
+    return f"{label_of(metric)} [{unit}]" if (unit := unit_of(metric)) else label_of(metric)

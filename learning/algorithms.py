@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cluster_sim.errors import InputError, SpecError
 from learning.actor_critic import ActorCritic, ActorCriticOptions
-from learning.constraint import constraint_of
+from learning.constraint import ConstraintOptions
 from learning.hyper_parameters import options_of
 from learning.ppo import PPO, PUBLISHED, PPOOptions
 from learning.reinforce import Reinforce, ReinforceOptions
 
 if TYPE_CHECKING:
-    from learning.config import Config
+    from learning.config import AlgorithmKeys, Config
     from learning.networks import Network, Weights
     from learning.optimisers import Arrays
     from learning.rollouts import Trajectory
@@ -68,3 +68,8 @@ def make_algorithm(config: Config, network: Network) -> Algorithm:
         network, options_of(options, given, "algorithm, options"), max(config.iterations, 1), config.seed, **more
     )
     return algorithm
+
+
+def constraint_of(keys: AlgorithmKeys) -> ConstraintOptions | None:
+    """The constraint of a configuration's algorithm, if it has one."""
+    return None if keys.constraint is None else ConstraintOptions(**keys.constraint.model_dump(exclude_none=True))

@@ -9,7 +9,7 @@ from cluster_sim.errors import SpecError
 from cluster_sim.records.metrics import bounded_slowdown
 from cluster_sim.registry import Registry
 from learning.environments.metrics import quick_metrics
-from learning.rewards import run_alike
+from learning.environments.reward import run_alike
 from schedulers.base import make_scheduler
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from learning.environments.base import DecisionMaker
-    from learning.rewards import Reward
+    from learning.environments.reward import Reward
 
 
 class CommittedOrder:

@@ -37,7 +37,6 @@ from learning.optimisers import Adam, Arrays
 from learning.samples import Samples
 
 if TYPE_CHECKING:
-    from learning.config import AlgorithmKeys
     from learning.networks import Network
     from learning.rollouts import Trajectory
 
@@ -99,11 +98,6 @@ class ConstraintOptions:
         for trajectory in trajectories:
             costs.setdefault(self.class_of(trajectory.name), []).append(min(trajectory.cost, at_most))
         return {one: float(np.mean(found)) - self.limits[one] for one, found in costs.items()}
-
-
-def constraint_of(keys: AlgorithmKeys) -> ConstraintOptions | None:
-    """The constraint of a configuration's algorithm, if it has one."""
-    return None if keys.constraint is None else ConstraintOptions(**keys.constraint.model_dump(exclude_none=True))
 
 
 def check_classes(classes: Iterable[str], names: Iterable[str]) -> None:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cluster_sim.errors import InputError, counted
 from cluster_sim.files.source import running_no_new_files
-from cluster_sim.run.attempts import STATES
 from cluster_sim.run.simulation import Simulation
-from cluster_sim.workload.jobs import JobState
+from learning.environments.metrics import which_ended
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,15 +88,6 @@ ENDED = ("jobs_completed", "jobs_killed")
 """How many jobs a run's metrics are of: means and totals of others say little of each other."""
 WHICH = "jobs_ended_crc"
 """Which these are: see :func:`which_ended`."""
-
-
-def which_ended(simulation: Simulation) -> int:
-    """A number that is the same for runs of a workload that completed, and killed, the same jobs: a CRC-32 of the states."""
-    states = np.frombuffer(bytes(simulation.attempts.state), np.uint8)
-    return zlib.crc32(np.where(np.isin(states, _ENDED_STATES), states, 0).tobytes())
-
-
-_ENDED_STATES = [STATES.index(state) for state in (JobState.COMPLETED, JobState.KILLED)]
 
 
 Ended = tuple[int, int, int | None]

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from cluster_sim.errors import SpecError
 from cluster_sim.platform.hardware import check_count, check_truth
 from learning.choice_observations import LOOKS, ChoiceState
-from learning.policy_choice import OneByOne
+from learning.environments.base import OneByOne
 from schedulers.committed import CommittedBackfilling
 
 if TYPE_CHECKING:

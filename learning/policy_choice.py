@@ -11,6 +11,7 @@ from gymnasium import spaces
 from cluster_sim.errors import SpecError
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Start
+from learning.environments.base import OneByOne
 from learning.selection_observations import selection_observations
 from schedulers.orders import job_orders, node_orders, order_in
 
@@ -139,13 +140,3 @@ class PolicyChoice:
                 self._waited = view.pending_count
             elif self._blocking:
                 return
-
-
-class OneByOne:
-    """Decisions that are worked out while the ones before are carried out."""
-
-    def __init__(self, decisions: Iterator[Decision]):
-        self._decisions = decisions
-
-    def __iter__(self) -> Iterator[Decision]:
-        return self._decisions

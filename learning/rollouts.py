@@ -27,7 +27,7 @@ from torch import Tensor
 from cluster_sim.errors import InputError
 from learning.categorical import best, draw
 from learning.environments.base import SchedulingEnv
-from learning.heuristics import which_ended
+from learning.environments.metrics import which_ended
 from learning.networks import MASK, Batch, Kept, Memory, Network, Weights, make_network, one_thread
 
 #: Makes an environment. To be sent to other processes it has to be picklable; equal ones share environments there, so
@@ -53,7 +53,7 @@ class Trajectory:
         metrics: ``info["metrics"]`` of the last step, if the environment gives them.
         name: of the workload that was run, where the environment runs one.
         choices: decisions in which more than one action was allowed; None where the environment does not say.
-        ended: which jobs ended (:func:`~learning.heuristics.which_ended`), where the environment runs some.
+        ended: which jobs ended (:func:`~learning.environments.metrics.which_ended`), where the environment runs some.
     """
 
     kept: list[Kept]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
     from learning.environments.base import DecisionMaker
-    from learning.rewards import Reward
+    from learning.environments.reward import Reward
 
 OBJECTIVES = {
     "makespan": "makespan_s",

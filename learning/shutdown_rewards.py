@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from learning.environments.base import DecisionMaker
+    from learning.environments.reward import Reward
     from learning.reservations import Reservations
-    from learning.rewards import Reward
 
 
 class _OfWaste:

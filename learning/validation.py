@@ -12,7 +12,7 @@ import numpy as np
 from cluster_sim.errors import InputError, naming
 from cluster_sim.spelling import hint
 from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
-from learning.constraint import constraint_of
+from learning.algorithms import constraint_of
 from learning.episodes import Drawn, Several, Trajectories, whole_pieces
 from learning.heuristics import ENDED, WHICH, ended, metric_of, of_other_jobs, policies, run_on
 from learning.inputs import MakeEnvironment, validation_episodes

@@ -14,6 +14,7 @@ from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
 from cluster_sim.workload.fields import whole_number
 from schedulers.base import Scheduler, schedulers
 from schedulers.orders import NodeOrder, node_orders, platform_order, spec_of
+from schedulers.releases import indispensable
 
 if TYPE_CHECKING:
     from simpy import Event
@@ -31,15 +32,6 @@ MOST_NAMED = 8
 """Queues of the workload that a warning names."""
 LEAVING = "waits for less urgent jobs that have been told to leave their cores"
 RESUMES_FIRST = "comes after a suspended job, which can go on only on the cores that it had"
-
-
-def needed(taken: list[Running], fits: Callable[[list[Running]], bool]) -> list[Running]:
-    """Those of the jobs without which another would not fit: any other stays, those taken last first. The last is needed."""
-    for one in taken[-2::-1]:
-        others = [other for other in taken if other is not one]
-        if fits(others):
-            taken = others
-    return taken
 
 
 MODES = ("requeue", "suspend", "cancel")
@@ -198,7 +190,7 @@ class Preemptive(Scheduler):
             outlook.release(one)
             taken.append(one)
             if fits(outlook):
-                return needed(taken, lambda others: fits(self._outlook(view, others)))
+                return indispensable(taken, lambda others: fits(self._outlook(view, others)))
         return []
 
     def _outlook(self, view: View, taken: Iterable[Running] = ()) -> Outlook:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -207,3 +207,12 @@ def put_off(running: Running, now: float) -> None:
         if asked + total > latest(now):
             break
     running.extended_by = total
+
+
+def indispensable(taken: list[Running], fits: Callable[[list[Running]], bool]) -> list[Running]:
+    """Those of the jobs without which another would not fit: any other stays, those taken last first. The last is needed."""
+    for one in taken[-2::-1]:
+        others = [other for other in taken if other is not one]
+        if fits(others):
+            taken = others
+    return taken

@@ -12,8 +12,7 @@ import numpy as np
 from cluster_sim.engine import latest
 from cluster_sim.run.decisions import Preempt
 from cluster_sim.run.outlook import offered
-from schedulers.preemptive import needed
-from schedulers.releases import put_off
+from schedulers.releases import indispensable, put_off
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Placement
@@ -162,7 +161,7 @@ class Trials:
             if one is None:
                 return []
             leaving.append(one)
-        return needed(leaving, fits)
+        return indispensable(leaving, fits)
 
     def _fitting_by_number(self, job: Job, boots: bool) -> Callable[[list[Running]], bool]:
         """Whether the job fits if some leave."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dash import dcc, html
 
 from analysis.explore.runs import MOST_JOBS
-from analysis.gantt_chart import CONFIG
+from analysis.page import CONFIG
 from analysis.wording import shortened
 
 if TYPE_CHECKING:

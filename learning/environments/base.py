@@ -7,7 +7,7 @@ that is stepped here is the one that also runs without an agent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from cluster_sim.records.result import Result
     from cluster_sim.run.decisions import Decision, PowerDecision
     from cluster_sim.run.view import View
+    from learning.environments.reward import Reward
     from learning.episodes import EpisodeSource
-    from learning.rewards import Reward
     from schedulers.base import PowerPolicy
 
 Observation = dict[str, np.ndarray]
@@ -478,3 +478,13 @@ def _flat_space(space: spaces.Dict) -> spaces.Box:
 
 def _flattened(observation: Observation) -> np.ndarray:
     return np.concatenate([observation[name].ravel() for name in sorted(observation) if name != "action_mask"])
+
+
+class OneByOne:
+    """Decisions that are worked out while the ones before are carried out."""
+
+    def __init__(self, decisions: Iterator[Decision]):
+        self._decisions = decisions
+
+    def __iter__(self) -> Iterator[Decision]:
+        return self._decisions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,3 +66,12 @@ KEYS = (
     *(f"jobs_{state}" for state in _STATES),
 )
 """Keys of the summary that :func:`quick_metrics` gives."""
+
+
+def which_ended(simulation: Simulation) -> int:
+    """A number that is the same for runs of a workload that completed, and killed, the same jobs: a CRC-32 of the states."""
+    states = np.frombuffer(bytes(simulation.attempts.state), np.uint8)
+    return zlib.crc32(np.where(np.isin(states, _ENDED_STATES), states, 0).tobytes())
+
+
+_ENDED_STATES = [STATES.index(state) for state in (JobState.COMPLETED, JobState.KILLED)]

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from markupsafe import Markup
 
 from analysis import gantt, gantt_by_job, gantt_runs
-from analysis.gantt_data import carried, without_jobs
 from analysis.page import figure_html, page
+from analysis.redrawn import carried, without_jobs
 from analysis.time_axis import round_ticks
 from analysis.timelines import coarsened, ranges
 from cluster_sim import Platform, Simulation, Workload, make_scheduler

@@ -1,0 +1,43 @@
+"""What a page draws itself of a Gantt chart that carries the tool, at every zoom: a figure without these traces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+JOBS, HOVER_POINTS, LABELS, COLOURS = "jobs", "hover", "labels", "colours"
+"""What ``trace.meta`` says of a trace of jobs, for tests and for pages, which draw them anew at every zoom."""
+_REDRAWN = (JOBS, HOVER_POINTS, LABELS, COLOURS)
+
+
+def carried(figure: go.Figure) -> dict[str, Any] | None:
+    """The tool that a figure carries, if it does."""
+    meta = figure.layout.meta
+    found: dict[str, Any] | None = meta.get("tool") if isinstance(meta, dict) else None
+    return found
+
+
+def without_jobs(figure: go.Figure) -> dict[str, Any]:
+    """A figure that carries the tool, as a dict, without the traces that a page draws itself.
+
+    Each layer of the tool has ``at``: before which of the other traces its jobs are drawn. What is filled with patterns
+    (``fixed``) stays as it is.
+    """
+    content: dict[str, Any] = figure.to_dict()
+    found = content["layout"]["meta"]["tool"]
+    if found["fixed"]:
+        return content
+    content["layout"]["legend"].pop("title", None)  # the page's own legend has the title of the colours of the moment
+    kept: list[dict[str, Any]] = []
+    places: dict[str, int] = {}
+    for trace in content["data"]:
+        if trace.get("meta") in _REDRAWN:
+            places.setdefault(trace.get("yaxis", "y"), len(kept))
+        else:
+            kept.append(trace)
+    content["data"] = kept
+    for layer in found["layers"]:
+        layer["at"] = places.get(layer["yaxis"], 0)
+    return content
