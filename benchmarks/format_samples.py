@@ -400,8 +400,8 @@ def use_accounts(path: str) -> None:
     """Read, share what has been used, and ask for the limits of every user."""
     from cluster_sim.formats.sacctmgr import read_accounts
     from cluster_sim.run.account_limits import Demand, Limits
-    from schedulers.slurm.factors import Factors
-    from schedulers.slurm.shares import Shares
+    from schedulers.slurm.priority.factors import Factors
+    from schedulers.slurm.priority.shares import Shares
 
     accounts = read_accounts(path)
     limits = Limits(accounts)

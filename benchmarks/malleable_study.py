@@ -20,8 +20,8 @@ import pandas as pd
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.records import Result
 from cluster_sim.run.view import View
-from schedulers.malleable import Malleable
-from schedulers.malleable_rules import Elastic
+from schedulers.changing.malleable import Malleable
+from schedulers.changing.malleable_rules import Elastic
 
 INPUTS = Path(__file__).resolve().parents[2] / "shared" / "cases" / "pecs23"
 NODES, OPS_PER_S = 128, 1e12

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
-from schedulers.adaptive_pcbe import CONFIGURATIONS
+from schedulers.energy.adaptive_pcbe import CONFIGURATIONS
 
 INPUTS = Path(__file__).resolve().parents[2] / "shared" / "cases" / "pcbe"
 ROWS = [f"table-5.{table}-row-{row}" for table in (1, 2) for row in (1, 2, 3, 4)]

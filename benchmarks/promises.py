@@ -26,7 +26,7 @@ from cluster_sim.machine.node import NodeState
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.records import Result
 from cluster_sim.run.decision_log import LATE_BOOT
-from schedulers.promise_losses import (
+from schedulers.backfilling.promise_losses import (
     CAPPED,
     CHANGED,
     FAILED,
@@ -37,7 +37,7 @@ from schedulers.promise_losses import (
     SWITCHED_ON,
     WITHHELD,
 )
-from schedulers.releases import EXTENSIONS_S
+from schedulers.backfilling.releases import EXTENSIONS_S
 
 INF = math.inf
 ORDERS = ("first", "first", "first", "sjf", "smallest", "longest", "saf", "wfp", "random")

@@ -30,9 +30,9 @@ from cluster_sim import Platform, Scheduler, Simulation, Workload, make_schedule
 from cluster_sim.records.intervals import geometric_change, paired_change
 from cluster_sim.registry import Spec
 from learning.episodes import consecutive
-from schedulers.easy import EasyBackfilling
-from schedulers.powers import powers
-from schedulers.usual_times import UsualTimes
+from schedulers.backfilling.easy import EasyBackfilling
+from schedulers.queue.power_law_orders import powers
+from schedulers.queue.usual_times import UsualTimes
 
 LOGS = {
     "lublin": ("lublin_256.swf.gz", 256),

@@ -16,11 +16,11 @@ from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Planned, Started
 from schedulers.slurm.cluster import Cluster, Entry
 from schedulers.slurm.commands import read_commands
-from schedulers.slurm.nodes import Held
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import order
 from schedulers.slurm.requests import Requests
 from schedulers.slurm.scheduler import REQUEUED_WAIT_S
+from schedulers.slurm.selection.nodes import Held
 from schedulers.slurm.settings import Settings
 
 KILL_CLEANUP_S = 3.71

@@ -25,7 +25,7 @@ READY_PREFIX = "ready:"
 
 
 def sibling(name: str) -> ModuleType:
-    """Our module ``name``, such as ``analysis`` or ``schedulers.base``. Raises ShadowedError."""
+    """Our module ``name``, such as ``analysis`` or ``schedulers.policy.policy``. Raises ShadowedError."""
     package = name.partition(".")[0]
     pass_over_others(_SIBLINGS[: _SIBLINGS.index(package) + 1])
     found = import_module(package)

@@ -17,7 +17,7 @@ from cluster_sim.run.decisions import Decision, PowerDecision
 from cluster_sim.siblings import READY_PREFIX
 from learning.episodes import Drawn
 from learning.seen import FIRST_LOOK, Seen
-from schedulers.base import PowerPolicy, Scheduler
+from schedulers.policy.policy import PowerPolicy, Scheduler
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform

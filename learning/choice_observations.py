@@ -10,9 +10,9 @@ import numpy as np
 
 from cluster_sim.records.metrics import bounded_slowdown
 from learning.feature_table import LONG_S, FeatureTable, bounded, feature, logarithmic, ranks
-from schedulers.orders import f1
-from schedulers.plans import worth_trying
-from schedulers.releases import planned_end, planned_time
+from schedulers.backfilling.plans import worth_trying
+from schedulers.backfilling.releases import planned_end, planned_time
+from schedulers.queue.orders import f1
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,7 +10,7 @@ from cluster_sim.records.metrics import bounded_slowdown
 from cluster_sim.registry import Registry
 from learning.environments.metrics import quick_metrics
 from learning.environments.reward import run_alike
-from schedulers.base import make_scheduler
+from schedulers.policy.policy import make_scheduler
 
 if TYPE_CHECKING:
     from cluster_sim.machine.running import Running

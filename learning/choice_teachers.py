@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from schedulers.orders import job_orders, order_once
+from schedulers.queue.orders import job_orders, order_once
 
 if TYPE_CHECKING:
     from learning.networks import Observation

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cluster_sim.models.prediction import Group, Share, predict
 from learning.feature_table import FeatureTable, feature
-from schedulers.expectations import expected_seconds
+from schedulers.energy.expectations import expected_seconds
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import NodeType

@@ -12,7 +12,7 @@ from cluster_sim.errors import SpecError
 from cluster_sim.platform.hardware import check_count, check_truth
 from learning.choice_observations import LOOKS, ChoiceState
 from learning.environments.base import OneByOne
-from schedulers.committed import CommittedBackfilling
+from schedulers.backfilling.committed import CommittedBackfilling
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform

@@ -13,7 +13,7 @@ from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Start
 from learning.environments.base import OneByOne
 from learning.selection_observations import selection_observations
-from schedulers.orders import job_orders, node_orders, order_in
+from schedulers.queue.orders import job_orders, node_orders, order_in
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -1,6 +1,6 @@
 """What an agent can expect of the machine: when nodes fall idle, and what a job would take and cost on each.
 
-By requests alone, with the run's contention and power models, as :class:`schedulers.contention_aware.ContentionAware`
+By requests alone, with the run's contention and power models, as :class:`schedulers.energy.contention_aware.ContentionAware`
 predicts. Most pairs meet no contention, and for those the prediction is a formula, worked out for all pairs at once;
 only where tasks slow each other is a forecast made. :func:`estimates` puts them together.
 """
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from learning.idle_nodes import Figure, RequestTable
 from learning.situations import joined
-from schedulers.expectations import Expectations
+from schedulers.energy.expectations import Expectations
 
 if TYPE_CHECKING:
     from cluster_sim.machine.running import Running

@@ -20,7 +20,7 @@ from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, W
 from learning.shutdown_observations import shutdown_observations
 from learning.waiting_jobs import WaitingJobs
 from learning.waste_meter import state_of
-from schedulers.power import idle_nodes, unused_nodes
+from schedulers.power.idle_timeout import idle_nodes, unused_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,7 +146,7 @@ class Reservations:
         return self._waiting
 
     def idle_nodes(self, view: View) -> list[int]:
-        """:func:`~schedulers.power.idle_nodes` by position, worked out once for a state of the machine."""
+        """:func:`~schedulers.power.idle_timeout.idle_nodes` by position, worked out once for a state of the machine."""
         if view.version is not self._version:
             self._version, self._idle_now = view.version, idle_nodes(view).nonzero()[0].tolist()
         return self._idle_now

@@ -9,9 +9,9 @@ import numpy as np
 from cluster_sim.errors import SpecError
 from cluster_sim.run.decisions import Start
 from learning.environments.job_node import JobNodeMaker
-from schedulers.base import make_scheduler
-from schedulers.contention_aware import ContentionAware
-from schedulers.list_scheduling import ListScheduler
+from schedulers.energy.contention_aware import ContentionAware
+from schedulers.policy.policy import make_scheduler
+from schedulers.queue.list_scheduling import ListScheduler
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Placement

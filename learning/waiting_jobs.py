@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.workload.days import DAY_S
-from schedulers.releases import planned_time
+from schedulers.backfilling.releases import planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt

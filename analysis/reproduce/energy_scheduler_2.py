@@ -23,7 +23,7 @@ from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
 from cluster_sim import Simulation
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Start
-from schedulers.base import Scheduler
+from schedulers.policy.policy import Scheduler
 
 if TYPE_CHECKING:
     from cluster_sim.run.view import View

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 REGISTRIES = {
-    "schedulers": "schedulers.base:schedulers",
-    "job orders": "schedulers.orders:job_orders",
-    "node orders": "schedulers.orders:node_orders",
-    "power policies": "schedulers.base:power_policies",
+    "schedulers": "schedulers.policy.policy:schedulers",
+    "job orders": "schedulers.queue.orders:job_orders",
+    "node orders": "schedulers.queue.orders:node_orders",
+    "power policies": "schedulers.policy.policy:power_policies",
     "contention models": "cluster_sim.models.contention:contention_models",
     "power models": "cluster_sim.models.power:power_models",
     "network models": "cluster_sim.models.network:network_models",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from learning.environments.reward import Reward
     from learning.episodes import EpisodeSource
-    from schedulers.base import PowerPolicy
+    from schedulers.policy.policy import PowerPolicy
 
 Observation = dict[str, np.ndarray]
 _EPISODE = "episode"
@@ -285,7 +285,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         raise InputError(where, f"the machine that {type(self).__name__} was made for, {expected}", found)
 
     def _power_policy(self) -> PowerPolicy | None:
-        from schedulers.base import make_power_policy
+        from schedulers.policy.policy import make_power_policy
 
         return None if self.power is None else make_power_policy(self.power)
 

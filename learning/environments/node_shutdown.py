@@ -11,7 +11,7 @@ from learning.environments.base import SchedulingEnv
 from learning.episodes import platform_of
 from learning.reservations import LATE, Reservations
 from learning.shutdown_rewards import shutdown_rewards
-from schedulers.base import make_scheduler
+from schedulers.policy.policy import make_scheduler
 
 if TYPE_CHECKING:
     from cluster_sim.run.decisions import PowerDecision

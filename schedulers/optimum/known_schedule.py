@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Start, WakeAt
-from schedulers.base import Scheduler
+from schedulers.policy.policy import Scheduler
 
 if TYPE_CHECKING:
     from cluster_sim.run.view import View

@@ -13,8 +13,8 @@ from cluster_sim.run.decisions import Decision, Preempt, Reject
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import Window
 from schedulers.slurm.commands import Command
-from schedulers.slurm.nodes import Held, NodeSet, set_of
 from schedulers.slurm.running_jobs import lives_on
+from schedulers.slurm.selection.nodes import Held, NodeSet, set_of
 from schedulers.slurm.settings import refuse_slices
 
 if TYPE_CHECKING:

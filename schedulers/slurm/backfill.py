@@ -12,13 +12,13 @@ from operator import or_
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.clockwork import TEST_S
 from schedulers.slurm.cluster import Cluster, Entry
-from schedulers.slurm.earliest import Releases
-from schedulers.slurm.licence_plan import LicencePlan
-from schedulers.slurm.node_table import NodeTable
-from schedulers.slurm.nodes import NodeSet
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.queue import Reason, why_not_in
-from schedulers.slurm.selection import Choice, Shape
+from schedulers.slurm.selection.best_fit import Choice, Shape
+from schedulers.slurm.selection.earliest import Releases
+from schedulers.slurm.selection.licence_plan import LicencePlan
+from schedulers.slurm.selection.node_table import NodeTable
+from schedulers.slurm.selection.nodes import NodeSet
 
 
 @dataclass(slots=True)

@@ -12,12 +12,12 @@ from cluster_sim.formats import slurm_values as values
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.slurm import Partition
 from schedulers.slurm.asks import Ask
-from schedulers.slurm.ends import Ends
 from schedulers.slurm.gang import SharedFree
-from schedulers.slurm.nodes import GUESTS, Free, Held, NodeFacts, NodeSet, set_of
 from schedulers.slurm.preemption import Preempted, Preemption
 from schedulers.slurm.protocols import Accounting, BasicPriority
-from schedulers.slurm.selection import Choice, Shape, choose
+from schedulers.slurm.selection.best_fit import Choice, Shape, choose
+from schedulers.slurm.selection.ends import Ends
+from schedulers.slurm.selection.nodes import GUESTS, Free, Held, NodeFacts, NodeSet, set_of
 from schedulers.slurm.settings import Settings
 
 if TYPE_CHECKING:

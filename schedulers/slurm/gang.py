@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedulers.slurm.nodes import GUESTS, Free, Held, NodeFacts, NodeSet, set_where
-from schedulers.slurm.selection import Choice, Shape, choose
+from schedulers.slurm.selection.best_fit import Choice, Shape, choose
+from schedulers.slurm.selection.nodes import GUESTS, Free, Held, NodeFacts, NodeSet, set_where
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from schedulers.slurm.cluster import Queue
-    from schedulers.slurm.ends import Ends
+    from schedulers.slurm.selection.ends import Ends
 
     Busy = npt.NDArray[np.int64]
     """How many jobs are on each core, shape (nodes, cores of the widest)."""

@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
-from schedulers.slurm.selection import Choice, choose
+from schedulers.slurm.selection.best_fit import Choice, choose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from cluster_sim.platform.accounts import QualityOfService
     from schedulers.slurm.asks import Ask
     from schedulers.slurm.cluster import Entry, Queue
-    from schedulers.slurm.nodes import Free, Held, NodeSet
-    from schedulers.slurm.selection import Shape
+    from schedulers.slurm.selection.best_fit import Shape
+    from schedulers.slurm.selection.nodes import Free, Held, NodeSet
     from schedulers.slurm.settings import PreemptSettings
 
 _MOST = 0xFFFF

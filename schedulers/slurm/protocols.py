@@ -18,7 +18,7 @@ class Accounting:
     """Priorities of jobs, and what their associations and qualities of service allow: nothing is refused here.
 
     The scheduler makes one for a run, of the platform and the file of accounts if there is one:
-    :class:`~schedulers.slurm.priority.Multifactor`, or :class:`BasicPriority` where there are neither accounts nor
+    :class:`~schedulers.slurm.priority.multifactor.Multifactor`, or :class:`BasicPriority` where there are neither accounts nor
     priority/multifactor. It tells it, in order of time, what becomes of each job. It never asks about a job
     that it has not told of, or one that is over. Times are s on the run's clock.
     """

@@ -9,7 +9,7 @@ from functools import cmp_to_key
 
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import Cluster, Entry
-from schedulers.slurm.nodes import members
+from schedulers.slurm.selection.nodes import members
 
 
 class Reason(StrEnum):

@@ -15,7 +15,7 @@ from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.hardware import check_number
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
-from schedulers.base import Scheduler
+from schedulers.policy.policy import Scheduler
 from schedulers.slurm.administration import NODE_FAIL, Administrator, check_names, check_qualities, check_tiers
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Outcome, Paused, Started
@@ -24,16 +24,16 @@ from schedulers.slurm.clockwork import TICK, BackfillClock, MainClock
 from schedulers.slurm.cluster import Cluster, Window
 from schedulers.slurm.commands import read_commands
 from schedulers.slurm.dependencies import Dependencies
-from schedulers.slurm.factors import warn_without_qualities
 from schedulers.slurm.kept import KeptJobs
 from schedulers.slurm.main_loop import MainPass
-from schedulers.slurm.nodes import set_where
 from schedulers.slurm.preemption import Preempted
-from schedulers.slurm.priority import Multifactor
+from schedulers.slurm.priority.factors import warn_without_qualities
+from schedulers.slurm.priority.multifactor import Multifactor
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import Reason, order, refused_in
 from schedulers.slurm.requests import Requests, why_no_gpus
 from schedulers.slurm.running_jobs import RunningJobs
+from schedulers.slurm.selection.nodes import set_where
 from schedulers.slurm.settings import Settings, defaults_taken
 
 if TYPE_CHECKING:

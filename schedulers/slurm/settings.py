@@ -10,7 +10,7 @@ from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.formats.slurm_keys import Switches, is_finite
 from cluster_sim.platform.slurm import DEFAULTS, Partition, SlurmMachine
-from schedulers.slurm.factors import Factors
+from schedulers.slurm.priority.factors import Factors
 
 _WHO = "scheduler 'slurm'"
 _WITHOUT_EFFECT = ("sched_min_interval",)

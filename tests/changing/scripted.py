@@ -9,7 +9,7 @@ from cluster_sim import Placement, Platform, Result, Simulation, Workload
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume, Start, WakeAt
 from cluster_sim.run.view import View
-from schedulers.base import Scheduler
+from schedulers.policy.policy import Scheduler
 from tests.rows import workload_of
 
 Script = Mapping[float, Callable[[View], Iterable[Decision]]]

@@ -11,7 +11,7 @@ from cluster_sim import AdvanceReservation, Placement, Platform, Result, Simulat
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType, PState
 from cluster_sim.run.decisions import Decision, Offer, PowerDecision, Preempt, Resize, Resume, WakeAt, Withhold
 from cluster_sim.run.view import View
-from schedulers.base import PowerPolicy
+from schedulers.policy.policy import PowerPolicy
 from tests.rows import workload_of
 
 from .scripted import Scripted, of

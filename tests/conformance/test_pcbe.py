@@ -9,7 +9,7 @@ from statistics import mean
 import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
-from schedulers.adaptive_pcbe import CONFIGURATIONS
+from schedulers.energy.adaptive_pcbe import CONFIGURATIONS
 
 QUIRKS = ("unused-processors-draw-nothing", "textual-node-order", "low-power-means-high")
 CASES = (

@@ -17,7 +17,7 @@ from schedulers import make_scheduler
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Planned, Started
 from schedulers.slurm.cluster import Cluster, Entry, Queue
-from schedulers.slurm.nodes import NodeFacts
+from schedulers.slurm.selection.nodes import NodeFacts
 from schedulers.slurm.settings import Settings
 
 pytestmark = pytest.mark.filterwarnings("ignore")

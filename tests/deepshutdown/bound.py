@@ -16,8 +16,8 @@ from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_
 from cluster_sim.run import View
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff
 from schedulers import PowerPolicy
-from schedulers.power import idle_nodes
-from schedulers.power_reservation import OffReservation
+from schedulers.power.idle_timeout import idle_nodes
+from schedulers.power.off_reservation import OffReservation
 
 TAU = 0.5
 

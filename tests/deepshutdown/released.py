@@ -26,7 +26,7 @@ from cluster_sim.machine.placement import Placement
 from cluster_sim.run import View
 from cluster_sim.run.decisions import Decision, PowerDecision, Start, SwitchOff, SwitchOn, WakeAt
 from cluster_sim.workload import Job
-from schedulers.base import PowerPolicy, Scheduler
+from schedulers.policy.policy import PowerPolicy, Scheduler
 
 MINUTE_S = 60.0
 WINDOW = 10

@@ -15,7 +15,7 @@ from cluster_sim.files.source import FILE_OPTIONS
 from cluster_sim.platform.specs import platforms
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 from schedulers import power_policies, schedulers
-from schedulers.orders import job_orders
+from schedulers.queue.orders import job_orders
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from cluster_sim import (
 from cluster_sim.platform import Cluster, NodeGroup, NodeType
 from cluster_sim.run.decisions import LimitPower, PowerDecision, WakeAt
 from schedulers import PowerPolicy
-from schedulers.power_cap import PowerCap
+from schedulers.power.power_cap import PowerCap
 
 Plan = list[tuple[float, float]]
 

@@ -18,7 +18,7 @@ from cluster_sim.errors import ClusterSimError, FormatError, PlacementError, Sta
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Preempt, Reserve, Resize, Start, check_decision
 from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, ListScheduler, make_power_policy, make_scheduler
-from schedulers.base import Scheduler
+from schedulers.policy.policy import Scheduler
 
 PLATFORM = Platform.homogeneous(nodes=2, cores=4)
 JOBS = Workload({"submit_time": [0, 1], "requested_cores": [4, 4], "recorded_run_time": [10, 10]})

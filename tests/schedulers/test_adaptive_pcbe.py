@@ -21,8 +21,8 @@ from cluster_sim import (
     make_scheduler,
 )
 from schedulers import AdaptivePcbe, Pcbe
-from schedulers.adaptive_pcbe import CONFIGURATIONS, HOME, LookAhead
-from schedulers.pcbe import ENDS, METRICS
+from schedulers.energy.adaptive_pcbe import CONFIGURATIONS, HOME, LookAhead
+from schedulers.energy.pcbe import ENDS, METRICS
 
 POWER = {"static_w": 100.0, "dynamic_w": 1.0, "min_power": 0.1}
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from cluster_sim import AdvanceReservation, Platform, Simulation, SpecError, View, Workload, make_scheduler
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.workload import Job
-from schedulers import EasyBackfilling, easy
-from schedulers.plans import CountedPlan
+from schedulers import EasyBackfilling
+from schedulers.backfilling import easy
+from schedulers.backfilling.plans import CountedPlan
 
 from . import textbook
 

@@ -12,7 +12,7 @@ import pytest
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.platform import Cluster, NodeGroup
-from schedulers.elastic import equal_shares
+from schedulers.changing.elastic import equal_shares
 
 Intervals = list[tuple[str, float, float, frozenset[int]]]
 """Job, start (s), end (s), nodes."""

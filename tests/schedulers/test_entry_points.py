@@ -71,7 +71,7 @@ def test_an_entry_point_takes_no_name_that_is_built_in(install: Any) -> None:
     install("greedy", "fcfs = a_plug:thing", "slurm = a_plug:thing")
     registry: Registry[Any] = Registry("thing", GROUP)
     registry._factories["fcfs"] = Fcfs
-    registry.register_later("slurm", "schedulers.easy", "EasyBackfilling", "Its help.")
+    registry.register_later("slurm", "schedulers.backfilling.easy", "EasyBackfilling", "Its help.")
     with pytest.warns(ModelWarning, match="entry point fcfs of package greedy, a thing, is not used: fcfs is built in"):
         assert registry.factory("fcfs") is Fcfs
     with pytest.warns(ModelWarning, match="entry point slurm of package greedy, a thing, is not used"):

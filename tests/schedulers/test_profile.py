@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedulers.profile import AvailabilityProfile
+from schedulers.backfilling.availability_profile import AvailabilityProfile
 
 HORIZON = 40
 

@@ -17,7 +17,7 @@ from benchmarks.promises import Case, judge, main, random_case
 from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.run.decision_log import LATE_BOOT
-from schedulers.promise_losses import FAILED, LATE_JOB, LATE_NODE, SWITCHED_OFF
+from schedulers.backfilling.promise_losses import FAILED, LATE_JOB, LATE_NODE, SWITCHED_OFF
 
 Rows = list[tuple[float, int, float, float]]
 """(submission, cores, requested time, run time) of each job."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cluster_sim import Platform, View, Workload
 from schedulers import job_orders
-from schedulers.queue import GONE, JobQueue, rank
+from schedulers.backfilling.job_queue import GONE, JobQueue, rank
 
 
 class At:

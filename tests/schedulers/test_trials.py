@@ -14,7 +14,7 @@ from cluster_sim.errors import SpecError
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.records import Result
 from schedulers import EasyBackfilling
-from schedulers.easy import BACKFILLED, LEAVES, TRIED, TRIED_ENOUGH
+from schedulers.backfilling.easy import BACKFILLED, LEAVES, TRIED, TRIED_ENOUGH
 
 from . import textbook
 from .test_backfilling import KEYS, Rows, small_logs, workload

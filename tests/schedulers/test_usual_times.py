@@ -11,9 +11,9 @@ import pytest
 
 from cluster_sim import Platform, Simulation, View, Workload, make_scheduler
 from cluster_sim.run.decisions import Decision
-from schedulers.easy import EasyBackfilling
-from schedulers.powers import Powers
-from schedulers.usual_times import KEPT, LAST, UsualTimes
+from schedulers.backfilling.easy import EasyBackfilling
+from schedulers.queue.power_law_orders import Powers
+from schedulers.queue.usual_times import KEPT, LAST, UsualTimes
 from tests.invariants import chaos
 
 WHOLE = (1.0 - KEPT**LAST) / (1.0 - KEPT)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from schedulers.slurm.fair_share import FairShare, ShareTree, classic, fair_tree, norm_usage
+from schedulers.slurm.priority.fair_share import FairShare, ShareTree, classic, fair_tree, norm_usage
 
 DIGITS = 0.6e-6  # six decimals, as printed
 

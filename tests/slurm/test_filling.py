@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from schedulers.slurm.asks import Ask
-from schedulers.slurm.filling import longest_runs
-from schedulers.slurm.nodes import Free, Held, NodeFacts, set_of
-from schedulers.slurm.selection import Shape, choose
+from schedulers.slurm.selection.best_fit import Shape, choose
+from schedulers.slurm.selection.filling import longest_runs
+from schedulers.slurm.selection.nodes import Free, Held, NodeFacts, set_of
 
 CPUS = 4
 

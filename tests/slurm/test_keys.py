@@ -15,7 +15,7 @@ from cluster_sim.platform.slurm import SlurmMachine
 from cluster_sim.run.limit_gate import are_enforced
 from schedulers import make_scheduler
 from schedulers.slurm import settings
-from schedulers.slurm.factors import Factors
+from schedulers.slurm.priority.factors import Factors
 from schedulers.slurm.settings import Settings
 
 GIVEN = {

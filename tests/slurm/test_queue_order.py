@@ -14,7 +14,7 @@ from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.records.result import Result
 from cluster_sim.run.decisions import Decision
 from cluster_sim.run.view import View
-from schedulers.orders import job_orders
+from schedulers.queue.orders import job_orders
 from tests.invariants import chaos
 from tests.rows import workload_of
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from schedulers.slurm.priority import Multifactor
+from schedulers.slurm.priority.multifactor import Multifactor
 from tests.slurm import recordings
 from tests.slurm.recordings import Recording
 

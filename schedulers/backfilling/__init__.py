@@ -1,0 +1,1 @@
+"""Backfilling: EASY, conservative, and the plans that they keep."""

@@ -1,0 +1,152 @@
+"""Backfilling: jobs behind the head of the queue start early where they do not delay those that were promised a start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cluster_sim.engine import latest
+from cluster_sim.errors import SpecError
+from cluster_sim.platform.hardware import check_truth
+from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
+from schedulers.backfilling.job_queue import JobQueue
+from schedulers.backfilling.plans import Plan, Promise, Where
+from schedulers.backfilling.profile_plan import ProfilePlan
+from schedulers.backfilling.promise_losses import CAPPED, GOES_FIRST, Losses
+from schedulers.backfilling.releases import Releases
+from schedulers.policy.policy import Scheduler
+from schedulers.queue.orders import (
+    JobOrder,
+    NodeOrder,
+    check_aging,
+    first,
+    job_orders,
+    node_orders,
+    order_in,
+    platform_order,
+)
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+
+DELAYS = "would delay a job that was promised a start"
+"""Why a job waits though enough cores are free; ``behind`` is that job."""
+NO_EARLIER = "would begin no earlier on them than on those that it was promised"
+"""The same where no other job was: its nodes would have to boot first, for example."""
+
+
+class Backfilling(Scheduler):
+    """What EASY and conservative backfilling share: the queue, the running jobs by expected end, and starting a job.
+
+    ``jobs`` and ``nodes`` are orders, by name or as functions, see :mod:`schedulers.queue.orders`. ``reservation`` says what a
+    promise is of: ``counted``, so many cores (the textbook's, Mu'alem and Feitelson 2001), or ``pinned``, certain cores
+    of certain nodes (as Batsim's). With ``memory``, nodes must have room for the jobs' memory. Where nodes have several
+    cores, or jobs ask for nodes, tags or memory, the promises of conservative backfilling, and of EASY with a depth of 2
+    or more, are pinned in any case.
+
+    A job is expected to end at its start plus its requested time; one that outlives that is put off step by step, see
+    :class:`~schedulers.backfilling.releases.Releases`. All that happens in an instant is one pass.
+    """
+
+    def __init__(
+        self,
+        jobs: str | JobOrder = first,
+        nodes: str | NodeOrder = platform_order,
+        reservation: str = "counted",
+        memory: bool = False,
+        aging: float = math.inf,
+    ):
+        check_truth(f"{type(self).__name__}, memory", memory)
+        self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
+        self._aging = check_aging(aging)
+        self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
+        if reservation not in ("counted", "pinned"):
+            raise SpecError("backfilling, option reservation", "counted or pinned", reservation)
+        self._pinned = reservation == "pinned"
+        self.memory = memory
+
+    def begin(self, view: View) -> None:
+        """Start with an empty queue and an empty machine."""
+        self._queue = JobQueue(order_in(view, self._job_order, self._aging))
+        self._releases = Releases()
+        for running in view.running:
+            self._releases.add(running)
+        self._where = Where(view, self._node_order, self.memory)
+        self._counted = view.counts_only and not self._pinned and not view.counts_memory
+        self._losses = Losses()
+        self._told: dict[int, tuple[Job, float]] = {}  # the jobs that the log says are promised a start, and when
+        self._capped: set[int] = set()  # those of them that a power cap alone has kept from starting
+
+    def _reasons(
+        self,
+        view: View,
+        plan: Plan,
+        job: Job,
+        promise: Promise | None,
+        boot_s: float | None = None,
+        others_first: bool = False,
+    ) -> Iterator[Decision]:
+        """For the decision log: why a job is held, and what it is promised, or is not any more.
+
+        Its nodes may boot for ``boot_s``, by default as long as the promise counts with; ``others_first``: jobs go before
+        it in the queue, and may have what it was promised.
+        """
+        missing = view.shortage(job, self.memory)
+        yield Hold(job, missing, blocks=view.is_capped(job)) if missing else self._delays(plan, job)
+        if view.is_capped(job):
+            self._losses.note(CAPPED)
+            self._capped.add(job.index)
+        if promise is not None:
+            time = promise.ready if boot_s is None else promise.time + boot_s
+            yield self._told_anew(job, time, promise.placement, others_first)
+        elif job.index in self._told:
+            yield self._taken_back(job, others_first)
+
+    @staticmethod
+    def _delays(plan: Plan, job: Job) -> Hold:
+        """For the decision log: a job that would fit waits for the sake of a promise."""
+        other = plan.delayed_by(job)
+        return Hold(job, NO_EARLIER) if other is None else Hold(job, DELAYS, other)
+
+    def _told_anew(self, job: Job, time: float, placement: Placement | None, others_first: bool = False) -> Reserve:
+        """Tell the log of a promise; why, if it is later than the last."""
+        _, last = self._told.get(job.index, (job, math.inf))
+        self._told[job.index] = job, time
+        return Reserve(job, time, placement, self._why(job, others_first) if time > latest(last) else "")
+
+    def _taken_back(self, job: Job, others_first: bool) -> Reserve:
+        """Tell the log that a job has no promise any more."""
+        _, last = self._told.pop(job.index)
+        return Reserve(job, math.inf, None, self._why(job, others_first) if last < math.inf else "")
+
+    def _why(self, job: Job, others_first: bool) -> str:
+        known = str(self._losses) or (CAPPED if job.index in self._capped else "")
+        return known or (GOES_FIRST if others_first else "")
+
+    def _kept_its_promise(self, view: View, start: Start, others_first: bool = False) -> Iterator[Decision]:
+        """The same for a job that starts now, of which the log was told: if it is late, that is said before."""
+        _, last = self._told.pop(start.job.index, (None, math.inf))
+        time = view.now + view.boot_time(start.placement)
+        if time > latest(last):
+            yield Reserve(start.job, time, start.placement, self._why(start.job, others_first))
+
+    def _because(self, view: View, job: Job, why: str = "") -> str:
+        """For the decision log: why a job starts now, with what the order has to say of its place."""
+        if not view.explains:
+            return why
+        return "; ".join(filter(None, (why, self._queue.tell(job))))
+
+    def _profile(self, view: View) -> ProfilePlan:
+        """A plan for many promises; while nodes would have to boot, it depends on which they are of."""
+        return ProfilePlan(self._where, self._releases, self._counted and view.boot_delays is None)
+
+    def _started(self, view: View, place: int, job: Job) -> Running:
+        """The job at that place of the queue has been started."""
+        self._queue.leave(place)
+        running = view.running_job(job)
+        self._releases.add(running)
+        return running

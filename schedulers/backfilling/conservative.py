@@ -1,0 +1,317 @@
+"""Conservative backfilling: a promise to everybody."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.engine import latest
+from cluster_sim.platform.hardware import check_truth
+from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
+from schedulers.backfilling.backfilling import Backfilling
+from schedulers.backfilling.plans import Promise
+from schedulers.backfilling.promise_losses import CAPPED
+from schedulers.backfilling.releases import Returns, in_turn
+from schedulers.policy.policy import schedulers
+from schedulers.queue.orders import JobOrder, NodeOrder, first, platform_order, spec_of
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.guest_requests import Departure
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from schedulers.backfilling.profile_plan import ProfilePlan
+
+NEVER = Promise(math.inf)
+NOT_MOVED = "was promised a later start, and promises move, once and in the order of the queue, when a job ends early"
+"""Why a job waits for its promise though nothing is in its way any more: what was has moved after its own turn."""
+
+
+class ConservativeBackfilling(Backfilling):
+    """Conservative: every job is promised a start when it is submitted, and no promise is ever put off for another job.
+
+    A job gets the earliest start that delays no promise made before (Feitelson and Weil 1998). When a job ends earlier
+    than expected, the pending ones are moved forward where they can be, one after the other in the order of the queue;
+    the order decides nothing else. With ``replan``, as in Batsim's ``conservative_bf``, every pending job is placed anew
+    whenever a job has ended, in that order, also where it starts no earlier: on the first nodes that will do.
+
+    What has been promised is put off only where the machine does less than expected. Where nodes are lost, the promises
+    that can be kept are; where a job outlives its request, all are made anew, in the order of their times. Promises on
+    nodes that are off allow for the boot, and are then of certain nodes.
+    """
+
+    def __init__(
+        self,
+        order: str | JobOrder = first,
+        nodes: str | NodeOrder = platform_order,
+        reservation: str = "counted",
+        memory: bool = False,
+        replan: bool = False,
+    ):
+        check_truth(f"{type(self).__name__}, replan", replan)
+        super().__init__(order, nodes, "pinned" if replan else reservation, memory)
+        self._replans = replan
+        options = {"order": order, "nodes": nodes, "reservation": reservation, "memory": memory, "replan": replan}
+        self.spec = spec_of("conservative", ConservativeBackfilling, options)
+
+    def begin(self, view: View) -> None:
+        """Start with no promise."""
+        super().begin(view)
+        self._promises: dict[int, Promise] = {}  # by job index
+        self._waiting: dict[int, Job] = {}  # the jobs that have one
+        self._due: list[tuple[float, int]] = []  # (promised time, job index), also of promises that were replaced
+        self._plan: ProfilePlan | None = None
+        self._capacity_changes = -1
+        self._is_capped = False  # whether a power cap has kept a job from starting that was due
+        self._wakes_at = -1.0
+        self._usable = 0  # nodes that have not failed and are not withheld, when the profile was made,
+        self._ends: dict[int, float] = {}  # and when those in transition were to be back, s
+        self._guests: frozenset[Departure] = frozenset()  # that held cores then
+
+    def schedule(self, view: View) -> Iterator[Decision]:
+        """One pass: what has ended early moves others forward; the new jobs are promised a start; due jobs start."""
+        self._queue.close_up()
+        if view.explains:
+            self._losses.follow(view, self._releases)
+        submitted = [job for job in view.submitted if view.is_pending(job)]  # one may have been cancelled at once
+        has_ended, ended_early = bool(view.ended), self._follow(view)
+        put_off = self._releases.put_off_overdue(view.now) | Returns(view).are_late()
+        if self._plan is None or put_off or self._is_capped:
+            self._queue.join(submitted, view)
+            yield from self._promise_anew(view)
+        else:
+            self._plan.profile.advance(view.now)
+            if self._withdraw_the_cancelled(view, len(submitted)):
+                has_ended = ended_early = True
+            if view.capacity_changes != self._capacity_changes:
+                ended_early |= self._gains(view)
+                yield from self._keep_promises(view)
+            if self._replans and has_ended:
+                self._queue.join(submitted, view)
+                yield from self._place_anew(view)
+            else:
+                if ended_early:
+                    yield from self._move_forward(view)
+                self._queue.join(submitted, view)
+                for job in submitted:
+                    yield from self._promise(view, job)
+        while (yield from self._start_due(view)):
+            yield from self._move_forward(view)  # nodes were to boot that are on: that much is left
+        if view.explains and not self._is_capped:
+            yield from self._kept_back(view)
+        self._losses.forget()
+        if self._due and self._due[0][0] != self._wakes_at and self._due[0][0] > latest(view.now):
+            # Nothing else need happen then: the job whose end was waited for may have been moved forward since.
+            self._wakes_at = self._due[0][0]
+            yield WakeAt(self._wakes_at)
+
+    def _kept_back(self, view: View) -> Iterator[Decision]:
+        """For the decision log: the jobs that would fit now, and wait for the sake of a promise."""
+        assert self._plan is not None
+        free = view.free_total
+        for _, job in self._queue.after(self._queue.first) if free else ():
+            if job.requested_cores <= free and view.is_pending(job) and not view.shortage(job, self.memory):
+                yield Hold(job, NOT_MOVED) if self._plan.could_start(job) else self._delays(self._plan, job)
+
+    def _follow(self, view: View) -> bool:
+        """Take note of what has ended; whether anything was expected to run on."""
+        early = False
+        for running in view.ended:
+            if running not in self._releases:
+                continue  # started and stopped in one instant
+            until = self._releases.drop(running)
+            if until > latest(view.now) and self._plan is not None:
+                self._plan.give_back(running, until)
+                early = True
+                if running.start_time == math.inf:
+                    self._capacity_changes = -1  # its nodes still boot, and cannot be had before they are on
+        for running in view.resumed:
+            if self._releases.take_up(running, view):
+                self._capacity_changes = -1  # it has cores that the profile promises to others
+        return early
+
+    def _withdraw_the_cancelled(self, view: View, submitted: int) -> bool:
+        """Take back the promises of jobs that no longer wait; whether there were any."""
+        queue, plan = self._queue, self._plan
+        assert plan is not None
+        if len(queue) + submitted == view.pending_count:
+            return False
+        gone = [(place, job) for place, job in queue.after(queue.first) if not view.is_pending(job)]
+        for place, job in gone:
+            queue.leave(place)
+            self._told.pop(job.index, None)
+            if job.index in self._promises:
+                plan.withdraw(job, self._promises.pop(job.index))
+        return bool(gone)
+
+    # ------------------------------------------------------------------ making promises
+
+    def _promise(self, view: View, job: Job) -> Iterator[Decision]:
+        assert self._plan is not None
+        yield from self._note(view, job, self._plan.promise(job))
+
+    def _note(self, view: View, job: Job, promise: Promise | None) -> Iterator[Decision]:
+        if promise is not None:
+            if self._promises.get(job.index, NEVER).time != promise.time:
+                heappush(self._due, (promise.time, job.index))
+            self._promises[job.index] = promise
+            self._waiting[job.index] = job
+        if view.explains and (promise is None or promise.time > latest(view.now)):
+            assert self._plan is not None
+            yield from self._reasons(view, self._plan, job, promise)
+
+    def _promise_anew(self, view: View) -> Iterator[Decision]:
+        """Forget the profile and all promises, and make them again, in the order of their times."""
+        if self._is_capped:
+            self._is_capped = False
+            self._losses.note(CAPPED)
+        self._gains(view)
+        self._plan, self._capacity_changes = self._profile(view), view.capacity_changes
+        self._queue.refresh(view)
+        earlier, self._promises, self._due = self._promises, {}, []
+        waiting = {job.index: (place, job) for place, job in self._queue.after(self._queue.first)}
+        for _, index in in_turn((earlier.get(index, NEVER).time, index) for index in waiting):
+            place, job = waiting[index]
+            if view.is_pending(job):
+                yield from self._promise(view, job)
+            else:
+                self._queue.leave(place)
+                self._told.pop(job.index, None)
+
+    def _keep_promises(self, view: View) -> Iterator[Decision]:
+        """Make the profile anew, nodes having gone or come: all promises that can be are kept, the others made again."""
+        plan = self._plan = self._profile(view)
+        self._capacity_changes = view.capacity_changes
+        earlier, self._promises = self._promises, {}
+        broken = []
+        for _, index in in_turn((promise.time, index) for index, promise in earlier.items()):
+            promise = plan.renew(self._waiting[index], earlier[index])
+            if promise is None:
+                broken.append(self._waiting[index])
+            else:
+                self._promises[index] = promise
+        without = [job for _, job in self._queue.after(self._queue.first) if job.index not in earlier]
+        for job in broken + without:
+            yield from self._promise(view, job)
+
+    def _gains(self, view: View) -> bool:
+        """Whether there is more than the profile expects: nodes have come, or are on or OFF, or guests left, early."""
+        before, usable = self._usable, view.powered_on | view.powered_off
+        early = any(usable[node] and end > latest(view.now) for node, end in self._ends.items())
+        guests = frozenset(view.guests)
+        early = early or any(guest.expected_end > latest(view.now) for guest in self._guests - guests)
+        self._guests = guests
+        usable[list(view.transition_ends)] = True
+        self._usable, self._ends = int((usable & ~view.withheld).sum()), dict(view.transition_ends)
+        return early or self._usable > before
+
+    def _move_forward(self, view: View) -> Iterator[Decision]:
+        """Give every pending job, in the order of the queue, an earlier start if there is one now."""
+        queue, plan = self._queue, self._plan
+        assert plan is not None
+        queue.refresh(view)
+        jobs = [queue.job(place) for place in range(queue.stop)]
+        again = True
+        while again:
+            starts = np.array([0.0 if job is None else self._promises.get(job.index, NEVER).time for job in jobs])
+            first, again = 0, False
+            while first < queue.stop:
+                worth = plan.could_be_earlier(queue.cores(first), starts[first:])
+                for place in (first + np.flatnonzero(worth)).tolist():
+                    job = jobs[place]
+                    if job is not None and (yield from self._moved(view, job)):
+                        # One that was to start some day kept room for itself, which may serve any other such job.
+                        again = again or starts[place] == math.inf
+                        first = place + 1  # what it has left may serve a job behind it
+                        break
+                else:
+                    break
+        plan.tidy()
+
+    def _moved(self, view: View, job: Job) -> Generator[Decision, None, bool]:
+        """Promise the job anew; whether it starts earlier."""
+        assert self._plan is not None
+        earlier = self._promises.get(job.index, NEVER)
+        if not self._plan.can_be_earlier(job, earlier):
+            return False
+        promise = self._promised_instead(job, earlier)
+        if promise is None or latest(promise.ready) >= earlier.ready:
+            self._undo(job, promise, earlier)
+            return False
+        yield from self._note(view, job, promise)
+        return True
+
+    def _promised_instead(self, job: Job, earlier: Promise) -> Promise | None:
+        assert self._plan is not None
+        if earlier is not NEVER:
+            self._plan.withdraw(job, earlier)
+        return self._plan.promise(job)
+
+    def _undo(self, job: Job, promise: Promise | None, earlier: Promise) -> None:
+        assert self._plan is not None
+        if promise is not None:
+            self._plan.withdraw(job, promise)
+        if earlier is not NEVER:
+            self._plan.keep(job, earlier)
+
+    def _place_anew(self, view: View) -> Iterator[Decision]:
+        """Give every pending job, in the order of the queue, the first place that there is now, if it starts no later."""
+        assert self._plan is not None
+        self._queue.refresh(view)
+        for _, job in list(self._queue.after(self._queue.first)):
+            earlier = self._promises.get(job.index, NEVER)
+            promise = self._promised_instead(job, earlier)
+            if earlier is not NEVER and (promise is None or promise.ready > latest(earlier.ready)):
+                self._undo(job, promise, earlier)
+            elif promise != earlier or earlier is NEVER:
+                yield from self._note(view, job, promise)
+        self._plan.tidy()
+
+    # ------------------------------------------------------------------ keeping them
+
+    def _start_due(self, view: View) -> Generator[Decision, None, bool]:
+        """Start the jobs whose promised time has come; whether any of them needs less than was planned."""
+        assert self._plan is not None
+        less, due, now = False, [], latest(view.now)
+        while self._due and self._due[0][0] <= now:
+            due.append(heappop(self._due))
+        turns = iter(in_turn(due) if len(due) > 1 else due)
+        for time, index in turns:
+            promise = self._promises.get(index, NEVER)
+            if promise.time != time:
+                continue  # it was promised another start since
+            job = self._waiting[index]
+            place = self._queue.place_of(job)
+            placement = promise.placement or self._where.now(job)
+            if placement is None or not view.allows(job, placement):
+                # A power cap keeps it from starting. No job overtakes it, or it might never find room.
+                self._is_capped = True
+                for left in turns:
+                    heappush(self._due, left)
+                if view.explains:
+                    yield Hold(job, view.shortage(job, self.memory), blocks=True)
+                return False
+            del self._promises[index], self._waiting[index]
+            start = Start(job, placement, self._because(view, job))
+            if index in self._told:
+                yield from self._kept_its_promise(view, start)
+            yield start
+            running = self._started(view, place, job)
+            self._plan.begin(running)
+            less = self._plan.shorten(running, promise) or less
+        return less
+
+
+@schedulers.register("conservative")
+def conservative(
+    order: str = "first",
+    nodes: str = "first",
+    reservation: str = "counted",
+    memory: bool = False,
+    replan: bool = False,
+) -> ConservativeBackfilling:
+    """Conservative backfilling: every job is promised a start when it comes; with replan=yes, placed anew at every end."""
+    return ConservativeBackfilling(order, nodes, reservation, memory, replan)

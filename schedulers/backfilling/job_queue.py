@@ -1,0 +1,202 @@
+"""The queue of a backfilling scheduler: pending jobs in their order, as columns that one comparison scans."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.workload.jobs import JobColumns
+from schedulers.backfilling.releases import planned_time
+from schedulers.queue.orders import told_by
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from schedulers.queue.orders import JobOrder
+
+GONE = np.iinfo(np.int64).max
+"""Requested cores of a place in the queue whose job has left it: more than any machine has."""
+
+MOST_EMPTY = 64
+"""So many empty places are not worth closing up."""
+
+
+class JobQueue:
+    """Pending jobs, best first by a job order, ties in order of submission.
+
+    A job keeps its *place* until :meth:`refresh`; a job that leaves the queue leaves its place empty, and places are
+    only closed up when half of them are. So joining costs a bisection, leaving nothing, and the whole queue can be
+    compared with what is free in a few numpy operations, whatever its length.
+    """
+
+    def __init__(self, order: JobOrder):
+        self._order = order
+        self._has_versions = hasattr(order, "version")
+        self._version = getattr(order, "version", None)  # of the order, by which the jobs were put
+        #: Whether keys change while jobs wait, and nobody says when.
+        self.is_dynamic = bool(getattr(order, "dynamic", False)) and not self._has_versions
+        self.may_be_stale = self.is_dynamic or self._has_versions  #: Whether keys can change at all.
+        self._keys: list[tuple[Any, int]] = []
+        self._jobs: list[Job | None] = []
+        self._cores = np.full(16, GONE, np.int64)
+        self._times = np.zeros(16)
+        self._first = 0  # the places before it are empty
+        self._stop = 0
+        self._left = 0
+
+    @property
+    def _columns(self) -> tuple[npt.NDArray[Any], ...]:
+        return self._cores, self._times
+
+    def __len__(self) -> int:
+        return self._left
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether keys may have changed since the jobs were put in their order."""
+        return self.is_dynamic or (self._has_versions and self._order.version != self._version)  # type: ignore[attr-defined]
+
+    def tell(self, job: Job) -> str:
+        """What the order has to say of a waiting job's place; empty: nothing."""
+        return told_by(self._order, job)
+
+    @property
+    def first(self) -> int:
+        """Place of the head job; ``stop`` when the queue is empty."""
+        while self._first < self._stop and self._cores[self._first] == GONE:
+            self._first += 1
+        return self._first
+
+    @property
+    def stop(self) -> int:
+        """One past the last place."""
+        return self._stop
+
+    def before(self, job: Job, others: Sequence[Job], now: float) -> list[Job]:
+        """Those of other jobs, in the queue or not, that the order has before a job."""
+        ranked = rank([job, *others], self._order, now).tolist()
+        return [others[place - 1] for place in ranked[: ranked.index(0)]]
+
+    def job(self, place: int) -> Job | None:
+        """The job at a place; None when it has left."""
+        return self._jobs[place]
+
+    def place_of(self, job: Job) -> int:
+        """The place of a job that is in the queue."""
+        return self._jobs.index(job)
+
+    def cores(self, first: int) -> npt.NDArray[np.int64]:
+        """Requested cores at the places from ``first`` on; an empty place asks for more than there are."""
+        return self._cores[first : self._stop]
+
+    def times(self, first: int) -> npt.NDArray[np.float64]:
+        """Planned times (s) at the places from ``first`` on."""
+        return self._times[first : self._stop]
+
+    def after(self, first: int) -> Iterator[tuple[int, Job]]:
+        """Places and jobs from ``first`` on."""
+        for place, job in enumerate(self._jobs[first:], first):
+            if job is not None:
+                yield place, job
+
+    def join(self, jobs: Sequence[Job], view: View) -> int:
+        """Enter jobs, submitted later than all before; the first place that changed its meaning (``stop`` if none did)."""
+        if not jobs:
+            return self._stop
+        first = self._stop
+        for job in jobs:
+            key = (self._key(job, view), job.index)
+            if self.is_dynamic or not self._keys or key > self._keys[-1]:
+                place = self._stop
+            else:
+                place = bisect_right(self._keys, key)
+            self._insert(place, key, job)
+            first = min(first, place)
+        self._first = min(self._first, first)
+        return first
+
+    def _key(self, job: Job, view: View) -> Any:
+        return 0.0 if self.is_dynamic else self._order(job, view.now)
+
+    def _insert(self, place: int, key: tuple[Any, int], job: Job) -> None:
+        stop = self._stop
+        if stop == len(self._cores):
+            self._cores, self._times = (_doubled(column) for column in self._columns)
+        self._keys.insert(place, key)
+        self._jobs.insert(place, job)
+        if place < stop:
+            for column in self._columns:
+                column[place + 1 : stop + 1] = column[place:stop]
+        self._cores[place] = job.requested_cores
+        self._times[place] = planned_time(job)
+        self._stop = stop + 1
+        self._left += 1
+
+    def leave(self, place: int) -> None:
+        """The job at this place has started, or is no longer pending."""
+        self._jobs[place] = None
+        self._cores[place] = GONE
+        self._left -= 1
+
+    def refresh(self, view: View) -> None:
+        """Before a pass over the whole queue: close up empty places, and put the jobs in the order of their keys of now."""
+        if self.is_stale and self._left:
+            places = [place for place, _ in self.after(0)]
+            jobs = [job for _, job in self.after(0)]
+            if not self._has_versions:
+                self._keep([places[i] for i in rank(jobs, self._order, view.now)])
+                return
+            keys, indices = _by_column(jobs, self._order, view.now)
+            ordered = np.lexsort((indices, keys))
+            self._keep([places[i] for i in ordered])
+            self._version = self._order.version  # type: ignore[attr-defined]
+            self._keys = list(zip(keys[ordered].tolist(), indices[ordered].tolist(), strict=True))
+        else:
+            self.close_up()
+
+    def close_up(self) -> None:
+        """Close up the empty places, if there are many."""
+        if not self._left:
+            self._keys.clear()
+            self._jobs.clear()
+            self._first = self._stop = 0
+        elif self._stop - self._left > max(self._left, MOST_EMPTY):
+            self._keep([place for place, _ in self.after(0)])
+
+    def _keep(self, places: list[int]) -> None:
+        """Move what is at these places to the front, in this order."""
+        kept, stop = len(places), self._stop
+        self._keys = [self._keys[place] for place in places]
+        self._jobs = [self._jobs[place] for place in places]
+        for column in self._columns:
+            column[:kept] = column[places]
+        self._cores[kept:stop] = GONE
+        self._first, self._stop = 0, kept
+
+
+def rank(jobs: Sequence[Job], order: JobOrder, now: float) -> npt.NDArray[np.int64]:
+    """Positions that put jobs in the order of their keys, ties in order of submission; shape (jobs,)."""
+    if getattr(order, "by_column", False):
+        keys, indices = _by_column(jobs, order, now)
+        return np.lexsort((indices, keys))
+    keyed = sorted((order(job, now), job.index, position) for position, job in enumerate(jobs))
+    return np.array([position for _, _, position in keyed], np.int64)
+
+
+def _by_column(
+    jobs: Sequence[Job], order: JobOrder, now: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Keys of jobs by an order that takes all at once, and their positions in the workload."""
+    indices = np.array([job.index for job in jobs], np.int64)
+    return order(JobColumns(jobs[0], indices), now), indices  # type: ignore[arg-type]
+
+
+def _doubled(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    larger = np.empty(2 * len(column), column.dtype)
+    larger[: len(column)] = column
+    return larger

@@ -1,0 +1,478 @@
+"""Plans: what is free now and how much of it was promised to jobs that wait.
+
+A backfilling pass asks its plan where a job can start now without breaking a promise (``place``), tells it what it started
+(``take``), and makes promises (``promise``). There are three of them, for what a pass needs to know:
+
+- :class:`CountedPlan`: any free cores are as good as any others, and one promise at most: two numbers are all there is;
+- :class:`NodePlan`: nodes differ, and one promise at most: the same with a number for each node;
+- :class:`~schedulers.backfilling.profile_plan.ProfilePlan`: any number of promises, on an availability profile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from cluster_sim.engine import latest
+from schedulers.backfilling.releases import Returns, about_to_boot, by_instant, cores_coming, planned_end, planned_time
+from schedulers.queue.orders import platform_order
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.outlook import Outlook
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from schedulers.backfilling.releases import Releases
+    from schedulers.backfilling.trials import Trials
+    from schedulers.queue.orders import NodeOrder
+
+
+class Promise(NamedTuple):
+    """When a job is to get its cores, s, and which if that is part of it; where its nodes have to boot, it starts later."""
+
+    time: float
+    placement: Placement | None = None
+    delay: float = 0.0  #: How long its nodes boot first, s, as far as the plan counts that.
+
+    @property
+    def ready(self) -> float:
+        """When its tasks are to begin, s."""
+        return self.time + self.delay
+
+    def end(self, job: Job) -> float:
+        """Until when it is planned to hold its cores, s."""
+        return planned_end(job, self.time + self.delay)
+
+
+class Plan(Protocol):
+    """What a backfilling pass asks and tells."""
+
+    def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Which of these requests (cores, s) are worth asking ``place`` about, all at once; shape (jobs,)."""
+        ...
+
+    def place(self, job: Job) -> Placement | None:
+        """Where the job can start now without delaying a job that was promised a start."""
+        ...
+
+    def take(self, running: Running) -> None:
+        """The job that was placed has been started."""
+        ...
+
+    def promise(self, job: Job) -> Promise | None:
+        """Promise the earliest start that can be had; None if the machine has not enough, nodes being down.
+
+        It is inf when jobs that requested no time have to end first.
+        """
+        ...
+
+    def delayed_by(self, job: Job) -> Job | None:
+        """The job whose promise would be broken if this one, which fits, started now; None if that cannot be said."""
+        ...
+
+
+class Where:
+    """The scheduler's choice of nodes, and whether memory counts: how a plan turns a job into a placement."""
+
+    def __init__(self, view: View, order: NodeOrder, memory: bool):
+        self.view = view
+        self._order = order
+        self.counts_memory = memory
+        #: Whether jobs that ask for as many cores are placed alike.
+        self.treats_alike = order is platform_order and view.one_node_rule and not memory
+
+    def now(self, job: Job, within: npt.NDArray[np.integer] | None = None) -> Placement | None:
+        """On what is free now."""
+        if job.requested_cores > self.view.free_total:
+            return None  # before the node order is worked out
+        return self.view.place(job, self._order(self.view, job), self.counts_memory, within)
+
+    def later(
+        self, job: Job, outlook: Outlook, time: float, within: npt.NDArray[np.integer] | None = None
+    ) -> Placement | None:
+        """On what should be free at ``time``."""
+        if job.requested_cores > outlook.free_total:
+            return None
+        return outlook.place(job, self._order(self.view, job), self.counts_memory, time, within)
+
+    def memory_of(self, job: Job) -> float:
+        """MB of one task, if memory counts."""
+        return job.memory if self.counts_memory else 0.0
+
+
+class CountedPlan:
+    """Cores are alike: a job may start if enough are free, and if it ends before the promised start or leaves enough for it.
+
+    *Shadow time* and *extra* cores are those of Mu'alem and Feitelson (2001): the head job's promised start, and the cores
+    that it will leave free then.
+    """
+
+    def __init__(self, where: Where, releases: Releases, trials: Trials | None):
+        self._where = where
+        self._view = where.view
+        self._releases = releases
+        self._trials = trials
+        self._shadow = math.inf
+        self._extra: float = math.inf
+        self._head: Job | None = None  # the promised job
+
+    def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Whether as many cores are free, and the promise can be kept."""
+        free = self._view.free_total
+        fits = cores <= free
+        if self._extra < free:
+            in_time = ends_in_time(times, self._shadow, self._view.now)
+            fits &= in_time | (cores <= self._extra) if self._extra > 0 else in_time
+        return fits
+
+    def place(self, job: Job) -> Placement | None:
+        """The node order's choice of the free cores."""
+        cores = job.requested_cores
+        if cores > self._extra and self._view.now + planned_time(job) > self._shadow:
+            return None
+        placement = self._where.now(job)
+        if placement is not None and cores > self._extra and self._late_by_booting(job, placement):
+            return None
+        return placement
+
+    def _late_by_booting(self, job: Job, placement: Placement) -> bool:
+        return self._view.now + self._view.boot_time(placement) + planned_time(job) > self._shadow
+
+    def take(self, running: Running) -> None:
+        """A job that will not have ended by the promised start leaves less beside it."""
+        if running.expected_end > self._shadow:
+            self._extra -= running.placement.cores
+
+    def promise(self, job: Job) -> Promise | None:
+        """When enough of the running jobs should have ended, and enough nodes in transition be back."""
+        free, missing, promised, needed = self._free_with_trials(), True, math.inf, self._needed(job)
+        self._shadow, self._extra = math.inf, 0
+        for end, _, cores, _ in cores_coming(self._releases, self._view):
+            if not missing and end > self._shadow:
+                break  # all that end at the shadow time count
+            free += cores
+            if missing and free >= needed:
+                promised, self._shadow, missing = end, latest(end), False
+        if missing:
+            self._extra = math.inf
+            return None
+        self._extra = free - needed
+        self._head = job
+        if promised == math.inf:
+            # Jobs that requested no time have to end first; of no job can it be said that it ends before them.
+            self._shadow = -math.inf
+        return Promise(promised)
+
+    def _needed(self, job: Job) -> int:
+        """Cores that have to be free for the promised job to start."""
+        return job.requested_cores
+
+    def _free_with_trials(self) -> int:
+        """Cores that are free, or would be if the jobs on trial left, as they do when the head job can start with them."""
+        return self._trials.free_without(self._trials) if self._trials else self._view.free_total
+
+    def may_stay(self, running: Running) -> bool:
+        """Whether a job on trial could be backfilled now where it runs."""
+        return running.expected_end <= self._shadow or running.placement.cores <= self._extra
+
+    def is_over_in_time(self, job: Job) -> bool:
+        """Whether a job that starts now, without a boot, ends before the promised start."""
+        return self._view.now + planned_time(job) <= self._shadow
+
+    def takes_room(self, job: Job, cores: int) -> bool:
+        """Whether it would leave fewer cores free than it has to if it had these: it has to leave none."""
+        return False
+
+    def delayed_by(self, job: Job) -> Job | None:
+        """The promised job: there is one."""
+        return None if self._head is job else self._head
+
+
+class PlanWithRoom(CountedPlan):
+    """The same, but a job that requests more than ``room_for`` (s) leaves ``room`` cores free beside it when it starts.
+
+    These cores are for jobs that are soon over. While nothing runs, nobody has to leave any: else a job that needs nearly the
+    whole machine would never start.
+    """
+
+    def __init__(self, where: Where, releases: Releases, trials: Trials | None, room: int, room_for: float):
+        super().__init__(where, releases, trials)
+        self._room, self._room_for = room, room_for
+
+    def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Whether as many cores are free, with those that it leaves, and the promise can be kept."""
+        fits = super().may_start(cores, times)
+        if self._others_run:
+            fits &= (times <= self._room_for) | (cores <= self._free_with_trials() - self._room)
+        return fits
+
+    def place(self, job: Job) -> Placement | None:
+        """The node order's choice of the free cores, if enough others are free."""
+        return None if self.lacks_room(job) else super().place(job)
+
+    def lacks_room(self, job: Job) -> bool:
+        """Whether it would leave too few cores free."""
+        return self.takes_room(job, job.requested_cores)
+
+    def may_stay(self, running: Running) -> bool:
+        """The same, if as many others are free as it would have to leave."""
+        return super().may_stay(running) and not self.takes_room(running.job, running.placement.cores)
+
+    def is_over_in_time(self, job: Job) -> bool:
+        """The same, if enough others are free."""
+        return super().is_over_in_time(job) and not self.lacks_room(job)
+
+    def takes_room(self, job: Job, cores: int) -> bool:
+        """Whether it would leave fewer cores free than it has to if it had these."""
+        return self._others_run and cores + self._left_by(job) > self._free_with_trials()
+
+    @property
+    def _others_run(self) -> bool:
+        """Whether any job runs that is not on trial."""
+        return self._view.running_count > (len(self._trials) if self._trials else 0)
+
+    def _left_by(self, job: Job) -> int:
+        return self._room if planned_time(job) > self._room_for else 0
+
+    def _needed(self, job: Job) -> int:
+        """With what it leaves, but not more than can be free: then everybody else is over."""
+        coming = cores_coming(self._releases, self._view)
+        most = self._free_with_trials() + sum([cores for _, _, cores, _ in coming])
+        return max(job.requested_cores, min(job.requested_cores + self._left_by(job), most))
+
+
+class PlanBefore(CountedPlan):
+    """Any free cores are as good as any others, and a job may start if it ends before the promised start, never beside it.
+
+    What the head job will leave free is not used, and a job that ends just when it should start waits: so RLScheduler
+    backfills (Zhang et al., SC 2020, and its program). While nothing is promised, anything may start.
+    """
+
+    _before = math.inf  # when others have to be over, s
+
+    def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Whether as many cores are free, and it ends in time."""
+        fits: npt.NDArray[np.bool_] = (cores <= self._view.free_total) & (self._view.now + times < self._before)
+        return fits
+
+    def place(self, job: Job) -> Placement | None:
+        """The node order's choice of the free cores."""
+        placement = self._where.now(job)
+        if placement is None or self._before == math.inf:
+            return placement
+        ends = self._view.now + self._view.boot_time(placement) + planned_time(job)
+        return placement if ends < self._before else None
+
+    def promise(self, job: Job) -> Promise | None:
+        """The same promise, and what it means for the others."""
+        promise = super().promise(job)
+        if promise is not None:
+            self._before = promise.time if promise.time < math.inf else -math.inf
+        return promise
+
+
+class NodePlan(CountedPlan):
+    """Nodes differ: a job may start where it ends before the promised start, or leaves the promised job a place.
+
+    *Counted*: any place will do; a placement is tried as the node order likes it, and if that leaves the promised job
+    none, on what its own place leaves free. For a promised job that takes free cores on whichever nodes they are, their
+    number says that. *Pinned*: the promise is of certain cores of certain nodes, and these are not touched.
+    """
+
+    def __init__(self, where: Where, releases: Releases, trials: Trials | None, pinned: bool):
+        super().__init__(where, releases, trials)
+        self._pinned = pinned
+        self._promised = math.inf  # the shadow time, s; that of jobs that requested no time is -inf
+        self._later: Outlook | None = None  # at the shadow time, the promised job not yet on it; None: it is counted
+        self._place: Placement | None = None  # where it is to be, as found last
+        self._spare: npt.NDArray[np.int64] | None = None  # cores of each node beside the promised job
+        # Widths of jobs that found no place, as things are now, on which they could stay beyond the shadow time.
+        self._too_wide: set[int] = set()
+
+    def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Whether it could fit, and if it does not end in time, on what the promised job may leave."""
+        view = self._view
+        fits = worth_trying(view, cores)
+        if self._later is None:
+            return fits & super().may_start(cores, times)
+        left = self._spare if self._pinned and self._spare is not None else self._later.free
+        long = worth_trying(view, cores, np.minimum(view.free_cores, left))
+        if self._too_wide:
+            long &= ~np.isin(cores, [*self._too_wide])
+        return fits & (ends_in_time(times, self._shadow, view.now) | long)
+
+    def place(self, job: Job) -> Placement | None:
+        """By the node order, where no promise is broken."""
+        if self._later is None:
+            return super().place(job)
+        if self._view.now + planned_time(job) > self._shadow:
+            return self._place_for_long(job)
+        placement = self._where.now(job)
+        if placement is not None and self._end(job, placement) > self._shadow:  # its nodes have to boot
+            return self._place_for_long(job, placement)
+        return placement
+
+    def may_stay(self, running: Running) -> bool:
+        """Whether a job on trial ends before the promised start, or leaves the promised job a place."""
+        if self._later is None or running.expected_end <= self._shadow:
+            return super().may_stay(running)
+        if not self._pinned:
+            return self._leaves_a_place(running.placement, running.job)
+        assert self._spare is not None
+        spare, held = self._spare, self._later.cores_held
+        return all(
+            (spare[first:stop] >= held(running.job, first, stop, cores)).all()
+            for first, stop, cores in running.placement.spans
+        )
+
+    def _end(self, job: Job, placement: Placement) -> float:
+        return self._view.now + self._view.boot_time(placement) + planned_time(job)
+
+    def _place_for_long(self, job: Job, liked: Placement | None = None) -> Placement | None:
+        """For a job that will still run at the shadow time; ``liked`` is what the node order chose, if it was asked."""
+        if job.requested_cores in self._too_wide:
+            return None
+        if not self._pinned:
+            placement = liked or self._where.now(job)
+            if placement is None or self._leaves_a_place(placement, job):
+                return placement
+        placement = self._on_spare(job)
+        if placement is None and self._where.treats_alike:
+            self._too_wide.add(job.requested_cores)
+        return placement
+
+    def _leaves_a_place(self, placement: Placement, job: Job) -> bool:
+        assert self._later is not None
+        assert self._head is not None
+        self._later.hold(job, placement)
+        booting = self._leave_booting(placement)
+        left = self._where.later(self._head, self._later, self._shadow)
+        for node, cores in booting:
+            self._later.come_back(node, cores)
+        self._later.give_back(job, placement)
+        return left is not None
+
+    def _leave_booting(self, placement: Placement) -> list[tuple[int, int]]:
+        """Nodes that would still boot for a job at the promised time: the cores that it leaves there cannot be had then."""
+        assert self._later is not None
+        later, free = self._later, self._later.free.item
+        late = self._late_boots()
+        nodes = [] if late is None else [node for node in placement.nodes if late[node]]
+        booting = [(node, free(node)) for node in nodes]
+        for node, cores in booting:
+            later.leave(node, cores)
+        return booting
+
+    def _late_boots(self) -> npt.NDArray[np.bool_] | None:
+        """Which nodes would not be on at the promised time if they began to boot now; None: all would."""
+        if not self._view.is_off.any() or (delays := self._view.boot_delays) is None:
+            return None
+        return self._view.is_off & (self._view.now + delays > latest(self._promised))
+
+    def take(self, running: Running) -> None:
+        """A job that will not have ended by the promised start leaves less beside it."""
+        if self._later is None:
+            super().take(running)
+            return
+        self._too_wide.clear()
+        if running.expected_end <= self._shadow:
+            return
+        self._later.hold(running.job, running.placement)
+        self._leave_booting(running.placement)
+        if self._pinned:
+            self._occupy(running.job, running.placement)
+        else:
+            self._find_place()
+
+    def promise(self, job: Job) -> Promise | None:
+        """When enough of the running jobs should have ended, on the right nodes, and nodes in transition be back."""
+        view = self._view
+        takes_any = view.one_node_rule and job.requested_cores > view.platform.widest_node
+        # Of a node that boots for another job, its other cores cannot be had before: there numbers do not tell.
+        if takes_any and not self._pinned and not view.transition_ends and view.boot_delays is None:
+            return super().promise(job)
+        if job.requested_cores > view.offered_cores:
+            return None  # even if all jobs ended
+        later = view.outlook()
+        for one in self._trials or ():
+            later.release(one)
+        coming: Iterable[tuple[float, Callable[[], None]]] = (
+            (end, partial(later.release, running)) for end, _, _, running in self._releases
+        )
+        returns = Returns(view).soonest_first() if view.transition_ends or view.guests else []
+        for end, node, cores in about_to_boot(self._releases, view):
+            later.leave(node, cores)
+            returns.append((end, node, cores))
+        if returns:
+            back = [(end, partial(later.come_back, node, cores)) for end, node, cores in returns]
+            coming = sorted((*coming, *back), key=itemgetter(0))
+        for end, together in by_instant(coming):
+            for _, happen in together:
+                happen()
+            if self._where.later(job, later, end) is not None:
+                self._later, self._head = later, job
+                self._promised = end
+                self._shadow = (
+                    latest(end) if end < math.inf else -math.inf
+                )  # of no job can it be said that it ends before
+                placement = self._find_place()
+                return Promise(end, placement if self._pinned else None)
+        return None
+
+    def _find_place(self) -> Placement | None:
+        """A place for the promised job at the shadow time, and what is left beside it."""
+        assert self._later is not None
+        assert self._head is not None
+        placement = self._where.later(self._head, self._later, self._shadow)
+        self._spare = self._later.free.copy()
+        if placement is not None:
+            self._occupy(self._head, placement)
+        self._place = placement
+        return placement
+
+    def _on_spare(self, job: Job) -> Placement | None:
+        """On what the promised job's own place leaves free; it keeps its nodes from being booted when it wants them."""
+        assert self._spare is not None
+        spare, late = self._spare, self._late_boots()
+        if late is not None and self._place is not None:
+            its = np.array(self._place.nodes)
+            spare = spare.copy()
+            spare[its[late[its]]] = 0
+        return self._where.now(job, spare)
+
+    def _occupy(self, job: Job, placement: Placement) -> None:
+        assert self._later is not None
+        assert self._spare is not None
+        for first, stop, cores in placement.spans:
+            self._spare[first:stop] -= self._later.cores_held(job, first, stop, cores)
+
+
+def ends_in_time(times: npt.NDArray[np.float64], shadow: float, now: float) -> npt.NDArray[np.bool_]:
+    """Which lengths (s) are over by the shadow time; a little more for rounding, since ``place`` has the last word."""
+    return times <= shadow - now + 1e-9 * abs(shadow)
+
+
+def worth_trying(
+    view: View, cores: npt.NDArray[np.int64], free: npt.NDArray[np.integer] | None = None
+) -> npt.NDArray[np.bool_]:
+    """Which requests could fit at all on the free cores of the nodes (default: those of now); shape (jobs,).
+
+    As many are free, and on one node where the width rule wants one.
+    """
+    total = view.free_total
+    if free is None:
+        free = view.free_cores
+    else:
+        total = min(int(np.maximum(free, 0).sum()), total)
+    enough = cores <= total
+    if view.one_node_rule:
+        enough &= (cores <= free.max()) | (cores > view.platform.widest_node)
+    return enough

@@ -1,0 +1,109 @@
+"""What the machine has lost since the scheduler last made its promises: why a promise is put off, for the decision log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cluster_sim.engine import latest
+from cluster_sim.platform.node_state import NodeState
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from cluster_sim.machine.guest_requests import Departure
+    from cluster_sim.run.view import View
+    from schedulers.backfilling.releases import Releases
+
+FAILED = "a node has failed"
+WITHHELD = "a node is withheld"
+SWITCHED_OFF = "a node is switched off"
+SWITCHED_ON = "a node boots for no job"
+LATE_NODE = "a node takes longer to switch than expected"
+LATE_JOB = "a job lasts longer than expected"
+CHANGED = "a running job goes on with other cores"
+GUEST = "a guest has got cores"
+LATE_GUEST = "a guest stays longer than expected"
+CAPPED = "the power cap kept a job from starting"
+GOES_FIRST = "a job goes before it in the queue"
+
+LOSSES = (FAILED, WITHHELD, SWITCHED_OFF, SWITCHED_ON, LATE_NODE, LATE_JOB, CHANGED, GUEST, LATE_GUEST, CAPPED)
+"""All that puts off a promise of conservative backfilling, or of EASY to the job that stays at the head of the queue."""
+
+
+class Losses:
+    """Follows a run from pass to pass, where its decisions are logged."""
+
+    def __init__(self) -> None:
+        self._found: set[str] = set()
+        self._changes_seen = 0
+        self._withheld: npt.NDArray[np.bool_] | None = None
+        self._ends: dict[int, float] = {}  # when the nodes in transition were to be back
+        self._guests: frozenset[Departure] = frozenset()
+
+    def follow(self, view: View, releases: Releases) -> None:
+        """Note what has been lost since the last pass; ``releases`` have not followed this one yet."""
+        self._follow_states(view)
+        if view.withheld_count:
+            fresh = view.withheld if self._withheld is None else view.withheld & ~self._withheld
+            if fresh.any():
+                self.note(WITHHELD)
+        self._withheld = view.withheld.copy() if view.withheld_count else None
+        self._follow_transitions(view)
+        if releases.outlived(view):
+            self.note(LATE_JOB)
+        if view.resumed:
+            self.note(CHANGED)
+        if view.guests or self._guests:
+            self._follow_guests(view)
+
+    def _follow_guests(self, view: View) -> None:
+        guests = frozenset(view.guests)
+        if guests - self._guests:
+            self.note(GUEST)
+        if any(guest.expected_end <= latest(view.now) for guest in guests):
+            self.note(LATE_GUEST)
+        self._guests = guests
+
+    def _follow_states(self, view: View) -> None:
+        changes, seen = view.state_changes, self._changes_seen
+        if len(changes) == seen:
+            return
+        self._changes_seen = len(changes)
+        platform = view.platform
+        owned = {node for running in (*view.ended, *view.running) for node in running.placement.nodes}
+        for time, node, state, _ in changes[seen:]:
+            costs = platform.node_types[platform.type_of_node[node]].transitions
+            if state is NodeState.FAILED:
+                self._ends.pop(node, None)
+                self.note(FAILED)
+            elif state is NodeState.SWITCHING_OFF:
+                self._ends[node] = time + costs.switch_off_s
+                self.note(SWITCHED_OFF)
+            elif state is NodeState.SWITCHING_ON:
+                self._ends[node] = time + costs.switch_on_s
+                if node not in owned:
+                    self.note(SWITCHED_ON)
+            elif time > latest(self._ends.pop(node, time)):
+                self.note(LATE_NODE)
+
+    def _follow_transitions(self, view: View) -> None:
+        ends = view.transition_ends
+        for node, end in self._ends.items():
+            if end <= latest(view.now):
+                self.note(LATE_NODE)
+            elif ends.get(node, end) > latest(end):
+                self.note(SWITCHED_ON)  # it was to be OFF then, and is to boot as well
+        self._ends = dict(ends)
+
+    def note(self, loss: str) -> None:
+        """Something else has been lost."""
+        self._found.add(loss)
+
+    def forget(self) -> None:
+        """All promises have been made anew."""
+        self._found.clear()
+
+    def __str__(self) -> str:
+        """In words; empty when nothing has been lost."""
+        return " and ".join(loss for loss in LOSSES if loss in self._found)

@@ -1,0 +1,1 @@
+"""Schedulers that change jobs: moldable, malleable, elastic, preemptive."""

@@ -1,0 +1,275 @@
+"""Malleable jobs: running ones give up cores for those that wait, and get what is left over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.errors import SpecError
+from cluster_sim.machine.placement import Placement
+from cluster_sim.run.decisions import Decision, Hold, Resize, Start, WakeAt
+from schedulers.changing.malleable_rules import (
+    Agreement,
+    Average,
+    Bounds,
+    CommonPool,
+    Elastic,
+    Least,
+    Sizes,
+    Steal,
+    Usual,
+)
+from schedulers.policy.policy import Scheduler, schedulers, start_on
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+
+SIZES = ("min", "pref", "average", "fixed")
+PROMISES: dict[str, type[Agreement]] = {"agreement": Agreement, "steal": Steal, "common-pool": CommonPool}
+
+
+@schedulers.register("malleable")
+class Malleable(Scheduler):
+    """First come, first served; running jobs shrink for those that wait, and grow: malleable:size=pref,promise=agreement.
+
+    The strategies of Posner, Hupfeld and Finnerty (PECS 2023). A job that waits is promised the cores that running jobs
+    give up for it; those that are free and not promised are handed out. ``size`` says how large jobs are at their start,
+    who gives up and who gets: ``min``, ``pref`` (their requests) or ``average``, see :mod:`schedulers.changing.malleable_rules`;
+    with ``fixed`` all have what they requested. ``promise`` says who may use promised cores: ``agreement``, ``steal`` or
+    ``common-pool``. With ``overtake`` jobs behind one that does not fit may start (first fit).
+
+    ``slips`` reproduces three slips of the published program: it starts one job in a pass, or, with ``overtake``, passes
+    over the job behind each that it starts; and *average* counts with the wrong sign. ``period`` (s) is that of its
+    ticks, at which it decides where a change of cores is followed by no pass, as in the quirk ``pass-after-each-event``.
+
+    Evolving jobs have what they requested until they ask for other cores, and are granted more if all of it is free and
+    not promised. Where jobs may use certain nodes only, running jobs keep their cores; for one that is to run on a single
+    node of several cores, none gives any up. Raises SpecError for an unknown size or promise.
+    """
+
+    chooses_cores = True
+    at_boundaries = True
+
+    def __init__(
+        self,
+        size: str = "pref",
+        promise: str = "agreement",
+        overtake: bool = False,
+        slips: bool = False,
+        period: float = 60.0,
+    ):
+        if size not in SIZES:
+            raise SpecError("scheduler 'malleable', option size", f"one of {', '.join(SIZES)}", size)
+        if promise not in PROMISES:
+            raise SpecError("scheduler 'malleable', option promise", f"one of {', '.join(PROMISES)}", promise)
+        if not period > 0.0:
+            raise SpecError("scheduler 'malleable', option period", "seconds above 0", period)
+        kinds: dict[str, Sizes] = {"min": Least(), "pref": Usual(), "average": Average(slips)}
+        self._sizes = kinds.get(size)
+        self._promise = promise
+        self._overtakes, self._slips, self._period = overtake, slips, period
+        self.spec = f"malleable:size={size}" + (f",promise={promise}" if size != "fixed" else "")
+        self.spec += (",overtake=yes" if overtake else "") + (",slips=yes" if slips else "")
+        self.spec += f",period={period:g}" if period != 60.0 else ""
+
+    def begin(self, view: View) -> None:
+        """Nothing is promised, nothing runs."""
+        self._promises = PROMISES[self._promise]()
+        self._bounds: dict[int, Bounds] = {}  # of running malleable jobs
+        self._unsettled = True  # whether the last pass decided anything, or a job will change without one
+        self._version: object = None  # of the machine, after the last pass
+        self._tick = view.now
+        self._ticks = "pass-after-each-event" in view.quirks
+
+    def schedule(self, view: View) -> Iterator[Decision]:
+        """One pass, unless nothing has happened since the last: it would decide nothing."""
+        if self._unsettled or self._has_changed(view):
+            self._unsettled = False
+            yield from self._pass(view)
+            self._version = view.version
+        elif any(not view.progress(running).can_resize for running in view.at_boundary):
+            self._unsettled = True  # its cores change now, and no pass follows
+        if self._unsettled and self._ticks:
+            tick = (view.now // self._period + 1.0) * self._period
+            if tick > self._tick:
+                self._tick = tick
+                yield WakeAt(tick)
+
+    def _has_changed(self, view: View) -> bool:
+        """Whether anything has happened since the last pass that it did not see."""
+        news = view.submitted or view.ended or view.resumed or view.power_budget is not None
+        asks = any(one.job.evolving and view.progress(one).wanted_cores for one in view.at_boundary)
+        return bool(news) or asks or view.version is not self._version
+
+    def _pass(self, view: View) -> Iterator[Decision]:
+        elastic = self._elastic(view)
+        yield from self._keep_promises(view)
+        waiting = [job for job in view.pending if job.index not in self._promises.needs]
+        yield from self._start(view, waiting)
+        yield from self._grant(view)
+        if self._sizes is None or not elastic:
+            return
+        free = self._unpromised(view)
+        for job in waiting:
+            if view.is_pending(job) and self._can_be_promised(view, job):
+                self._make_room(view, job, elastic)
+        if free.any():
+            self._hand_out(view, elastic, np.where(view.is_on, free, 0))
+        yield from self._changes(view, elastic)
+
+    def _elastic(self, view: View) -> list[Elastic]:
+        """Running jobs whose cores can be changed in this pass, by index."""
+        if self._sizes is None or view.restricts or view.power_budget is not None:
+            return []
+        elastic, running = [], view.running_by_index
+        known = self._bounds
+        for index in sorted(running):
+            one = running[index]
+            bounds = known.get(index)
+            if bounds is None:
+                bounds = known[index] = Bounds.of(one.job) if _is_resizable(one.job) else Bounds(0, 0, 0)
+            if bounds.most and view.progress(one).can_resize:
+                elastic.append(Elastic(one, bounds, one.placement.cores))
+            elif bounds.most and one in view.at_boundary:
+                self._unsettled = True  # its cores change after this pass
+        return elastic
+
+    # ------------------------------------------------------------------ jobs that wait
+
+    def _keep_promises(self, view: View) -> Iterator[Decision]:
+        """Start the jobs whose promised cores are there."""
+        promises = self._promises
+        if not promises.needs:
+            return
+        pending = view.pending
+        for index in promises.needs.keys() - {job.index for job in pending}:
+            promises.withdraw(index)
+        for job, nodes in promises.ready(pending, view.usable_cores.tolist()):
+            placement = Placement.on(Counter(nodes))
+            if view.allows(job, placement):
+                yield self._started(job, placement)
+        if not view.running_count:  # of a machine on which nothing runs, nothing comes free
+            for index in list(promises.needs):
+                promises.withdraw(index)
+
+    def _start(self, view: View, waiting: list[Job]) -> Iterator[Decision]:
+        """Start jobs in order of submission on cores that are not promised."""
+        free, place = int(self._unpromised(view).sum()), 0
+        while place < len(waiting):
+            job = waiting[place]
+            cores = self._start_cores(view, job, free)
+            placement = None
+            if cores:
+                within = self._unpromised(view) if self._promises.promised else None
+                placement = view.place(job.on_cores(cores), within=within)
+            place += 1
+            if placement is not None:
+                yield self._started(job, placement)
+                free -= cores
+                if self._slips and not self._overtakes:
+                    return
+                place += self._slips
+                continue
+            if view.explains:
+                least = job.on_cores(_fixed_cores(view, job) if self._sizes is None else job.min_cores)
+                why = view.shortage(least) or "waits for cores that others give up"
+                yield Hold(job, why, blocks=not self._overtakes)
+            if not self._overtakes:
+                return
+
+    def _start_cores(self, view: View, job: Job, free: int) -> int:
+        if self._sizes is None:
+            cores = _fixed_cores(view, job)
+            return cores if cores <= free else 0
+        return self._sizes.start(_bounds(view, job), free)
+
+    def _started(self, job: Job, placement: Placement) -> Start:
+        self._unsettled = True
+        return start_on(job, placement)
+
+    def _unpromised(self, view: View) -> npt.NDArray[np.int64]:
+        """Free cores of each node that nobody is promised."""
+        free = view.usable_cores.astype(np.int64)
+        for node, cores in self._promises.cores().items():
+            free[node] = max(free[node] - cores, 0)
+        return free
+
+    # ------------------------------------------------------------------ jobs that run
+
+    def _can_be_promised(self, view: View, job: Job) -> bool:
+        """Whether any cores that come free will do for the job."""
+        if view.counts_only:
+            return True
+        return not job.is_shaped and job.min_cores > view.widest_node(job)
+
+    def _grant(self, view: View) -> Iterator[Resize]:
+        """Evolving jobs at the end of a part get what they ask for, if all of it is free on nodes that are on, and not promised.
+
+        The law of ``schedulers.changing.elastic`` too. There the cores are on the job's own nodes first; here they are the
+        lowest, as for all to whom this scheduler hands cores out.
+        """
+        if view.restricts or view.power_budget is not None:
+            return
+        for running in tuple(view.at_boundary):
+            more = view.progress(running).wanted_cores - running.placement.cores
+            if more > 0:
+                free = np.where(view.is_on, self._unpromised(view), 0)
+                nodes = np.repeat(np.arange(len(free)), free).tolist()[:more]
+                if len(nodes) == more:
+                    self._unsettled = True
+                    yield Resize(running.job, Placement.on(Counter(running.placement.cores_by_node()) + Counter(nodes)))
+
+    def _make_room(self, view: View, job: Job, elastic: Sequence[Elastic]) -> None:
+        """Have running jobs give up cores for one that waits, if they have enough, and promise it these."""
+        assert self._sizes is not None
+        nodes: list[int] = []
+        for giver, count in self._sizes.room(_bounds(view, job), elastic):
+            nodes += self._shrink(giver, count)
+        if nodes:
+            self._promises.promise(job, nodes)
+
+    def _hand_out(self, view: View, elastic: Sequence[Elastic], free: npt.NDArray[np.int64]) -> None:
+        """Give running jobs the cores that are free, the lowest first."""
+        assert self._sizes is not None
+        nodes = np.repeat(np.arange(len(free)), free).tolist()
+        for taker, count in self._sizes.hand_out(elastic, len(nodes)):
+            self._grow(taker, nodes[:count])
+            del nodes[:count]
+
+    def _shrink(self, job: Elastic, count: int) -> list[int]:
+        """A decision: a running job gives up so many cores; their nodes."""
+        return job.give(count)
+
+    def _grow(self, job: Elastic, nodes: list[int]) -> None:
+        """A decision: a running job gets a core on each of these nodes."""
+        job.take(nodes)
+
+    def _changes(self, view: View, elastic: Sequence[Elastic]) -> Iterator[Decision]:
+        """What has been decided of each running job, taken together."""
+        for job in elastic:
+            if job.is_changed:
+                self._unsettled = True
+                yield Resize(job.running.job, Placement.on(job.cores))
+
+
+def _fixed_cores(view: View, job: Job) -> int:
+    """What a job that asks for more than the machine has gets all of, if it can run on so few; else what it requests."""
+    return max(job.min_cores, min(job.requested_cores, view.platform.core_count))
+
+
+def _is_resizable(job: Job) -> bool:
+    """Whether the scheduler says on how many cores the job runs; one that evolves says it itself."""
+    return job.malleable and not job.evolving
+
+
+def _bounds(view: View, job: Job) -> Bounds:
+    """On how many cores a job can start; one that cannot be resized only on one number."""
+    return Bounds.of(job) if _is_resizable(job) else Bounds(*(_fixed_cores(view, job),) * 3)

@@ -1,0 +1,107 @@
+"""Moldable jobs: the scheduler chooses, when it starts a job, on how many cores it runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.errors import SpecError
+from cluster_sim.run.decisions import Decision, Hold, Start
+from schedulers.backfilling.releases import Releases, cores_coming
+from schedulers.policy.policy import Scheduler, schedulers, start_on
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+
+FREE, EARLIEST = "free", "earliest"
+
+
+@schedulers.register("moldable")
+class Moldable(Scheduler):
+    """First come, first served, on as many cores as a job can have: moldable:width=free|earliest. No job overtakes.
+
+    ``free``: the first job takes all that are free, up to its ``max_cores``, as soon as that is its ``min_cores``; the
+    scheduler of ElastiSim's examples (Özden et al. 2022). ``earliest``: it has the number of cores with which it should
+    end first, the wait for them included, going by the times that jobs requested; of several the least. One that
+    requested no time takes what is free. With ``memory``, nodes must have room for a job's memory too.
+    Raises SpecError for another width.
+    """
+
+    chooses_cores = True
+
+    def __init__(self, width: str = FREE, memory: bool = False):
+        if width not in (FREE, EARLIEST):
+            raise SpecError("scheduler 'moldable', option width", f"{FREE} or {EARLIEST}", width)
+        self.width = width
+        self.memory = memory
+        self.spec = "moldable" if width == FREE else f"moldable:width={width}"
+
+    def begin(self, view: View) -> None:
+        """Nobody waits, nothing runs."""
+        self._queue: list[tuple[int, Job]] = []
+        self._releases = Releases()
+        self._times: tuple[Job, npt.NDArray[np.float64]] | None = None  # what a job requests on each width
+
+    def schedule(self, view: View) -> Iterator[Decision]:
+        """Start jobs in order of submission, up to the first that cannot start or should wait."""
+        for job in view.submitted:
+            heappush(self._queue, (job.index, job))
+        if self.width == EARLIEST:
+            self._releases.follow(view)
+        while self._queue:
+            job = self._queue[0][1]
+            if view.is_pending(job):
+                start = self._start(view, job)
+                if start is None:
+                    if view.explains:
+                        yield Hold(job, self._reason(view, job), blocks=True)
+                    return
+                yield start
+                if self.width == EARLIEST:
+                    self._releases.add(view.running_by_index[job.index])
+            heappop(self._queue)
+
+    def _start(self, view: View, job: Job) -> Start | None:
+        """The start of a job on the best of the widths that it can have now; None if it has to wait, or should."""
+        for cores in self._widths(view, job):
+            placement = view.place(job.on_cores(cores), memory=self.memory)
+            if placement is not None:
+                return start_on(job, placement)
+        return None
+
+    def _widths(self, view: View, job: Job) -> Iterable[int]:
+        """On how many cores it may start now, the best first."""
+        if self.width == FREE or job.requested_time == math.inf:
+            return range(min(view.free_total, job.max_cores), job.min_cores - 1, -1)
+        starts = self._starts(view, job)
+        best = np.argsort(starts + self._requested(job), kind="stable")
+        waits = np.flatnonzero(starts[best] > view.now)  # with these, and all that follow, it would wait
+        return (best[: waits[0]] if len(waits) else best) + job.min_cores
+
+    def _starts(self, view: View, job: Job) -> npt.NDArray[np.float64]:
+        """When each width, from the least to the most, should be free, s; inf: never."""
+        times, free = [view.now], [view.free_total]
+        for end, _, cores, _ in cores_coming(self._releases, view):
+            times.append(end)
+            free.append(free[-1] + cores)
+        level = np.searchsorted(free, np.arange(job.min_cores, job.max_cores + 1))
+        return np.append(times, math.inf)[level]
+
+    def _requested(self, job: Job) -> npt.NDArray[np.float64]:
+        """The time that the job requests on each width, s; worked out once while it is the first of the queue."""
+        if self._times is None or self._times[0] is not job:
+            widths = range(job.min_cores, job.max_cores + 1)
+            self._times = job, np.array([job.on_cores(cores).requested_time for cores in widths])
+        return self._times[1]
+
+    def _reason(self, view: View, job: Job) -> str:
+        return (
+            view.shortage(job.on_cores(job.min_cores), self.memory) or "should end sooner on more cores than are free"
+        )

@@ -1,0 +1,1 @@
+"""Schedulers that place jobs by their predicted energy or delay."""

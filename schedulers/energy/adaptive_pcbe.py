@@ -1,0 +1,280 @@
+"""PCBE that chooses its configuration, and tunes its ageing threshold, while it runs (future work of Cruz 2023)."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cluster_sim.engine import latest
+from cluster_sim.errors import SpecError
+from cluster_sim.records.metrics import energy_delay_product, makespan
+from cluster_sim.run.decisions import Decision, Start
+from schedulers.energy.pcbe import ENDS, METRICS, Pcbe, most_on_one_node, tenants_of
+from schedulers.policy.policy import schedulers
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+
+    # Expected end (s), position in the workload, the job, where; a job that runs already, as such.
+    _End = tuple[float, int, Job, Placement, Running | None]
+
+_OVERRUN = 0.1  # what a job that outlives its estimate is expected to need more, as a fraction of what it has run
+_PUBLISHED_AGING = 60.0  # s
+_RECENT = 20  # aged starts from which the lag is learned
+_AGED_SHARE = 10  # one in so many pending jobs may count as aged
+
+
+class Configuration(NamedTuple):
+    """One of the eight ways to be PCBE."""
+
+    metric: str  #: ``energy`` or ``edp``: of keys and of estimates.
+    job: str  #: Which key goes first, ``low`` or ``high``.
+    node: str  #: Which estimate wins, ``low`` or ``high``.
+
+
+CONFIGURATIONS = tuple(Configuration(*options) for options in product(METRICS, reversed(ENDS), ENDS))
+HOME = Configuration("energy", "high", "low")
+"""The configuration that PCBE's author recommends, and that is used while no job has to wait."""
+
+
+class Forecast(NamedTuple):
+    """What is expected if no further job comes: energy from now to the last completion (J), and when that is (s)."""
+
+    energy_j: float
+    end: float
+
+
+@schedulers.register("adaptive-pcbe")
+class AdaptivePcbe(Pcbe):
+    """PCBE that chooses among its eight configurations by looking ahead, and ages jobs so as to meet a wait goal.
+
+    *The configuration.* In a pass in which some job can start and some job will have to wait, each configuration is
+    tried out on a copy of what is free: running jobs end, pending ones (the ``depth`` oldest) are placed by that
+    configuration, and so on until all are over, by PCBE's own estimates of time and watts::
+
+        time    r · requested_time · (f_min / f) / flops per cycle
+        energy  idle watts of all nodes · (end - now)
+                + Σ over jobs of dynamic · n · time + Σ over nodes of (static - idle watts) · time with a job on it
+        value   energy                                              (metric energy)
+                (energy so far + energy) · (end - first submission) (metric edp)
+
+    with ``r`` the run times of the jobs that have ended over what their estimates said. The configuration of
+    least value is taken, if it is less than that of the one in use by more than the fraction ``hysteresis``. A pass in which
+    all pending jobs start has nothing to compare but guesses at which jobs come next: it uses energy, high jobs, low nodes.
+
+    *The ageing threshold* is such that aged jobs start when they have waited ``wait_goal`` seconds: ``wait_goal`` less
+    the mean time that the last 20 of them were aged for. Without a goal it is the published 60 s. With one it is never
+    so low that more than a tenth of the queue is aged (one job at least): where all jobs are aged no job is helped,
+    which is what a fixed threshold comes to on a full machine.
+
+    It sees what every policy sees: requests, what runs and since when, jobs that ended, the energy so far. The look-ahead
+    knows nothing of contention, memory, booting, or later arrivals. Raises SpecError for an option out of range.
+    """
+
+    def __init__(
+        self, metric: str = "energy", wait_goal: float = math.inf, hysteresis: float = 0.01, depth: int = 50
+    ) -> None:
+        if metric not in METRICS:
+            raise SpecError("scheduler 'adaptive-pcbe', option metric", f"one of {', '.join(METRICS)}", metric)
+        for name, value in (("wait_goal", wait_goal), ("hysteresis", hysteresis)):
+            if not value >= 0.0:
+                raise SpecError(f"scheduler 'adaptive-pcbe', option {name}", "a number, 0 or more", value)
+        if depth < 1:
+            raise SpecError("scheduler 'adaptive-pcbe', option depth", "a number of jobs, 1 or more", depth)
+        super().__init__(*HOME)
+        self.objective, self.wait_goal, self.hysteresis, self.depth = metric, wait_goal, hysteresis, depth
+        self.spec = f"adaptive-pcbe:metric={metric},wait_goal={wait_goal:g},hysteresis={hysteresis:g},depth={depth}"
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration in use."""
+        return Configuration(self.metric, self.job, self.node)
+
+    def begin(self, view: View) -> None:
+        """Nothing has been learned yet."""
+        super().begin(view)
+        types = view.platform.node_types
+        idle = [sum(p.power.get("static_w", 0.0) * p.power.get("min_power", 1.0) for p in t.processors) for t in types]
+        self.idle_w = np.array(idle)[view.platform.type_of_node]  #: Of each node, W, shape (nodes,).
+        self._members = {configuration: Pcbe(*configuration) for configuration in CONFIGURATIONS}
+        for pcbe in self._members.values():
+            pcbe.begin(view)
+        self._run_s = self._estimated_s = 0.0  # of the jobs that have ended
+        self._lags: deque[float] = deque(maxlen=_RECENT)
+        self._first_submission = math.inf
+        self.metric, self.job, self.node = HOME
+        self.aging = _PUBLISHED_AGING if math.isinf(self.wait_goal) else self.wait_goal
+        #: Every change of the configuration: when (s), and which one from then on.
+        self.changes: list[tuple[float, Configuration]] = [(view.now, HOME)]
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """Learn from what ended, choose configuration and threshold, and hold a pass of PCBE."""
+        self._learn(view)
+        self._join(view)
+        if not self._queue or not (view.free_total or view.explains):
+            return
+        if math.isfinite(self.wait_goal):
+            self.aging = self._threshold(view)
+        self._adopt(self._chosen(view), view)
+        for decision in self._pass(view):
+            if isinstance(decision, Start):
+                self._note_wait(view.now - decision.job.submit_time)
+            yield decision
+
+    def _learn(self, view: View) -> None:
+        if view.submitted:
+            self._first_submission = min(self._first_submission, view.submitted[0].submit_time)
+        for running in view.ended:
+            if math.isfinite(running.start_time) and math.isfinite(running.job.requested_time):
+                self._run_s += view.now - running.start_time
+                self._estimated_s += self.seconds(running.job, running.placement.nodes)
+
+    # ------------------------------------------------------------------ the ageing threshold
+
+    def _threshold(self, view: View) -> float:
+        lag = sum(self._lags) / len(self._lags) if self._lags else 0.0
+        oldest = view.pending  # in order of submission
+        last_aged = oldest[max(1, len(oldest) // _AGED_SHARE) - 1]
+        return max(self.wait_goal - lag, view.now - last_aged.submit_time)
+
+    def _note_wait(self, wait: float) -> None:
+        if wait >= self.aging:
+            self._lags.append(wait - min(self.aging, self.wait_goal))
+
+    # ------------------------------------------------------------------ the configuration
+
+    def _adopt(self, configuration: Configuration, view: View) -> None:
+        if configuration == self.configuration:
+            return
+        self.metric, self.job, self.node = configuration
+        self._queue = sorted(self._entry(view, job) for _, _, job, _ in self._queue)
+        self.changes.append((view.now, configuration))
+
+    def _chosen(self, view: View) -> Configuration:
+        most_free = int(view.free_cores.max())
+        if all(needed > most_free for *_, needed in self._queue):
+            return self.configuration
+        ahead = LookAhead(self, view, self._run_s / self._estimated_s if self._estimated_s > 0.0 else 1.0)
+        if ahead.all_start_now(self._members[HOME]):
+            return HOME
+        values = {which: self._value(view, ahead.forecast(pcbe)) for which, pcbe in self._members.items()}
+        best = min(values, key=values.__getitem__)
+        return best if values[best] < values[self.configuration] * (1.0 - self.hysteresis) else self.configuration
+
+    def _value(self, view: View, forecast: Forecast) -> float:
+        if self.objective == "energy":
+            return forecast.energy_j
+        return energy_delay_product(view.energy_j + forecast.energy_j, makespan(self._first_submission, forecast.end))
+
+
+class LookAhead:
+    """The queue and the running jobs played to their end by PCBE's estimates, under any configuration; no other job comes.
+
+    Which jobs are aged is decided once, for all of them, now.
+    """
+
+    _now: float  # s, in the look-ahead
+    _energy: float  # of jobs and of nodes that are no longer idle, J
+    _ends: list[_End]  # heap of what runs in the look-ahead
+    _waiting: list[Job]
+
+    def __init__(self, scheduler: AdaptivePcbe, view: View, ratio: float):
+        self._view, self._ratio = view, ratio
+        self._pcbe: Pcbe = scheduler
+        self._idle_w = scheduler.idle_w
+        self._jobs = view.pending[: scheduler.depth]
+        self._needed = {job.index: most_on_one_node(view, job) for job in self._jobs}
+        self._tenants_now = tenants_of(view)
+        self._aged = {job.index for job in self._jobs if job.submit_time + scheduler.aging <= latest(view.now)}
+        self._running: list[_End] = [
+            (self._end(running), running.job.index, running.job, running.placement, running) for running in view.running
+        ]
+
+    def all_start_now(self, pcbe: Pcbe) -> bool:
+        """Whether no job that is looked at would have to wait."""
+        self._begin(pcbe)
+        self._place(self._in_turn())
+        return not self._waiting
+
+    def forecast(self, pcbe: Pcbe) -> Forecast:
+        """What comes of the configuration of this scheduler; jobs that never fit are left out."""
+        self._begin(pcbe)
+        waiting = self._in_turn()
+        while True:
+            self._place(waiting)
+            waiting = self._waiting
+            if not self._ends:
+                return Forecast(self._energy + float(self._idle_w.sum()) * (self._now - self._view.now), self._now)
+            self._now = self._ends[0][0]
+            while self._ends and self._ends[0][0] == self._now:
+                self._release(*heappop(self._ends)[2:])
+
+    def _begin(self, pcbe: Pcbe) -> None:
+        """Back to what is so now."""
+        self._pcbe = pcbe
+        self._now = self._view.now
+        self._outlook = self._view.outlook()
+        self._ends = self._running.copy()
+        heapify(self._ends)
+        self._tenants = self._tenants_now.copy()
+        self._busy_since = np.full(len(self._tenants), self._now)  # of nodes with tenants
+        self._waiting = []
+        self._energy = 0.0
+        for end, _, _, placement, _ in self._running:
+            self._energy += (end - self._now) * self._dynamic_w(placement)
+
+    def _in_turn(self) -> list[Job]:
+        return sorted(self._jobs, key=lambda job: (job.index not in self._aged, self._pcbe.key(job), job.index))
+
+    def _place(self, jobs: list[Job]) -> None:
+        """A pass: start what fits, note the others as waiting."""
+        self._waiting = []
+        most_free = int(self._outlook.free.max())
+        for job in jobs:
+            placement = None
+            if self._needed[job.index] <= most_free:
+                ranks = self._pcbe.estimates(self._view, job, self._tenants)
+                placement = self._outlook.place(job, ranks, time=self._now)
+            if placement is None or not self._pcbe.affordable(job, placement.nodes, self._tenants):
+                self._waiting.append(job)
+                continue
+            self._start(job, placement)
+            most_free = int(self._outlook.free.max())
+
+    def _start(self, job: Job, placement: Placement) -> None:
+        nodes = placement.nodes
+        seconds = self._ratio * self._pcbe.seconds(job, nodes)
+        self._outlook.hold(job, placement)
+        self._energy += seconds * self._dynamic_w(placement)
+        self._busy_since[nodes] = np.where(self._tenants[nodes] == 0, self._now, self._busy_since[nodes])
+        self._tenants[nodes] += 1
+        heappush(self._ends, (self._now + seconds, job.index, job, placement, None))
+
+    def _release(self, job: Job, placement: Placement, running: Running | None) -> None:
+        if running is None:
+            self._outlook.give_back(job, placement)
+        else:
+            self._outlook.release(running)
+        nodes = placement.nodes
+        self._tenants[nodes] -= 1
+        empty = [node for node in nodes if self._tenants[node] == 0]
+        awake_w = self._pcbe.static[empty] - self._idle_w[empty]
+        self._energy += float((awake_w * (self._now - self._busy_since[empty])).sum())
+
+    def _dynamic_w(self, placement: Placement) -> float:
+        return sum(float(self._pcbe.dynamic[node]) * cores for node, cores in placement.cores_by_node().items())
+
+    def _end(self, running: Running) -> float:
+        """When a running job should end, s."""
+        now, start = self._view.now, running.expected_start
+        estimate = start + self._ratio * self._pcbe.seconds(running.job, running.placement.nodes)
+        return max(estimate, now + _OVERRUN * max(now - start, 0.0))

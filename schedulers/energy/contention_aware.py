@@ -1,0 +1,200 @@
+"""Contention-aware greedy: every job where its predicted delay, energy or energy-delay product is least."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.errors import SpecError
+from cluster_sim.machine.placement import shape
+from cluster_sim.run.decisions import Decision, Hold, Start
+from schedulers.energy.expectations import Expectations, expected_seconds
+from schedulers.policy.policy import Scheduler, schedulers
+from schedulers.queue.orders import JobOrder, job_orders, name_of, order_in
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    import numpy.typing as npt
+
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.run.clairvoyant_view import ClairvoyantView
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+
+METRICS = ("delay", "energy", "edp")
+PLACEMENTS = ("all", "one")
+REFERENCES = ("slowest", "fastest")
+
+KEPT_BACK = "would take cores that are kept free for other jobs, or nodes that need more energy"
+"""Why a job waits that fits, for ``Hold``; see :class:`~schedulers.energy.patient_greedy.Patient`."""
+_EQUAL = 1e-9
+
+
+@schedulers.register("contention-aware")
+class ContentionAware(Scheduler):
+    """Contention-aware greedy: jobs in some order, each to the node where it costs least by the contention model.
+
+    For every node that has room, the scheduler predicts with the run's contention and power models when everything on
+    the node ends, with the job and without it, and takes the node with the least::
+
+        delay   D = (own finish - now) + sum over the node's other jobs of (finish with - finish without)
+        energy  E = energy of the node with - without, both to the last of these finishes, an idle node idling
+        edp     E · D^weight
+
+    Estimates that differ by less than 10⁻⁹ are equal, and the first node of the platform wins. Where nothing draws power
+    every metric is ``delay``. A job that does not fit is skipped; with ``blocking`` no job overtakes it.
+
+    ``order`` is any job order. ``placements=one`` starts one job in a pass, as the published agents do, ``all`` whatever
+    fits. The work of a job is what was requested: ``requested_time`` is taken to be its time alone on a core of the
+    platform's ``reference``, the slowest (as in :class:`~schedulers.energy.pcbe.Pcbe`) or the fastest; ``clairvoyant=yes`` looks
+    at the true work instead, and is no fair competitor. ``overrun`` is what a job that outlives its prediction is
+    expected to need more, as a fraction of its whole work. With ``memory``, nodes must have room for the job's memory.
+
+    Beyond one node: jobs that span nodes take them in order of the estimate for what each node would get, per task.
+    Off nodes come after those that are on, as for every scheduler, and booting is not predicted; nor are phases,
+    communication, or the quirk ``contention-at-job-boundaries``.
+
+    Raises SpecError for an option that does not exist.
+    """
+
+    def __init__(
+        self,
+        metric: str = "edp",
+        order: str | JobOrder = "smallest",
+        placements: str = "all",
+        weight: float = 0.5,
+        reference: str = "slowest",
+        overrun: float = 0.1,
+        blocking: bool = False,
+        memory: bool = False,
+        clairvoyant: bool = False,
+    ):
+        for name, value, allowed in (
+            ("metric", metric, METRICS),
+            ("placements", placements, PLACEMENTS),
+            ("reference", reference, REFERENCES),
+        ):
+            if value not in allowed:
+                raise SpecError(f"scheduler 'contention-aware', option {name}", f"one of {', '.join(allowed)}", value)
+        for name, number in (("weight", weight), ("overrun", overrun)):
+            if not 0.0 <= number < math.inf:
+                raise SpecError(f"scheduler 'contention-aware', option {name}", "a finite number, 0 or more", number)
+        self._job_order = job_orders.make(order) if isinstance(order, str) else order
+        self.metric, self.placements, self.weight, self.reference = metric, placements, weight, reference
+        self.overrun, self.blocking, self.memory, self.clairvoyant = overrun, blocking, memory, clairvoyant
+        self.spec = f"contention-aware:metric={metric},order={name_of(order)},placements={placements}"
+
+    def begin(self, view: View) -> None:
+        """Nothing runs yet."""
+        self._view = view
+        self._order = order_in(view, self._job_order)
+        rates = [kind.ops_per_s for kind in view.platform.processor_types]
+        self._reference_ops_per_s = min(rates) if self.reference == "slowest" else max(rates)
+        self._expected = Expectations(view, self._seconds, self.overrun)
+        draws_power = any(max(model.watts) > 0.0 for model in {id(m): m for m in self._expected.models}.values())
+        self._metric = self.metric if draws_power else "delay"
+        self._numbers: dict[Hashable, int] = {}
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """One pass: jobs in order, each to the best node that it fits now."""
+        pending = [job for job in view.pending if job.requested_cores <= view.free_total]
+        if not view.free_total or not (pending or self.blocking):
+            return
+        self._expected.update()
+        self._estimates: dict[Hashable, dict[int, float]] = {}
+        self._state_of = np.full(view.platform.node_count, -1)
+        self._numbers.clear()
+        self._most_free = int(view.free_cores.max())
+        yield from self._pass(view)
+
+    def _pass(self, view: View) -> Iterator[Decision]:
+        for job in sorted(view.pending, key=lambda job: (self._order(job, view.now), job.index)):
+            placement = self._place(view, job) if self._may_fit(view, job) else None
+            if placement is None:
+                if view.explains:
+                    yield Hold(job, view.shortage(job, self.memory) or KEPT_BACK, blocks=self.blocking)
+                if self.blocking:
+                    return
+                continue
+            yield Start(job, placement)
+            if self.placements == "one":
+                return
+            self._expected.enter(job)
+            self._state_of[placement.nodes] = -1
+            self._most_free = int(view.free_cores.max())
+
+    def _place(self, view: View, job: Job) -> Placement | None:
+        return view.place(job, self.ranks(view, job), self.memory)
+
+    def _may_fit(self, view: View, job: Job) -> bool:
+        """A quick look first: most of a long queue does not fit."""
+        on_one_node = job.requested_cores <= view.widest_node(job) and not job.is_shaped
+        return job.requested_cores <= (self._most_free if on_one_node else view.free_total)
+
+    def _seconds(self, job: Job, ops_per_s: float) -> float:
+        if self.clairvoyant:
+            view: ClairvoyantView = self._view  # type: ignore[assignment]
+            return view.run_time(job, ops_per_s)
+        return expected_seconds(job.requested_time, self._reference_ops_per_s / ops_per_s)
+
+    # ------------------------------------------------------------------ estimates
+
+    def ranks(self, view: View, job: Job) -> npt.NDArray[np.float64] | None:
+        """Rank of each node for the job, shape (nodes,), least first; equal where the estimates are."""
+        wanted = job.requested_cores
+        if wanted > view.platform.widest_node or job.is_shaped:
+            wanted = min(max(shape(job) or [wanted]), view.platform.widest_node)
+            candidates = np.flatnonzero(view.free_cores >= 1)
+        else:
+            candidates = np.flatnonzero(view.free_cores >= wanted)
+        if len(candidates) < 2:
+            return None
+        estimates = np.full(view.platform.node_count, np.inf)
+        states, inverse = np.unique(self._states(candidates), return_inverse=True)
+        known = self._estimates.setdefault((wanted, self._work(job)), {})
+        first = np.full(len(states), -1)
+        first[inverse[::-1]] = candidates[::-1]
+        for state, node in zip(states.tolist(), first.tolist(), strict=True):
+            if state not in known:
+                tasks = min(wanted, int(view.free_cores[node]))
+                known[state] = self.estimate(job, node, tasks) / tasks
+        estimates[candidates] = np.array([known[state] for state in states.tolist()])[inverse]
+        return _ranked(estimates)
+
+    def estimate(self, job: Job, node: int, tasks: int) -> float:
+        """What it costs by the metric to start that many tasks of the job on the node now."""
+        before, after = self._expected.outlook(node), self._expected.joined(node, job, tasks)
+        delay = after.ends[job.index] + sum([after.ends[other] - end for other, end in before.ends.items()])
+        if self._metric == "delay":
+            return delay
+        stop = max(before.horizon, after.horizon)
+        energy = max(after.energy(0.0, stop) - before.energy(0.0, stop), 0.0)
+        return energy * max(delay, 0.0) ** self.weight if self._metric == "edp" else energy
+
+    def _states(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Numbers that are equal for nodes in the same state, so that only one of them has to be looked at."""
+        for node in nodes[self._state_of[nodes] < 0].tolist():
+            state = self._expected.state(node)
+            self._state_of[node] = self._numbers.setdefault(state, len(self._numbers))
+        return self._state_of[nodes]
+
+    def _work(self, job: Job) -> Hashable:
+        """Equal for jobs that would take the same time everywhere."""
+        if self.clairvoyant:
+            return self._seconds(job, self._reference_ops_per_s), self._seconds(job, 1.0), job.mem_vol
+        return job.requested_time, job.mem_vol
+
+
+def _ranked(estimates: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Ranks in which estimates that differ by rounding only are equal."""
+    by_estimate = np.argsort(estimates, kind="stable")
+    ordered = estimates[by_estimate]
+    with np.errstate(invalid="ignore"):  # inf - inf
+        rises = np.diff(ordered) > _EQUAL * np.abs(ordered[1:])
+    ranks = np.empty(len(estimates))
+    ranks[by_estimate] = np.concatenate(([0.0], np.cumsum(rises)))
+    return ranks

@@ -1,0 +1,1 @@
+"""What a scheduler and a power policy are, and the registries of both."""

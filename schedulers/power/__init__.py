@@ -1,0 +1,1 @@
+"""Power policies: when nodes sleep."""

@@ -1,0 +1,197 @@
+"""Power policies that leave the scheduler every node: always on, a timeout, a number of nodes kept ready.
+
+The nodes they switch off can be used all the same, since a job that is placed on them has them booted. So no job waits
+for ever that would not wait for ever without the policy. Those that withhold nodes are in
+:mod:`schedulers.power.off_reservation`, :mod:`schedulers.power.inertial_shutdown` and :mod:`schedulers.power.summed_stretch`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.errors import InputError, SpecError
+from cluster_sim.machine.node import NodeState
+from cluster_sim.platform.hardware import check_number
+from cluster_sim.run.decisions import PowerDecision, SwitchOff, SwitchOn, WakeAt
+from schedulers.policy.policy import PowerPolicy, power_policies
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.run.view import View
+
+
+def unused_nodes(view: View) -> npt.NDArray[np.bool_]:
+    """Which nodes no job holds a core of, whatever their state, shape (nodes,)."""
+    return view.free_cores == view.platform.node_cores  # type: ignore[no-any-return]
+
+
+def idle_nodes(view: View) -> npt.NDArray[np.bool_]:
+    """Which nodes are on with all their cores free, withheld or not, shape (nodes,)."""
+    return view.powered_on & unused_nodes(view)
+
+
+def waits_in_window(view: View) -> bool:
+    """Whether a job waits that names an advance reservation: its window is open, and it is lost if it starts too late."""
+    return view.restricts and any(job.reservation for job in view.pending)
+
+
+def finite(where: str, expected: str, value: object) -> float:
+    """``value``, an option as Python gives it, as a float. Raises SpecError unless it is a finite number."""
+    try:
+        return check_number(where, value)
+    except InputError as error:
+        raise SpecError(where, expected, str(value) if value is None else error.found) from None
+
+
+def check_seconds(policy: str, option: str, value: float, least: float = 0.0) -> None:
+    """Raise SpecError unless ``value`` is a finite number of seconds, ``least`` or more."""
+    where, expected = f"power policy '{policy}', option {option}", f"seconds, {least:g} or more"
+    if finite(where, expected, value) < least:
+        raise SpecError(where, expected, value)
+
+
+@power_policies.register("always-on")
+class AlwaysOn(PowerPolicy):
+    """Every node is on all the time; those that are off at the start are booted at once, or when they have been repaired.
+
+    What a process of the user's own switches off, that process has to switch on again.
+    """
+
+    switches = False
+
+    def begin(self, view: View) -> None:
+        """The boots are still to be ordered."""
+        starts_off = np.array([kind.initially_off for kind in view.platform.node_types])
+        self._to_boot: list[int] = np.flatnonzero(starts_off[view.platform.type_of_node]).tolist()
+
+    def reserve(self, view: View) -> Iterable[PowerDecision]:
+        """At the start of the run, boot what is off; what has failed before that, and is OFF after its repair, then."""
+        if self._to_boot:
+            nodes, states = self._to_boot, [view.node(node).state for node in self._to_boot]
+            self._to_boot = [node for node, state in zip(nodes, states, strict=True) if state is NodeState.FAILED]
+            for node, state in zip(nodes, states, strict=True):
+                if state is NodeState.OFF:
+                    yield SwitchOn(node)
+
+
+@power_policies.register("timeout")
+class IdleTimeout(PowerPolicy):
+    """A node idle for so many seconds is switched off; timeout:0 switches off whatever the scheduler leaves idle.
+
+    The opportunistic shutdown of Casagrande et al. (2022, §2.1). ``seconds`` count from when the node's last job ended,
+    or from when it was ready if it was booted for no job. Raises SpecError for a negative or infinite time.
+
+    Costs one wake-up for an idle period at most: nodes stand in one queue in the order in which they fell idle, which is
+    the order in which they are due. Only its first is waited for, and not looked at again before its time.
+    """
+
+    follows_submissions = False
+    follows_switching = False
+    reserves = False
+
+    def __init__(self, seconds: float = 300.0):
+        check_seconds("timeout", "seconds", seconds)
+        self._timeout = seconds
+
+    def begin(self, view: View) -> None:
+        """Every node may be idle."""
+        self._cores: list[int] = view.platform.node_cores.tolist()
+        self._touched = list(range(view.platform.node_count))  # nodes that may have fallen idle
+        self._changes_seen = 0
+        self._since = [-1.0] * view.platform.node_count  # when each fell idle the last time
+        self._waiting: deque[tuple[float, list[int]]] = deque()  # (idle since, nodes), also of periods that are over
+        self._wakes_at = -1.0  # nothing can be due before
+
+    def react(self, view: View) -> Iterable[PowerDecision]:
+        """Switch off what has been idle long enough, now that the scheduler has taken what it wants."""
+        self._note_touched(view)
+        now, waiting = view.now, self._waiting
+        if self._touched:
+            if idle := self._fallen_idle(view):
+                waiting.append((now, idle))
+            self._touched.clear()
+        return self._due(view) if waiting and now >= self._wakes_at else ()
+
+    def _note_touched(self, view: View) -> None:
+        """Nodes that jobs have left, or that have been booted."""
+        for running in view.vacated:
+            for first, stop, _ in running.placement.spans:
+                self._touched += range(first, stop)
+        changes = view.state_changes
+        if len(changes) > self._changes_seen:
+            self._touched += changes.entering(NodeState.IDLE, self._changes_seen)
+            self._changes_seen = len(changes)
+
+    def _fallen_idle(self, view: View) -> list[int]:
+        """Those of the nodes touched that are idle since now."""
+        now, since, idle = view.now, self._since, []
+        cores, free, is_on = self._cores, view.free_cores.item, view.powered_on.item
+        for node in self._touched:
+            if free(node) == cores[node] and since[node] != now and is_on(node):
+                since[node] = now
+                idle.append(node)
+        return idle
+
+    def _due(self, view: View) -> Iterator[PowerDecision]:
+        """Switch off what is due, and be woken for the first that still has time."""
+        now, waiting, due = view.now, self._waiting, list[int]()
+        self._wakes_at = -1.0
+        while waiting:
+            begun, nodes = waiting[0]
+            idle = self._still_idle(view, begun, nodes)
+            if idle and begun + self._timeout > now:
+                self._wakes_at = begun + self._timeout
+                break
+            due += idle
+            waiting.popleft()
+        if due:
+            yield SwitchOff(due)
+        if waiting:
+            yield WakeAt(self._wakes_at)
+
+    def _still_idle(self, view: View, begun: float, nodes: list[int]) -> list[int]:
+        since, cores = self._since, self._cores
+        free, is_on = view.free_cores.item, view.powered_on.item
+        return [node for node in nodes if since[node] == begun and free(node) == cores[node] and is_on(node)]
+
+
+@power_policies.register("keep-ready")
+class KeepReady(PowerPolicy):
+    """So many nodes are kept idle and on, for jobs to come; the other idle ones are switched off, or booted, for that.
+
+    A node that boots for no job counts as ready. The first nodes of the platform are kept, which is where placements
+    look first. Raises SpecError for a negative number.
+    """
+
+    reserves = False
+
+    def __init__(self, nodes: int = 1):
+        if nodes < 0:
+            raise SpecError("power policy 'keep-ready', option nodes", "a number of nodes, 0 or more", nodes)
+        self._wanted = nodes
+
+    def begin(self, view: View) -> None:
+        """Nothing has been looked at."""
+        self._version: object = None
+
+    def react(self, view: View) -> Iterator[PowerDecision]:
+        """Switch off the last idle nodes that are too many, or boot the first that are OFF."""
+        if view.version is self._version:
+            return
+        idle = np.flatnonzero(idle_nodes(view)).tolist()
+        unused = unused_nodes(view)
+        booting = sum(
+            bool(unused[node]) and view.node(node).state is NodeState.SWITCHING_ON for node in view.transition_ends
+        )
+        missing = self._wanted - len(idle) - booting
+        if missing > 0:
+            for node in np.flatnonzero(view.powered_off & unused)[:missing].tolist():
+                yield SwitchOn(node)
+        elif too_many := idle[max(len(idle) + missing, 0) :]:
+            yield SwitchOff(too_many)
+        self._version = view.version

@@ -1,0 +1,63 @@
+"""A power cap: the machine never draws more than so many watts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from cluster_sim.errors import SpecError
+from cluster_sim.run.decisions import LimitPower, PowerDecision, Reject, SetPState
+from schedulers.policy.policy import PowerPolicy, power_policies
+from schedulers.power.idle_timeout import finite
+
+if TYPE_CHECKING:
+    from cluster_sim.run.view import View
+
+
+@power_policies.register("power-cap")
+class PowerCap(PowerPolicy):
+    """Never more than so many watts: power-cap:1000. Jobs wait, or, with how=slow, processors run slower.
+
+    With ``how=wait`` a job whose start would exceed the cap cannot start, whatever the scheduler: no placement is found
+    for it, or one that draws less. With ``slow`` the processors that draw most are put in lower p-states to make room
+    (processors without p-states cannot be), and in higher ones again, the one that draws least first, when there is.
+    What counts is what the machine may come to draw, see :mod:`cluster_sim.machine.power_budget`: booting nodes included.
+
+    A job that could not start even if nothing else ran is rejected, when it is submitted or, where only a try can tell,
+    when nothing else runs; nodes that have failed are then taken for lost. Raises SpecError without a finite number of watts
+    above 0, and InputError at the start of the run when the machine draws more before any job.
+    """
+
+    switches = False
+
+    def __init__(self, watts: float, how: str = "wait"):
+        where, expected = "power policy 'power-cap', watts", "a finite number of watts above 0"
+        watts = finite(where, expected, watts)
+        if watts <= 0.0:
+            raise SpecError(where, expected, watts)
+        if how not in ("wait", "slow"):
+            raise SpecError("power policy 'power-cap', option how", "wait or slow", how)
+        self.watts, self.how = watts, how
+        self.spec = f"power-cap:{watts:g}" + (",how=slow" if how == "slow" else "")
+
+    def begin(self, view: View) -> None:
+        """The limit is still to be set."""
+        self._is_set = False
+
+    def reserve(self, view: View) -> Iterable[PowerDecision]:
+        """Set the limit before anything starts."""
+        if not self._is_set:
+            self._is_set = True
+            yield LimitPower(self.watts, slow=self.how == "slow")
+
+    def react(self, view: View) -> Iterable[PowerDecision]:
+        """Speed processors up again where there is room; reject what was refused although nothing else runs."""
+        budget = view.power_budget
+        if budget is None:
+            return
+        for processor, p_state in budget.faster():
+            yield SetPState(processor, p_state)
+        if budget.refused and not view.running and not view.reservations and not view.transition_ends:
+            reason = f"{budget.why_not()}, though nothing else runs"
+            for job in [job for job in budget.refused.values() if view.is_pending(job)]:
+                yield Reject(job, reason)

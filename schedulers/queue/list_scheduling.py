@@ -1,0 +1,163 @@
+"""List scheduling: jobs in some order, each to the first node that fits in another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.platform.hardware import check_truth
+from cluster_sim.run.decisions import Decision, Hold, Start
+from schedulers.policy.policy import SKIPPED, Scheduler, schedulers
+from schedulers.queue.orders import (
+    JobOrder,
+    NodeOrder,
+    check_aging,
+    first,
+    job_orders,
+    name_of,
+    node_orders,
+    order_in,
+    platform_order,
+    told_by,
+)
+
+if TYPE_CHECKING:
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+
+
+class ListScheduler(Scheduler):
+    """Takes the first job by the job order; if some node fits it, starts it on the first such node by the node order; repeats.
+
+    With ``blocking`` it stops at the first job that does not fit (head-of-line blocking, from which the numbers of
+    López (2023) come); without, it goes on to the jobs behind it, as López, Stafford and Bosque (2025) §4 describe.
+    With ``memory``, a node must have room for the job's memory too.
+
+    Orders are registered names or functions of your own, see :mod:`schedulers.queue.orders`. A job's key is computed when
+    the job is submitted; with ``dynamic`` it is computed anew in every pass, for keys that change while a job waits.
+    With ``aging``, jobs that have waited that long (s) go before all others, in order of submission.
+    """
+
+    def __init__(
+        self,
+        jobs: str | JobOrder = first,
+        nodes: str | NodeOrder = platform_order,
+        blocking: bool = True,
+        memory: bool = False,
+        dynamic: bool = False,
+        aging: float = math.inf,
+    ):
+        for option, value in (("blocking", blocking), ("memory", memory), ("dynamic", dynamic)):
+            check_truth(f"{type(self).__name__}, {option}", value)
+        self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
+        self._aging = check_aging(aging)
+        self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
+        self.spec = f"list:{name_of(jobs)}/{name_of(nodes)}" + ("" if blocking else ",blocking=no")
+        self.spec += f",aging={aging:g}" if aging < math.inf else ""
+        self.blocking = blocking
+        self.memory = memory
+        self.dynamic = dynamic or aging < math.inf or getattr(self._job_order, "dynamic", False)
+
+    def begin(self, view: View) -> None:
+        """Start with an empty queue."""
+        self._order = order_in(view, self._job_order, self._aging)
+        self._queue: list[tuple[Any, int, Job]] = []
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """One pass over the queue."""
+        if self.dynamic:
+            self._queue = sorted((self._order(job, view.now), job.index, job) for job in view.pending)
+        else:
+            for job in view.submitted:
+                heappush(self._queue, (self._order(job, view.now), job.index, job))
+        if not self.blocking:
+            return self._skipping_pass(view)
+        if self._head_is_blocked(view):
+            return self._reasons(view) if view.explains and self._queue else ()
+        return self._blocking_pass(view)
+
+    def _head_is_blocked(self, view: View) -> bool:
+        """Whether there is nothing to do because the head job asks for more cores than are free anywhere."""
+        if not self._queue:
+            return True
+        job = self._queue[0][2]
+        return job.requested_cores > view.free_total and view.is_pending(job)
+
+    def _blocking_pass(self, view: View) -> Iterator[Decision]:
+        queue = self._queue
+        while queue:
+            job = queue[0][2]
+            if view.is_pending(job):
+                # No node order is worked out for a job that cannot fit.
+                fits = job.requested_cores <= view.free_total
+                placement = view.place(job, self._node_order(view, job), self.memory) if fits else None
+                if placement is None:
+                    if view.explains:
+                        yield from self._reasons(view)
+                    return
+                yield Start(job, placement, told_by(self._order, job) if view.explains else "")
+            heappop(queue)
+
+    def _reasons(self, view: View) -> Iterable[Hold]:
+        """Why the head waits, for the decision log, and with it all that are behind it."""
+        head = self._queue[0][2]
+        return [Hold(head, view.shortage(head, self.memory), blocks=True)]
+
+    def _skipping_pass(self, view: View) -> Iterator[Decision]:
+        self._queue.sort()
+        waiting = []
+        for position, entry in enumerate(self._queue):
+            if not view.free_total:
+                waiting += self._queue[position:]
+                break
+            job = entry[2]
+            if view.is_pending(job):
+                placement = view.place(job, self._node_order(view, job), self.memory)
+                if placement is None:
+                    waiting.append(entry)
+                else:
+                    yield Start(job, placement, told_by(self._order, job) if view.explains else "")
+        self._queue = waiting  # sorted, and so a heap
+        if view.explains:
+            yield from (Hold(job, SKIPPED) for job in view.submitted if view.is_pending(job))
+            for _, _, job in waiting:
+                if view.is_capped(job):
+                    yield Hold(job, view.shortage(job, self.memory))
+
+
+@schedulers.register("list")
+def list_scheduler(
+    orders: str = "first/first", blocking: bool = True, memory: bool = False, aging: float = math.inf
+) -> ListScheduler:
+    """List scheduling by JOB/NODE orders, e.g. list:smallest/high_cores; blocking=no skips jobs that do not fit."""
+    jobs, _, nodes = orders.partition("/")
+    return ListScheduler(jobs, nodes or "first", blocking, memory, aging=aging)
+
+
+@schedulers.register("fcfs")
+class Fcfs(ListScheduler):
+    """First come, first served: submission order, and no job overtakes."""
+
+    def __init__(self, nodes: str = "first", memory: bool = False):
+        super().__init__("first", nodes, memory=memory)
+        self.spec = "fcfs" if nodes == "first" else f"fcfs:{nodes}"
+
+
+@schedulers.register("sjf")
+class Sjf(ListScheduler):
+    """Shortest job first, by requested time."""
+
+    def __init__(self, nodes: str = "first", memory: bool = False):
+        super().__init__("shortest", nodes, memory=memory)
+        self.spec = "sjf" if nodes == "first" else f"sjf:{nodes}"
+
+
+@schedulers.register("ljf")
+class Ljf(ListScheduler):
+    """Longest job first, by requested time."""
+
+    def __init__(self, nodes: str = "first", memory: bool = False):
+        super().__init__("longest", nodes, memory=memory)
+        self.spec = "ljf" if nodes == "first" else f"ljf:{nodes}"

@@ -1,0 +1,296 @@
+"""The nodes as Slurm sees them: sets of nodes as the bits of a whole number, what is free on them, who holds it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from schedulers.slurm.asks import Ask
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from schedulers.slurm.selection.ends import Ends
+
+    Counts = npt.NDArray[np.int64]
+    """One entry per node."""
+
+NodeSet = int
+"""Bit i stands for node i, by its position in the platform."""
+
+
+def set_of(nodes: Sequence[int]) -> NodeSet:
+    """The set of some nodes."""
+    octets = bytearray((max(nodes, default=0) >> 3) + 1)
+    for node in nodes:
+        octets[node >> 3] |= 1 << (node & 7)
+    return int.from_bytes(octets, "little")
+
+
+def bits(mask: NodeSet) -> npt.NDArray[np.uint8]:
+    """A set of nodes as zeros and ones, one for each node up to the last of the set, and some zeros."""
+    octets = mask.to_bytes((mask.bit_length() >> 3) + 1, "little")
+    return np.unpackbits(np.frombuffer(octets, np.uint8), bitorder="little")
+
+
+def members(mask: NodeSet) -> list[int]:
+    """The nodes of a set, rising."""
+    found: list[int] = bits(mask).nonzero()[0].tolist()
+    return found
+
+
+def edges(mask: NodeSet) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Of each run of consecutive nodes of a set the first node, and the first one after it."""
+    changes = bits(mask ^ (mask << 1)).nonzero()[0]
+    return changes[::2], changes[1::2]
+
+
+def runs(mask: NodeSet) -> Iterator[tuple[int, int]]:
+    """First node and length of each run of consecutive nodes of a set."""
+    base = 0
+    while mask:
+        gap = (mask & -mask).bit_length() - 1
+        mask >>= gap
+        length = (~mask & (mask + 1)).bit_length() - 1
+        yield base + gap, length
+        base += gap + length
+        mask >>= length
+
+
+def set_where(nodes: npt.NDArray[np.bool_]) -> NodeSet:
+    """The set of the nodes for which it is so, shape (nodes,)."""
+    return int.from_bytes(np.packbits(nodes, bitorder="little").tobytes(), "little")
+
+
+class Capacities:
+    """How many CPUs a job could have on each node, :attr:`of`, shape (nodes,)."""
+
+    def __init__(self, of: Counts):
+        self.of = of
+        self._before: Counts | None = None
+        self._larger: dict[int, NodeSet | None] | None = None
+
+    @property
+    def before(self) -> Counts:
+        """The CPUs of all nodes before each, and last of all, shape (nodes + 1,)."""
+        if self._before is None:
+            self._before = np.zeros(len(self.of) + 1, np.int64)
+            np.cumsum(self.of, out=self._before[1:])
+        return self._before
+
+    def total(self, nodes: NodeSet) -> int:
+        """The CPUs of all nodes of a set."""
+        firsts, ends = edges(nodes)
+        before = self.before
+        return int((before[ends] - before[firsts]).sum())
+
+    def ever_larger(self) -> Iterator[NodeSet]:
+        """Of each number of CPUs that there is, rising, the nodes that have more."""
+        if self._larger is None:
+            self._larger = dict.fromkeys(np.bincount(self.of).nonzero()[0].tolist())
+        for size, nodes in self._larger.items():
+            if nodes is None:
+                nodes = self._larger[size] = set_where(self.of > size)
+            yield nodes
+
+
+class NodeFacts:
+    """What does not change about the nodes: CPUs, memory (MB; inf where unknown), weights, features, GPUs of one type on each.
+
+    ``threads`` are how many CPUs of each make a core; empty: 1. A core is never shared, so jobs hold all threads of theirs.
+    """
+
+    def __init__(
+        self,
+        cpus: Sequence[int],
+        memory: Sequence[float] = (),
+        weights: Sequence[int] = (),
+        features: Sequence[frozenset[str]] = (),
+        gpus: Sequence[tuple[str, int]] = (),
+        threads: Sequence[int] = (),
+    ):
+        self.count = len(cpus)
+        self.threads = np.array(threads, np.int64) if max(threads, default=1) > 1 else None
+        self.cpus = np.array(cpus, np.int64)
+        self.memory = np.array(memory if len(memory) else [math.inf] * self.count, np.float64)
+        self.capacities = Capacities(self.cpus)
+        alike = self.count and (self.cpus == self.cpus[0]).all()
+        self.cpus_of_each = self.cpus.item(0) if alike else 0  #: CPUs of every node; 0: they differ.
+        self.most_cpus = int(self.cpus.max(initial=1))  #: CPUs of the widest node.
+        self.least_cpus = self.cpus.min(initial=self.most_cpus).item()  #: And of the narrowest.
+        self.all: NodeSet = (1 << self.count) - 1
+        self._at_least: dict[tuple[int, float], NodeSet] = {}
+        by_weight: dict[int, NodeSet] = {}
+        for node, weight in enumerate(weights):
+            by_weight[weight] = by_weight.get(weight, 0) | 1 << node
+        #: Sets of nodes of one weight, low weights first.
+        self.tiers = [by_weight[weight] for weight in sorted(by_weight)] or [self.all]
+        self._features = list(features)
+        self.gpus = np.array([count for _, count in gpus], np.int64) if any(count for _, count in gpus) else None
+        self._gpu_types = [kind for kind, _ in gpus]
+
+    def at_least(self, cpus: int, mb: float) -> NodeSet:
+        """Nodes that have so many CPUs, and so much memory."""
+        if (cpus, mb) not in self._at_least:
+            self._at_least[cpus, mb] = set_where((self.cpus >= cpus) & (self.memory >= mb))
+        return self._at_least[cpus, mb]
+
+    def in_whole_cores(self, nodes: Sequence[int], cpus: Sequence[int]) -> tuple[int, ...]:
+        """Return what a job holds on its nodes that needs so many CPUs there."""
+        if self.threads is None:
+            return tuple(cpus)
+        threads = self.threads[list(nodes)]
+        return tuple((-(-np.array(cpus, np.int64) // threads) * threads).tolist())
+
+    def with_gpus(self, count: int, kind: str) -> NodeSet:
+        """Nodes that have so many GPUs, of a type if it is named."""
+        if not count:
+            return self.all
+        if self.gpus is None:
+            return 0
+        return set_of([n for n in np.flatnonzero(self.gpus >= count).tolist() if kind in ("", self._gpu_types[n])])
+
+    def with_features(self, expression: str) -> NodeSet:
+        """Nodes that have the features of ``a&b`` (all) or ``a|b`` (one of them)."""
+        if not expression:
+            return self.all
+        choices = [frozenset(choice.split("&")) for choice in expression.split("|")]
+        return set_of([n for n, has in enumerate(self._features) if any(choice <= has for choice in choices)])
+
+
+GUESTS = "(guests)"
+"""What stands for a partition where a guest holds cores of a node."""
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A job, or a guest, that holds nodes: CPUs and memory (MB) on each, and when its limit ends it."""
+
+    ask: Ask
+    nodes: tuple[int, ...]  #: Rising.
+    cpus: tuple[int, ...]  #: On each of them.
+    memory: tuple[float, ...]
+    start: float  #: s
+    end: float  #: By its limit, s.
+    ending: bool = False  #: Its end has come, its nodes are not yet cleaned up.
+    made: float = math.nan  #: When Slurm made its record, s: at its submission, or when the task before it was started.
+    partition: str = ""
+    cores: tuple[tuple[int, ...], ...] = ()  #: Which on each of its nodes, where jobs of several tiers share them.
+    preemptor: int = -1  #: The job that has last asked for its nodes; -1: none.
+    is_told: bool = False  #: Whether it has to leave them.
+    stopped: float = math.nan  #: Since when it is suspended, s; NaN: it runs.
+    mask: NodeSet = 0
+    arrays: tuple[npt.NDArray[Any], ...] = ()
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether no job holds them, but a process of a user's own: it has no limit, and cannot be preempted."""
+        return self.partition == GUESTS
+
+    def __post_init__(self) -> None:
+        self.made = self.ask.submit_time if math.isnan(self.made) else self.made
+        self.mask = set_of(self.nodes)
+        self.arrays = (np.array(self.nodes), np.array(self.cpus), np.array(self.memory))
+
+
+class Free:
+    """What is free on each node. Taking and releasing change it; a copy can be tried out."""
+
+    def __init__(self, facts: NodeFacts):
+        self.facts = facts
+        self.cpus = np.array(facts.cpus)
+        self.memory = np.array(facts.memory)
+        self._gpus = None if facts.gpus is None else facts.gpus.copy()
+        self._empty: NodeSet | None = facts.all
+        self._jobs = np.zeros(facts.count, np.int64)
+        self._masks: dict[tuple[float, int], NodeSet] = {}
+        self._capacities: dict[tuple[float, int, int], Capacities] = {}
+
+    @property
+    def empty(self) -> NodeSet:
+        """Nodes with no job, and no guest."""
+        if self._empty is None:
+            self._empty = set_where(self._jobs == 0)
+        return self._empty
+
+    @empty.setter
+    def empty(self, nodes: NodeSet) -> None:
+        self._empty = nodes
+
+    def copy(self) -> Free:
+        """Another with the same free."""
+        other = Free.__new__(Free)
+        other.facts, other._empty = self.facts, self._empty
+        other._masks, other._capacities = {}, {}
+        other.cpus, other.memory, other._jobs = self.cpus.copy(), self.memory.copy(), self._jobs.copy()
+        other._gpus = None if self._gpus is None else self._gpus.copy()
+        return other
+
+    def after(self, ends: Ends, first: int, last: int) -> Free:
+        """Another in which jobs ``first`` to ``last`` of those that run, this one left out, have given back what they hold."""
+        other = self.copy()
+        nodes, cpus, memory = ends.given_back(first, last)
+        np.add.at(other.cpus, nodes, cpus)
+        np.add.at(other.memory, nodes, memory)
+        np.subtract.at(other._jobs, nodes, 1)
+        if other._gpus is not None:
+            for held in ends.jobs[first:last]:
+                other._gpus[held.arrays[0]] += held.ask.gpus_per_node
+        other._empty = None
+        return other
+
+    def take(self, held: Held) -> None:
+        """The job has its CPUs and memory."""
+        nodes, cpus, memory = held.arrays
+        self.cpus[nodes] -= cpus
+        self.memory[nodes] -= memory
+        if self._gpus is not None:
+            self._gpus[nodes] -= held.ask.gpus_per_node
+        self._jobs[nodes] += 1
+        self._empty = self.empty & ~held.mask
+        self._forget()
+
+    def release(self, held: Held) -> None:
+        """The job gives them back."""
+        nodes, cpus, memory = held.arrays
+        self.cpus[nodes] += cpus
+        self.memory[nodes] += memory
+        if self._gpus is not None:
+            self._gpus[nodes] += held.ask.gpus_per_node
+        self._jobs[nodes] -= 1
+        self._empty = None
+        self._forget()
+
+    def with_gpus(self, count: int) -> NodeSet:
+        """Nodes with so many free GPUs."""
+        return 0 if self._gpus is None else set_where(self._gpus >= count)
+
+    def _forget(self) -> None:
+        self._masks.clear()
+        self._capacities.clear()
+
+    def at_least(self, cpus: int, mb: float = 0.0) -> NodeSet:
+        """Nodes with so many free CPUs, and so much free memory."""
+        mask = self._masks.get((mb, cpus))
+        if mask is None:
+            enough = self.cpus >= cpus
+            mask = self._masks[mb, cpus] = set_where(enough & (self.memory >= mb) if mb else enough)
+        return mask
+
+    def capacities(self, mb_per_cpu: float, unit: int, most: int = 0) -> Capacities:
+        """Free CPUs of each node that have memory, in whole units; ``most`` at the most, or if that is 0 any number."""
+        known = self._capacities.get((mb_per_cpu, unit, most))
+        if known is None:
+            cpus = self.cpus
+            if mb_per_cpu:
+                with np.errstate(invalid="ignore"):
+                    cpus = np.minimum(cpus, np.maximum(self.memory, 0.0) / mb_per_cpu + 1e-9).astype(np.int64)
+                if self.facts.threads is not None:
+                    cpus -= cpus % self.facts.threads
+            cpus = np.minimum(cpus, most) if most else cpus
+            known = self._capacities[mb_per_cpu, unit, most] = Capacities(cpus - cpus % unit if unit > 1 else cpus)
+        return known
