@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from markupsafe import Markup
 
-    from learning.training import Summary
+    from learning.training.training import Summary
 
 _IN_VALIDATION = {
     "validation/share": "The greatest share of a limit in validation",
@@ -54,13 +54,14 @@ _HEALTH = {
 def write_training_report(
     summaries: Sequence[Summary], path: str | Path, *, assumptions: Sequence[str] = (), command: str = ""
 ) -> Path:
-    """Write the page of a training, one or several seeds as ``learning.training.train`` returns them, and return its path.
+    """Write the page of a training, one or several seeds as ``learning.training.train`` returns them, and return its
+    path.
 
     It holds what the best agent of each seed reaches and after how many iterations, the baselines beside it, the
     learning curves, what they say of the training's health, and the configuration. ``command`` is how to make it again.
     Raises InputError when there is no training or the file cannot be written, FormatError for logs that are none.
     """
-    from learning.training import CONFIG  # brings torch, which whoever has trained has loaded
+    from learning.training.training import CONFIG  # brings torch, which whoever has trained has loaded
 
     if not summaries:
         raise InputError("training report", "at least one training", "none")
@@ -197,7 +198,7 @@ def _ranging(reductions: Sequence[float]) -> str:
 
 def _table(summaries: Sequence[Summary]) -> Markup:
     """A row for the best agent of each seed, and one for each baseline, the best one first."""
-    from learning.validation import ratio  # brings torch, too
+    from learning.training.validation import ratio  # brings torch, too
 
     first = summaries[0]
     unit = unit_of(first.objective)

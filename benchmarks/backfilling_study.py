@@ -19,10 +19,10 @@ from analysis import backfilling_markdown, backfilling_table
 from analysis.backfilling import METRICS, SLOWDOWN
 from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
-from learning.agent import find_agents
-from learning.config import read_config
-from learning.episodes import consecutive
-from learning.training import train
+from learning.tasks.episodes import consecutive
+from learning.training.agent import find_agents
+from learning.training.configuration import read_config
+from learning.training.training import train
 
 LOG = "traces/lublin_256.swf.gz"
 CONFIG = Path(__file__).resolve().parents[1] / "examples" / "training" / "lublin-choice.yaml"

@@ -22,7 +22,7 @@ from benchmarks.room_study import LOGS
 from benchmarks.shutdown_study import INPUTS, of_day
 from cluster_sim import Platform, Workload
 from cluster_sim.records.intervals import half_width, paired_change
-from learning.validation import spread
+from learning.training.validation import spread
 
 MACHINES = ("taurus", "graphite")
 NAMES = ("kth", "sdsc")

@@ -27,11 +27,11 @@ from benchmarks.room_study import LOGS
 from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.records.intervals import geometric_change, paired_change
-from learning.agent import BEST
-from learning.config import Config
-from learning.environments.metrics import quick_metrics
-from learning.training import train_one, untrained
-from learning.validation import spread
+from learning.tasks.episode_metrics import quick_metrics
+from learning.training.agent import BEST
+from learning.training.configuration import Config
+from learning.training.training import train_one, untrained
+from learning.training.validation import spread
 
 CORES = {name: cores for name, (_, cores) in LOGS.items()} | {"kit": 6012, "nasa": 64}
 FILES = {name: file for name, (file, _) in LOGS.items()} | {"nasa": "NASA-iPSC-1993-3.1-cln.swf.gz"}

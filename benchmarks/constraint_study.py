@@ -32,11 +32,11 @@ from cluster_sim.errors import InputError
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.records.intervals import half_width
 from cluster_sim.records.result import Result
-from learning.config import Config
-from learning.episodes import Episode
-from learning.inputs import MakeEnvironment, rules_of, split_days
-from learning.training import train
-from learning.validation import spread
+from learning.tasks.episodes import Episode
+from learning.training.configuration import Config
+from learning.training.inputs import MakeEnvironment, rules_of, split_days
+from learning.training.training import train
+from learning.training.validation import spread
 
 LIMIT = 0.175
 """Of the mean over days of the mean stretch over a day's jobs, in each class of days."""

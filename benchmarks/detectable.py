@@ -355,7 +355,7 @@ def _configuration(path: str) -> Iterator[float]:
 
 
 def _agent(path: str) -> Iterator[float]:
-    from learning.agent import Agent
+    from learning.training.agent import Agent
 
     described(path)
     agent = Agent.load(path)
@@ -363,7 +363,7 @@ def _agent(path: str) -> Iterator[float]:
 
 
 def _metrics(path: str) -> Iterator[float]:
-    from learning.logs import read_metrics
+    from learning.training.logs import read_metrics
 
     yield from _leaves(read_metrics(Path(path).parent))
 

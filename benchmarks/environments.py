@@ -26,13 +26,13 @@ from benchmarks.inputs import LOG
 from benchmarks.measure import alternate, floor
 from benchmarks.report import circumstances, described
 from cluster_sim import Platform, Workload
-from learning.config import EnvironmentKeys
-from learning.environments.base import SchedulingEnv
-from learning.environments.job_choice import JobChoice
-from learning.environments.job_node import JobNode
-from learning.episodes import Trajectories, Whole
-from learning.inputs import environment_on, training_episodes
-from learning.rollouts import rare_collections
+from learning.algorithms.rollouts import rare_collections
+from learning.tasks.environment import SchedulingEnv
+from learning.tasks.episodes import Trajectories, Whole
+from learning.tasks.job_choice.environment import JobChoice
+from learning.tasks.job_node.environment import JobNode
+from learning.training.configuration import EnvironmentKeys
+from learning.training.inputs import environment_on, training_episodes
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases" / "irmasim"
 TAURUS = CASES.parent / "deepshutdown"

@@ -311,10 +311,10 @@ def _results(file_format: Any = "csv") -> tuple[dict[str, bytes], dict[str, byte
 
 
 def _agent() -> dict[str, bytes]:
-    from learning.agent import Agent
-    from learning.config import EnvironmentKeys
-    from learning.inputs import environment_on
-    from learning.networks import make_network
+    from learning.networks.network import make_network
+    from learning.training.agent import Agent
+    from learning.training.configuration import EnvironmentKeys
+    from learning.training.inputs import environment_on
 
     keys = EnvironmentKeys(options={"num_jobs": 4})
     environment = environment_on(keys, None)
@@ -459,7 +459,7 @@ def use_agent(path: str) -> None:
 def use_metrics(path: str) -> None:
     """Draw the curve, and read all numbers."""
     from analysis import learning_curves
-    from learning.logs import read_metrics
+    from learning.training.logs import read_metrics
 
     learning_curves(path)
     read_metrics(Path(path).parent)

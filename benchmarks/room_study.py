@@ -29,7 +29,7 @@ from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Scheduler, Simulation, Workload, make_scheduler
 from cluster_sim.records.intervals import geometric_change, paired_change
 from cluster_sim.registry import Spec
-from learning.episodes import consecutive
+from learning.tasks.episodes import consecutive
 from schedulers.backfilling.easy import EasyBackfilling
 from schedulers.queue.power_law_orders import powers
 from schedulers.queue.usual_times import UsualTimes

@@ -25,7 +25,7 @@ from cluster_sim import Workload
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
-    from learning.config import Config
+    from learning.training.configuration import Config
 
 HEADINGS = (
     "| who | likeliest actions, by seed | mean ± sd | drawn actions, means by seed | mean |\n|---|---|---|---|---|"
@@ -46,8 +46,8 @@ class Cases:
     """The jobs of a workload, or of several draws of it, on the machine of a training, beside what a heuristic reaches there."""
 
     def __init__(self, config: Config, workload: str, against: str, metric: str):
-        from learning.episodes import Episode
-        from learning.inputs import read_platform, rules_of
+        from learning.tasks.episodes import Episode
+        from learning.training.inputs import read_platform, rules_of
 
         platform, rules = read_platform(config.environment), rules_of(config.environment)
         self.name, self.against, self.metric = workload, against, metric
@@ -116,7 +116,7 @@ def kept(folder: str | Path, of: int) -> list[int]:
 
     Raises InputError where there is a rest.
     """
-    from learning.agent import Agent, find_agents
+    from learning.training.agent import Agent, find_agents
 
     facts = sorted((Agent.load(place).facts for place in find_agents(folder)), key=lambda one: int(one["seed"]))
     if len(facts) % of:
@@ -164,7 +164,7 @@ def main(
     runs: int,
 ) -> None:
     """Print a table for each workload: agents by seed, and what is reached without learning."""
-    from learning.config import read_config
+    from learning.training.configuration import read_config
 
     if len(against) not in (1, len(workload)):
         raise click.UsageError(

@@ -39,7 +39,7 @@ class Experiment:
 
     def __call__(self) -> Any:
         """An environment."""
-        from learning.environments.job_node import JobNode
+        from learning.tasks.job_node.environment import JobNode
 
         if self.folder is None:
             return JobNode(observation=self.observation)
@@ -67,8 +67,8 @@ def random_decisions(make: Experiment, decisions: int) -> Callable[[], int]:
 
 def collecting(make: Experiment, spec: str, episodes: int) -> Callable[[], int]:
     """Episodes with a network of that spec, sixteen in lockstep; how many decisions they had."""
-    from learning.networks import make_network
-    from learning.rollouts import collect, episode_seeds
+    from learning.algorithms.rollouts import collect, episode_seeds
+    from learning.networks.network import make_network
 
     environment = make()
     network = make_network(spec, environment.observation_space, int(environment.action_space.n), seed=1)
@@ -77,9 +77,9 @@ def collecting(make: Experiment, spec: str, episodes: int) -> Callable[[], int]:
 
 def training_simulation(make: Experiment, spec: str) -> Callable[[], int]:
     """One iteration of the paper: five episodes, then 50 epochs; how many iterations that were."""
-    from learning.networks import make_network
-    from learning.ppo import PPO, PUBLISHED, PPOOptions
-    from learning.rollouts import collect, episode_seeds
+    from learning.algorithms.ppo import PPO, PUBLISHED, PPOOptions
+    from learning.algorithms.rollouts import collect, episode_seeds
+    from learning.networks.network import make_network
 
     environment = make()
     network = make_network(spec, environment.observation_space, int(environment.action_space.n), seed=1)

@@ -38,7 +38,7 @@ def sibling(name: str) -> ModuleType:
 
 def ready_agents() -> Container[str]:
     """The names of the agents that come with the toolkit, looked up where one may be meant: ``learning`` takes its time."""
-    found: Container[str] = sibling("learning.agent").ready_agents()
+    found: Container[str] = sibling("learning.training.agent").ready_agents()
     return found
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from cluster_sim import Simulation, Workload
-from learning.config import Config, ValidationKeys
-from learning.environments.built_in import mixed_jobs, small_cluster
+from learning.tasks.built_in_cases import mixed_jobs, small_cluster
+from learning.training import Config, ValidationKeys
 from learning.training import train
 from schedulers import make_scheduler
 

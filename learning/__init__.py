@@ -13,10 +13,10 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 ENVIRONMENTS = {
-    "ClusterSim/JobNode-v0": "learning.environments.job_node:JobNode",
-    "ClusterSim/PolicySelection-v0": "learning.environments.policy_selection:PolicySelection",
-    "ClusterSim/JobChoice-v0": "learning.environments.job_choice:JobChoice",
-    "ClusterSim/NodeShutdown-v0": "learning.environments.node_shutdown:NodeShutdown",
+    "ClusterSim/JobNode-v0": "learning.tasks.job_node.environment:JobNode",
+    "ClusterSim/PolicySelection-v0": "learning.tasks.policy_selection.environment:PolicySelection",
+    "ClusterSim/JobChoice-v0": "learning.tasks.job_choice.environment:JobChoice",
+    "ClusterSim/NodeShutdown-v0": "learning.tasks.node_shutdown.environment:NodeShutdown",
 }
 """Gymnasium's ids of the environments, and where they are."""
 

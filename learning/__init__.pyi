@@ -1,13 +1,13 @@
-from .environments.base import DecisionMaker as DecisionMaker
-from .environments.base import SchedulingEnv as SchedulingEnv
-from .environments.job_node import JobNode as JobNode
-from .environments.node_shutdown import NodeShutdown as NodeShutdown
-from .environments.policy_selection import PolicySelection as PolicySelection
-from .episodes import Days as Days
-from .episodes import Drawn as Drawn
-from .episodes import Episode as Episode
-from .episodes import Several as Several
-from .episodes import Trajectories as Trajectories
-from .episodes import Whole as Whole
+from .tasks.environment import DecisionMaker as DecisionMaker
+from .tasks.environment import SchedulingEnv as SchedulingEnv
+from .tasks.episodes import Days as Days
+from .tasks.episodes import Drawn as Drawn
+from .tasks.episodes import Episode as Episode
+from .tasks.episodes import Several as Several
+from .tasks.episodes import Trajectories as Trajectories
+from .tasks.episodes import Whole as Whole
+from .tasks.job_node.environment import JobNode as JobNode
+from .tasks.node_shutdown.environment import NodeShutdown as NodeShutdown
+from .tasks.policy_selection.environment import PolicySelection as PolicySelection
 
 ENVIRONMENTS: dict[str, str]

@@ -24,7 +24,7 @@ from analysis.reproduce.trainings import Training, train_first, training_of
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
-    from learning.episodes import Episode
+    from learning.tasks.episodes import Episode
 
 SUMMARIES = ("min", "avg", "max")
 """As the tables head them: the reduction by the *least* consumption seen (so the greatest), the mean, the greatest one."""
@@ -160,8 +160,8 @@ def trained(paper: str, row: AgentRow, setting: Setting) -> Path | None:
 
 def _check_learned(folder: Path) -> None:
     """Raise InputError for trainings of no iteration, with which no control can be compared."""
-    from learning.config import read_config
-    from learning.training import CONFIG
+    from learning.training.configuration import read_config
+    from learning.training.training import CONFIG
 
     for path in sorted(folder.rglob(CONFIG)):
         if not read_config(path).iterations:

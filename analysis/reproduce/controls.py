@@ -24,9 +24,9 @@ from analysis.reproduce.plays import Played, Reached, reached_by, reductions_of
 from analysis.reproduce.trainings import Training, configuration
 
 if TYPE_CHECKING:
-    from learning.agent import Agent
-    from learning.config import Config
-    from learning.episodes import Episode
+    from learning.tasks.episodes import Episode
+    from learning.training.agent import Agent
+    from learning.training.configuration import Config
 
 UNTRAINED, RANDOM_PLAY, TEACHER, UNSEEN = "untrained", "random play", "teacher", "unseen"
 CONTROLS = (UNTRAINED, RANDOM_PLAY, TEACHER)
@@ -87,7 +87,7 @@ def leave(control: str, config: Config, folder: Path, seeds: Sequence[int] | Non
 
 def untrained_agents(config: Config, seeds: Iterable[int]) -> list[Agent]:
     """The agents with which trainings of these seeds begin."""
-    from learning.training import untrained
+    from learning.training.training import untrained
 
     return [untrained(config.model_copy(update={"seed": seed, "seeds": 1})) for seed in seeds]
 

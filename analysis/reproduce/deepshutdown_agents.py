@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cluster_sim.records.result import Result
-    from learning.config import Config
-    from learning.episodes import Episode
+    from learning.tasks.episodes import Episode
+    from learning.training.configuration import Config
 
 NAME = "deepshutdown"
 BUSY, ORDINARY = "all", "ordinary"
@@ -55,7 +55,7 @@ class Player:
     def play(self, day: Episode) -> Result:
         """The run of a day, beside saf-easy."""
         from cluster_sim import Simulation
-        from learning.heuristics import policies
+        from learning.training.heuristics import policies
 
         seed = day.seed + self.seed
         return Simulation(day.platform, day.workload, *policies(self.spec, "power", {}), seed, **day.rules()).run(
@@ -150,7 +150,7 @@ def _folds(config: Config, quick: bool) -> Iterator[tuple[tuple[int, int], Confi
 
 
 def _train(config: Config, folder: Path, quick: bool) -> None:
-    from learning.training import train
+    from learning.training.training import train
 
     for (fold, _), of_fold in _folds(config, quick):
         train(of_fold, folder / f"fold-{fold}", resume=True)
@@ -160,7 +160,7 @@ def _played(
     config: Config, folder: Path, inputs: Path, against: Mapping[str, str], quick: bool
 ) -> Iterator[tuple[dict[str, Any], Result]]:
     """A line and the run of each day and player: busy days by those who have not seen them, then the ordinary ones."""
-    from learning.inputs import all_days, split_days
+    from learning.training.inputs import all_days, split_days
 
     busy = all_days(config.environment)
     ordinary = _ordinary_days(busy[0], inputs, 4 if quick else None)
@@ -182,7 +182,7 @@ def _played(
 
 def _ordinary_days(like: Episode, inputs: Path, most: int | None) -> list[Episode]:
     """Every twentieth of the days that were released besides, as episodes by the same rules."""
-    from learning.episodes import Episode
+    from learning.tasks.episodes import Episode
 
     folders = (*ORDINARY_DAYS["train"], *ORDINARY_DAYS["test"])
     days = released_days(inputs, folders, like.platform, every=EVERY_ORDINARY)[:most]
@@ -194,7 +194,7 @@ def _players(fold: Path, config: Config, inputs: Path, place: Path, days: int, q
 
     Random play has as many episodes as a training, spread over the days that are played.
     """
-    from learning.agent import Agent, find_agents
+    from learning.training.agent import Agent, find_agents
 
     agents = find_agents(fold)[: 1 if quick else None]
     found = [Player(AGENT, int(Agent.load(agent).facts["seed"]), f"learned:{agent}") for agent in agents]
@@ -242,9 +242,9 @@ def _numbers(result: Result) -> dict[str, float]:
 
 def taught(day: Episode, config: Config) -> Result:
     """The run of a day under the teacher of a configuration."""
-    from learning.episodes import Whole
-    from learning.inputs import environment_on
-    from learning.shutdown_teachers import make_shutdown_teacher
+    from learning.tasks.episodes import Whole
+    from learning.tasks.node_shutdown.teachers import make_shutdown_teacher
+    from learning.training.inputs import environment_on
 
     assert config.warm_start is not None
     teacher = make_shutdown_teacher(config.warm_start.teacher)

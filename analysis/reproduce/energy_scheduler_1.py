@@ -13,7 +13,7 @@ from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relati
 from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
 
 if TYPE_CHECKING:
-    from learning.episodes import Episode
+    from learning.tasks.episodes import Episode
 
 NAME = "energy-scheduler-1"
 CITATION = "López (2023), bachelor's thesis, Universidad de Cantabria."
@@ -61,7 +61,7 @@ HEURISTICS, OPTIMUM = "heuristics", "the optimum, which the agent's best schedul
 
 def episode(inputs: Path, case: str) -> Episode:
     """What agents of any of the four experiments are tested on."""
-    from learning.episodes import Episode
+    from learning.tasks.episodes import Episode
 
     platform, workload = lopez.experiment(case)
     return Episode(platform, workload, name=case)

@@ -22,8 +22,8 @@ from analysis.reproduce.trainings import Training, fewest, train_first
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
-    from learning.agent import Agent
-    from learning.config import Config
+    from learning.training.agent import Agent
+    from learning.training.configuration import Config
 
 TRAINING = "irmasim-selection"
 AGENTS = {"reinforce": TRAINING, "actor-critic": f"{TRAINING}-actor-critic"}
@@ -90,7 +90,7 @@ def converged(
     episodes : after which the mean of a rollout stays at half the way or more; all of them where it never does.
     curve : mean objective of every rollout.
     """
-    from learning.training import last
+    from learning.training.training import last
 
     start = f"agent/{row}/"
     asked = Training.of(training)
@@ -166,7 +166,7 @@ class _Case:
     """What the agents of a row are trained on, and what each of the policies reaches there by itself."""
 
     def __init__(self, config: Config, agent: Agent):
-        from learning.inputs import MakeEnvironment
+        from learning.training.inputs import MakeEnvironment
 
         self.config = config
         self.metric = str(agent.facts["objective"])
@@ -198,7 +198,7 @@ class _Case:
         """Episodes with drawn actions; another ``number`` draws others."""
         import numpy as np
 
-        from learning.rollouts import collect, episode_seeds
+        from learning.algorithms.rollouts import collect, episode_seeds
 
         network = agent.build(self.make().maker)
         found = collect(self.make, network, episode_seeds(2021, number, episodes), group=episodes)
@@ -221,21 +221,21 @@ def until_half_way(curve: Sequence[float], alone: Sequence[float]) -> int:
 
 def _trainings_in(folder: Path) -> list[Path]:
     """The folders of the trainings in a folder: of all seeds, or itself."""
-    from learning.training import CHECKPOINT
+    from learning.training.training import CHECKPOINT
 
     seeds = sorted(folder.glob(f"seed-*/{CHECKPOINT}"), key=lambda path: int(path.parent.name.removeprefix("seed-")))
     return [path.parent for path in seeds] or [folder]
 
 
 def _config_of(folder: Path) -> Config:
-    from learning.config import read_config
-    from learning.training import CONFIG
+    from learning.training.configuration import read_config
+    from learning.training.training import CONFIG
 
     return read_config(folder / CONFIG)
 
 
 def _curve(folder: Path) -> list[float]:
-    from learning.logs import CSV, read_metrics
+    from learning.training.logs import CSV, read_metrics
 
     name = "rollout/objective_mean"
     curve = [numbers[name] for numbers in read_metrics(folder) if name in numbers]

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from cluster_sim.files.atomic import write_bytes
 
 if TYPE_CHECKING:
-    from learning.agent import Agent
-    from learning.episodes import Episode
+    from learning.tasks.episodes import Episode
+    from learning.training.agent import Agent
 
 METRICS = {"energy_j": "energy", "edp_js": "EDP"}
 RANDOM_SEEDS = 20
@@ -40,7 +40,7 @@ def plays(folder: str | Path, case: Episode, episodes: str, runs: int, kept: str
 
     ``episodes`` says what made the case. Plays are looked for in the folder ``kept`` and left there; "" for nowhere.
     """
-    from learning.agent import Agent, find_agents
+    from learning.training.agent import Agent, find_agents
 
     found = {}
     for place in find_agents(folder):
@@ -51,7 +51,7 @@ def plays(folder: str | Path, case: Episode, episodes: str, runs: int, kept: str
 
 def reached_by(scheduler: str, case: Episode) -> Reached:
     """What a scheduler reaches; the mean over seeds where it draws."""
-    from learning.heuristics import metric_of, policies, run_on
+    from learning.training.heuristics import metric_of, policies, run_on
 
     found = []
     for seed in range(RANDOM_SEEDS if "random" in scheduler else 1):
@@ -95,7 +95,7 @@ def _kept(agent: Agent, place: Path, case: Episode, episodes: str, runs: int, ke
 
 
 def _play(place: Path, case: Episode, runs: int) -> Played:
-    from learning.evaluation import GREEDY, evaluate
+    from learning.training.evaluation import GREEDY, evaluate
 
     tested = evaluate(place, [case], tuple(METRICS), (), runs, workers=1).runs
     reached = [{metric: float(row[metric]) for metric in METRICS} for row in tested.to_dict("records")]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.reproduce.paper import Measured, Setting
 
 if TYPE_CHECKING:
-    from learning.config import Config
+    from learning.training.configuration import Config
 
 FILES = Path(__file__).parents[2] / "examples" / "training"
 """Part of the sources, not of an installed package."""
@@ -77,7 +77,7 @@ def fewest(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int
 
 def configuration(training: Training, inputs: Path) -> Config:
     """What the file says, with its inputs in that folder, and as few iterations as ``quick`` allows."""
-    from learning.config import read_config
+    from learning.training.configuration import read_config
 
     config = read_config(training.file)
     keys: dict[str, Any] = dict(training.environment)
@@ -97,7 +97,7 @@ def train_first(start: str, inputs: Path, folder: str, training: Training | None
     """
     if training is None:
         return Measured()
-    from learning.training_seeds import train_several
+    from learning.training.training_seeds import train_several
 
     began = process_time()
     train_several(configuration(training, inputs), Path(folder), resume=True, progress=False)

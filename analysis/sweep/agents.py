@@ -40,7 +40,7 @@ class Variant:
 def variants(train: TrainKeys, folder: Path) -> list[Variant]:
     """Every combination of the settings, checked. Raises FormatError naming the file and the setting."""
     with needed("train"):
-        from learning import config as learning
+        from learning.training import configuration as learning
     path = folder / train.config
     base = learning.read_config(path).model_dump(mode="json", exclude_none=True)
     found = []

@@ -77,8 +77,8 @@ def train_agent(task: dict[str, Any]) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from learning import training
-            from learning.config import Config
+            from learning.training import training
+            from learning.training.configuration import Config
 
             config = Config.model_validate(task["document"])
             one_thread_each()  # now that torch is there

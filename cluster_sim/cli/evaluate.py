@@ -102,8 +102,8 @@ def evaluate(
     evaluation.csv, evaluation.txt, evaluation.json, runs.csv and heuristics.csv.
     """
     from cluster_sim.cli.simulate import checksums, prepare
-    from learning.evaluation import assumed, cases_of, compared
-    from learning.evaluation import evaluate as compare
+    from learning.training.evaluation import assumed, cases_of, compared
+    from learning.training.evaluation import evaluate as compare
 
     asked: dict[str, Any] = {"metrics": metrics, "heuristics": heuristics or None, "also": also}
     compared(directory, **asked)  # refused before a log is read, and warned of

@@ -26,11 +26,11 @@ REGISTRIES = {
     "failure-models": ("cluster_sim.run.failures", "failure_models"),
     "workload-generators": ("cluster_sim.workload.generators", "WORKLOAD_GENERATORS"),
     "platforms": ("cluster_sim.platform.specs", "platforms"),
-    "observations": ("learning.observations", "observations"),
-    "rewards": ("learning.rewards", "rewards"),
-    "networks": ("learning.networks", "networks"),
+    "observations": ("learning.tasks.job_node.observations", "observations"),
+    "rewards": ("learning.tasks.job_node.rewards", "rewards"),
+    "networks": ("learning.networks.network", "networks"),
 }
-_BESIDE = {"networks": ("learning.published_networks", "learning.scorer")}
+_BESIDE = {"networks": ("learning.networks.published_networks", "learning.networks.scorer")}
 """Modules that add to a registry, besides the one that has it."""
 ENVIRONMENTS, AGENTS = "environments", "agents"
 
@@ -67,7 +67,7 @@ def list_names(kind: str, as_json: bool) -> None:
 def rows_of(kind: str) -> list[tuple[str, str]]:
     """The names of a KIND, each with what it means."""
     if kind == AGENTS:
-        return list(import_module("learning.agent").ready_agents().items())
+        return list(import_module("learning.training.agent").ready_agents().items())
     for module in _BESIDE.get(kind, ()):
         import_module(module)
     rows = _environments() if kind == ENVIRONMENTS else _rows(*REGISTRIES[kind])

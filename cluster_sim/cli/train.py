@@ -11,7 +11,7 @@ from cluster_sim.cli.group import Invocation
 from cluster_sim.errors import naming
 
 if TYPE_CHECKING:
-    from learning.training import Summary
+    from learning.training.training import Summary
 
 
 @click.command(short_help="Train an agent that schedules.")
@@ -44,9 +44,9 @@ def train(
     the same weights as one that was not.
     """
     from cluster_sim.cli.simulate import prepare
-    from learning.config import read_config
-    from learning.training import check, check_folder
-    from learning.training import train as learn
+    from learning.training.configuration import read_config
+    from learning.training.training import check, check_folder
+    from learning.training.training import train as learn
 
     given = {"iterations": iterations, "seed": seed, "seeds": seeds, "workers": workers}
     settings = read_config(config)
@@ -73,7 +73,7 @@ def train(
 def _told(summary: Summary) -> str:
     """A line about a training: what the best agent reaches, when it was found, and against what."""
     from analysis.wording import change, label_of
-    from learning.validation import REWARD
+    from learning.training.validation import REWARD
 
     found = f"after {summary.best_iteration} of {summary.iterations} iterations"
     objective = label_of(REWARD) if summary.objective == REWARD else summary.objective

@@ -151,8 +151,8 @@ def _configuration_facts(source: str) -> Facts:
 
 
 def _training_facts(source: str) -> Facts:
-    from learning.config import read_config
-    from learning.training import check
+    from learning.training.configuration import read_config
+    from learning.training.training import check
 
     config = read_config(source)
     with naming(source):
@@ -205,8 +205,8 @@ def _result_facts(source: str) -> Facts:
 
 def _agent_facts(source: str) -> Facts:
     from analysis.wording import label_of
-    from learning.agent import Agent, find_agents
-    from learning.validation import REWARD
+    from learning.training.agent import Agent, find_agents
+    from learning.training.validation import REWARD
 
     folders = find_agents(source)
     agents = [Agent.load(folder) for folder in folders]

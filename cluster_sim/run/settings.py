@@ -2,8 +2,8 @@
 
 Derived from the entries are the options of the commands (:mod:`cluster_sim.cli.options`), the keys of configuration files
 (:mod:`cluster_sim.cli.own_config`), the factors of sweeps (:mod:`analysis.sweep.config`), the keys of a training's
-environment (:mod:`learning.config`), the rules of its episodes (:mod:`learning.episodes`), what a simulation is made with
-(:func:`simulation_of`) and what a result keeps of it (:meth:`cluster_sim.records.result.Result.of`).
+environment (:mod:`learning.training.configuration`), the rules of its episodes (:mod:`learning.tasks.episodes`), what a
+simulation is made with (:func:`simulation_of`) and what a result keeps of it (:meth:`cluster_sim.records.result.Result.of`).
 
 To add a setting, write an entry, and have Simulation use its ``parameter``. Where it is not taken, the entry says why.
 """

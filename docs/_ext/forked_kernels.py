@@ -14,7 +14,7 @@ import sys
 
 IMPORTED = (
     "ipykernel.kernelapp", "networkx", "analysis.runs_chart", "analysis.lessons.answers.lesson14", "cluster_sim.records.result",
-    "cluster_sim.run.simulation", "learning.training",
+    "cluster_sim.run.simulation", "learning.training.training",
 )  # fmt: skip
 
 

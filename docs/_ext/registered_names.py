@@ -26,18 +26,18 @@ REGISTRIES = {
     "failure models": "cluster_sim.run.failures:failure_models",
     "platforms": "cluster_sim.platform.specs:platforms",
     "machines": "cluster_sim.platform.library:machines",
-    "observations of JobNode": "learning.observations:observations",
-    "rewards of JobNode": "learning.rewards:rewards",
-    "observations of PolicySelection": "learning.selection_observations:selection_observations",
-    "rewards of PolicySelection": "learning.selection_rewards:selection_rewards",
-    "rewards of JobChoice": "learning.choice_rewards:choice_rewards",
-    "observations of NodeShutdown": "learning.shutdown_observations:shutdown_observations",
-    "rewards of NodeShutdown": "learning.shutdown_rewards:shutdown_rewards",
-    "teachers of NodeShutdown": "learning.shutdown_teachers:shutdown_teachers",
-    "networks": "learning.networks:networks",
+    "observations of JobNode": "learning.tasks.job_node.observations:observations",
+    "rewards of JobNode": "learning.tasks.job_node.rewards:rewards",
+    "observations of PolicySelection": "learning.tasks.policy_selection.observations:selection_observations",
+    "rewards of PolicySelection": "learning.tasks.policy_selection.rewards:selection_rewards",
+    "rewards of JobChoice": "learning.tasks.job_choice.rewards:choice_rewards",
+    "observations of NodeShutdown": "learning.tasks.node_shutdown.observations:shutdown_observations",
+    "rewards of NodeShutdown": "learning.tasks.node_shutdown.rewards:shutdown_rewards",
+    "teachers of NodeShutdown": "learning.tasks.node_shutdown.teachers:shutdown_teachers",
+    "networks": "learning.networks.network:networks",
 }
 """Where each registry is. A module that only registers things comes with its registry's."""
-ALSO = ("learning.scorer", "learning.published_networks")
+ALSO = ("learning.networks.scorer", "learning.networks.published_networks")
 
 
 def registry(kind: str) -> Any:

@@ -10,7 +10,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 from cluster_sim.workload.fields import JOB_FIELDS, RESULT_TABLES, SUMMARY_METRICS
-from learning.logs import NUMBERS
+from learning.training.logs import NUMBERS
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

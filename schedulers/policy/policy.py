@@ -115,13 +115,13 @@ schedulers.register_later(
 )
 schedulers.register_later(
     "learned",
-    "learning.agent",
+    "learning.training.agent",
     "LearnedScheduler",
     "A trained agent decides: learned:DIR[,sample=yes][,trust=yes], DIR left by train.",
 )
 power_policies.register_later(
     "learned",
-    "learning.agent",
+    "learning.training.agent",
     "LearnedPowerPolicy",
     "A trained agent switches nodes: learned:DIR[,sample=yes][,trust=yes].",
 )

@@ -114,6 +114,6 @@ def test_the_reader_of_a_table_says_so(refused) -> None:
 
 def test_a_misspelt_name_needs_nothing_that_agents_need(monkeypatch: pytest.MonkeyPatch) -> None:
     """``validate`` asks whether it is a ready agent; without gymnasium none is, and the message is about the name."""
-    monkeypatch.setitem(sys.modules, "learning.agent", None)
+    monkeypatch.setitem(sys.modules, "learning.training.agent", None)
     with pytest.raises(InputError, match="lublin"):
         kind_of("lublim:jobs=3")

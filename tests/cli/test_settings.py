@@ -44,7 +44,7 @@ GIVEN: dict[str, Any] = {
 
 def environment_keys() -> Any:
     """The keys of a training's environment."""
-    return pytest.importorskip("learning.config").EnvironmentKeys
+    return pytest.importorskip("learning.training.configuration").EnvironmentKeys
 
 
 def known(place: Place) -> set[str]:
@@ -143,7 +143,7 @@ def test_sweeps_reach_the_simulation(here: Path) -> None:
 
 def test_trainings_reach_the_simulation(here: Path) -> None:
     """What the keys of an environment give is what the result of its episodes says was run."""
-    keys, inputs = environment_keys(), pytest.importorskip("learning.inputs")
+    keys, inputs = environment_keys(), pytest.importorskip("learning.training.inputs")
     given = {name: value for name, value in GIVEN.items() if isinstance(SETTINGS[name].told("environment"), str)}
     environment = inputs.MakeEnvironment.of(keys(workload="log.swf", platform="lab.json", **given))()
     environment.reset(seed=0)

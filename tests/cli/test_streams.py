@@ -90,7 +90,7 @@ def test_python_without_a_standard_error_shows_no_bar() -> None:
     program = (
         "import sys; sys.stderr = None\n"
         "from cluster_sim import Platform, Simulation, Workload, make_scheduler\n"
-        "from learning.logs import progress_bar\n"
+        "from learning.training.logs import progress_bar\n"
         "jobs = Workload.read('lublin:jobs=5,nodes=4')\n"
         "Simulation(Platform.homogeneous(nodes=1, cores=4), jobs, make_scheduler('fcfs')).run(progress=True)\n"
         "progress_bar(3).update(1)\n"

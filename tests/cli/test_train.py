@@ -14,8 +14,8 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from analysis.training_report import _of_validation
-from learning.agent import Agent
-from learning.training import Training
+from learning.training.agent import Agent
+from learning.training.training import Training
 
 TRAINING = """
 environment: {platform: lab.json, workload: jobs.json, options: {num_jobs: 3}}

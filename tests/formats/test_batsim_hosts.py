@@ -18,7 +18,7 @@ from cluster_sim.platform import Platform
 from cluster_sim.records import Result
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
-from learning.environments.job_node import episode_source
+from learning.tasks.job_node.environment import episode_source
 from schedulers import make_scheduler
 
 HOST = '<host id="{name}" speed="1Gf"{core}><prop id="watt_per_state" value="100:120:360"/></host>'

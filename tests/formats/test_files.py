@@ -18,8 +18,8 @@ from cluster_sim.files.documents import read_document
 from cluster_sim.files.reading import read_bytes
 from cluster_sim.formats.irmasim_platform import platform_from
 from cluster_sim.records import Result
-from learning.config import read_config as read_training
-from learning.training import check
+from learning.training.configuration import read_config as read_training
+from learning.training.training import check
 
 SWF = b"; MaxProcs: 8\n" + b"1 0 -1 10 2 -1 -1 2 20 -1 1 3 1 -1 -1 -1 -1 -1\n"
 READERS = [Workload.read, Platform.read, Result.load, read_document, read_training]

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, Workload
-from learning.environments.job_node import JobNode
-from learning.episodes import Whole
+from learning.tasks.episodes import Whole
+from learning.tasks.job_node.environment import JobNode
 
 from ..invariants.runs import cases  # noqa: TID252 - the random machines and jobs that every scheduler is tried on
 

@@ -15,13 +15,13 @@ pytest.importorskip("gymnasium")
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.files import source
-from learning.agent import Agent, LearnedScheduler, find_agents
-from learning.config import EnvironmentKeys
-from learning.environments.built_in import mixed_jobs, small_cluster
-from learning.episodes import Drawn
-from learning.evaluation import cases_of, evaluate
-from learning.inputs import environment_on
-from learning.networks import make_network
+from learning.networks.network import make_network
+from learning.tasks.built_in_cases import mixed_jobs, small_cluster
+from learning.tasks.episodes import Drawn
+from learning.training.agent import Agent, LearnedScheduler, find_agents
+from learning.training.configuration import EnvironmentKeys
+from learning.training.evaluation import cases_of, evaluate
+from learning.training.inputs import environment_on
 from schedulers import make_power_policy, make_scheduler, power_policies, schedulers
 
 

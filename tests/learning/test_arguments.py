@@ -12,15 +12,15 @@ pytest.importorskip("gymnasium")
 pytest.importorskip("torch")
 
 from cluster_sim.errors import InputError, SpecError
-from learning.actor_critic import ActorCriticOptions
-from learning.constraint import ConstraintOptions
-from learning.environments.job_choice import JobChoice
-from learning.environments.job_node import JobNode
-from learning.environments.node_shutdown import NodeShutdown
-from learning.environments.policy_selection import PolicySelection
-from learning.imitation import ImitationOptions
-from learning.ppo import PPOOptions
-from learning.reinforce import ReinforceOptions
+from learning.algorithms.actor_critic import ActorCriticOptions
+from learning.algorithms.constraint import ConstraintOptions
+from learning.algorithms.imitation import ImitationOptions
+from learning.algorithms.ppo import PPOOptions
+from learning.algorithms.reinforce import ReinforceOptions
+from learning.tasks.job_choice.environment import JobChoice
+from learning.tasks.job_node.environment import JobNode
+from learning.tasks.node_shutdown.environment import NodeShutdown
+from learning.tasks.policy_selection.environment import PolicySelection
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from cluster_sim.errors import InputError
-from learning import checkpoints
-from learning.networks import Weights, make_network
-from learning.ppo import PPO, PPOOptions
-from learning.rollouts import collect
+from learning.algorithms.ppo import PPO, PPOOptions
+from learning.algorithms.rollouts import collect
+from learning.networks.network import Weights, make_network
+from learning.training import checkpoints
 
 from .toys import CheapestRow, Make
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_sim.errors import FormatError
-from learning import checkpoints
+from learning.training import checkpoints
 
 torch = pytest.importorskip("torch")
 

@@ -11,9 +11,9 @@ import pytest
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.native_platform import validated
 from cluster_sim.workload.workload import Workload
-from learning.config import SECTIONS, Config, EnvironmentKeys, check_same, read_config, write_config
-from learning.inputs import MakeEnvironment
-from learning.training import check
+from learning.training.configuration import SECTIONS, Config, EnvironmentKeys, check_same, read_config, write_config
+from learning.training.inputs import MakeEnvironment
+from learning.training.training import check
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
 A_LIMIT = "a number above 0, or a share of what a baseline reaches: 0.5 of timeout:0"

@@ -12,12 +12,12 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from cluster_sim.errors import InputError
-from learning.constraint import ConstraintOptions, check_classes
-from learning.imitation import demonstrate
-from learning.networks import Network, make_network
-from learning.ppo import PPO, PPOOptions
-from learning.rollouts import Trajectory, collect, episode_seeds
-from learning.validation import Validated
+from learning.algorithms.constraint import ConstraintOptions, check_classes
+from learning.algorithms.imitation import demonstrate
+from learning.algorithms.ppo import PPO, PPOOptions
+from learning.algorithms.rollouts import Trajectory, collect, episode_seeds
+from learning.networks.network import Network, make_network
+from learning.training.validation import Validated
 
 from .toys import Make, Tempting
 

@@ -7,11 +7,11 @@ import pytest
 
 from cluster_sim import Platform, Workload
 from cluster_sim.errors import InputError
-from learning.environments.job_choice import JobChoice
-from learning.environments.job_node import JobNode
-from learning.environments.node_shutdown import NodeShutdown
-from learning.environments.policy_selection import PolicySelection
-from learning.episodes import Days, Drawn, Trajectories, Whole
+from learning.tasks.episodes import Days, Drawn, Trajectories, Whole
+from learning.tasks.job_choice.environment import JobChoice
+from learning.tasks.job_node.environment import JobNode
+from learning.tasks.node_shutdown.environment import NodeShutdown
+from learning.tasks.policy_selection.environment import PolicySelection
 
 PLATFORM = Platform.homogeneous(nodes=2, cores=4)
 

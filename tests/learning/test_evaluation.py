@@ -16,13 +16,13 @@ pytest.importorskip("gymnasium")
 
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError, ModelWarning
-from learning.agent import find_agents
-from learning.environments.built_in import mixed_jobs, small_cluster
-from learning.episodes import Days, Episode, Trajectories, Whole
-from learning.evaluation import Evaluation, cases_of, evaluate
-from learning.heuristics import LIST_HEURISTICS, of_other_jobs, run_on, switches_nodes
-from learning.heuristics import ended as ended_jobs
-from learning.inputs import split_days
+from learning.tasks.built_in_cases import mixed_jobs, small_cluster
+from learning.tasks.episodes import Days, Episode, Trajectories, Whole
+from learning.training.agent import find_agents
+from learning.training.evaluation import Evaluation, cases_of, evaluate
+from learning.training.heuristics import LIST_HEURISTICS, of_other_jobs, run_on, switches_nodes
+from learning.training.heuristics import ended as ended_jobs
+from learning.training.inputs import split_days
 from schedulers import make_scheduler
 
 from .test_agent import untrained
@@ -442,7 +442,7 @@ def test_names_of_agents_may_have_their_prefix(agents: Path) -> None:
 def test_a_wrong_name_is_refused_before_anything_is_played(agents: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A misspelt heuristic, the last of all: with a long log its turn would come late."""
     case = Episode(small_cluster(), mixed_jobs(np.random.default_rng(0), jobs=4))
-    monkeypatch.setattr("learning.evaluation.map_in_order", lambda *_: pytest.fail("something was played"))
+    monkeypatch.setattr("learning.training.evaluation.map_in_order", lambda *_: pytest.fail("something was played"))
     with pytest.raises(InputError, match=r"scheduler: expected one of .*the nearest is easy.*, found esay"):
         evaluate(agents, [case], ["energy_j"], also=["esay"])
 

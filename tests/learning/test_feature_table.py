@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from learning.environments.job_node import JobNode
-from learning.environments.node_shutdown import NodeShutdown
-from learning.environments.policy_selection import PolicySelection
-from learning.feature_table import FeatureTable, block, bounded, feature, part, span
-from learning.features import PairRow, PairState
-from learning.foresight import ActionRow
-from learning.observations import PublishedRow
-from learning.selection_observations import SelectionState
-from learning.shutdown_observations import PublishedJob, PublishedLook, State
+from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part, span
+from learning.tasks.job_node.environment import JobNode
+from learning.tasks.job_node.features import PairRow, PairState
+from learning.tasks.job_node.observations import PublishedRow
+from learning.tasks.node_shutdown.environment import NodeShutdown
+from learning.tasks.node_shutdown.foresight import ActionRow
+from learning.tasks.node_shutdown.observations import PublishedJob, PublishedLook, State
+from learning.tasks.policy_selection.environment import PolicySelection
+from learning.tasks.policy_selection.observations import SelectionState
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,9 +89,9 @@ def test_the_manual_lists_the_columns_in_their_order() -> None:
 def test_no_column_is_known_by_its_number() -> None:
     """Where observations are made, nothing picks a column of a matrix, or anything beyond the first two, by a number."""
     found = []
-    for path in sorted((ROOT / "learning").glob("*.py")):
+    for path in sorted((ROOT / "learning").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if "learning.feature_table" not in text:
+        if "learning.tasks.feature_table" not in text:
             continue
         found += [
             f"{path.name}:{node.lineno}: {ast.unparse(node)}"

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
-from learning.environments.job_node import JobNode
-from learning.episodes import Whole
-from learning.features import PAIR_FEATURES, STATE_FEATURES
-from learning.observations import PUBLISHED
+from learning.tasks.episodes import Whole
+from learning.tasks.job_node.environment import JobNode
+from learning.tasks.job_node.features import PAIR_FEATURES, STATE_FEATURES
+from learning.tasks.job_node.observations import PUBLISHED
 from tests.rows import workload_of
 
 from .cases_for_job_node import at_random, cases, experiment, play

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning.gae import advantages, discounted_sums
+from learning.algorithms.gae import advantages, discounted_sums
 
 NUMBERS = st.floats(-10.0, 10.0)
 

@@ -12,10 +12,10 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from cluster_sim.errors import InputError
-from learning.imitation import ImitationOptions, demonstrate, greedy, imitate
-from learning.optimisers import Adam
-from learning.rollouts import Trajectory, collect
-from learning.samples import Samples
+from learning.algorithms.imitation import ImitationOptions, demonstrate, greedy, imitate
+from learning.algorithms.optimisers import Adam
+from learning.algorithms.rollouts import Trajectory, collect
+from learning.algorithms.samples import Samples
 
 from .toys import ROWS, Make, Plain, Recall, network_for
 
@@ -115,7 +115,7 @@ def test_a_decision_teaches_the_critic_the_same_in_any_company(monkeypatch: pyte
             pulls.append(self._gradient.numpy().copy())
             super().step(longest)
 
-    monkeypatch.setattr("learning.imitation.Adam", Noting)
+    monkeypatch.setattr("learning.algorithms.imitation.Adam", Noting)
     network = network_for(ROWS, "scorer:hidden=8")
     before = network.weights()
     known, cut = decisions_of(demonstrate(ROWS(), cheapest, network, 1), 1), demonstrate(ROWS(), cheapest, network, 2)

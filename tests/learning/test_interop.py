@@ -18,12 +18,12 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import learning
 from cluster_sim import Workload
 from cluster_sim.errors import InputError
-from learning.environments.built_in_shutdown import built_in_day
-from learning.environments.job_node import JobNode
-from learning.environments.node_shutdown import NodeShutdown
-from learning.environments.policy_selection import PolicySelection
-from learning.episodes import Days, Whole
-from learning.rewards import rewards
+from learning.tasks.built_in_shutdown import built_in_day
+from learning.tasks.episodes import Days, Whole
+from learning.tasks.job_node.environment import JobNode
+from learning.tasks.job_node.rewards import rewards
+from learning.tasks.node_shutdown.environment import NodeShutdown
+from learning.tasks.policy_selection.environment import PolicySelection
 
 IDS = tuple(learning.ENVIRONMENTS)
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "cleanrl_style.py"

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.platform.hardware import PowerTransitions
-from learning.choice_observations import LOOKS, ChoiceRow, PublishedRow
-from learning.choice_teachers import FirstByOrder
-from learning.config import Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
-from learning.environments.built_in import job_choice_case
-from learning.environments.job_choice import JobChoice
-from learning.episodes import Whole
-from learning.training import train
+from learning.tasks.built_in_cases import job_choice_case
+from learning.tasks.episodes import Whole
+from learning.tasks.job_choice.environment import JobChoice
+from learning.tasks.job_choice.observations import LOOKS, ChoiceRow, PublishedRow
+from learning.tasks.job_choice.teachers import FirstByOrder
+from learning.training.configuration import Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
+from learning.training.training import train
 from tests.rows import workload_of
 
 

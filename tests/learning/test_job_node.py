@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 import learning
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, SpecError
-from learning.environments.job_node import JobNode
-from learning.environments.node_shutdown import NodeShutdown
-from learning.environments.policy_selection import PolicySelection
-from learning.episodes import Drawn, Episode, Whole
-from learning.features import STATE_FEATURES
-from learning.teachers import Teacher
+from learning.tasks.episodes import Drawn, Episode, Whole
+from learning.tasks.job_node.environment import JobNode
+from learning.tasks.job_node.features import STATE_FEATURES
+from learning.tasks.job_node.teachers import Teacher
+from learning.tasks.node_shutdown.environment import NodeShutdown
+from learning.tasks.policy_selection.environment import PolicySelection
 from tests.rows import workload_of
 
 from .cases_for_job_node import at_random, cases, experiment, play, small_workloads

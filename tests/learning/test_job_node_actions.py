@@ -10,12 +10,12 @@ from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.run import Start
 from cluster_sim.run.run_jobs import RunJobs
-from learning.environments.job_node import TOO_HUNGRY, JobNode
-from learning.episodes import Whole
-from learning.job_node_actions import PairFinder, PairOptions, Pairs
-from learning.occupancy import Requests
-from learning.predictions import estimates
-from learning.situations import Situations
+from learning.tasks.episodes import Whole
+from learning.tasks.job_node.actions import PairFinder, PairOptions, Pairs
+from learning.tasks.job_node.environment import TOO_HUNGRY, JobNode
+from learning.tasks.job_node.predictions import estimates
+from learning.tasks.job_node.situations import Situations
+from learning.tasks.occupancy import Requests
 
 POWER = {"static_w": 30.0, "dynamic_w": 2.0, "min_power": 0.5}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from learning.logs import NUMBERS, Log, in_brief, read_metrics
-from learning.tensorboard import EventFile
+from learning.training.logs import NUMBERS, Log, in_brief, read_metrics
+from learning.training.tensorboard import EventFile
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
 

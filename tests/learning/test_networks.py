@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_sim.errors import InputError, SpecError
-from learning.categorical import best, divergence, draw, entropy, log_probabilities, of_chosen
-from learning.networks import Network, dense, make_network, networks, one_thread
-from learning.selu_layers import SeluLayers
+from learning.networks.categorical import best, divergence, draw, entropy, log_probabilities, of_chosen
+from learning.networks.network import Network, dense, make_network, networks, one_thread
+from learning.networks.selu_layers import SeluLayers
 
 from .toys import collated
 
@@ -92,7 +92,7 @@ SPACES = {
 
 def test_every_network_is_tested() -> None:
     """The table above names all that are registered."""
-    from learning import published_networks, scorer
+    from learning.networks import published_networks, scorer
 
     assert published_networks.lstm
     assert scorer.scorer

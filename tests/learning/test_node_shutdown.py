@@ -18,11 +18,11 @@ from cluster_sim.errors import SimulationError, SpecError
 from cluster_sim.run import View
 from cluster_sim.run.decisions import Offer, SwitchOff, WakeAt, Withhold
 from cluster_sim.run.passes import Steered
-from learning.environments.built_in_shutdown import built_in_day
-from learning.environments.node_shutdown import Metered, NodeShutdown
-from learning.episodes import Whole
-from learning.foresight import ROW
-from learning.reservations import Reservations
+from learning.tasks.built_in_shutdown import built_in_day
+from learning.tasks.episodes import Whole
+from learning.tasks.node_shutdown.decision_maker import Reservations
+from learning.tasks.node_shutdown.environment import Metered, NodeShutdown
+from learning.tasks.node_shutdown.foresight import ROW
 
 PUBLISHED: dict[str, Any] = {
     "observation": "as-published",

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import SpecError
-from learning.environments.built_in import job_node_case
-from learning.environments.policy_selection import PolicySelection
-from learning.episodes import Whole
-from learning.policy_choice import SETS, VOID, named_policies
+from learning.tasks.built_in_cases import job_node_case
+from learning.tasks.episodes import Whole
+from learning.tasks.policy_selection.decision_maker import SETS, VOID, named_policies
+from learning.tasks.policy_selection.environment import PolicySelection
 from tests.rows import workload_of
 
 

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_sim.errors import InputError
-from learning.networks import Network
-from learning.optimisers import Adam
-from learning.ppo import PPO, PUBLISHED, PPOOptions, explained_variance
-from learning.ppo_losses import clipped_loss, squared_error
-from learning.rollouts import Trajectory, collect, episode_seeds
-from learning.samples import Samples
-from learning.self_imitation import BestEpisodes, self_imitation_losses, worth_of_episodes
+from learning.algorithms.optimisers import Adam
+from learning.algorithms.ppo import PPO, PUBLISHED, PPOOptions, explained_variance
+from learning.algorithms.ppo_losses import clipped_loss, squared_error
+from learning.algorithms.rollouts import Trajectory, collect, episode_seeds
+from learning.algorithms.samples import Samples
+from learning.algorithms.self_imitation import BestEpisodes, self_imitation_losses, worth_of_episodes
+from learning.networks.network import Network
 
 from .toys import ROWS, Bandit, CheapestRow, CutOff, Make, Recall, network_for
 

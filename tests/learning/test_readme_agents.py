@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cluster_sim.records.intervals import half_width
-from learning.evaluation import Evaluation
+from learning.training.evaluation import Evaluation
 
 FIGURES = Path(__file__).with_name("figures")
 README = Path(__file__).resolve().parents[2] / "README.md"

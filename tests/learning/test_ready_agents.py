@@ -13,10 +13,10 @@ pytest.importorskip("gymnasium")
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.cli import main
 from cluster_sim.errors import InputError
-from learning.agent import READY, Agent, find_agents, ready_agents
-from learning.environments.built_in_shutdown import built_in_day
-from learning.evaluation import cases_of
-from learning.seen import Seen
+from learning.tasks.built_in_shutdown import built_in_day
+from learning.training.agent import READY, Agent, find_agents, ready_agents
+from learning.training.evaluation import cases_of
+from learning.training.seen import Seen
 from schedulers import make_power_policy, make_scheduler
 
 from .test_agent import untrained

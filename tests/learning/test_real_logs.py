@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from cluster_sim import Platform, Workload
 from cluster_sim.errors import InputError
-from learning.config import read_config
-from learning.environments.job_node import JobNode
+from learning.tasks.job_node.environment import JobNode
+from learning.training.configuration import read_config
 from tests.rows import workload_of
 
 from .cases_for_job_node import at_random, play, small_workloads

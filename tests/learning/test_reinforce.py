@@ -12,12 +12,12 @@ pytest.importorskip("gymnasium")
 import torch
 
 from cluster_sim.errors import InputError
-from learning.actor_critic import ActorCritic, ActorCriticOptions
-from learning.categorical import log_probabilities, of_chosen
-from learning.networks import Network
-from learning.reinforce import Reinforce, ReinforceOptions, normalised
-from learning.rollouts import collect, episode_seeds
-from learning.samples import Samples
+from learning.algorithms.actor_critic import ActorCritic, ActorCriticOptions
+from learning.algorithms.reinforce import Reinforce, ReinforceOptions, normalised
+from learning.algorithms.rollouts import collect, episode_seeds
+from learning.algorithms.samples import Samples
+from learning.networks.categorical import log_probabilities, of_chosen
+from learning.networks.network import Network
 
 from .toys import Bandit, CheapestRow, Make, Recall, network_for
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, SpecError
-from learning.environments.base import SchedulingEnv
-from learning.environments.job_node import JobNode
-from learning.episodes import Whole
-from learning.policy_choice import PolicyChoice
-from learning.rewards import rewards
-from learning.teachers import make_teacher
+from learning.tasks.environment import SchedulingEnv
+from learning.tasks.episodes import Whole
+from learning.tasks.job_node.environment import JobNode
+from learning.tasks.job_node.rewards import rewards
+from learning.tasks.job_node.teachers import make_teacher
+from learning.tasks.policy_selection.decision_maker import PolicyChoice
 
 from .cases_for_job_node import at_random, experiment, play, small_workloads
 

@@ -14,10 +14,10 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from cluster_sim.errors import InputError
-from learning.environments.job_node import JobNode
-from learning.networks import make_network
-from learning.rollouts import Trajectory, collect, episode_seeds, rare_collections
-from learning.samples import Samples
+from learning.algorithms.rollouts import Trajectory, collect, episode_seeds, rare_collections
+from learning.algorithms.samples import Samples
+from learning.networks.network import make_network
+from learning.tasks.job_node.environment import JobNode
 
 from .toys import ROWS, CheapestRow, CutOff, Make, Recall, network_for
 

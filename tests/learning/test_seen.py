@@ -13,12 +13,12 @@ pytest.importorskip("gymnasium")
 
 from cluster_sim import Simulation
 from cluster_sim.errors import FormatError, ModelWarning, UnfamiliarWarning
-from learning import seen
-from learning.agent import Agent
-from learning.environments.built_in import mixed_jobs, small_cluster
-from learning.episodes import Episode
-from learning.evaluation import evaluate
-from learning.seen import Seen
+from learning.tasks.built_in_cases import mixed_jobs, small_cluster
+from learning.tasks.episodes import Episode
+from learning.training import seen
+from learning.training.agent import Agent
+from learning.training.evaluation import evaluate
+from learning.training.seen import Seen
 from schedulers import make_scheduler
 
 from .test_agent import untrained
@@ -78,7 +78,7 @@ def learned_from(folder: Path, jobs: int) -> None:
 def test_a_run_unlike_training_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run that it knows passes in silence; with fifty times the jobs one line names what is different, and both means."""
     monkeypatch.setattr(seen, "FIRST_LOOK", 8)
-    monkeypatch.setattr("learning.agent.FIRST_LOOK", 8)
+    monkeypatch.setattr("learning.training.agent.FIRST_LOOK", 8)
     learned_from(tmp_path, 12)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

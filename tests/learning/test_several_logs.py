@@ -13,15 +13,15 @@ import pytest
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import FormatError, InputError
-from learning.config import Config, EnvironmentKeys, placed, read_config, write_config
-from learning.environments.job_choice import JobChoice
-from learning.environments.job_node import JobNode
-from learning.episodes import Several, Trajectories, Whole, inputs_of
-from learning.evaluation import cases_of
-from learning.inputs import MakeEnvironment
-from learning.rollouts import Trajectory
-from learning.training import Training, check, train
-from learning.validation import as_many
+from learning.algorithms.rollouts import Trajectory
+from learning.tasks.episodes import Several, Trajectories, Whole, inputs_of
+from learning.tasks.job_choice.environment import JobChoice
+from learning.tasks.job_node.environment import JobNode
+from learning.training.configuration import Config, EnvironmentKeys, placed, read_config, write_config
+from learning.training.evaluation import cases_of
+from learning.training.inputs import MakeEnvironment
+from learning.training.training import Training, check, train
+from learning.training.validation import as_many
 
 SMALL, LARGE = Platform.homogeneous(nodes=1, cores=8), Platform.homogeneous(nodes=1, cores=32)
 LOGS = {8: "lublin:jobs=64,nodes=8,seed=1", 32: "lublin:jobs=96,nodes=32,seed=2"}

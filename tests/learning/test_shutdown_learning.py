@@ -14,16 +14,16 @@ from click.testing import CliRunner
 from cluster_sim import Simulation, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, ModelWarning, SpecError, UnfamiliarWarning
 from cluster_sim.machine.node import NodeState
-from learning import cross_validation
-from learning.agent import Agent
-from learning.config import AlsoKeys, Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
-from learning.cross_validation import by_seed, cross_validate, main
-from learning.environments.built_in_shutdown import built_in_day
-from learning.environments.node_shutdown import NodeShutdown
-from learning.episodes import Whole
-from learning.inputs import MakeEnvironment
-from learning.shutdown_teachers import make_shutdown_teacher
-from learning.training import Training, train_one
+from learning.tasks.built_in_shutdown import built_in_day
+from learning.tasks.episodes import Whole
+from learning.tasks.node_shutdown.environment import NodeShutdown
+from learning.tasks.node_shutdown.teachers import make_shutdown_teacher
+from learning.training import cross_validation
+from learning.training.agent import Agent
+from learning.training.configuration import AlsoKeys, Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
+from learning.training.cross_validation import by_seed, cross_validate, main
+from learning.training.inputs import MakeEnvironment
+from learning.training.training import Training, train_one
 
 from .test_node_shutdown import jobs, platform
 

@@ -6,8 +6,8 @@ import pytest
 
 from cluster_sim import Simulation, make_scheduler
 from cluster_sim.errors import SpecError
-from learning.environments.job_node import JobNode
-from learning.teachers import make_teacher
+from learning.tasks.job_node.environment import JobNode
+from learning.tasks.job_node.teachers import make_teacher
 
 from .cases_for_job_node import experiment
 

@@ -11,14 +11,14 @@ import pytest
 pytest.importorskip("gymnasium")
 
 from cluster_sim import View
-from learning.environments.base import Observation, SchedulingEnv, observes_together
-from learning.environments.job_choice import JobChoice
-from learning.environments.job_node import JobNode
-from learning.environments.node_shutdown import NodeShutdown
-from learning.features import PairFeatures
-from learning.job_node_actions import Pairs
-from learning.networks import make_network
-from learning.rollouts import collect, rare_collections
+from learning.algorithms.rollouts import collect, rare_collections
+from learning.networks.network import make_network
+from learning.tasks.environment import Observation, SchedulingEnv, observes_together
+from learning.tasks.job_choice.environment import JobChoice
+from learning.tasks.job_node.actions import Pairs
+from learning.tasks.job_node.environment import JobNode
+from learning.tasks.job_node.features import PairFeatures
+from learning.tasks.node_shutdown.environment import NodeShutdown
 
 from .cases_for_job_node import experiment
 

@@ -26,19 +26,19 @@ from analysis.training_report import write_training_report
 from cluster_sim.cli.train import _told as told
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
 from cluster_sim.workload import Workload
-from learning import checkpoints
-from learning.agent import Agent
-from learning.config import Config, EnvironmentKeys, write_config
-from learning.environments.built_in import mixed_jobs
-from learning.episodes import Episode
-from learning.heuristics import run_on
-from learning.inputs import MakeEnvironment, training_episodes
-from learning.logs import read_metrics
-from learning.rewards import rewards
-from learning.rollouts import collect
-from learning.training import Summary, Training, check, last, train, train_one
-from learning.validation import OBJECTIVES, Validated, Validation, spread
-from learning.workers import begin_worker
+from learning.algorithms.rollouts import collect
+from learning.algorithms.workers import begin_worker
+from learning.tasks.built_in_cases import mixed_jobs
+from learning.tasks.episodes import Episode
+from learning.tasks.job_node.rewards import rewards
+from learning.training import checkpoints
+from learning.training.agent import Agent
+from learning.training.configuration import Config, EnvironmentKeys, write_config
+from learning.training.heuristics import run_on
+from learning.training.inputs import MakeEnvironment, training_episodes
+from learning.training.logs import read_metrics
+from learning.training.training import Summary, Training, check, last, train, train_one
+from learning.training.validation import OBJECTIVES, Validated, Validation, spread
 from schedulers import make_scheduler
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -294,7 +294,7 @@ def test_episodes_are_spread_evenly() -> None:
 
 def test_every_reward_of_job_node_is_about_a_metric() -> None:
     """What the best agent is chosen by is known for each."""
-    from learning.rewards import rewards
+    from learning.tasks.job_node.rewards import rewards
 
     assert set(rewards) <= set(OBJECTIVES)
 

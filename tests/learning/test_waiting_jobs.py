@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from cluster_sim import Platform, PowerTransitions, Workload
-from learning.environments.node_shutdown import NodeShutdown
-from learning.episodes import Whole
-from learning.foresight import HALF_STRETCH, ROW
-from learning.shutdown_observations import STATE
+from learning.tasks.episodes import Whole
+from learning.tasks.node_shutdown.environment import NodeShutdown
+from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ROW
+from learning.tasks.node_shutdown.observations import STATE
 
 DAY_S = 86400.0
 STRETCH = "their stretch, summed"

@@ -14,10 +14,10 @@ import torch
 
 from cluster_sim import Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError
-from learning.config import Config, read_config
-from learning.inputs import FreshWorkloads, MakeEnvironment, training_episodes
-from learning.optimisers import Adam
-from learning.training import Training
+from learning.algorithms.optimisers import Adam
+from learning.training.configuration import Config, read_config
+from learning.training.inputs import FreshWorkloads, MakeEnvironment, training_episodes
+from learning.training.training import Training
 
 from .cases_for_job_node import CASES, experiment
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from cluster_sim.errors import InputError
-from learning.workers import processes
+from learning.algorithms.workers import processes
 
 PROGRAM = """
 import os, sys, time
-from learning.workers import processes
+from learning.algorithms.workers import processes
 
 if __name__ == "__main__":
     with processes(2, 2) as pool:
@@ -65,7 +65,7 @@ def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
     """Each of its processes begins it once more, and ends where it would start some of its own."""
     script = tmp_path / "script.py"
     script.write_text(
-        "import os\nfrom learning.workers import processes\n"
+        "import os\nfrom learning.algorithms.workers import processes\n"
         "with processes(2, 2) as pool:\n    print(pool.submit(os.getpid).result())\n"
     )
     ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)

@@ -169,7 +169,7 @@ def test_a_wrong_import_is_found(tmp_path: Path, module: str, source: str, line:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("learning/agent.py", "from schedulers import Scheduler\nimport cluster_sim"),
+        ("learning/training/agent.py", "from schedulers import Scheduler\nimport cluster_sim"),
         ("cluster_sim/cli/run.py", "def run():\n    from schedulers import make_scheduler"),
         ("analysis/reproduce/ineps.py", "import learning, schedulers"),
         ("cluster_sim/analysis.py", "if TYPE_CHECKING:\n    from analysis import gantt"),
@@ -275,7 +275,7 @@ def test_workers_have_our_packages_beside_folders_of_the_same_names(crowded_dire
     assert "2 of 2 runs done" in run_python(crowded_directory, "-m", "cluster_sim", *words)
 
 
-FACADES = ("cluster_sim", "schedulers", "learning", "analysis", "analysis.sweep")
+FACADES = ("cluster_sim", "schedulers", "learning", "learning.training", "analysis", "analysis.sweep")
 
 
 @pytest.mark.parametrize("package", FACADES)

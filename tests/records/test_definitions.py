@@ -32,9 +32,9 @@ from cluster_sim.records.metrics import (
     utilisation,
     watt_minutes,
 )
-from learning.environments.job_node import JobNode
-from learning.environments.policy_selection import PolicySelection
-from learning.episodes import Whole
+from learning.tasks.episodes import Whole
+from learning.tasks.job_node.environment import JobNode
+from learning.tasks.policy_selection.environment import PolicySelection
 from schedulers import Fcfs
 
 PLATFORM = Platform.homogeneous(nodes=1, cores=1, power={"static_w": 4.0, "dynamic_w": 6.0, "min_power": 0.5})

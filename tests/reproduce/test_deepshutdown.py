@@ -37,7 +37,7 @@ from analysis.reproduce.deepshutdown_runs import (
 from analysis.reproduce.deepshutdown_tables import BY_GROUPS
 from analysis.reproduce.paper import Setting
 from analysis.reproduce.runner import compute
-from learning.episodes import Episode
+from learning.tasks.episodes import Episode
 
 
 def line(days: str, who: str, number: int, waste: float, group: int = 3, stretch: float = 0.1) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from analysis.reproduce.claims import Verdict, judge
 from analysis.reproduce.irmasim_agents import AGENTS, FIGURE_ROWS, ROWS, _Case, converged, until_half_way, way
 from analysis.reproduce.trainings import FILES
 from cluster_sim import Workload
-from learning.config import read_config
-from learning.training import train, untrained
+from learning.training.configuration import read_config
+from learning.training.training import train, untrained
 
 
 def test_figs_9_to_11_are_about_one_batch() -> None:

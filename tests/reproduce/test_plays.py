@@ -16,7 +16,7 @@ from analysis.reproduce.controls import RANDOM_PLAY, TEACHER, UNTRAINED, leave
 from analysis.reproduce.learned import HEADINGS, lines, said
 from analysis.reproduce.plays import RANDOM_SEEDS, Played, reached_by, reductions_of
 from analysis.reproduce.trainings import FILES, Training, configuration
-from learning.inputs import training_episodes
+from learning.training.inputs import training_episodes
 
 CONFIG = Training(str(FILES / "experiment1-as-published.yaml"), {}, False)
 

@@ -15,8 +15,8 @@ from analysis.reproduce.energy_scheduler_1 import ROWS
 from analysis.reproduce.paper import Setting
 from analysis.reproduce.runner import compute
 from analysis.reproduce.trainings import FILES, QUICK, Training, configuration, train_first, training_of
-from learning.agent import Agent
-from learning.inputs import MakeEnvironment
+from learning.training.agent import Agent
+from learning.training.inputs import MakeEnvironment
 
 ROW = AgentRow("row", "an agent", ("1",), (), "a-training")
 EPISODES = "analysis.reproduce.energy_scheduler_1:episode"

@@ -11,15 +11,15 @@ from cluster_sim.examples import case
 from cluster_sim.extras import needed
 
 if TYPE_CHECKING:
-    from learning.environments.job_node import JobNode
+    from learning.tasks.job_node.environment import JobNode
 
 EPISODES = 3
 
 
 def _experiment(reward: type) -> JobNode:
     """Experiment 1 with waiting and that reward."""
-    from learning.environments.job_node import JobNode
-    from learning.rewards import rewards
+    from learning.tasks.job_node.environment import JobNode
+    from learning.tasks.job_node.rewards import rewards
 
     name = "exercise-9.5"
     rewards.register(name)(reward)

@@ -1,0 +1,1 @@
+"""Learning algorithms: PPO, REINFORCE, actor-critic, and what they share."""

@@ -1,0 +1,124 @@
+"""Advantage actor-critic (Konda and Tsitsiklis 2000; Mnih et al. 2016): REINFORCE with a learned baseline.
+
+The second agent of Herrera et al. (2021): what the critic expected is subtracted from each return, so that the policy learns
+from what was better or worse than expected. As in their program, returns are normalised and the critic learns them by
+Huber's loss; both losses are summed and take one step an iteration. Its values are of normalised returns, in no unit of rewards,
+so they cannot stand for what would have followed an episode that was cut off: as in REINFORCE, that counts as its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.nn.functional import smooth_l1_loss
+
+from cluster_sim.errors import InputError
+from learning.algorithms.gae import discounted_sums
+from learning.algorithms.hyper_parameters import check_types
+from learning.algorithms.optimisers import Adam, Arrays
+from learning.algorithms.ppo import explained_variance
+from learning.algorithms.reinforce import check_normalise, normalised
+from learning.algorithms.rollouts import Trajectory
+from learning.algorithms.samples import Samples
+from learning.networks.categorical import entropy, log_probabilities, of_chosen
+from learning.networks.network import Network, Weights, one_thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActorCriticOptions:
+    """Hyper-parameters.
+
+    Attributes:
+        gamma: γ, discount of later rewards.
+        actor_lr, critic_lr: learning rates.
+        entropy: weight of the policy's entropy.
+        value_coefficient: weight of the critic's loss where it shares weights with the actor.
+        normalise: returns to mean 0 and deviation 1, over each ``episode``, the ``iteration`` or each ``decision``, or ``no``.
+    """
+
+    gamma: float = 0.99
+    actor_lr: float = 1e-3
+    critic_lr: float = 1e-3
+    entropy: float = 0.0
+    value_coefficient: float = 1.0
+    normalise: str = "iteration"
+
+    def __post_init__(self) -> None:
+        check_types(self, "actor-critic")
+        check_normalise("actor-critic", self.normalise)
+        if not 0.0 <= self.gamma <= 1.0:
+            raise InputError("actor-critic option 'gamma'", "a number from 0 to 1", self.gamma)
+        for name in ("actor_lr", "critic_lr"):
+            if not getattr(self, name) > 0.0:
+                raise InputError(f"actor-critic option '{name}'", "a number above 0", getattr(self, name))
+        for name in ("entropy", "value_coefficient"):
+            if not getattr(self, name) >= 0.0:
+                raise InputError(f"actor-critic option '{name}'", "no negative number", getattr(self, name))
+
+
+class ActorCritic:
+    """One step along the gradient of both losses an iteration.
+
+    Args:
+        network: its policy and its value are learned, in place.
+        options: hyper-parameters.
+        iterations, seed: not needed; all algorithms are made alike.
+    """
+
+    looks_beyond = False
+
+    def __init__(self, network: Network, options: ActorCriticOptions, iterations: int = 1, seed: int = 0):
+        self.network = network
+        self.options = options
+        self.actor = Adam(network.actor_parameters(), options.actor_lr)
+        self.critic = Adam(network.critic_parameters(), options.critic_lr)
+        self.updates = 0
+
+    def update(self, trajectories: Sequence[Trajectory], iteration: int) -> dict[str, float]:
+        """Learn from the episodes of one iteration; the numbers to be logged."""
+        with one_thread():
+            options = self.options
+            samples = Samples(self.network, trajectories)
+            returns = [discounted_sums(trajectory.rewards, options.gamma) for trajectory in trajectories]
+            target = torch.tensor(normalised(returns, options.normalise), dtype=torch.float32)
+            steps = np.arange(len(samples))
+
+            logits, values = self.network.unroll(samples.batch(steps), samples.lengths)
+            log_p = log_probabilities(logits)
+            advantage = target - values.detach()
+            policy_loss = -(of_chosen(log_p, samples.columns) * advantage).sum() / len(trajectories)
+            value_loss = smooth_l1_loss(values, target, reduction="sum") / len(trajectories)
+            spread = entropy(log_p).mean()
+
+            self.actor.zero_grad()
+            self.critic.zero_grad()
+            torch.autograd.backward(policy_loss + options.value_coefficient * value_loss - options.entropy * spread)
+            self.actor.step()
+            self.critic.step()
+            self.updates += 1
+        return {
+            "train/policy_gradient_loss": policy_loss.item(),
+            "train/value_loss": value_loss.item(),
+            "train/entropy_loss": -spread.item(),
+            "train/explained_variance": explained_variance(values.detach().numpy(), target.numpy()),
+            "train/learning_rate": options.actor_lr,
+            "train/n_updates": float(self.updates),
+        }
+
+    def averaged(self) -> Weights | None:
+        """None: nothing is averaged."""
+        return None
+
+    def state(self) -> Arrays:
+        """Everything besides the network's weights that the next iteration depends on."""
+        updates = {"updates": np.array(self.updates)}
+        return updates | self.actor.state("actor") | self.critic.state("critic")
+
+    def load_state(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take over what ``state`` gave."""
+        self.updates = int(arrays["updates"])
+        self.actor.load_state("actor", arrays)
+        self.critic.load_state("critic", arrays)

@@ -1,0 +1,185 @@
+"""A limit that a policy is to keep beside its reward, by a Lagrange multiplier that is learned with the policy.
+
+What is wanted is the greatest mean return J_R of all policies whose mean cost J_C is at most a limit d. Its Lagrangian is
+J_R(π) − λ (J_C(π) − d): the policy is improved for a given multiplier λ, and λ goes up while the measured cost is above the
+limit and down, to 0 at the least, while it is below (dual ascent). So nobody has to find the price of the cost by hand, and the
+price is whatever keeps the limit: 0 where the limit binds nobody.
+
+A limit on the mean over all episodes says nothing about some of them: what days of one kind leave of it, days of another use
+up, and where these come more often later, the mean is above it. So episodes may be put into classes, each with a limit and a
+multiplier λ_k of its own: the Lagrangian is then J_R(π) − Σ p_k λ_k (J_C,k(π) − d_k), with p_k the share of class k, and what
+keeps all the limits keeps them in any mixture of the classes. Policy and critics stay the same for all: they see no class.
+
+PPO-Lagrangian as in Ray, Achiam and Amodei, "Benchmarking safe exploration in deep reinforcement learning" (2019), §5: the
+multiplier is updated first, from the episodes just collected, then the policy with the advantage (A_R − λ A_C) / (1 + λ), where
+A_C comes from a critic of the cost; with classes, λ is the episode's in the numerator and the mean of all in the denominator.
+Theirs keeps λ positive by a softplus and moves it with Adam; here it moves by the violation itself and is cut off at 0. A
+multiplier that only adds up violations still rises when the policy is already on its way down, and the two swing about the
+limit; the remedy of Stooke, Achiam and Abbeel, "Responsive safety in reinforcement learning by PID Lagrangian methods" (ICML
+2020, Algorithm 2), is a part that is proportional to the violation as it stands. Their part for how it changes is left out.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from cluster_sim.errors import InputError
+from learning.algorithms.gae import Doubles, advantages
+from learning.algorithms.hyper_parameters import check_types
+from learning.algorithms.optimisers import Adam, Arrays
+from learning.algorithms.samples import Samples
+
+if TYPE_CHECKING:
+    from learning.algorithms.rollouts import Trajectory
+    from learning.networks.network import Network
+
+_CRITIC = "cost.critic."  # what the names of its weights begin with in the state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstraintOptions:
+    """What is to be kept, and how quickly its price is found.
+
+    Attributes:
+        limit: d, of the mean cost of an episode; in the unit of the environment's cost.
+        learning_rate: η: once an iteration I ← max(0, I + η (J_C − d)). λ is rewards for a unit of cost.
+        proportional: K: λ = max(0, I + K (J_C − d)); with 0 λ is I, plain dual ascent.
+        initial: I before the first iteration.
+        at_most: what an episode's cost counts for at the most in a step of the multiplier, so that one in a thousand that
+            costs a hundred times the limit does not set the price for all.
+        classes: limits of episodes whose workload's name begins so, by that beginning; ``limit`` is of the others then.
+    """
+
+    limit: float
+    learning_rate: float
+    proportional: float = 0.0
+    initial: float = 0.0
+    at_most: float = math.inf
+    classes: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_types(self, "constraint")
+        for one, most in self.classes.items():
+            if not one:
+                raise InputError(
+                    "constraint, classes", "the beginning of a name; the limit of all others is limit", "''"
+                )
+            if not 0.0 <= most < math.inf:
+                raise InputError(f"constraint, classes, {one}", "a number, 0 or more", most)
+        for name, right, expected in (
+            ("limit", 0.0 <= self.limit < math.inf, "a number, 0 or more"),
+            ("at_most", self.at_most > max(self.limits.values()), "a number above the limits"),
+            ("learning_rate", 0.0 < self.learning_rate < math.inf, "a number above 0"),
+            ("proportional", 0.0 <= self.proportional < math.inf, "a number, 0 or more"),
+            ("initial", 0.0 <= self.initial < math.inf, "a number, 0 or more"),
+        ):
+            if not right:
+                raise InputError(f"constraint, {name}", expected, getattr(self, name))
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limit of each class; that of the others has no name."""
+        return {**self.classes, "": self.limit}
+
+    def class_of(self, name: str) -> str:
+        """The class of a workload of that name: the longest that the name begins with."""
+        return max((one for one in self.limits if name.startswith(one)), key=len)
+
+    def violations(self, trajectories: Sequence[Trajectory], at_most: float = math.inf) -> dict[str, float]:
+        """By how much the mean cost is above the limit, of each class that there is; an episode counts for so much at most."""
+        costs: dict[str, list[float]] = {}
+        for trajectory in trajectories:
+            costs.setdefault(self.class_of(trajectory.name), []).append(min(trajectory.cost, at_most))
+        return {one: float(np.mean(found)) - self.limits[one] for one, found in costs.items()}
+
+
+def check_classes(classes: Iterable[str], names: Iterable[str]) -> None:
+    """Raise InputError for a class with which the name of no workload to learn from begins: its limit would be nobody's."""
+    known = sorted(set(names))
+    for one in classes:
+        if not any(name.startswith(one) for name in known):
+            raise InputError(f"constraint, classes, {one}", "the beginning of a workload's name", ", ".join(known[:3]))
+
+
+class Constraint:
+    """The multipliers, of each class, and the critic of the cost.
+
+    Args:
+        options: the limit, and how the multiplier moves.
+        network: one like the critic is to be; copied.
+        critic_lr, adam_eps: of the critic's optimiser.
+        seed: of the order of the minibatches.
+    """
+
+    def __init__(self, options: ConstraintOptions, network: Network, critic_lr: float, adam_eps: float, seed: int):
+        self.options = options
+        self.multipliers = dict.fromkeys(options.limits, options.initial)
+        self._summed = dict(self.multipliers)
+        self._seed = seed
+        self._critic = copy.deepcopy(network)
+        self._learning_rate = critic_lr
+        self._optimiser = Adam(list(self._critic.parameters()), critic_lr, adam_eps)
+
+    def rise(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
+        """Set the multipliers by the mean costs of these episodes. Raises InputError where they have none."""
+        if any(len(trajectory.costs) != len(trajectory) for trajectory in trajectories):
+            raise InputError("constraint", "an environment with the option cost")
+        options, summed = self.options, self._summed
+        for one, violation in options.violations(trajectories, options.at_most).items():
+            summed[one] = max(0.0, summed[one] + options.learning_rate * violation)
+            self.multipliers[one] = max(0.0, summed[one] + options.proportional * violation)
+        self._of_each = np.concatenate(
+            [np.full(len(t), self.multipliers[options.class_of(t.name)]) for t in trajectories]
+        )
+        self._mean = float(np.mean([self.multipliers[options.class_of(t.name)] for t in trajectories]))
+        return {"train/multiplier": self._mean}
+
+    def learn(
+        self, trajectories: Sequence[Trajectory], iteration: int, gamma: float, lam: float, epochs: int, minibatch: int
+    ) -> tuple[Doubles, dict[str, float]]:
+        """The advantages of the cost (N,), by the critic as it was; then teach it these episodes. And what is logged."""
+        samples = Samples(self._critic, trajectories)
+        values = samples.assessed()[1]
+        episodes = zip(trajectories, samples.of_each(values), samples.values_after(), strict=True)
+        found = np.concatenate([advantages(t.costs, v, after, gamma, lam) for t, v, after in episodes])
+        targets = torch.tensor(found + values, dtype=torch.float32)
+        rng, losses = np.random.default_rng([self._seed, iteration, 3]), []
+        for _ in range(epochs):
+            for steps, lengths in samples.minibatches(minibatch or len(samples), rng):
+                batch, critic = samples.batch(steps), self._critic
+                expected = critic.unroll(batch, lengths)[1] if critic.recurrent else critic.value(batch)
+                loss = (expected - targets[steps]).square().mean()
+                self._optimiser.zero_grad()
+                torch.autograd.backward(loss)
+                self._optimiser.step()
+                losses.append(loss.item())
+        return found, {"train/cost_value_loss": float(np.mean(losses))}
+
+    def combined(self, reward: Doubles, cost: Doubles) -> Doubles:
+        """(A_R − λ A_C) / (1 + λ), of the decisions of the episodes that the multipliers were last set by."""
+        weighed: Doubles = (reward - self._of_each * cost) / (1.0 + self._mean)
+        return weighed
+
+    def anneal(self, factor: float) -> None:
+        """Set the critic's learning rate to a share of what it began with."""
+        self._optimiser.learning_rate = factor * self._learning_rate
+
+    def state(self) -> Arrays:
+        """Everything that the next iteration depends on."""
+        weights = {_CRITIC + name: weight for name, weight in self._critic.weights().items()}
+        multipliers = np.array([list(self.multipliers.values()), list(self._summed.values())])
+        return {"multiplier": multipliers, **self._optimiser.state("cost"), **weights}
+
+    def load_state(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take over what ``state`` gave."""
+        for found, values in zip((self.multipliers, self._summed), arrays["multiplier"].reshape(2, -1), strict=True):
+            found.update(zip(found, values.tolist(), strict=True))
+        self._critic.load_weights({k.removeprefix(_CRITIC): a for k, a in arrays.items() if k.startswith(_CRITIC)})
+        self._optimiser.load_state("cost", arrays)

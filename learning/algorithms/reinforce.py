@@ -1,0 +1,145 @@
+"""REINFORCE (Williams 1992): make actions more probable the better what followed them was.
+
+The first of the two agents of Herrera et al. (2021). As in their program, returns of an episode are normalised to mean 0 and
+deviation 1, which makes the episode's mean a baseline; unlike there, they are not multiplied by 1000 unless ``scale`` says
+so, since Adam's steps do not depend on it.
+
+An episode that was cut off counts as one that came to its end: what would have followed is not known, and no critic is there
+to say what to expect. Where rewards are costs, to be far from the end at ``until`` looks good then; a training warns of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from cluster_sim.errors import InputError
+from learning.algorithms.gae import Doubles, discounted_sums
+from learning.algorithms.hyper_parameters import check_types
+from learning.algorithms.optimisers import Adam, Arrays
+from learning.algorithms.rollouts import Trajectory
+from learning.algorithms.samples import Samples
+from learning.networks.categorical import entropy, log_probabilities, of_chosen
+from learning.networks.network import Network, Weights, one_thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReinforceOptions:
+    """Hyper-parameters.
+
+    Attributes:
+        gamma: γ, discount of later rewards.
+        actor_lr: learning rate.
+        entropy: weight of the policy's entropy.
+        normalise: returns to mean 0 and deviation 1, over each ``episode``, or over the whole ``iteration`` (which keeps
+            that one episode was better than another); or to what they are above the mean of the iteration's episodes at
+            the same ``decision``, counted from their beginning, with deviation 1; or ``no``.
+        scale: what normalised returns are multiplied with.
+    """
+
+    gamma: float = 0.99
+    actor_lr: float = 1e-3
+    entropy: float = 0.0
+    normalise: str = "iteration"
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_types(self, "reinforce")
+        check_normalise("reinforce", self.normalise)
+        if not 0.0 <= self.gamma <= 1.0:
+            raise InputError("reinforce option 'gamma'", "a number from 0 to 1", self.gamma)
+        for name in ("actor_lr", "scale"):
+            if not getattr(self, name) > 0.0:
+                raise InputError(f"reinforce option '{name}'", "a number above 0", getattr(self, name))
+        if not self.entropy >= 0.0:
+            raise InputError("reinforce option 'entropy'", "no negative number", self.entropy)
+
+
+class Reinforce:
+    """One step along the policy gradient an iteration.
+
+    Args:
+        network: its policy is learned, in place; its value is not used.
+        options: hyper-parameters.
+        iterations, seed: not needed; all algorithms are made alike.
+    """
+
+    looks_beyond = False
+
+    def __init__(self, network: Network, options: ReinforceOptions, iterations: int = 1, seed: int = 0):
+        self.network = network
+        self.options = options
+        self.actor = Adam(network.actor_parameters(), options.actor_lr)
+        self.updates = 0
+
+    def update(self, trajectories: Sequence[Trajectory], iteration: int) -> dict[str, float]:
+        """Learn from the episodes of one iteration; the numbers to be logged."""
+        with one_thread():
+            options = self.options
+            samples = Samples(self.network, trajectories)
+            returns = [discounted_sums(trajectory.rewards, options.gamma) for trajectory in trajectories]
+            weight = torch.tensor(normalised(returns, options.normalise) * options.scale, dtype=torch.float32)
+            steps = np.arange(len(samples))
+
+            logits, _ = self.network.unroll(samples.batch(steps), samples.lengths)
+            log_p = log_probabilities(logits)
+            # The sum over an episode, the mean over episodes: an estimate of the gradient of the expected return.
+            policy_loss = -(of_chosen(log_p, samples.columns) * weight).sum() / len(trajectories)
+            spread = entropy(log_p).mean()
+
+            self.actor.zero_grad()
+            torch.autograd.backward(policy_loss - options.entropy * spread)
+            self.actor.step()
+            self.updates += 1
+        return {
+            "train/policy_gradient_loss": policy_loss.item(),
+            "train/entropy_loss": -spread.item(),
+            "train/learning_rate": options.actor_lr,
+            "train/n_updates": float(self.updates),
+        }
+
+    def averaged(self) -> Weights | None:
+        """None: nothing is averaged."""
+        return None
+
+    def state(self) -> Arrays:
+        """Everything besides the network's weights that the next iteration depends on."""
+        return {"updates": np.array(self.updates), **self.actor.state("actor")}
+
+    def load_state(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take over what ``state`` gave."""
+        self.updates = int(arrays["updates"])
+        self.actor.load_state("actor", arrays)
+
+
+def check_normalise(algorithm: str, over: str) -> None:
+    """Raise InputError for an option ``normalise`` that :func:`normalised` does not know."""
+    if over not in ("episode", "iteration", "decision", "no"):
+        raise InputError(f"{algorithm} option 'normalise'", "episode, iteration, decision or no", over)
+
+
+def normalised(returns: Sequence[Doubles], over: str) -> Doubles:
+    """Returns of all episodes, (N,), as the option ``normalise`` says."""
+    if over == "episode":
+        return np.concatenate([_standard(one) for one in returns])
+    if over == "decision":
+        # A return is the longer the earlier its decision, whatever was decided: noise that hides what a decision did.
+        means = [np.mean(values) for values in _at_each_decision(returns)]
+        return _standard(np.concatenate([one - means[: len(one)] for one in returns]))
+    joined = np.concatenate(list(returns))
+    return _standard(joined) if over == "iteration" else joined
+
+
+def _at_each_decision(returns: Sequence[Doubles]) -> list[list[float]]:
+    """The first return of every episode, then the second of all that have one, and so on."""
+    longest = max(map(len, returns))
+    return [[float(one[i]) for one in returns if i < len(one)] for i in range(longest)]
+
+
+def _standard(values: Doubles) -> Doubles:
+    deviation = values.std()
+    # Equal returns say nothing about which action was better.
+    return (values - values.mean()) / deviation if deviation > 1e-8 * (1.0 + np.abs(values).max()) else values * 0.0

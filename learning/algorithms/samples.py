@@ -1,0 +1,108 @@
+"""The decisions of several episodes as one batch to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from learning.algorithms.gae import Doubles
+from learning.algorithms.rollouts import Trajectory
+from learning.networks.categorical import log_probabilities, of_chosen
+from learning.networks.network import Batch, Network
+
+Steps = npt.NDArray[np.int64]
+
+_LARGEST_WHOLE = (
+    2**25
+)  # numbers in a batch that is kept as tensors; a larger one is put together minibatch by minibatch
+_CHUNK = 4096  # decisions that are evaluated at once
+
+
+class Samples:
+    """N decisions, those of the first episode first.
+
+    Attributes:
+        columns: (N,) the chosen columns.
+        lengths: decisions of each episode.
+    """
+
+    def __init__(self, network: Network, trajectories: Sequence[Trajectory]):
+        self._network = network
+        self.trajectories = trajectories
+        self.lengths = [len(trajectory) for trajectory in trajectories]
+        self.columns = torch.from_numpy(np.concatenate([trajectory.columns for trajectory in trajectories]))
+        self._first = np.cumsum([0, *self.lengths])
+        self._kept = [kept for trajectory in trajectories for kept in trajectory.kept]
+        small = sum(array.size for kept in self._kept for array in kept.values()) < _LARGEST_WHOLE
+        self._whole = network.stack(self._kept) if small else None
+        self._again: dict[tuple[int, int], Batch] = {}
+
+    def __len__(self) -> int:
+        return int(self._first[-1])
+
+    def batch(self, steps: Steps, again: bool = False) -> Batch:
+        """The observations of some of the decisions.
+
+        ``again``: they are consecutive and will be asked for again, epoch after epoch; they are kept in the form that is
+        the quickest to learn from, unless they are too many.
+        """
+        if self._whole is None:
+            return self._network.stack([self._kept[i] for i in steps])
+        key = (int(steps[0]), int(steps[-1]))
+        if again and key in self._again:
+            return self._again[key]
+        batch = self._network.take(self._whole, torch.from_numpy(steps))
+        return self._again.setdefault(key, self._network.compact(batch)) if again else batch
+
+    def minibatches(self, size: int, rng: np.random.Generator | None) -> Iterator[tuple[Steps, list[int]]]:
+        """All decisions in parts of about ``size``: their numbers, and the lengths of what they consist of.
+
+        In an order drawn with ``rng``, or in their own without one. For a network that remembers each part consists of
+        whole episodes, so that it can be led through them again; for any other, of single decisions.
+        """
+        if not self._network.recurrent:
+            order = np.arange(len(self)) if rng is None else rng.permutation(len(self))
+            for begin in range(0, len(self), size):
+                steps = order[begin : begin + size]
+                yield steps, [len(steps)]
+            return
+        episodes = np.arange(len(self.lengths)) if rng is None else rng.permutation(len(self.lengths))
+        part: list[int] = []
+        for episode in episodes.tolist():
+            part.append(episode)
+            if sum(self.lengths[i] for i in part) >= size or episode == episodes[-1]:
+                steps = np.concatenate([np.arange(self._first[i], self._first[i + 1]) for i in part])
+                yield steps, [self.lengths[i] for i in part]
+                part = []
+
+    def assessed(self) -> tuple[Tensor, Doubles]:
+        """Log-probabilities (N,) of the chosen actions and values (N,), as the network sees them now."""
+        chosen, values = [], []
+        with torch.inference_mode():
+            for steps, lengths in self.minibatches(_CHUNK, None):
+                logits, expected = self._network.unroll(self.batch(steps), lengths)
+                chosen.append(of_chosen(log_probabilities(logits), self.columns[steps]))
+                values.append(expected)
+        # A copy, made outside: tensors of inference mode cannot take part in what is differentiated later.
+        return torch.cat(chosen).clone(), torch.cat(values).numpy().astype(np.float64)
+
+    def values_after(self) -> list[float]:
+        """Value of what follows the last decision of each episode: 0 where it terminated."""
+        after = []
+        with torch.inference_mode():
+            for trajectory in self.trajectories:
+                if trajectory.last is None:
+                    after.append(0.0)
+                    continue
+                # What remembers has to be led through the whole episode to know what it knows at its end.
+                seen = [*trajectory.kept, trajectory.last] if self._network.recurrent else [trajectory.last]
+                after.append(float(self._network.unroll(self._network.stack(seen), [len(seen)])[1][-1]))
+        return after
+
+    def of_each(self, values: Doubles) -> list[Doubles]:
+        """An array over all decisions, (N,), as one array for each episode."""
+        return np.split(values, self._first[1:-1])

@@ -1,1 +1,0 @@
-"""The environments: JobNode, PolicySelection and NodeShutdown, on one way of stepping a simulation."""

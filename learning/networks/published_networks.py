@@ -1,0 +1,289 @@
+"""The networks of the papers, as published: for comparison, not because they are the best.
+
+``as-published`` takes the one that belongs to the observation's shape; each also has a name of its own.
+
+| name | observation | source |
+|---|---|---|
+| ``published-pairs`` | (A, F), one row an action | López 2023, §3.3; López, Stafford and Bosque 2025, §3.4 |
+| ``published-policies`` | (D,), one vector | Herrera et al. 2021, Fig. 5; layers and functions from its program |
+| ``lstm`` | any; ``over=history`` for (20, D), the last 20 observations | Casagrande et al. 2022, §5 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cluster_sim.errors import InputError
+from learning.networks.network import (
+    MASK,
+    Batch,
+    Kept,
+    Memory,
+    Network,
+    NetworkBuilder,
+    check_sizes,
+    dense,
+    flat,
+    forbid,
+    networks,
+    orthogonal,
+)
+from learning.networks.selu_layers import SeluLayers
+
+OBSERVATION = "observation"
+FILLED = "filled"
+ROWS, ALLOWED, PRESENT = "rows", "allowed", "present"
+
+
+def _observation_shape(network: Network, dimensions: int, name: str) -> tuple[int, ...]:
+    shape = network.shapes.get(OBSERVATION, ())
+    if set(network.shapes) != {OBSERVATION} or len(shape) != dimensions:
+        expected = f"an observation of one array '{OBSERVATION}' with {dimensions} dimension{'s' * (dimensions > 1)}"
+        raise InputError(f"network '{name}'", expected, network.shapes)
+    return shape
+
+
+def _shape(observation_space: Any) -> tuple[int, ...]:
+    """Shape of the one array that published observations are; () when it is not there."""
+    return tuple(observation_space[OBSERVATION].shape) if OBSERVATION in observation_space.spaces else ()
+
+
+class PublishedPairs(Network):
+    """Actor and critic of the *Energy scheduler*: SELU networks whose weights are drawn from N(0, 1), biases 0.
+
+    The actor gives each row a score, F-16-16-8-8-4-4-1. The critic reduces each row to a number, F-32-16-8-4-1, and then
+    all of them to one, A-128-64-32-16-8-1, so it is bound to one number of actions.
+
+    Args:
+        observation_space: ``observation`` (A, F) and ``action_mask`` (A,).
+        action_count: A.
+        final_selu: a SELU after the last layer of the actor, too, as in the papers' program (their text has it only
+            between layers). It keeps logits above −1.76, so that the agent cannot rule an action out.
+
+    In most observations most rows are zero (pairs that do not fit). Those give all the same number, so the critic works it
+    out once for all of them, and the actor skips whatever is not allowed: the same results, several times quicker. In a
+    batch that is gone through many times equal rows (of nodes in the same state) are worked out once, too: ``compact``.
+    """
+
+    def __init__(self, observation_space: Any, action_count: int, final_selu: bool):
+        super().__init__(observation_space, action_count)
+        rows, features = _observation_shape(self, 2, "published-pairs")
+        if rows != action_count:
+            raise InputError("network 'published-pairs'", f"a row for each of {action_count} actions", f"{rows} rows")
+        self.actor = SeluLayers([features, 16, 16, 8, 8, 4, 4, 1], last=final_selu)
+        self.critic_of_row = SeluLayers([features, 32, 16, 8, 4, 1], last=True)
+        self.critic_of_all = SeluLayers([rows, 128, 64, 32, 16, 8, 1])
+        for layer in self.modules():
+            if isinstance(layer, nn.Linear):
+                nn.init.normal_(layer.weight)
+                nn.init.zeros_(layer.bias)
+
+    def stack(self, kept: Sequence[Kept]) -> Batch:
+        """Observations (B, A, F), masks (B, A), and ``filled`` (B, A), False for rows of zeros."""
+        batch = super().stack(kept)
+        return batch | {FILLED: batch[OBSERVATION].any(2)}
+
+    def compact(self, batch: Batch) -> Batch:
+        """In place of the observations their different rows (R, F), that of zeros first, and which of these each one is.
+
+        ``allowed`` are the places among them of all rows that the masks allow, ``present`` those of all that are not zeros.
+        """
+        mask, filled = batch[MASK], batch[FILLED]
+        rows, found = torch.unique(batch[OBSERVATION][filled], dim=0, return_inverse=True)
+        places = torch.zeros_like(filled, dtype=torch.int64)
+        places[filled] = found + 1
+        rows = torch.cat((rows.new_zeros(1, rows.shape[1]), rows))
+        return {MASK: mask, FILLED: filled, ROWS: rows, ALLOWED: places[mask], PRESENT: places[filled]}
+
+    def forward(self, batch: Batch, memory: Memory | None = None) -> tuple[Tensor, Tensor, Memory | None]:
+        """Logits (B, A) and values (B,); of a compact batch both in one go."""
+        if ROWS not in batch:
+            return super().forward(batch, memory)
+        logits, values = _OfDifferentRows.apply(self, self.actor.first_weight, batch)  # type: ignore[no-untyped-call]
+        return logits, values, memory
+
+    def policy(self, batch: Batch) -> Tensor:
+        """Logits (B, A)."""
+        mask = batch[MASK]
+        scores = self.actor(batch[OBSERVATION][mask]).squeeze(1)
+        logits: Tensor = scores.new_full(mask.shape, -torch.inf).masked_scatter(mask, scores)
+        return logits
+
+    def value(self, batch: Batch) -> Tensor:
+        """Expected returns (B,)."""
+        filled = batch[FILLED]
+        zeros = batch[OBSERVATION].new_zeros(1, batch[OBSERVATION].shape[2])
+        of_rows = self.critic_of_row(torch.cat((zeros, batch[OBSERVATION][filled]))).squeeze(1)
+        of_all = of_rows[0].expand(filled.shape).masked_scatter(filled, of_rows[1:])
+        values: Tensor = self.critic_of_all(of_all).squeeze(1)
+        return values
+
+
+class _OfDifferentRows(torch.autograd.Function):
+    """Logits and values of a compact batch, worked out row by row and given to all places at which a row stands.
+
+    Like the stacks of layers it consists of, it is one operation to torch, and adds to the weights' gradients itself.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, network: PublishedPairs, weight: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        rows, mask, filled = batch[ROWS], batch[MASK], batch[FILLED]
+        scores, of_actor = network.actor.through(rows)
+        logits = rows.new_full(mask.shape, -torch.inf)
+        logits.masked_scatter_(mask, scores.squeeze(1).index_select(0, batch[ALLOWED]))
+        numbers, of_row = network.critic_of_row.through(rows)
+        of_rows = numbers.squeeze(1)
+        of_all = of_rows[0].repeat(filled.shape)
+        of_all.masked_scatter_(filled, of_rows.index_select(0, batch[PRESENT]))
+        values, of_situation = network.critic_of_all.through(of_all)
+        ctx.network, ctx.batch, ctx.traces = network, batch, (of_actor, of_row, of_situation)
+        return logits, values.squeeze(1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, of_logits: Tensor, of_values: Tensor) -> tuple[None, None, None]:
+        network, batch, (of_actor, of_row, of_situation) = ctx.network, ctx.batch, ctx.traces
+        filled, zeros = batch[FILLED], of_values.new_zeros(len(batch[ROWS]))
+        scores = zeros.index_add(0, batch[ALLOWED], of_logits.masked_select(batch[MASK]))
+        network.actor.back(of_actor, scores.unsqueeze(1), False)
+        of_all = network.critic_of_all.back(of_situation, of_values.unsqueeze(1), True)
+        of_rows = zeros.index_add_(0, batch[PRESENT], of_all.masked_select(filled))
+        of_rows[0] += of_all.masked_fill(filled, 0.0).sum()
+        network.critic_of_row.back(of_row, of_rows.unsqueeze(1), False)
+        return None, None, None
+
+
+class PublishedPolicies(Network):
+    """Actor and critic of IRMaSim's policy selection: dense layers with leaky ReLU, the first one shared.
+
+    Then three hidden layers and the output for each of the two. The weights are drawn as torch does by default. REINFORCE
+    uses the actor alone.
+
+    Args:
+        observation_space: ``observation`` (D,) and ``action_mask`` (A,).
+        action_count: A.
+        hidden: width of every hidden layer. It is not published; the program reads it from its options.
+    """
+
+    def __init__(self, observation_space: Any, action_count: int, hidden: int):
+        super().__init__(observation_space, action_count)
+        (inputs,) = _observation_shape(self, 1, "published-policies")
+        self.shared = dense([inputs, hidden], "leaky-relu", last=True)
+        self.actor = dense([hidden, hidden, hidden, hidden, action_count], "leaky-relu")
+        self.critic = dense([hidden, hidden, hidden, hidden, 1], "leaky-relu")
+
+    def policy(self, batch: Batch) -> Tensor:
+        """Logits (B, A)."""
+        return forbid(self.actor(self.shared(batch[OBSERVATION])), batch[MASK])
+
+    def value(self, batch: Batch) -> Tensor:
+        """Expected returns (B,)."""
+        values: Tensor = self.critic(self.shared(batch[OBSERVATION])).squeeze(1)
+        return values
+
+
+class _Recurrent(Network):
+    """An LSTM layer, a dense layer, and on top of them logits and the value: DeepShutdown's two layers."""
+
+    def __init__(self, observation_space: Any, action_count: int, inputs: int, units: int, hidden: int):
+        super().__init__(observation_space, action_count)
+        self.lstm = nn.LSTM(inputs, units, batch_first=True)
+        self.dense = dense([units, hidden], "relu", last=True)
+        self.actor = nn.Linear(hidden, action_count)
+        self.critic = nn.Linear(hidden, 1)
+        orthogonal(self.dense, 2.0**0.5)
+        orthogonal(self.actor, 0.01)
+        orthogonal(self.critic, 1.0)
+
+    def _heads(self, remembered: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        found = self.dense(remembered)
+        return forbid(self.actor(found), mask), self.critic(found).squeeze(1)
+
+
+class EpisodeLSTM(_Recurrent):
+    """The LSTM goes over the decisions of an episode, and remembers all of it."""
+
+    recurrent = True
+
+    def __init__(self, observation_space: Any, action_count: int, units: int, hidden: int):
+        inputs = sum(int(np.prod(space.shape)) for key, space in observation_space.spaces.items() if key != MASK)
+        super().__init__(observation_space, action_count, inputs, units, hidden)
+
+    def forward(self, batch: Batch, memory: Memory | None = None) -> tuple[Tensor, Tensor, Memory | None]:
+        """One decision of each of B episodes; the memory, of shape (1, B, units) twice, is zero at their start."""
+        remembered, memory = self.lstm(flat(batch).unsqueeze(1), memory)
+        logits, values = self._heads(remembered.squeeze(1), batch[MASK])
+        return logits, values, memory
+
+    def unroll(self, batch: Batch, lengths: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """All decisions of whole episodes at once."""
+        episodes = nn.utils.rnn.pad_sequence(list(torch.split(flat(batch), list(lengths))), batch_first=True)
+        remembered, _ = self.lstm(episodes)
+        steps = torch.arange(remembered.shape[1]) < torch.tensor(lengths).unsqueeze(1)
+        return self._heads(remembered[steps], batch[MASK])
+
+
+class HistoryLSTM(_Recurrent):
+    """The LSTM goes over the last observations that each observation holds, and remembers nothing beyond them."""
+
+    def __init__(self, observation_space: Any, action_count: int, units: int, hidden: int):
+        shape = _shape(observation_space)
+        if len(shape) != 2:
+            raise InputError("network 'lstm:over=history'", f"'{OBSERVATION}' (steps, numbers)", shape)
+        super().__init__(observation_space, action_count, shape[1], units, hidden)
+
+    def policy(self, batch: Batch) -> Tensor:
+        """Logits (B, A)."""
+        return self(batch)[0]  # type: ignore[no-any-return]
+
+    def value(self, batch: Batch) -> Tensor:
+        """Expected returns (B,)."""
+        return self(batch)[1]  # type: ignore[no-any-return]
+
+    def forward(self, batch: Batch, memory: Memory | None = None) -> tuple[Tensor, Tensor, Memory | None]:
+        """Logits and values from the LSTM's last output."""
+        remembered, _ = self.lstm(batch[OBSERVATION])
+        return *self._heads(remembered[:, -1], batch[MASK]), None
+
+
+@networks.register("published-pairs")
+def published_pairs(final_selu: bool = True) -> NetworkBuilder:
+    """SELU networks of the Energy scheduler and InEPS (López 2023; López, Stafford and Bosque 2025)."""
+    return partial(PublishedPairs, final_selu=final_selu)
+
+
+@networks.register("published-policies")
+def published_policies(hidden: int = 64) -> NetworkBuilder:
+    """Dense layers of IRMaSim's policy selection (Herrera et al. 2021)."""
+    check_sizes("published-policies", hidden=hidden)
+    return partial(PublishedPolicies, hidden=hidden)
+
+
+@networks.register("lstm")
+def lstm(units: int = 128, hidden: int = 64, over: str = "episode") -> NetworkBuilder:
+    """LSTM and a dense layer of DeepShutdown (Casagrande et al. 2022), over the episode or over=history."""
+    if over not in ("episode", "history"):
+        raise InputError("network option 'over'", "episode or history", over)
+    check_sizes("lstm", units=units, hidden=hidden)
+    return partial(EpisodeLSTM if over == "episode" else HistoryLSTM, units=units, hidden=hidden)
+
+
+@networks.register("as-published")
+def as_published() -> NetworkBuilder:
+    """The published network for the observation: of pairs, of policies, or of a history."""
+
+    def build(observation_space: Any, action_count: int) -> Network:
+        shape = _shape(observation_space)
+        if len(shape) == 1:
+            return published_policies()(observation_space, action_count)
+        if len(shape) == 2 and shape[0] != action_count:
+            return lstm(over="history")(observation_space, action_count)
+        return published_pairs()(observation_space, action_count)
+
+    return build

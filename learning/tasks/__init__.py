@@ -1,0 +1,1 @@
+"""What agents learn: a room for each task, and what all tasks share."""

@@ -1,0 +1,68 @@
+"""Small built-in cases, which environments run when they are made without arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
+from cluster_sim.platform.platform import Platform
+from cluster_sim.platform.processor_table import power_at
+from cluster_sim.workload.workload import Workload
+from learning.tasks.episodes import Drawn
+
+if TYPE_CHECKING:
+    from learning.tasks.episodes import EpisodeSource
+
+_CONTENTION = {"b": -1.85e-05, "c": 21000.0, "da": 1.0, "db": 150.0, "dc": 25000.0, "dd": 20.0}
+_PROFILES = ((8, 4.6, 1.0), (2, 20.8, 1e3), (4, 41.7, 1e6))  # cores, s at 3 GHz, MB
+
+
+def small_cluster() -> Platform:
+    """Four nodes of 8 to 48 cores, the wider the slower, as in Experiment 2 of López (2023); memory is contended."""
+    types = []
+    for cores, ghz in ((8, 4.2), (16, 3.8), (32, 3.4), (48, 3.0)):
+        processor = ProcessorType(f"p{cores}", cores, ghz, power=power_at(ghz), contention=_CONTENTION)
+        types.append(NodeType(f"n{cores}", (processor,)))
+    return Platform((Cluster("cluster0", tuple(NodeGroup(kind, 1) for kind in types)),), "small")
+
+
+def mixed_jobs(rng: np.random.Generator, jobs: int = 24) -> Workload:
+    """Short wide jobs, long narrow ones, and some that fight for memory, one every 50 ms in random order."""
+    kinds = rng.choice(3, jobs, p=(0.6, 0.2, 0.2))
+    cores, seconds, volume = (np.array([_PROFILES[kind][i] for kind in kinds]) for i in range(3))
+    return Workload(
+        {
+            "submit_time": 0.05 * np.arange(jobs),
+            "requested_cores": cores.astype(np.int64),
+            "requested_time": seconds,
+            "operations": seconds * 3e9,
+            "mem_vol": volume,
+            "profile": np.array([f"profile{kind}" for kind in kinds], dtype=object),
+        },
+        name="mixed",
+    )
+
+
+def job_choice_case() -> EpisodeSource:
+    """JobChoice's: 48 fresh jobs on 16 cores, which seldom are enough."""
+    return Drawn(Platform.homogeneous(nodes=1, cores=16), _parallel_jobs)
+
+
+def _parallel_jobs(rng: np.random.Generator) -> Workload:
+    times = rng.lognormal(5.0, 1.5, 48)
+    return Workload(
+        {
+            "submit_time": np.cumsum(rng.exponential(60.0, 48)),
+            "requested_cores": 2 ** rng.integers(0, 5, 48),
+            "requested_time": times,
+            "recorded_run_time": times,
+        },
+        name="parallel",
+    )
+
+
+def job_node_case() -> EpisodeSource:
+    """JobNode's: 24 fresh jobs on the small cluster."""
+    return Drawn(small_cluster(), mixed_jobs)

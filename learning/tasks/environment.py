@@ -1,0 +1,490 @@
+"""What the environments share: a simulation that is stepped from decision to decision.
+
+What may be decided, what an agent sees, and what a decision does are worked out by a :class:`DecisionMaker` from the
+scheduler's view alone. So an agent, once trained, runs in an ordinary simulation by the same code, and the simulation
+that is stepped here is the one that also runs without an agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from operator import index
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from cluster_sim.errors import InputError, counted
+from cluster_sim.models.contention import contention_models
+from cluster_sim.models.network import network_models
+from cluster_sim.models.power import power_models
+from cluster_sim.models.processor_step import ProcessorModels
+from cluster_sim.platform.hardware import check_truth
+from cluster_sim.registry import Spec
+from cluster_sim.run.simulation import Simulation
+from cluster_sim.workload.fields import SUMMARY_METRICS, names
+from learning.tasks.episodes import Episode, machines_of
+
+if TYPE_CHECKING:
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.run.decisions import Decision, PowerDecision
+    from cluster_sim.run.view import View
+    from learning.tasks.episodes import EpisodeSource
+    from learning.tasks.reward import Reward
+    from schedulers.policy.policy import PowerPolicy
+
+Observation = dict[str, np.ndarray]
+_EPISODE = "episode"
+"""The only option of a reset."""
+
+
+class DecisionMaker(Protocol):
+    """Puts questions to an agent and turns its answers into decisions. To write one, all of these.
+
+    A pass of it, in an environment as in a scheduler that an agent has become::
+
+        carry out maker.attend(view)
+        while maker.goes_on(view):
+            action = agent(maker.observe(view))
+            carry out maker.decisions(view, action)
+    """
+
+    kind: Literal["scheduler", "power"]  #: Whose decisions these are.
+    memory: bool  #: Whether what it starts respects the nodes' memory.
+    observation_space: spaces.Dict
+    action_space: spaces.Discrete
+    # ``on_any_machine = True``, if observations and actions are the same on every machine: then episodes may be of several.
+    #: Of parts of the observation, for messages; those without are numbered.
+    feature_names: Mapping[str, Sequence[str]]
+
+    def begin(self, view: View) -> None:
+        """A run begins; forget everything about the last one."""
+        ...
+
+    def attend(self, view: View) -> Sequence[Decision | PowerDecision]:
+        """A pass begins: take note of what is new. What comes back leaves no choice, and is to be carried out."""
+        ...
+
+    def goes_on(self, view: View) -> bool:
+        """Whether there is something to decide now: at the beginning of a pass, and again after each decision."""
+        ...
+
+    def observe(self, view: View) -> Observation:
+        """What the agent sees, ``action_mask`` (int8, 1: allowed) among it; never is all of that 0."""
+        ...
+
+    def decisions(self, view: View, action: int) -> Sequence[Decision | PowerDecision]:
+        """What an allowed action means; to be carried out before anything else is asked."""
+        ...
+
+
+class Listener(Protocol):
+    """Follows the passes of an environment, such as a teacher that has to know of those at which nothing is decided."""
+
+    def begin(self, view: View) -> None:
+        """An episode begins."""
+        ...
+
+    def attend(self, view: View) -> None:
+        """A pass begins."""
+        ...
+
+
+class SchedulingEnv(gym.Env[Any, Any]):
+    """A Gymnasium environment in which an agent decides for a simulated cluster; one ``step`` is one decision.
+
+    Parameters: the ``maker`` says what is decided; ``episodes`` what is run; ``reward`` what that is worth; ``flat``
+    puts all observations but the mask in one Box, in the order of their names; ``power`` makes the power policy of
+    every run; ``render_mode`` is None, "ansi" (a few lines of text) or "figure" (the Gantt so far). ``cost`` is a reward
+    whose negative stands in ``info["cost"]`` after each step, apart from the reward, for what is to be kept within a limit
+    (as in Safety Gym, Ray et al. 2019).
+
+    ``reset(seed=, options={"episode": Episode})`` runs that episode; without the option one is drawn with
+    ``np_random``, from which alone all randomness comes. ``info["action_mask"]`` and :meth:`action_masks` say what is
+    allowed. An action that is not allowed counts as the first that is, and ``info["action_refused"]`` says so.
+
+    ``terminated``: the jobs are over. ``truncated``: the episode's ``until`` came first. Either way ``info["metrics"]``
+    has the run's metrics, without what has no value in it (a mean over no jobs): its summary, of ``JobNode`` and ``JobChoice``
+    the thirteen of it that take no longer than an episode (:data:`metric_names`). What is observed then is, of a run that
+    was cut short, the situation as it stands, so that a critic can say what would have followed; else zeros. The first
+    action is allowed where no other is. An episode in which there is nothing to decide has one step, which says so.
+
+    ``simulation`` is the run, :meth:`result` its records; ``listeners`` are told of every pass.
+    """
+
+    metric_names: Sequence[str] = names(SUMMARY_METRICS)
+    """What ``info["metrics"]`` may hold; a training reduces or limits one of these."""
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "figure"], "render_fps": 1}  # noqa: RUF012 - Gymnasium declares it so
+
+    def __init__(
+        self,
+        maker: DecisionMaker,
+        episodes: EpisodeSource,
+        reward: Reward,
+        *,
+        flat: bool = False,
+        power: str | None = None,
+        cost: Reward | None = None,
+        render_mode: str | None = None,
+    ):
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise InputError(
+                "environment, render_mode", f"one of {', '.join(self.metadata['render_modes'])}", render_mode
+            )
+        check_truth("environment, flat", flat)
+        self.maker = maker
+        self.episodes = episodes
+        self.reward = reward
+        self.cost = cost
+        self._signals = (reward,) if cost is None else (reward, cost)
+        self.flat = flat
+        self.render_mode = render_mode
+        self.power = power
+        self.listeners: list[Listener] = []
+        self.simulation: Simulation | None = None
+        self.episode: Episode | None = None
+        self.action_space = maker.action_space
+        self.observation_space = _flat_space(maker.observation_space) if flat else maker.observation_space
+        self._network = network_models.make("none")
+        self._mask: np.ndarray = np.zeros(int(maker.action_space.n), np.int8)
+        self._is_over = True  # nothing more to decide
+        self._is_told = True  # and a step has said so
+        self.check_machines(episodes)
+
+    # ------------------------------------------------------------------ Gymnasium
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode and go on to its first decision. Raises InputError for an episode on a machine that does not fit."""
+        self._begin(seed, options)
+        return self._shown(self._observed()), self._info()
+
+    @staticmethod
+    def reset_together(
+        environments: Sequence[SchedulingEnv],
+        seeds: Sequence[int | None],
+        options: Sequence[dict[str, Any] | None],
+    ) -> list[tuple[Any, dict[str, Any]]]:
+        """What ``reset`` gives for each of several environments, made alike; they are observed together."""
+        for env, seed, wanted in zip(environments, seeds, options, strict=True):
+            env._begin(seed, wanted)
+        observations = _observed_together(environments)
+        return [(env._shown(each), env._info()) for env, each in zip(environments, observations, strict=True)]
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Carry out an action and go on to the next decision. Raises InputError before a reset and after the end."""
+        return self._told(self._advance(action), self._observed())
+
+    @staticmethod
+    def step_together(
+        environments: Sequence[SchedulingEnv], actions: Sequence[int]
+    ) -> list[tuple[Any, float, bool, bool, dict[str, Any]]]:
+        """What ``step`` gives for each of several environments, made alike, and its action; they are observed together."""
+        outcomes = [env._advance(action) for env, action in zip(environments, actions, strict=True)]
+        told = zip(environments, outcomes, _observed_together(environments), strict=True)
+        return [env._told(outcome, observation) for env, outcome, observation in told]
+
+    def action_masks(self) -> np.ndarray:
+        """Which actions are allowed now, bool, shape (actions,): for sb3-contrib's MaskablePPO."""
+        return self._mask.astype(bool)
+
+    def check_machines(self, episodes: EpisodeSource, name: str = "episodes") -> None:
+        """Raise InputError for a source, called ``name``, with a machine that the decision-maker was not made for."""
+        for called, platform in machines_of(episodes, name):
+            self._check_machine(called, platform)
+
+    def render(self) -> Any:
+        """What ``render_mode`` asks for, of the simulation as it stands."""
+        if self.render_mode is None or self.simulation is None:
+            return None
+        if self.render_mode == "ansi":
+            return described(self.simulation)
+        import cluster_sim
+
+        return cluster_sim.gantt(self.simulation.result())
+
+    def result(self) -> Result:
+        """The records of the run as it stands. Raises InputError before the first reset."""
+        if self.simulation is None:
+            raise InputError("environment", "a reset before there is a result")
+        return self.simulation.result()
+
+    # ------------------------------------------------------------------ stepping: what other kinds of agents replace
+
+    def make_simulation(self, episode: Episode) -> Simulation:
+        """The run of an episode, without a scheduler: the agent has its place."""
+        simulation = Simulation(
+            episode.platform,
+            episode.workload,
+            power=self._power_policy(),
+            seed=episode.seed,
+            **episode.rules(),
+            models=self._models_of(episode.platform),
+            network=self._network,
+        )
+        simulation.view.counts_memory = simulation.view.counts_memory and self.maker.memory
+        return simulation
+
+    def next_pass(self) -> View | None:
+        """Go on to the agent's next pass; None when the run is over."""
+        assert self.simulation is not None
+        return self.simulation.step_to_decision()
+
+    def carry_out(self, decisions: Sequence[Any]) -> None:
+        """Carry out what has been decided."""
+        assert self.simulation is not None
+        for decision in decisions:
+            self.simulation.apply(decision)
+
+    def metrics(self) -> dict[str, Any]:
+        """What ``info["metrics"]`` says of a run that is over: by default all of its summary."""
+        return self.result().metrics
+
+    # ------------------------------------------------------------------
+
+    def __getstate__(self) -> object:
+        """For ``copy`` and ``pickle``. Raises InputError after a reset: a copy that shared the run would go on with it."""
+        if self.simulation is not None:
+            raise InputError(
+                "copy of an environment",
+                "one that has not been reset, for a run cannot be copied: the same seed and actions lead there again",
+            )
+        return super().__getstate__()
+
+    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        """Begin an episode and go on to its first decision, which is yet to be observed."""
+        if options is not None and not isinstance(options, Mapping):
+            raise InputError("reset, options", "a mapping such as {'episode': Episode}", options)
+        if unknown := [name for name in options or () if name != _EPISODE]:
+            raise InputError("reset, options", f"only '{_EPISODE}'", unknown[0])
+        super().reset(seed=seed, options=options)
+        episode = (options or {}).get(_EPISODE)
+        self.episode = episode = self.episodes.draw(self.np_random) if episode is None else episode
+        if not isinstance(episode, Episode):
+            raise InputError("reset, option episode", "an episode, such as env.episodes.all() has", episode)
+        self._check_machine("episode", episode.platform)
+        self.simulation = simulation = self.make_simulation(episode)
+        self.maker.begin(simulation.view)
+        for listener in self.listeners:
+            listener.begin(simulation.view)
+        for signal in self._signals:
+            signal.begin(simulation, self.maker)
+        self._is_over = self._is_told = False
+        self._go_to_decision()
+
+    def _check_machine(self, where: str, platform: Platform) -> None:
+        """Raise InputError for a machine that is another than the decision-maker was made for, unless any will do."""
+        own = self.episodes.platform
+        if platform is own or getattr(self.maker, "on_any_machine", False) or platform == own:
+            return
+        expected, found = _in_brief(own), _in_brief(platform)
+        if found == expected:
+            found += " that differs otherwise"
+        raise InputError(where, f"the machine that {type(self).__name__} was made for, {expected}", found)
+
+    def _power_policy(self) -> PowerPolicy | None:
+        from schedulers.policy.policy import make_power_policy
+
+        return None if self.power is None else make_power_policy(self.power)
+
+    def _models_of(self, platform: Platform) -> ProcessorModels:
+        """The platform's models."""
+        specs = platform.contention_model, platform.power_model
+        contention, power = (Spec.parse(spec).name for spec in specs)
+        # A name may have been registered anew, so it takes the makers as well to tell models apart.
+        return _shared_models(*specs, (contention_models.factory(contention), power_models.factory(power)))
+
+    def _advance(self, action: Any) -> _Outcome:
+        """Carry out an action and go on to the next decision, which is yet to be observed."""
+        if self._is_told or self.simulation is None:
+            raise InputError("environment", "a reset before the first step and after the last one")
+        try:
+            choice = index(action)
+        except TypeError:
+            raise InputError("action", "a whole number", action) from None
+        if not 0 <= choice < len(self._mask):
+            raise InputError("action", f"a number from 0 to {len(self._mask) - 1}", choice)
+        refused = not self._mask[choice]
+        if refused:
+            choice = int(self._mask.argmax())
+        view = self.simulation.view
+        if not self._is_over:  # a reset cannot say that an episode is over, so the first step may find that it is
+            self.carry_out(self.maker.decisions(view, choice))
+            if not self.maker.goes_on(view):
+                self._go_to_decision()
+        self._is_told = self._is_over
+        terminated, truncated = self._ending()
+        value = self.reward.value(view, terminated)
+        cost = None if self.cost is None else -self.cost.value(view, terminated)
+        return _Outcome(value, terminated, truncated, refused, cost)
+
+    def _told(self, outcome: _Outcome, observation: Observation) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """A step in Gymnasium's form."""
+        shown, info = self._shown(observation), self._info()
+        if outcome.cost is not None:
+            info["cost"] = outcome.cost
+        if outcome.refused:
+            info["action_refused"] = True
+        return shown, outcome.reward, outcome.terminated, outcome.truncated, info
+
+    def _go_to_decision(self) -> None:
+        """Go on until the agent is asked something or the run is over."""
+        assert self.simulation is not None
+        for signal in self._signals:
+            signal.leave(self.simulation.view)
+        while (view := self.next_pass()) is not None:
+            for listener in self.listeners:
+                listener.attend(view)
+            self.carry_out(self.maker.attend(view))
+            goes_on = self.maker.goes_on(view)
+            for signal in self._signals:
+                signal.passed(view)
+            if goes_on:
+                return
+            for signal in self._signals:
+                signal.leave(view)
+        for signal in self._signals:
+            signal.passed(self.simulation.view)
+        self._is_over = True
+
+    def _ending(self) -> tuple[bool, bool]:
+        """(terminated, truncated)"""
+        simulation = self.simulation
+        assert simulation is not None
+        if not self._is_over:
+            return False, False
+        cut_short = simulation.until is not None and simulation.attempts.over < len(simulation.workload)
+        return not cut_short, cut_short
+
+    def _observed(self) -> Observation:
+        assert self.simulation is not None
+        if not self._is_over:
+            return self.maker.observe(self.simulation.view)
+        return self._left() if self._ending()[1] else self._nothing()
+
+    def _shown(self, observation: Observation) -> Any:
+        """An observation in the form that was asked for; what it allows counts from now on."""
+        self._mask = observation["action_mask"].copy()  # what is shown is the caller's
+        return _flattened(observation) if self.flat else observation
+
+    def _left(self) -> Observation:
+        """What is observed of a run that was cut short, with some action allowed."""
+        assert self.simulation is not None
+        view = self.simulation.view
+        self.maker.attend(view)  # it has seen no pass of this time; what it would do is not carried out any more
+        observation = dict(self.maker.observe(view))
+        if not observation["action_mask"].any():
+            observation["action_mask"] = mask = np.zeros_like(observation["action_mask"])
+            mask[0] = 1
+        return observation
+
+    def _nothing(self) -> Observation:
+        """What is observed when there is nothing to decide any more."""
+        observation = {name: np.zeros_like(box.low) for name, box in self.maker.observation_space.items()}  # type: ignore[attr-defined]
+        observation["action_mask"][0] = 1
+        return observation
+
+    def _info(self) -> dict[str, Any]:
+        assert self.simulation is not None
+        info: dict[str, Any] = {"action_mask": self._mask.copy()}
+        if self._is_told:
+            # Vector environments put each into an array of the type of the first, and a None fits into few of them.
+            info["metrics"] = {name: value for name, value in self.metrics().items() if value is not None}
+        return info
+
+
+@lru_cache(maxsize=8)
+def _shared_models(contention: str, power: str, makers: object) -> ProcessorModels:
+    """The models of these specs, made by these makers, for all environments of this process.
+
+    They are pure, applying them to processors costs as much as several steps, and what has been foreseen for one environment
+    need not be worked out again for another.
+    """
+    return ProcessorModels(contention_models.make(contention), power_models.make(power))
+
+
+class _Outcome(NamedTuple):
+    """What an action has led to."""
+
+    reward: float
+    terminated: bool
+    truncated: bool
+    refused: bool  #: Whether it was not allowed.
+    cost: float | None  #: If the environment has one.
+
+
+def observes_together(thing: object) -> bool:
+    """Whether it has a method ``observe_together``, which gives in one go what ``observe`` gives for each of several made alike.
+
+    An array's call costs as much for one. Of a class that overrides ``observe`` alone, what it inherits is another's.
+    """
+    return _observes_together(type(thing))  # type: ignore[arg-type]
+
+
+@cache
+def _observes_together(kind: type) -> bool:
+    definers = [
+        next((base for base in kind.__mro__ if name in vars(base)), None) for name in ("observe", "observe_together")
+    ]
+    alone, together = definers
+    return alone is not None and together is not None and issubclass(together, alone)
+
+
+def _observed_together(environments: Sequence[SchedulingEnv]) -> list[Observation]:
+    """What is observed in each environment."""
+    deciding = [env for env in environments if not env._is_over]
+    makers = [env.maker for env in deciding]
+    views = [env.simulation.view for env in deciding if env.simulation]
+    kinds = {(type(env.maker), int(env.action_space.n)) for env in deciding}  # type: ignore[attr-defined]
+    alike = len(kinds) == 1 and all(view.platform is views[0].platform for view in views)
+    if len(makers) < 2 or not alike or not observes_together(makers[0]):
+        return [env._observed() for env in environments]
+    first: Any = makers[0]
+    found = iter(first.observe_together(makers, views))
+    return [env._observed() if env._is_over else next(found) for env in environments]
+
+
+def _in_brief(platform: Platform) -> str:
+    nodes, cores = counted(platform.node_count, "node"), counted(platform.core_count, "core")
+    return f"platform '{platform.id}' of {nodes} and {cores}"
+
+
+def described(simulation: Simulation) -> str:
+    """A running simulation in a few lines of text."""
+    view = simulation.view
+    free, cores = view.free_total, view.platform.core_count
+    lines = [
+        f"t = {view.now:g} s   {view.watts:g} W   {view.energy_j:g} J",
+        f"jobs: {view.pending_count} pending, {view.running_count} running, {simulation.attempts.over} over "
+        f"of {len(simulation.workload)}   cores: {free} of {cores} free",
+    ]
+    lines += [
+        f"  {running.job.job_id}: {running.job.requested_cores} cores on "
+        + ", ".join(view.platform.node_name(node) for node in running.placement.nodes[:4])
+        + (" …" if len(running.placement.nodes) > 4 else "")
+        for running in view.running[:20]
+    ]
+    return "\n".join(lines)
+
+
+def _flat_space(space: spaces.Dict) -> spaces.Box:
+    boxes = [box for name, box in sorted(space.items()) if name != "action_mask"]
+    low = np.concatenate([box.low.ravel() for box in boxes])  # type: ignore[attr-defined]
+    high = np.concatenate([box.high.ravel() for box in boxes])  # type: ignore[attr-defined]
+    return spaces.Box(low, high, dtype=np.float32)
+
+
+def _flattened(observation: Observation) -> np.ndarray:
+    return np.concatenate([observation[name].ravel() for name in sorted(observation) if name != "action_mask"])
+
+
+class OneByOne:
+    """Decisions that are worked out while the ones before are carried out."""
+
+    def __init__(self, decisions: Iterator[Decision]):
+        self._decisions = decisions
+
+    def __iter__(self) -> Iterator[Decision]:
+        return self._decisions

@@ -1,0 +1,255 @@
+"""Episodes: what an environment runs from a reset to the end, and where they are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+
+from cluster_sim.errors import InputError
+from cluster_sim.platform.hardware import is_count
+from cluster_sim.run.settings import Rules
+
+if TYPE_CHECKING:
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.workload.workload import Workload
+
+_SEEDS = 2**31
+
+
+@dataclass(frozen=True, eq=False)
+class Episode(Rules):
+    """One run: these jobs on this machine. ``seed`` is for what is random in the run itself, such as boot times.
+
+    ``until`` (s) cuts it short; ``enforce_walltime`` kills jobs that outlive their requested time; see
+    :class:`~cluster_sim.run.settings.Rules`.
+    """
+
+    platform: Platform
+    workload: Workload
+    seed: int = 0
+    name: str = ""
+
+
+class EpisodeSource(Protocol):
+    """Where episodes come from. To write one: the platform, which all its episodes share, and the two methods.
+
+    Several of them, perhaps on other platforms, are one: :class:`Several`.
+    """
+
+    @property
+    def platform(self) -> Platform:
+        """The machine of every episode."""
+        ...
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """An episode; only ``rng`` decides which."""
+        ...
+
+    def all(self) -> Sequence[Episode]:
+        """Every episode there is, for tests over all of them."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Source(Rules):
+    """What the sources below have in common: how their episodes are run."""
+
+    platform: Platform
+
+    def __post_init__(self) -> None:
+        from cluster_sim.platform.platform import Platform
+
+        if not isinstance(self.platform, Platform):
+            raise InputError("episodes, platform", "a platform, such as Platform.read gives", self.platform)
+
+    def _episode(self, workload: Workload, name: str, seed: int) -> Episode:
+        return Episode(self.platform, workload, seed, name, **self.rules())
+
+
+@dataclass(frozen=True, eq=False)
+class Whole(_Source):
+    """The same jobs every time. What is random in the run is drawn, and has seed 0 in ``all()``."""
+
+    workload: Workload
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _checked(self.workload)
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """The whole workload."""
+        return self._episode(self.workload, self.workload.name, int(rng.integers(_SEEDS)))
+
+    def all(self) -> Sequence[Episode]:
+        """The one episode."""
+        return [self._episode(self.workload, self.workload.name, 0)]
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories(_Source):
+    """``length`` consecutive jobs of a workload, from a place that is drawn, the first, or the one given by ``origin``.
+
+    Arrivals count from the first of them, as in López (2023). ``all()`` cuts the workload into pieces of that length,
+    the last of which may be shorter (:func:`whole_pieces` leaves it out). Raises InputError for a length or an origin
+    that the workload does not have.
+    """
+
+    workload: Workload
+    length: int
+    origin: Literal["random", "fixed"] | int = "random"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        jobs = len(_checked(self.workload))
+        if not is_count(self.length, jobs):
+            raise InputError("trajectories, length", f"a number of jobs from 1 to {jobs}", self.length)
+        most = jobs - self.length
+        if self.origin not in ("random", "fixed") and not is_count(self.origin, most, 0):
+            raise InputError("trajectories, origin", f"random, fixed, or a position from 0 to {most}", self.origin)
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """Jobs from a random place, each equally likely, or from the given one."""
+        seed = int(rng.integers(_SEEDS))
+        if self.origin == "random":
+            return self._from(int(rng.integers(len(self.workload) - self.length + 1)), seed)
+        return self._from(0 if self.origin == "fixed" else int(self.origin), seed)
+
+    def all(self) -> Sequence[Episode]:
+        """The whole workload, piece after piece; the one piece if its origin is given."""
+        if self.origin == "random":
+            return [self._from(first, 0) for first in range(0, len(self.workload), self.length)]
+        return [self.draw(np.random.default_rng(0))]
+
+    def _from(self, first: int, seed: int) -> Episode:
+        jobs = consecutive(self.workload, first, self.length)
+        return self._episode(jobs, f"{self.workload.name}[{first}:{first + len(jobs)}]", seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Days(_Source):
+    """One of several workloads, each equally likely: a uniformly drawn day, as in Casagrande et al. (2022)."""
+
+    days: Sequence[Workload]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.days:
+            raise InputError("days", "at least one workload", "none")
+        for day in self.days:
+            _checked(day)
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """A day."""
+        seed, number = int(rng.integers(_SEEDS)), int(rng.integers(len(self.days)))
+        return self._episode(self.days[number], f"day {number}", seed)
+
+    def all(self) -> Sequence[Episode]:
+        """Every day once."""
+        return [self._episode(day, f"day {number}", 0) for number, day in enumerate(self.days)]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn(_Source):
+    """A fresh workload every time, made by a function of a random generator. ``all()`` has ``count`` of them."""
+
+    make: Callable[[np.random.Generator], Workload]
+    count: int = 10
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """A new workload."""
+        seed = int(rng.integers(_SEEDS))
+        workload = _checked(self.make(rng))
+        return self._episode(workload, workload.name, seed)
+
+    def all(self) -> Sequence[Episode]:
+        """The workloads that generators seeded with 0, 1, … make."""
+        workloads = [_checked(self.make(np.random.default_rng(seed))) for seed in range(self.count)]
+        return [self._episode(workload, f"draw {seed}", 0) for seed, workload in enumerate(workloads)]
+
+
+@dataclass(frozen=True, eq=False)
+class Several:
+    """Of several sources, each equally likely: to learn from several logs.
+
+    On machines that differ only for a decision-maker whose observations and actions are the same on every machine, as those of
+    :class:`~learning.tasks.job_choice.environment.JobChoice` are. ``all()`` has the episodes of one source after the other.
+    ``names`` are what messages call the sources, which are numbered unless given.
+    """
+
+    sources: Sequence[EpisodeSource]
+    names: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            raise InputError("several sources", "at least one", "none")
+        if self.names and len(self.names) != len(self.sources):
+            raise InputError("several sources, names", f"one for each of {len(self.sources):,}", len(self.names))
+
+    @property
+    def platform(self) -> Platform:
+        """The machine of the first source."""
+        return self.sources[0].platform
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """An episode of one of them."""
+        return self.sources[int(rng.integers(len(self.sources)))].draw(rng)
+
+    def all(self) -> Sequence[Episode]:
+        """Every episode of every source."""
+        return [episode for source in self.sources for episode in source.all()]
+
+
+def platform_of(source: EpisodeSource) -> Platform:
+    """The machine of a source. Raises InputError for what is none."""
+    if not hasattr(source, "draw"):
+        raise InputError("episodes", "a source of them, such as Whole(platform, workload)", source)
+    return source.platform
+
+
+def machines_of(source: EpisodeSource, name: str = "episodes") -> list[tuple[str, Platform]]:
+    """The machines of the episodes of a source, each with what messages call the source: its name among several, or ``name``."""
+    if not isinstance(source, Several):
+        return [(name, source.platform)]
+    names = source.names or [f"{name}, source {number}" for number in range(len(source.sources))]
+    return [
+        machine for each, called in zip(source.sources, names, strict=True) for machine in machines_of(each, called)
+    ]
+
+
+def inputs_of(source: EpisodeSource) -> list[tuple[Platform, Workload]]:
+    """What the episodes of a source are made of: its platform with its workload, or with that of each episode."""
+    if isinstance(source, Several):
+        return [inputs for each in source.sources for inputs in inputs_of(each)]
+    whole = getattr(source, "workload", None)
+    if whole is not None:
+        return [(source.platform, whole)]
+    return [(episode.platform, episode.workload) for episode in source.all()]
+
+
+def whole_pieces(pieces: Iterable[Episode], length: int) -> list[Episode]:
+    """Those of so many jobs: what :class:`Trajectories` cuts a workload into, without the shorter one at its end."""
+    return [piece for piece in pieces if len(piece.workload) == length]
+
+
+def consecutive(workload: Workload, first: int, length: int) -> Workload:
+    """Jobs ``first`` … of a workload, at most ``length``, their times counted from the first one's submission.
+
+    Raises InputError for a first job that the workload does not have.
+    """
+    jobs = len(workload)
+    if not 0 <= first < max(jobs, 1):
+        raise InputError("first job", f"a position from 0 to {jobs - 1}", first)
+    start = float(workload.columns["submit_time"][first]) if jobs else 0.0
+    return workload._cut(first, min(first + length, jobs), start)
+
+
+def _checked(workload: Workload) -> Workload:
+    """The workload. Raises InputError for what is none."""
+    from cluster_sim.workload.workload import Workload
+
+    if not isinstance(workload, Workload):
+        raise InputError("episodes, workload", "a workload, such as Workload.read gives", workload)
+    return workload

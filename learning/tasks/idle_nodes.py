@@ -1,0 +1,169 @@
+"""What idle nodes promise: their watts, and what a request takes and costs on them. The same in every run on a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cluster_sim.models.prediction import Group, Share, predict
+from learning.tasks.feature_table import FeatureTable, feature
+from schedulers.energy.expectations import expected_seconds
+
+if TYPE_CHECKING:
+    from cluster_sim.platform.platform import NodeType
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from learning.tasks.occupancy import Asked, Request, Requests
+
+Floats = npt.NDArray[np.float64]
+
+
+class Figure(FeatureTable):
+    """What a request is on an idle node of a type. Times and energies are inf where it does not fit."""
+
+    uncontended = feature("its time if nothing slows it, not even its own tasks", "s")
+    finish = feature("its time", "s")
+    energy = feature("what it adds to the idle node's energy", "J")
+    bandwidth = feature("what one task asks for", "MB/s")
+    shared_energy = feature(
+        "what it would add if others had all the other cores and paid their share of the static watts", "J"
+    )
+
+
+class Alone(NamedTuple):
+    """A request on idle nodes.
+
+    A request that needs several nodes is on as many of the type as its cores come to, not rounded.
+    """
+
+    figures: Floats  #: Columns of :class:`Figure`, shape (node types, figures).
+    best_finish: float  #: The least time, s.
+    best_energy: float  #: The least energy, J.
+    best_shared_energy: float  #: The least energy if others pay their share, J.
+
+
+class IdleNodes:
+    """The nodes of a machine under its models, by requests alone; worth keeping from one run to the next.
+
+    Arrays of shape (nodes,): ``static_w`` when computing, ``idle_w``, ``dynamic_w`` of one busy core (W), ``rise_w`` =
+    static - idle; ``threshold``, the bandwidth (MB/s) before anything slows; ``closed_form``, whether the node has one
+    processor, whose watts are a straight line whatever its tasks' speeds.
+    """
+
+    def __init__(self, view: View):
+        platform = view.platform
+        self._of = platform, view.processor_models
+        self._models = view.processor_models
+        self._reference = min(kind.ops_per_s for kind in platform.processor_types)
+        self.kinds: Sequence[NodeType] = platform.node_types
+        self._alone: dict[object, Alone] = {}
+        self.types = platform.type_of_node
+        by_type = [self._figures(kind) for kind in platform.node_types]
+        self.static_w, self.idle_w, self.dynamic_w, self.threshold, linear = np.array(by_type).T[:, self.types]
+        self.closed_form = linear > 0.0
+        self.rise_w = self.static_w - self.idle_w
+        self.idle_total_w = float(self.idle_w.sum())
+
+    def is_of(self, view: View) -> bool:
+        """Whether it is about that machine under those models, so that it need not be made again."""
+        platform, models = self._of
+        return view.platform is platform and view.processor_models is models
+
+    def _figures(self, kind: NodeType) -> tuple[float, float, float, float, bool]:
+        """(static W, idle W, W per busy core, MB/s before anything slows, whether the closed form holds) of a type."""
+        models = [self._models.of(processor) for processor in kind.processors]
+        model = models[0]
+        cores = model.kind.cores
+        dynamic = (model.watts[cores] - model.watts[1]) / (cores - 1) if cores > 1 else 0.0
+        static = model.watts[1] - dynamic
+        straight = all(abs(w - static - dynamic * n) <= 1e-9 * (1.0 + abs(w)) for n, w in enumerate(model.watts) if n)
+        idle = sum(m.watts[0] for m in models)
+        threshold = min(m.contention.threshold for m in models)
+        return len(models) * static, idle, dynamic, threshold, straight and len(models) == 1 and not model.follows_rates
+
+    def seconds_of(self, job: Job, ops_per_s: float) -> float:
+        """What a job is expected to take on cores of that rate, s."""
+        return expected_seconds(job.requested_time, self._reference / ops_per_s)
+
+    def alone(self, request: Request) -> Alone:
+        """What a request takes and costs on an idle node of each type."""
+        known = self._alone.get(request.key)
+        if known is None:
+            known = self._alone[request.key] = self._make_alone(request)
+        return known
+
+    def _make_alone(self, request: Request) -> Alone:
+        figures = np.array([self._alone_on(request, kind) for kind in self.kinds])
+        best = figures.min(axis=0).tolist()
+        return Alone(figures, best[Figure.finish], best[Figure.energy], best[Figure.shared_energy])
+
+    def _alone_on(self, request: Request, kind: NodeType) -> Floats:
+        """A row of :class:`Figure`."""
+        row = np.full(Figure.size, np.inf)
+        on_one_node = not request.shaped and request.cores <= max(t.cores for t in self.kinds)
+        if request.cores > kind.cores and on_one_node:
+            row[Figure.bandwidth] = 0.0
+            return row
+        shares, left, seconds, bandwidth = [], min(request.cores, kind.cores), 0.0, 0.0
+        for processor in kind.processors:
+            model, taken = self._models.of(processor), min(left, processor.cores)
+            own = expected_seconds(request.requested_time, self._reference / processor.ops_per_s)
+            asked = request.mem_vol / own if own > 0.0 else 0.0
+            if taken:
+                seconds, bandwidth = max(seconds, own), max(bandwidth, asked)
+            shares.append(Share(model, (Group(0, taken, own, asked),) if taken else ()))
+            left -= taken
+        forecast = predict(shares)
+        idle_w = sum(share.model.watts[0] for share in shares)
+        finish = forecast.horizon
+        energy = max(forecast.energy(0.0, finish) - idle_w * finish, 0.0)
+        static, idle, *_ = self._figures(kind)
+        tasks = min(request.cores, kind.cores)
+        others = max(static - idle, 0.0) * finish * (1.0 - tasks / kind.cores)
+        nodes = request.cores / tasks  # more than one where a job needs several
+        row[Figure.uncontended], row[Figure.finish], row[Figure.bandwidth] = seconds, finish, bandwidth
+        row[Figure.energy], row[Figure.shared_energy] = energy * nodes, max(energy - others, 0.0) * nodes
+        return row
+
+
+class RequestTable:
+    """The figures of a run's requests by their numbers, so that those of many pairs are taken in one go."""
+
+    def __init__(self, idle: IdleNodes, requests: Requests):
+        self._idle, self._requests = idle, requests
+        self._figures, self._least = np.empty((Figure.size, 0, len(idle.kinds))), np.empty((2, 0))
+        self._known: list[Request] = []
+        self._entered = 0  # how many of them are in the table
+
+    def least(self, asked: Asked) -> Floats:
+        """Least time (s) and least energy (J) on an idle node, shape (2, requests)."""
+        self._enter()
+        return self._least.take(asked.numbers, axis=1)
+
+    def figures(self, asked: Asked) -> Floats:
+        """The rows of :class:`Figure`, shape (figures, requests · types), all types of the first request first."""
+        self._enter()
+        return self._figures.take(asked.numbers, axis=1).reshape(Figure.size, -1)
+
+    def _enter(self) -> None:
+        """Take in the requests that have been asked for."""
+        known = self._requests.numbered
+        if known is not self._known:  # those of another workload
+            self._known, self._entered = known, 0
+        if self._entered < len(known):
+            self._make_room(len(known))
+            for request in known[self._entered :]:
+                alone = self._idle.alone(request)
+                self._figures[:, request.number] = alone.figures.T
+                self._least[:, request.number] = alone.best_finish, alone.best_energy
+            self._entered = len(known)
+
+    def _make_room(self, count: int) -> None:
+        room = self._least.shape[1]
+        if count > room:  # for twice as many: requests come one by one, and may be thousands
+            more = 2 * count - room
+            self._least = np.hstack((self._least, np.empty((2, more))))
+            self._figures = np.hstack((self._figures, np.empty((Figure.size, more, len(self._idle.kinds)))))

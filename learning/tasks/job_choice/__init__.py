@@ -1,0 +1,1 @@
+"""JobChoice: choose the next job, with backfilling behind it (Zhang et al. 2020)."""

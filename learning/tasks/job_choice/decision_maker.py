@@ -1,0 +1,99 @@
+"""The decision-maker of :class:`~learning.tasks.job_choice.environment.JobChoice`: which waiting job is to be next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from cluster_sim.errors import SpecError
+from cluster_sim.platform.hardware import check_count, check_truth
+from learning.tasks.environment import OneByOne
+from learning.tasks.job_choice.observations import LOOKS, ChoiceState
+from schedulers.backfilling.committed import CommittedBackfilling
+
+if TYPE_CHECKING:
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.decisions import Decision
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+
+MOST_JOBS = 100_000
+
+
+class JobChoices:
+    """Asks which of the waiting jobs is next, and stays with it until it has started.
+
+    The agent is asked whenever nobody is waited for and two jobs or more wait: a single one is next without being asked
+    about. The job that is next starts at once if it fits; else others are backfilled behind it in every pass until it
+    does. ``num_jobs`` are visible, the oldest. An agent cannot wait: somebody is always next, so it cannot stall.
+    ``observation`` is one of :data:`~learning.tasks.job_choice.observations.LOOKS`.
+    """
+
+    kind: Literal["scheduler", "power"] = "scheduler"
+    memory = False
+    on_any_machine = True  # observations and actions are the same there
+
+    def __init__(self, platform: Platform, num_jobs: int = 128, extra: bool = False, observation: str = "default"):
+        if observation not in LOOKS:
+            raise SpecError("observation of job-choice", " or ".join(LOOKS), observation)
+        self.num_jobs = num_jobs = check_count("JobChoice, num_jobs", num_jobs, MOST_JOBS, 2)
+        check_truth("JobChoice, extra", extra)
+        self._look = LOOKS[observation]
+        self._backfilling = CommittedBackfilling(extra)
+        self.action_space = spaces.Discrete(num_jobs)
+        self.feature_names: Mapping[str, Sequence[str]] = {"actions": self._look.names, "state": ChoiceState.names}
+        self.observation_space = spaces.Dict(
+            {
+                "actions": spaces.Box(0.0, 1.0, (num_jobs, len(self._look.names)), np.float32),
+                "state": spaces.Box(0.0, 1.0, (ChoiceState.size,), np.float32),
+                "action_mask": spaces.Box(0, 1, (num_jobs,), np.int8),
+            }
+        )
+
+    def begin(self, view: View) -> None:
+        """A run begins; nobody is waited for."""
+        self._backfilling.begin(view)
+        self._next: Job | None = None
+
+    def visible(self, view: View) -> Sequence[Job]:
+        """The jobs to choose from, the oldest first: action i is the i-th of them."""
+        return view.pending[: self.num_jobs]
+
+    def attend(self, view: View) -> Sequence[Decision]:
+        """A pass begins: go on with the job that is next, if there is one."""
+        self._backfilling.follow(view)
+        return OneByOne(self._proceed(view))  # type: ignore[return-value]
+
+    def goes_on(self, view: View) -> bool:
+        """Whether somebody is to be chosen."""
+        return self._next is None and view.pending_count > 1
+
+    def observe(self, view: View) -> dict[str, np.ndarray]:
+        """The visible jobs and the machine."""
+        jobs = self.visible(view)
+        rows = np.zeros((self.num_jobs, len(self._look.names)), np.float32)
+        rows[: len(jobs)], state = self._look.observed(view, jobs)
+        mask = np.zeros(self.num_jobs, np.int8)
+        mask[: len(jobs)] = 1
+        return {"actions": rows, "state": state, "action_mask": mask}
+
+    def decisions(self, view: View, action: int) -> Sequence[Decision]:
+        """Commit to a job."""
+        self._next = self.visible(view)[int(action)]
+        return OneByOne(self._proceed(view))  # type: ignore[return-value]
+
+    def _proceed(self, view: View) -> Iterator[Any]:
+        """Go for the job that is next; a single one that waits is."""
+        while True:
+            if self._next is not None and not view.is_pending(self._next):
+                self._next = None
+            if self._next is None and view.pending_count == 1:
+                self._next = view.pending[0]
+            if self._next is None:
+                return
+            yield from self._backfilling.go_for(view, self._next)
+            if view.is_pending(self._next):
+                return

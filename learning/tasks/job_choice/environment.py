@@ -1,0 +1,67 @@
+"""JobChoice: the agent chooses the next job, the scheduler commits to it and backfills behind it (Zhang et al. 2020)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from learning.tasks.environment import SchedulingEnv
+from learning.tasks.episode_metrics import KEYS, quick_metrics
+from learning.tasks.episodes import platform_of
+from learning.tasks.job_choice.decision_maker import JobChoices
+from learning.tasks.job_choice.rewards import choice_rewards
+
+if TYPE_CHECKING:
+    from learning.tasks.episodes import EpisodeSource
+
+
+class JobChoice(SchedulingEnv):
+    """RLScheduler (Zhang et al., SC 2020): the agent says which waiting job is next, and that is waited for until it starts.
+
+    Meanwhile other jobs are backfilled behind it, as by ``easy:backfill=fcfs,commit=yes,extra=no`` (``extra``: as there).
+
+    ============== ============================== ======================================================
+    action         Discrete(num_jobs)             the i-th oldest of the waiting jobs
+    ``actions``    (num_jobs, 15)                 a row for each, 0 … 1; choice_observations.ChoiceRow;
+                                                  without-ranks: 9 of its columns, rlscheduler: 4, PublishedRow
+    ``state``      (7,)                           queue and machine, 0 … 1; ChoiceState
+    ``action_mask`` (num_jobs,) int8              1: there is such a job
+    reward         ``bounded-slowdown``, ``wait`` of the jobs as they start: :mod:`learning.tasks.job_choice.rewards`
+    ============== ============================== ======================================================
+
+    ``cost`` is one of the rewards, too: a mean wait that the agent is to keep below, beside the slowdown that it can make small
+    by never letting long jobs run. Without ``episodes``, a small built-in case is run.
+    """
+
+    metric_names = KEYS
+
+    def __init__(
+        self,
+        episodes: EpisodeSource | None = None,
+        observation: str = "default",
+        reward: str = "bounded-slowdown",
+        *,
+        num_jobs: int = 128,
+        extra: bool = False,
+        cost: str | None = None,
+        power: str | None = None,
+        flat: bool = False,
+        render_mode: str | None = None,
+    ):
+        if episodes is None:
+            from learning.tasks.built_in_cases import job_choice_case
+
+            episodes = job_choice_case()
+        limited = None if cost is None else choice_rewards.make(cost)
+        super().__init__(
+            JobChoices(platform_of(episodes), num_jobs, extra, observation),
+            episodes,
+            choice_rewards.make(reward),
+            flat=flat,
+            power=power,
+            cost=limited,
+            render_mode=render_mode,
+        )
+
+    def metrics(self) -> dict[str, Any]:
+        """Those of :func:`~learning.tasks.episode_metrics.quick_metrics`."""
+        return quick_metrics(self.simulation) if self.simulation is not None else {}

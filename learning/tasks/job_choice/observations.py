@@ -1,0 +1,171 @@
+"""What an agent sees that chooses the next job: a row for each waiting job, and the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from cluster_sim.records.metrics import bounded_slowdown
+from learning.tasks.feature_table import LONG_S, FeatureTable, bounded, feature, logarithmic, ranks
+from schedulers.backfilling.plans import worth_trying
+from schedulers.backfilling.releases import planned_end, planned_time
+from schedulers.queue.orders import f1
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+
+    Floats = npt.NDArray[np.float64]
+
+HALF_JOBS = 32.0
+PUBLISHED_LONGEST_S = 43_200.0
+"""What RLScheduler's program divides waits by, s: 12 hours."""
+
+
+class ChoiceRow(FeatureTable):
+    """A waiting job. All in [0, 1]; r is the requested time, w the wait so far, n the cores asked for."""
+
+    time = feature("r, s", "log(1 + r) / log(1 + LONG_S)")
+    cores = feature("n", "over all cores")
+    area = feature("r · n over all cores, s", "as time")
+    wait = feature("w, s", "as time")
+    age = feature("w", "w / (w + r)")
+    slowdown = feature("bounded slowdown if it started now, b", "log(b) / log(1 + LONG_S)")
+    fits = feature("1 if it could start now")
+    delay = feature("when it could start if nothing else did, by requests, s from now", "as time")
+    left = feature("cores that are free beside it when it could start", "over all")
+    oldest_rank = feature("place by submission", "over the waiting jobs")
+    shortest_rank = feature("place by r, least first", "the same")
+    narrowest_rank = feature("place by n, least first", "the same")
+    smallest_rank = feature("place by r · n, least first", "the same")
+    f1_rank = feature("place by log10(r) · n + 870 log10(s), least first, s from the run's first instant", "the same")
+    soonest_rank = feature("place by delay, least first", "the same")
+
+
+class PublishedRow(FeatureTable):
+    """A waiting job as RLScheduler's program shows it: of its eight numbers the four that mean something on another log.
+
+    All in [0, 1]. The others are memory, user, group and program, by their numbers in the log. r, w, n as in :class:`ChoiceRow`.
+    """
+
+    wait = feature("w, s", "w / PUBLISHED_LONGEST_S, 1 at most")
+    time = feature("r, s", "the same; there over the longest of the log")
+    cores = feature("n", "over all cores")
+    fits = feature("1 if it could start now")
+
+
+class ChoiceState(FeatureTable):
+    """Queue and machine. All in [0, 1]."""
+
+    free = feature("free cores", "over all")
+    waiting = feature("waiting jobs", "j / (j + HALF_JOBS)")
+    unseen = feature("waiting jobs that are not visible", "over the waiting ones")
+    running = feature("running jobs", "j / (j + HALF_JOBS)")
+    work = feature("core-seconds requested by the visible jobs, over all cores, s", "log(1 + t) / log(1 + LONG_S)")
+    soonest = feature("time to the next expected end, s", "as work")
+    latest = feature("time to the last expected end, s", "as work")
+
+
+def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.float32]]:
+    """The rows of these jobs, shape (jobs, columns), and the state."""
+    now, total = view.now, view.platform.core_count
+    times = np.array([planned_time(job) for job in jobs])
+    cores = np.array([job.requested_cores for job in jobs], np.int64)
+    submits = np.array([job.submit_time for job in jobs])
+    waits = now - submits
+    areas = times * cores / total
+    finite = np.minimum(times, LONG_S)  # who requests no time may run for ever
+
+    running = _by_end(view)
+    ends = np.array([end for end, _, _ in running])
+    free = view.free_total + np.cumsum([0, *(given for _, given, _ in running)])
+    place = np.searchsorted(free, np.minimum(cores, free[-1]))
+    if view.one_node_rule and view.platform.widest_node > 1:
+        widest = _widest_later(view, (placement for _, _, placement in running))
+        on_one = np.searchsorted(widest, np.minimum(cores, widest[-1]))
+        place = np.where(cores <= view.platform.widest_node, np.maximum(place, on_one), place)
+    delays = np.concatenate([[0.0], np.maximum(ends - now, 0.0)])[place]
+
+    rows = np.zeros((len(jobs), ChoiceRow.size))
+    rows[:, ChoiceRow.time] = logarithmic(times)
+    rows[:, ChoiceRow.cores] = np.minimum(cores / total, 1.0)
+    rows[:, ChoiceRow.area] = logarithmic(areas)
+    rows[:, ChoiceRow.wait] = logarithmic(waits)
+    rows[:, ChoiceRow.age] = waits / np.maximum(waits + finite, 1e-9)
+    rows[:, ChoiceRow.slowdown] = logarithmic(bounded_slowdown(waits + finite, finite) - 1.0)
+    rows[:, ChoiceRow.fits] = worth_trying(view, cores)
+    rows[:, ChoiceRow.delay] = logarithmic(delays)
+    rows[:, ChoiceRow.left] = np.clip((free[place] - cores) / total, 0.0, 1.0)
+    for column, key in (
+        (ChoiceRow.oldest_rank, submits),
+        (ChoiceRow.shortest_rank, times),
+        (ChoiceRow.narrowest_rank, cores),
+        (ChoiceRow.smallest_rank, areas),
+        (ChoiceRow.f1_rank, np.array([f1(job, now) for job in jobs])),
+        (ChoiceRow.soonest_rank, delays),
+    ):
+        rows[:, column] = ranks(key) / max(len(jobs), 1)
+
+    state = np.zeros(ChoiceState.size, np.float32)
+    waiting = view.pending_count
+    state[ChoiceState.free] = view.free_total / total
+    state[ChoiceState.waiting] = bounded(float(waiting), HALF_JOBS)
+    state[ChoiceState.unseen] = 1.0 - len(jobs) / max(waiting, 1)
+    state[ChoiceState.running] = bounded(float(view.running_count), HALF_JOBS)
+    state[ChoiceState.work] = logarithmic(areas.sum())
+    if len(ends):
+        state[ChoiceState.soonest], state[ChoiceState.latest] = logarithmic(np.maximum(ends[[0, -1]] - now, 0.0))
+    return rows, state
+
+
+def _without_ranks(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.float32]]:
+    rows, state = observed(view, jobs)
+    return rows[:, : ChoiceRow.oldest_rank], state
+
+
+def _published(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.float32]]:
+    full, state = observed(view, jobs)
+    rows = np.zeros((len(jobs), PublishedRow.size))
+    times = np.array([(view.now - job.submit_time, planned_time(job)) for job in jobs]).reshape(-1, 2)
+    rows[:, [PublishedRow.wait, PublishedRow.time]] = np.minimum(times / PUBLISHED_LONGEST_S, 1.0)
+    rows[:, PublishedRow.cores] = full[:, ChoiceRow.cores]
+    rows[:, PublishedRow.fits] = full[:, ChoiceRow.fits]
+    return rows, state
+
+
+class Look(NamedTuple):
+    """An observation: the names of a row's columns, and what makes rows and state."""
+
+    names: Sequence[str]
+    observed: Callable[[View, Sequence[Job]], tuple[Floats, npt.NDArray[np.float32]]]
+
+
+LOOKS: Mapping[str, Look] = {
+    "default": Look(ChoiceRow.names, observed),
+    "without-ranks": Look(ChoiceRow.names[: ChoiceRow.oldest_rank], _without_ranks),
+    "rlscheduler": Look(PublishedRow.names, _published),
+}
+"""Observations of JobChoice, by name; the state is the same in all."""
+
+
+def _by_end(view: View) -> list[tuple[float, int, Placement]]:
+    """When the running jobs are expected to end, s, soonest first, and the cores that each then gives back, and where."""
+    running = ((planned_end(one.job, one.start_time), one.placement.cores, one.placement) for one in view.running)
+    return sorted(running, key=itemgetter(0, 1))
+
+
+def _widest_later(view: View, placements: Iterable[Placement]) -> npt.NDArray[np.int64]:
+    """Most free cores of a node, now and after the end of each of the jobs that hold these, shape (jobs + 1,)."""
+    free = view.free_cores.copy()
+    widest = [int(free.max())]
+    for placement in placements:
+        for first, stop, cores in placement.spans:
+            free[first:stop] += cores
+        widest.append(max(widest[-1], *(int(free[first:stop].max()) for first, stop, _ in placement.spans)))
+    return np.array(widest)

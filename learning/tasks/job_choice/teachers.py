@@ -1,0 +1,32 @@
+"""Teachers for JobChoice: job orders, of whose choices an agent can learn before it learns by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from schedulers.queue.orders import job_orders, order_once
+
+if TYPE_CHECKING:
+    from learning.networks.network import Observation
+
+
+class FirstByOrder:
+    """Chooses the visible job that comes first by a job order, such as ``sjf``; of equals the oldest.
+
+    In an episode in which two jobs never wait nothing is chosen, and it says 0, which the environment takes then.
+    Raises SpecError for a name that is no order's.
+    """
+
+    def __init__(self, order: str):
+        self._order = job_orders.make(order)
+        self._simulation: Any = None
+
+    def __call__(self, environment: Any, observation: Observation | None = None) -> int:
+        """The action at the environment's present decision."""
+        inner = getattr(environment, "unwrapped", environment)
+        view = inner.simulation.view
+        if inner.simulation is not self._simulation:
+            self._simulation = inner.simulation
+            self._key = order_once(view, self._order)
+        keys = [(self._key(job, view.now), place) for place, job in enumerate(inner.maker.visible(view))]
+        return min(keys, default=(0, 0))[1]

@@ -1,0 +1,232 @@
+"""The actions of JobNode: pairs of a job and a node, and waiting; which of them are allowed, and what each starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from cluster_sim.machine.placement import Placement, shape
+from learning.tasks.idle_nodes import IdleNodes
+from learning.tasks.job_node.estimate import EnergyEstimate
+from learning.tasks.job_node.predictions import Predictions
+from learning.tasks.occupancy import Asked, Occupancy, Request, Requests
+
+if TYPE_CHECKING:
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PairOptions:
+    """Which jobs are offered, and how.
+
+    ``num_jobs`` pending jobs are eligible, the oldest first. ``merge_equal`` offers what is the same only once: of jobs
+    with the same request the oldest, of nodes in the same state the first. Nothing is lost by that: exchanging two jobs
+    that differ in nothing but their age, or two nodes that differ in nothing but their names, turns every schedule into
+    one of equal energy and makespan, and equal expected waits by all that can be known. ``memory`` has nodes have room
+    for the jobs' memory. ``wait`` adds the last action.
+    """
+
+    num_jobs: int = 16
+    merge_equal: bool = True
+    memory: bool = False
+    wait: bool = False
+
+
+class Pairs:
+    """The actions at one decision: action ``job * nodes + node`` starts the job on the node, the last one waits.
+
+    A job that one node can hold goes on the node. One that needs several begins with the node and goes on in platform
+    order. A pair is allowed if the job can start there now, and if the energy that it is estimated to need there does
+    not exceed its ``max_energy``.
+
+    ``jobs`` are the eligible jobs, at most ``num_jobs``; ``mask`` (int8, shape (actions,)) says what is allowed;
+    ``actions`` are the allowed pairs by number, ``job_of`` and ``node_of`` what they consist of, all of shape (pairs,).
+    ``cores``, ``times`` (s; inf when none was requested) and ``submitted`` (s on the run's clock) are of shape (jobs,).
+    """
+
+    def __init__(
+        self,
+        view: View,
+        jobs: list[Job],
+        asked: Asked,
+        allowed: npt.NDArray[np.bool_],
+        placements: dict[tuple[int, int], Placement],
+        options: PairOptions,
+        may_wait: bool,
+    ):
+        self.view = view
+        self.jobs = jobs
+        self.asked = asked
+        self.requests = asked.requests
+        self.may_wait = may_wait
+        self._placements = placements
+        self._version = view.version
+        self.cores, self.times = asked.cores, asked.times
+        self.submitted = np.array([job.submit_time for job in jobs])
+        nodes = allowed.shape[1]
+        self.mask = np.zeros(options.num_jobs * nodes + options.wait, np.int8)
+        self.mask[: allowed.size] = allowed.ravel()
+        self.job_of, self.node_of = allowed.nonzero()
+        self.actions = self.job_of * nodes + self.node_of
+        if may_wait:
+            self.mask[-1] = 1
+
+    def __len__(self) -> int:
+        """How many pairs are allowed; waiting is none."""
+        return len(self.actions)
+
+    def action(self, number: int) -> tuple[Job, Placement] | None:
+        """What an allowed action starts, and on which cores; None: it waits."""
+        if self.may_wait and number == len(self.mask) - 1:
+            return None
+        return self._start(*divmod(number, self.view.platform.node_count))
+
+    def at(self, pair: int) -> tuple[Job, Placement]:
+        """What an allowed pair starts, and on which cores, by its place in ``actions``."""
+        return self._start(int(self.job_of[pair]), int(self.node_of[pair]))
+
+    def _start(self, row: int, node: int) -> tuple[Job, Placement]:
+        job = self.jobs[row]
+        placement = self._placements.get((row, node))
+        if placement is None:
+            placement = Placement(((node, node + 1, job.requested_cores),))
+            placement.found_at = self._version
+        return job, placement
+
+
+class PairFinder:
+    """Finds the pairs of every decision of a run; what can be kept from one to the next is kept here."""
+
+    def __init__(self, options: PairOptions):
+        self.options = options
+        self._estimate: EnergyEstimate | None = None
+        self._idle: IdleNodes | None = None
+        self.requests = Requests()
+
+    def begin(self, view: View) -> None:
+        """A run begins."""
+        self._predictions: Predictions | None = None
+        self.requests.begin(view)
+        self.occupancy = Occupancy(view, self.requests)
+        self._view = view
+        if self._estimate is not None and not self._estimate.is_of(view):
+            self._estimate = None
+        if self._idle is not None and not self._idle.is_of(view):
+            self._idle = None
+
+    @property
+    def estimate(self) -> EnergyEstimate:
+        """The energy estimate on this machine; made when it is first asked for."""
+        if self._estimate is None:
+            self._estimate = EnergyEstimate(self._view)
+        return self._estimate
+
+    def predictions(self, view: View) -> Predictions:
+        """What can be expected of the machine in this run; made when it is first asked for."""
+        if self._predictions is None:
+            self._idle = self._idle or IdleNodes(view)
+            self._predictions = Predictions(view, self.requests, self.occupancy, self._idle)
+        return self._predictions
+
+    def eligible(self, view: View) -> tuple[list[Job], Asked]:
+        """The oldest pending jobs, of equal ones the oldest if they are merged, and what they ask for."""
+        most, of = self.options.num_jobs, self.requests.of
+        if not self.options.merge_equal:
+            jobs = list(view.pending[:most])
+            return jobs, Asked([of(job) for job in jobs])
+        first: dict[int, Job] = {}
+        for job in view.pending:
+            number = of(job).number
+            if number not in first:
+                first[number] = job
+                if len(first) == most:
+                    break
+        return list(first.values()), self.requests.listed(tuple(first))
+
+    def pairs(self, view: View, may_wait: bool = False) -> Pairs:
+        """What can be done now."""
+        jobs, asked = self.eligible(view)
+        placements: dict[tuple[int, int], Placement] = {}
+        allowed = self._startable(view, jobs, asked, placements)
+        if asked.has_limits:
+            self.occupancy.update(view)
+            allowed &= self._affordable(asked.requests)
+        if self.options.merge_equal and allowed.any():
+            self.occupancy.update(view)
+            first = self.occupancy.first_of_each_state(view)
+            if first is not None:
+                allowed &= first
+        return Pairs(view, jobs, asked, allowed, placements, self.options, may_wait and self.options.wait)
+
+    def is_too_hungry(self, view: View, job: Job) -> bool:
+        """Whether the job's energy estimate exceeds its ``max_energy`` on every idle node that could hold it."""
+        request = self.requests.of(job)
+        if request.max_energy == np.inf:
+            return False
+        eligible = view.eligible(job)
+        could = np.ones(view.platform.node_count, np.bool_) if eligible is None else eligible
+        if request.cores <= view.widest_node(job):
+            could = could & (view.platform.node_cores >= request.cores)
+        return not (self.estimate.of([request], np.zeros(len(could)))[0, could] <= request.max_energy).any()
+
+    def _affordable(self, requests: Sequence[Request]) -> npt.NDArray[np.bool_]:
+        most = np.array([request.max_energy for request in requests])
+        return self.estimate.of(requests, self.occupancy.job_count) <= most[:, None]
+
+    def _startable(
+        self, view: View, jobs: list[Job], asked: Asked, placements: dict[tuple[int, int], Placement]
+    ) -> npt.NDArray[np.bool_]:
+        """Which jobs can start where, bool, shape (jobs, nodes); placements that are not just cores of one node."""
+        usable = view.usable_cores
+        allowed = usable >= asked.cores[:, None]
+        memory = self.options.memory and view.counts_memory
+        plain = view.one_node_rule and not memory and view.power_budget is None
+        if plain and asked.widest <= view.platform.widest_node:
+            return allowed
+        for row, job in enumerate(jobs):
+            wide = job.requested_cores > view.widest_node(job) or shape(job) is not None
+            if wide or not plain:
+                allowed[row] = self._placed(
+                    view, row, job, usable if wide else usable * allowed[row], memory, placements
+                )
+        return allowed
+
+    def _placed(
+        self,
+        view: View,
+        row: int,
+        job: Job,
+        usable: npt.NDArray[np.int32],
+        memory: bool,
+        placements: dict[tuple[int, int], Placement],
+    ) -> npt.NDArray[np.bool_]:
+        """The nodes that a placement of the job can begin with, for jobs of which more is asked than free cores."""
+        found = np.zeros(len(usable), np.bool_)
+        if view.place(job, None, memory) is None:
+            return found
+        wide = job.requested_cores > view.widest_node(job) or shape(job) is not None
+        order, within = np.zeros(len(usable)), np.zeros(len(usable), np.int32)
+        for node in self._candidates(view, usable):
+            order[node], within[node] = -1.0, usable[node]
+            placement = view.place(job, order, memory, None if wide else within)
+            order[node], within[node] = 0.0, 0
+            if placement is not None and placement.spans[0][0] == node:
+                placements[row, node] = placement
+                found[node] = True
+        return found
+
+    def _candidates(self, view: View, usable: npt.NDArray[np.int32]) -> list[int]:
+        candidates = usable > 0
+        if self.options.merge_equal:
+            self.occupancy.update(view)
+            first = self.occupancy.first_of_each_state(view)
+            if first is not None:
+                candidates &= first
+        return np.flatnonzero(candidates).tolist()

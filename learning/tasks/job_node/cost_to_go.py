@@ -1,0 +1,156 @@
+"""What is expected to become of a run from here: for the potentials of shaped rewards and the scale of rewards."""
+
+from __future__ import annotations
+
+from itertools import filterfalse
+from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from cluster_sim.workload.jobs import requests
+from learning.tasks.occupancy import Requests
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.workload import Workload
+    from learning.tasks.job_node.actions import PairFinder
+    from learning.tasks.job_node.predictions import Predictions
+
+Floats = npt.NDArray[np.float64]
+Value = TypeVar("Value")
+
+
+class ByWorkload(WeakKeyDictionary["Workload", Value]):
+    """What has been worked out for workloads, for as long as they are there. A pickle, or a copy made of it, is empty."""
+
+    def __reduce__(self) -> tuple[type[ByWorkload[Value]], tuple[()]]:
+        """Weak references cannot be pickled, and it can all be worked out anew."""
+        return ByWorkload, ()
+
+
+LeastOf = ByWorkload[tuple[Floats, Floats, Floats, Floats]]
+
+
+class CostToGo:
+    """Expected energy, time and backlog of a run, from what runs and from the least that each job not yet started needs.
+
+    Jobs yet to be submitted are counted: this looks at the whole workload, and is not for agents. ``least`` remembers,
+    by workload, the least figures of its jobs.
+    """
+
+    def __init__(self, simulation: Simulation, finder: PairFinder, least: LeastOf):
+        view = simulation.view
+        self._predictions: Predictions = finder.predictions(view)
+        figures = least.get(simulation.workload)
+        if figures is None:
+            figures = least[simulation.workload] = _least(simulation, self._predictions)
+        self._seconds, self._joules, self._core_seconds, submit = figures
+        self.job_seconds = self._seconds  #: Least time of each job, s, by index.
+        self.unstarted_j, self.unstarted_core_s = float(self._joules.sum()), float(self._core_seconds.sum())
+        self._cores = view.platform.core_count
+        self._earliest_end = float((submit + self._seconds).max()) if len(submit) else 0.0
+        self._started: set[int] = set()
+        self._version: object = None
+
+    def started(self, view: View) -> None:
+        """Take note of the jobs that have been started in this instant."""
+        if view.version is self._version:
+            return
+        self._version = view.version
+        for index in list(filterfalse(self._started.__contains__, view.running_by_index)):
+            self._started.add(index)
+            self.unstarted_j -= self._joules.item(index)
+            self.unstarted_core_s -= self._core_seconds.item(index)
+
+    def seconds(self, view: View) -> float:
+        """Least time until all is over: the running jobs', the latest job's, that of all work spread evenly, s."""
+        self._predictions.update(view)
+        now = view.now
+        left = max(self._predictions.last_known_end(now), self._earliest_end) - now
+        return max(left, self.unstarted_core_s / self._cores, 0.0)
+
+    def joules(self, view: View, seconds: float) -> float:
+        """Least energy until all is over, if that takes so long: idle nodes', running jobs', and of those to come, J."""
+        self._predictions.update(view)
+        return (
+            self._predictions.idle.idle_total_w * seconds
+            + max(self._predictions.active_energy(view.now), 0.0)
+            + max(self.unstarted_j, 0.0)
+        )
+
+    def expected_end(self, view: View, running: Running) -> float:
+        """When a running job should be over, s on the run's clock."""
+        self._predictions.update(view)
+        return self._predictions.end_of(running, view.now)
+
+    def pending_wait(self, view: View) -> float:
+        """Waits to come of the jobs that are pending, if the machine works their cores off one after the other, s."""
+        work = sum([self._core_seconds.item(job.index) for job in view.pending])
+        return 0.5 * view.pending_count * work / self._cores
+
+
+def _least(simulation: Simulation, predictions: Predictions) -> tuple[Floats, Floats, Floats, Floats]:
+    """Least seconds, joules above idle, and core-seconds of each job, and its submission, by index.
+
+    Jobs that no node can hold, or that requested no time, count for nothing.
+    """
+    numbered = Requests()
+    numbered.begin(simulation.view)
+    jobs = requests(simulation.workload.jobs)
+    alone = [predictions.alone(numbered.of(job)) for job in jobs]
+    seconds = np.array([one.best_finish for one in alone])
+    joules = np.array([one.best_shared_energy for one in alone])
+    known = seconds < 1e11
+    seconds, joules = np.where(known, seconds, 0.0), np.where(known, joules, 0.0)
+    cores = np.array([job.requested_cores for job in jobs], np.float64)
+    return seconds, joules, seconds * cores, np.array([job.submit_time for job in jobs])
+
+
+class TrueCostToGo(CostToGo):
+    """The same by how long jobs really run, not by what they requested, which in logs is often many times as much.
+
+    Tasks that slow each other are not foreseen. A job that is running ends when its slowest core has done its work.
+    """
+
+    def __init__(self, simulation: Simulation, finder: PairFinder, least: LeastOf):
+        super().__init__(simulation, finder, least)
+        self._truth = simulation.clairvoyant_view()
+        jobs = requests(simulation.workload.jobs)
+        seconds = np.array([self._truth.run_time(job) for job in jobs])
+        share = np.divide(seconds, self._seconds, out=np.zeros(len(jobs)), where=self._seconds > 0.0)
+        submit = np.array([job.submit_time for job in jobs])
+        self.job_seconds = self._seconds = seconds
+        self._joules, self._core_seconds = self._joules * share, self._core_seconds * share
+        self.unstarted_j, self.unstarted_core_s = float(self._joules.sum()), float(self._core_seconds.sum())
+        self._earliest_end = float((submit + seconds).max()) if len(jobs) else 0.0
+        self._ends: dict[int, float] = {}
+
+    def seconds(self, view: View) -> float:
+        """Least time until all is over, s."""
+        last = max((self.expected_end(view, running) for running in view.running), default=0.0)
+        return max(max(last, self._earliest_end) - view.now, self.unstarted_core_s / self._cores, 0.0)
+
+    def joules(self, view: View, seconds: float) -> float:
+        """Least energy until all is over, if that takes so long, J."""
+        figures, now = self._predictions.idle, view.now
+        busy_until: dict[int, float] = {}
+        joules = 0.0
+        for running in view.running:
+            end = self.expected_end(view, running)
+            for first, stop, cores in running.placement.spans:
+                for node in range(first, stop):
+                    joules += float(figures.dynamic_w[node]) * cores * (end - now)
+                    busy_until[node] = max(busy_until.get(node, now), end)
+        joules += sum(float(figures.static_w[n] - figures.idle_w[n]) * (end - now) for n, end in busy_until.items())
+        return joules + figures.idle_total_w * seconds + max(self.unstarted_j, 0.0)
+
+    def expected_end(self, view: View, running: Running) -> float:
+        """When a running job is over, s on the run's clock."""
+        end = self._ends.get(running.job.index)
+        if end is None:
+            end = self._ends[running.job.index] = self._truth.true_end(running)
+        return max(end, view.now)

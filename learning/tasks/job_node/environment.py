@@ -1,0 +1,291 @@
+"""JobNode: the agent chooses a job and a node, or waits (López 2023; López, Stafford and Bosque 2025)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from cluster_sim.errors import InputError, counted
+from cluster_sim.platform.hardware import check_count, check_truth
+from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
+from learning.tasks.built_in_cases import job_node_case
+from learning.tasks.environment import SchedulingEnv, observes_together
+from learning.tasks.episode_metrics import KEYS, quick_metrics
+from learning.tasks.episodes import Whole, platform_of
+from learning.tasks.job_node.actions import PairFinder, PairOptions, Pairs
+from learning.tasks.job_node.observations import observations
+from learning.tasks.job_node.rewards import rewards
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from cluster_sim.workload.workload import Workload
+    from learning.tasks.environment import Observation
+    from learning.tasks.episodes import EpisodeSource
+
+NO_ROOM = "no set of nodes has memory for it"
+PLACEMENTS = ("one", "all")
+MOST_PAIRS = 1_000_000
+"""Of jobs and nodes: an observation has a row for each, and more of them fill the memory before the first decision."""
+_SHORTEST_WAIT_S = 1e-3
+"""A shorter one would end in the instant in which it began, once some time has passed."""
+TOO_HUNGRY = "its energy estimate exceeds its max_energy on every idle node that could hold it"
+
+
+class JobNodeMaker:
+    """Decides which job starts where.
+
+    ``placements=one``: at most one start in a pass, as published, unless nothing runs. ``all``: goes on until nothing
+    fits, or the agent waits.
+
+    ``wait`` adds waiting as the last action; it means that nothing more is started in this pass. The next decision is at
+    the next event (``event``), when a job has ended (``completion``), or at the next event but after that many seconds
+    at the latest (a number). Waiting is allowed while jobs run, so that something will end. On a machine on which
+    nothing runs only arrivals can change anything, and they are not known: there one may wait for ``patience`` s at
+    the most, and then not again before something has happened. A wait that something else has ended is over: the time
+    that it was to end at the latest goes by unnoticed. So no agent can stall: every wait ends, and there can be no more
+    waits in a row than events to come. Its cost is the energy and the delay that it causes.
+
+    When nothing runs and nothing can be chosen, jobs that exceed their ``max_energy`` on every idle node are rejected.
+    """
+
+    kind: Literal["scheduler", "power"] = "scheduler"
+
+    def __init__(
+        self,
+        platform: Platform,
+        observation: str = "default",
+        *,
+        placements: str = "one",
+        wait: str = "no",
+        patience: float = 1.0,
+        num_jobs: int = 16,
+        merge_equal: bool | None = None,
+        memory: bool = False,
+    ):
+        if placements not in PLACEMENTS:
+            raise InputError("JobNode, placements", f"one of {', '.join(PLACEMENTS)}", placements)
+        most = max(MOST_PAIRS // platform.node_count, 1)
+        num_jobs = check_count(f"JobNode on {counted(platform.node_count, 'node')}, num_jobs", num_jobs, most)
+        check_truth("JobNode, memory", memory)
+        if merge_equal is not None:
+            check_truth("JobNode, merge_equal", merge_equal)
+        if not 0.0 <= patience < np.inf:
+            raise InputError("JobNode, patience", "seconds, 0 or more", patience)
+        self.placements, self.memory, self.patience = placements, memory, patience
+        self.wait, self.timer = _wait_option(wait)
+        self.observation = observations.make(observation)
+        merges = self.observation.merges_equal if merge_equal is None else merge_equal
+        self.options = PairOptions(num_jobs, merges, memory, self.wait != "no")
+        self.finder = PairFinder(self.options)
+        actions = num_jobs * platform.node_count + self.options.wait
+        self.action_space = spaces.Discrete(actions)
+        boxes = self.observation.space(platform, self.options)
+        self.feature_names: Mapping[str, Sequence[str]] = getattr(self.observation, "names", {})
+        self.observation_space = spaces.Dict({**boxes, "action_mask": spaces.Box(0, 1, (actions,), np.int8)})
+
+    # ------------------------------------------------------------------ DecisionMaker
+
+    def begin(self, view: View) -> None:
+        """A run begins."""
+        self.finder.begin(view)
+        self.observation.begin(view, self.finder)
+        self._pairs: Pairs | None = None
+        self._started = self._waits = self._idled = False
+        self._until_completion = False
+        self._wait_ends = -math.inf  # at the latest, s
+        self._version: object = None  # the machine as the last pass left it
+
+    def attend(self, view: View) -> list[Decision]:
+        """A pass begins. Rejects jobs that would otherwise block an idle machine for ever."""
+        rejects = self._attend(view)
+        if rejects:
+            self._pairs = None  # of the queue as it was
+        return rejects
+
+    def _attend(self, view: View) -> list[Decision]:
+        self._pairs = None
+        self._started = False
+        self._waits = self._is_nothing_new(view)
+        if view.submitted or view.ended:
+            self._idled = False
+        if view.ended or not view.running_count:
+            self._until_completion = False
+        if self.memory and view.counts_memory and (never := [j for j in view.submitted if self._never_fits(view, j)]):
+            return [Reject(job, NO_ROOM) for job in never]
+        if view.running_count or not view.pending_count or len(self.pairs(view)):
+            return []
+        jobs, _ = self.finder.eligible(view)
+        return [Reject(job, TOO_HUNGRY) for job in jobs if self.finder.is_too_hungry(view, job)]
+
+    def goes_on(self, view: View) -> bool:
+        """Whether some pair is allowed, and the agent has neither waited nor had its one placement."""
+        self._version = view.version
+        if self._waits or self._until_completion or not view.pending_count or not view.free_total:
+            return False
+        if self._started and self.placements == "one" and view.running_count:
+            return False
+        return len(self.pairs(view)) > 0
+
+    def observe(self, view: View) -> Observation:
+        """The observation, and the mask."""
+        pairs = self.pairs(view)
+        observation: Observation = dict(self.observation.observe(view, pairs))
+        observation["action_mask"] = pairs.mask
+        return observation
+
+    def observe_together(self, makers: Sequence[JobNodeMaker], views: Sequence[View]) -> list[Observation]:
+        """The same of several runs; in one go if the observation can be had so."""
+        if not observes_together(self.observation):
+            return [maker.observe(view) for maker, view in zip(makers, views, strict=True)]
+        pairs = [maker.pairs(view) for maker, view in zip(makers, views, strict=True)]
+        first: Any = self.observation
+        found = first.observe_together([maker.observation for maker in makers], views, pairs)
+        return [{**each, "action_mask": its.mask} for each, its in zip(found, pairs, strict=True)]
+
+    def decisions(self, view: View, action: int) -> list[Decision]:
+        """Start the job on the node, or wait."""
+        chosen = self.pairs(view).action(action)
+        self._pairs = None
+        if chosen is not None:
+            self._started = True
+            self._wait_ends = math.inf
+            return [Start(*chosen)]
+        self._waits = True
+        if not view.running_count:
+            self._idled = True
+            timer: float | None = self.patience
+        else:
+            self._until_completion = self.wait == "completion"
+            timer = self.timer
+        self._wait_ends = math.inf if timer is None else view.now + timer
+        return [] if timer is None else [WakeAt(self._wait_ends)]
+
+    # ------------------------------------------------------------------
+
+    def _is_nothing_new(self, view: View) -> bool:
+        """Whether only the timer of an earlier wait leads to this pass, one that something else had ended before."""
+        happened = view.submitted or view.ended or view.version is not self._version
+        return not happened and view.now < self._wait_ends
+
+    def pairs(self, view: View) -> Pairs:
+        """What is allowed now; found once for every decision."""
+        if self._pairs is None:
+            self._pairs = self.finder.pairs(view, self._may_wait(view))
+        return self._pairs
+
+    @staticmethod
+    def _never_fits(view: View, job: Job) -> bool:
+        """Whether not even the empty machine has memory for the job; as a scheduler such jobs never get so far."""
+        if not view.is_pending(job):
+            return False
+        # When advance reservations are over, or its own begins.
+        time = next((w.start for w in view.reservations if w.name == job.reservation), math.inf)
+        return view.outlook(empty=True, withheld=True).place(job, memory=True, time=time) is None
+
+    def _may_wait(self, view: View) -> bool:
+        if not self.options.wait:
+            return False
+        return view.running_count > 0 or (self.patience > 0.0 and not self._idled)
+
+
+class JobNode(SchedulingEnv):
+    """The agent starts one of the pending jobs on one of the nodes, or waits.
+
+    What is run: ``episodes``, or ``platform`` and ``workload`` (objects, files or specs) for the same jobs every time;
+    without any of them a small built-in case. ``observation`` and ``reward`` are registered names with options, such as
+    ``p2:features=wait_time+requested_cores`` and ``edp:shaped=no``; ``placements``, ``wait``, ``patience``, ``num_jobs``,
+    ``merge_equal`` and ``memory`` are those of :class:`JobNodeMaker` and
+    :class:`~learning.tasks.job_node.actions.PairOptions`, the others those of :class:`~learning.tasks.environment.SchedulingEnv`.
+
+    ==============  ========================================  =====================================================
+    space           shape                                     what
+    ==============  ========================================  =====================================================
+    action          Discrete(num_jobs · nodes [+ 1])          job · nodes + node; the last one waits, if ``wait``
+    observation     Dict; see the observation's class         ``default``: actions (A, F), state (S,); published:
+                                                              observation (A, 9 or 10); always action_mask (A,)
+    reward          float; see the reward's class             the return is minus the metric of the run
+    info["cost"]    float, where ``cost`` names a reward      minus that reward: what is to be kept within a limit
+    ==============  ========================================  =====================================================
+
+    Raises InputError and SpecError for arguments that do not fit.
+    """
+
+    metric_names = KEYS
+
+    def __init__(
+        self,
+        platform: Platform | str | None = None,
+        workload: Workload | str | None = None,
+        *,
+        episodes: EpisodeSource | None = None,
+        observation: str = "default",
+        reward: str = "energy",
+        placements: str = "one",
+        wait: str = "no",
+        patience: float = 1.0,
+        num_jobs: int = 16,
+        merge_equal: bool | None = None,
+        memory: bool = False,
+        power: str | None = None,
+        cost: str | None = None,
+        flat: bool = False,
+        render_mode: str | None = None,
+    ):
+        source = episode_source(platform, workload, episodes)
+        maker = JobNodeMaker(
+            platform_of(source),
+            observation,
+            placements=placements,
+            wait=wait,
+            patience=patience,
+            num_jobs=num_jobs,
+            merge_equal=merge_equal,
+            memory=memory,
+        )
+        limited = None if cost is None else rewards.make(cost)
+        super().__init__(
+            maker, source, rewards.make(reward), flat=flat, power=power, cost=limited, render_mode=render_mode
+        )
+
+    def metrics(self) -> dict[str, Any]:
+        """Those of :func:`~learning.tasks.episode_metrics.quick_metrics`: an episode may take less than a summary."""
+        return quick_metrics(self.simulation) if self.simulation is not None else {}
+
+
+def episode_source(
+    platform: Platform | str | None, workload: Workload | str | None, episodes: EpisodeSource | None
+) -> EpisodeSource:
+    """The episodes that are meant: those given, the whole workload, or a built-in case. Raises InputError for half."""
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.hosts import as_counted
+    from cluster_sim.workload.workload import Workload
+
+    if (platform is None) != (workload is None) or (episodes is not None and platform is not None):
+        raise InputError("JobNode", "platform and workload, or episodes, or nothing")
+    if episodes is not None:
+        return episodes
+    if platform is None or workload is None:
+        return job_node_case()
+    machine = Platform.read(platform) if isinstance(platform, str) else platform
+    jobs = Workload.read(workload) if isinstance(workload, str) else workload
+    return Whole(as_counted(machine, jobs), jobs)
+
+
+def _wait_option(text: Any) -> tuple[str, float | None]:
+    """What ends a wait, and the timer (s) if there is one."""
+    if text in ("no", "event", "completion"):
+        return text, None
+    try:
+        seconds = 0.0 if isinstance(text, bool) else float(text)
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if not _SHORTEST_WAIT_S <= seconds < np.inf:
+        raise InputError("JobNode, wait", f"no, event, completion, or {_SHORTEST_WAIT_S:g} s or more", text)
+    return "event", seconds

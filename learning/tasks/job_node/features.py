@@ -1,0 +1,356 @@
+"""The default observation of JobNode: features of each pair, each scaled on its own, contention and waiting among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from learning.tasks.feature_table import FeatureTable, feature, logarithmic, part, ranks, span
+from learning.tasks.job_node.observations import chosen, observations
+from learning.tasks.job_node.predictions import estimates
+from learning.tasks.job_node.situations import Situations, joined
+
+if TYPE_CHECKING:
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
+    from learning.tasks.idle_nodes import IdleNodes
+    from learning.tasks.job_node.actions import PairFinder, PairOptions, Pairs
+    from learning.tasks.job_node.predictions import Estimates, Predictions
+    from learning.tasks.occupancy import Asked
+
+Floats = npt.NDArray[np.float64]
+
+
+class OfJob(FeatureTable):
+    """What a job asks for, and its place among the eligible ones."""
+
+    cores = feature("job: cores asked for", "over those of the widest node")
+    time = feature("job: requested time, s", "log(1 + time) / log(1 + 10⁶ s)")
+    age = feature("job: wait, s", "over itself and the job's least time")
+    oldest_rank = feature("job: place in the queue", "over num_jobs")
+    smallest_rank = feature("job: place by cores asked for", "over num_jobs")
+    shortest_rank = feature("job: place by requested time", "over num_jobs")
+    work = feature("job: cores · least time, s", "over the most of all eligible jobs")
+
+
+class OfNode(FeatureTable):
+    """What a node is and does."""
+
+    rate = feature("node: rate of its cores", "over that of the fastest node")
+    watts = feature("node: watts of all cores busy, per operation", "over the most of all nodes")
+    load = feature("node: memory bandwidth in use, MB/s", "over itself and the node's threshold")
+    jobs = feature("node: jobs on it", "j / (j + 1)")
+    idle = feature("node: 1 if nothing runs on it")
+    on = feature("node: 1 if it is on")
+
+
+class Gain(FeatureTable):
+    """What a job could gain elsewhere."""
+
+    gain_delay = feature(
+        "job: 1 - least time on any idle node / least delay of its pairs; waiting: the most of all jobs", "at least 0"
+    )
+    gain_energy = feature(
+        "job: 1 - least energy on any idle node / least energy of its pairs; waiting: the most of all jobs",
+        "at least 0",
+    )
+
+
+class PairRow(FeatureTable):
+    """A row of ``actions``, of a pair or of waiting: all in [-1, 1]."""
+
+    of_job = part(OfJob)
+    node_share = feature("pair: cores asked for", "over those of the node")
+    left = feature("pair: cores of the node still free afterwards", "over all of its")
+    bandwidth = feature("pair: memory bandwidth asked for, MB/s", "over itself and the node's threshold")
+    of_node = part(OfNode)
+    contended = feature("pair: 1 if tasks would slow each other")
+    slowed = feature("pair: 1 - uncontended time / expected time of the job")
+    others = feature("pair: delay of the node's other jobs, s", "over itself and the job's expected time")
+    finish = feature("pair: 1 - least time of the job on any idle node / expected time")
+    energy = feature("pair: 1 - least energy of the job on any idle node / expected energy", "below 0: shared watts")
+    delay_regret = feature("pair: 1 - least delay of the job's pairs / delay; delay = expected time + others' delay")
+    energy_regret = feature("pair: 1 - least energy of the job's pairs / energy")
+    edp_regret = feature("pair: the same of energy · sqrt(delay)")
+    least_delay = feature("pair: 1 for the first of the job's pairs with the least delay")
+    least_energy = feature("pair: 1 for the first of the job's pairs with the least energy")
+    least_edp = feature("pair: 1 for the first of the job's pairs with the least energy · sqrt(delay)")
+    extends = feature("pair: time by which the job would end after all that runs, s", "over its expected time")
+    machine_regret = feature(
+        "pair: as energy_regret, with the idle watts of the machine for that time added to the energy"
+    )
+    gain = part(Gain)
+    wait = feature("1 for waiting")
+    next_end = feature(
+        "waiting: time to the next expected end, s", "over itself and the mean least time of eligible jobs"
+    )
+
+
+class PairState(FeatureTable):
+    """The entries of ``state``: all in [0, 1]."""
+
+    pending = feature("pending jobs", "n / (n + num_jobs)")
+    eligible = feature("eligible jobs", "over num_jobs")
+    pending_cores = feature("cores of eligible jobs", "c / (c + cores of the machine)")
+    running = feature("running jobs", "n / (n + nodes)")
+    free = feature("free cores", "over all cores")
+    idle_nodes = feature("nodes on which nothing runs", "over all")
+    power = feature("what the machine draws, W", "over the most that it can draw")
+    bandwidth_in_use = feature("memory bandwidth in use against thresholds, mean over nodes")
+    contended_nodes = feature("nodes whose tasks slow each other", "over all")
+    soonest = feature("time to the next expected end, s", "over itself and the mean least time of eligible jobs")
+    latest = feature("time to the last expected end, s", "over itself and the mean least time of eligible jobs")
+    oldest = feature("longest wait in the queue, s", "over itself and the mean least time of eligible jobs")
+
+
+PAIR_FEATURES = PairRow.names
+"""Names of the columns of ``actions``."""
+STATE_FEATURES = PairState.names
+"""Names of the entries of ``state``."""
+
+
+class _Cost(FeatureTable):
+    """What the pairs of a job are compared by."""
+
+    delay = feature("expected time and others' delay, s")
+    energy = feature("J")
+    edp = feature("energy · sqrt(delay)")
+    with_machine = feature("J, the idle watts of the machine added")
+
+
+class _Compared(FeatureTable):
+    """What is set against its least: one array, since a call costs more than what it works out."""
+
+    slowed = feature("the job's time against that without contention, s")
+    finish = feature("the same against that on the best idle node, s")
+    extends = feature("the same against the time by which it would end after all that runs, s")
+    best_energy = feature("its energy against that on the best idle node, J")
+    costs = part(_Cost)
+
+
+_TIMES = span(_Compared.slowed, _Compared.extends)
+_WITH_REGRET = span(_Cost.delay, _Cost.edp)
+_OF_GAIN = span(_Cost.delay, _Cost.energy)
+_REGRETS, _LEAST = span(PairRow.delay_regret, PairRow.edp_regret), span(PairRow.least_delay, PairRow.least_edp)
+
+_EQUAL = 1e-9
+
+
+@observations.register("default")
+class PairFeatures:
+    """One row of features per action, and features of the whole situation.
+
+    ``actions`` (actions, F) has a row for every allowed action and zeros for the others, ``state`` is of shape (S,);
+    their columns are :class:`PairRow` and :class:`PairState`. All predictions are made from requests, with the
+    contention and power models of the run. Ratios of what has no bound, x against y, are x / (x + y). The ranks and the
+    ``least_…`` marks let a scorer that only adds up weighted features decide as contention-aware greedy does, or as any
+    list of jobs by age, width or time. ``features`` picks columns of both tables, ``a+b+c``. Raises SpecError for others.
+    """
+
+    merges_equal = True
+
+    def __init__(self, features: str = ""):
+        known = (*PAIR_FEATURES, *STATE_FEATURES)
+        wanted = chosen(features, known, "observation 'default', option features")
+        self.features = tuple(name for name in wanted if name in PAIR_FEATURES)
+        self.state_features = tuple(name for name in wanted if name in STATE_FEATURES)
+        self.names = {"actions": self.features, "state": self.state_features}
+        self._columns = [PAIR_FEATURES.index(name) for name in self.features]
+        self._entries = [STATE_FEATURES.index(name) for name in self.state_features]
+
+    def space(self, platform: Platform, options: PairOptions) -> dict[str, spaces.Space]:
+        """``actions`` in [-1, 1] and ``state`` in [0, 1]."""
+        rows = options.num_jobs * platform.node_count + options.wait
+        return {
+            "actions": spaces.Box(-1.0, 1.0, (rows, len(self._columns)), np.float32),
+            "state": spaces.Box(0.0, 1.0, (len(self._entries),), np.float32),
+        }
+
+    def begin(self, view: View, finder: PairFinder) -> None:
+        """What does not change during a run."""
+        self._options = finder.options
+        self._finder = finder
+        self._predictions: Predictions = finder.predictions(view)
+        platform, p = view.platform, self._predictions
+        self._node_cores = platform.node_cores.astype(np.float64)
+        self._widest, self._cores = float(platform.widest_node), float(platform.core_count)
+        cost = view.node_max_watts / (view.node_gflops * self._node_cores)
+        self._rate = view.node_gflops / view.node_gflops.max()
+        self._watts = cost / cost.max() if cost.max() > 0.0 else 0.0
+        self._of_node = np.empty((OfNode.size, 0, len(cost)))
+        self._most_watts = max(float(view.node_max_watts.sum()), p.idle.idle_total_w)
+
+    def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
+        """Rows by action, and the state."""
+        return self.observe_together([self], [view], [pairs])[0]
+
+    def observe_together(
+        self, observers: Sequence[PairFeatures], views: Sequence[View], pairs: Sequence[Pairs]
+    ) -> list[dict[str, npt.NDArray[np.float32]]]:
+        """The same of several runs on such machines, each with its observer."""
+        at = Situations([one._finder for one in observers], views, pairs)
+        jobs = [one._jobs(its.asked) for one, its in zip(observers, pairs, strict=True)]
+        of_node = self._nodes_now(at)
+        columns = np.zeros((PairRow.size, len(at.job_of)))
+        if len(at.job_of):  # there may be none where a run is cut short
+            least = joined([one.least for one in jobs])
+            of_job = joined([one.of_job for one in jobs])
+            of_job[OfJob.age] = _against(at.ages, least[0])
+            columns[PairRow.of_job] = of_job.take(at.job_of, axis=1)
+            self._of_nodes(columns, of_node, at)
+            self._predicted(columns, at, estimates(at), least)
+        rows = (columns if len(self._columns) == PairRow.size else columns[self._columns]).T
+        states = self._states(at, jobs, of_node)
+        found = []
+        for its, state, (begin, end) in zip(pairs, states, pairwise(at.first_pair), strict=True):
+            actions = np.zeros((len(its.mask), len(self._columns)), np.float32)
+            actions[its.actions] = rows[begin:end]
+            if its.may_wait:
+                actions[-1] = self._waiting(columns[PairRow.gain, begin:end], state)
+            found.append({"actions": actions, "state": np.array(state, np.float32)[self._entries]})
+        return found
+
+    def _waiting(self, gains: Floats, state: Sequence[float]) -> Floats:
+        """The row of waiting, where the pairs have these gains."""
+        row = np.zeros(PairRow.size)
+        row[PairRow.gain], row[PairRow.wait] = gains.max(axis=1, initial=0.0), 1.0
+        row[PairRow.next_end] = state[PairState.soonest]
+        return row[self._columns]
+
+    def _jobs(self, asked: Asked) -> _Jobs:
+        """What the requests of the eligible jobs say, made once for a list of them on this machine."""
+        jobs: _Jobs | None = asked.seen
+        if jobs is None or jobs.idle is not self._predictions.idle:
+            least = self._predictions.least(asked)
+            jobs = asked.seen = _Jobs(asked, self._predictions.idle, least, self._widest, self._options.num_jobs)
+        return jobs
+
+    def _nodes_now(self, at: Situations) -> Floats:
+        """The features of all nodes, shape (features, decisions, nodes)."""
+        count = at.job_count
+        if self._of_node.shape[1:] != count.shape:
+            self._of_node = np.empty((OfNode.size, *count.shape))
+            self._of_node[OfNode.rate], self._of_node[OfNode.watts] = self._rate, self._watts
+        of_node = self._of_node
+        of_node[OfNode.load] = _against(at.demand, at.idle.threshold)
+        np.divide(count, count + 1.0, out=of_node[OfNode.jobs])
+        np.equal(count, 0.0, out=of_node[OfNode.idle])
+        of_node[OfNode.on] = at.is_on
+        return of_node
+
+    def _of_nodes(self, columns: Floats, of_node: Floats, at: Situations) -> None:
+        cores = self._node_cores.take(at.node)
+        share = np.minimum(at.cores.take(at.job_of) / cores, 1.0)
+        columns[PairRow.node_share] = share
+        columns[PairRow.left] = np.maximum(at.free.take(at.node_of) / cores - share, 0.0)
+        columns[PairRow.of_node] = of_node.reshape(OfNode.size, -1).take(at.node_of, axis=1)
+
+    def _predicted(self, columns: Floats, at: Situations, expected: Estimates, least_of_job: Floats) -> None:
+        """What is expected of the pairs; ``least_of_job``, shape (2, jobs), are times (s) and energies (J) on idle nodes."""
+        own, finish, others, energy, contended, asked, threshold = expected
+        of = at.job_of
+        starts = np.empty(len(of), np.bool_)  # pairs are sorted by job
+        starts[0] = True
+        np.not_equal(of[1:], of[:-1], out=starts[1:])
+        firsts, place = starts.nonzero()[0], starts.cumsum() - 1
+        left = [p.last_end(view.now) - view.now for p, view in zip(at.predictions, at.views, strict=True)]
+        beyond = np.maximum(finish - at.of_pairs(left), 0.0)
+        delay = finish + others
+        values, least = np.empty((_Compared.size, len(of))), np.empty((_Compared.size, len(of)))
+        values[_TIMES], values[_Compared.best_energy], costs = finish, energy, values[_Compared.costs]
+        costs[_Cost.delay], costs[_Cost.energy], costs[_Cost.edp] = delay, energy, energy * np.sqrt(delay)
+        costs[_Cost.with_machine] = energy + at.idle.idle_total_w * beyond
+        least_costs = np.minimum.reduceat(costs, firsts, axis=1)
+        least[_Compared.slowed], least[_Compared.extends] = own, beyond
+        least[_Compared.finish], least[_Compared.best_energy] = least_of_job.take(of, axis=1)
+        least[_Compared.costs] = least_costs.take(place, axis=1)
+        short = _short_of(least, values)
+        regrets = short[_Compared.costs]
+        columns[PairRow.bandwidth] = _against(asked, threshold)
+        columns[PairRow.contended] = contended
+        columns[PairRow.slowed] = short[_Compared.slowed]
+        columns[PairRow.others] = _against(others, finish)
+        columns[PairRow.finish] = short[_Compared.finish]
+        columns[PairRow.energy] = np.maximum(short[_Compared.best_energy], -1.0)
+        columns[_REGRETS] = regrets[_WITH_REGRET]
+        columns[_LEAST] = _first_least(regrets[_WITH_REGRET], firsts, place)
+        columns[PairRow.extends] = 1.0 - short[_Compared.extends]
+        columns[PairRow.machine_regret] = regrets[_Cost.with_machine]
+        best = least_of_job.take(of[firsts], axis=1)
+        gains = np.maximum(_short_of(best, least_costs[_OF_GAIN]), 0.0)
+        columns[PairRow.gain] = gains.take(place, axis=1)
+
+    def _states(self, at: Situations, jobs: Sequence[_Jobs], of_node: Floats) -> Iterator[list[float]]:
+        """The state at each decision, all of its entries."""
+        most, nodes, ages = self._options.num_jobs, len(self._node_cores), at.ages.tolist()
+        contended = np.add.reduce((at.demand >= at.idle.threshold) & (at.demand > 0.0), axis=1).tolist()
+        idle = np.add.reduce(of_node[OfNode.idle], axis=1).tolist()
+        load = np.add.reduce(of_node[OfNode.load], axis=1).tolist()
+        for i, (view, p, of) in enumerate(zip(at.views, at.predictions, jobs, strict=True)):
+            now, pending, running, mean = view.now, view.pending_count, view.running_count, of.mean
+            soonest, latest = p.next_end(now) - now, p.last_end(now) - now
+            waits = ages[at.first_job[i] : at.first_job[i + 1]]
+            state = [0.0] * PairState.size
+            state[PairState.pending] = pending / (pending + most)
+            state[PairState.eligible] = len(waits) / most
+            state[PairState.pending_cores] = of.cores / (of.cores + self._cores)
+            state[PairState.running] = running / (running + nodes)
+            state[PairState.free] = view.free_total / self._cores
+            state[PairState.idle_nodes] = idle[i] / nodes
+            state[PairState.power] = min(view.watts / self._most_watts, 1.0) if self._most_watts > 0.0 else 0.0
+            state[PairState.bandwidth_in_use] = load[i] / nodes
+            state[PairState.contended_nodes] = contended[i] / nodes
+            state[PairState.soonest] = _ratio(soonest, mean) if soonest < np.inf else 0.0
+            state[PairState.latest] = _ratio(latest, mean)
+            state[PairState.oldest] = _ratio(max(waits, default=0.0), mean)
+            yield state
+
+
+class _Jobs:
+    """What the requests of the eligible jobs say of them, on this machine."""
+
+    def __init__(self, asked: Asked, idle: IdleNodes, least: Floats, widest: float, most: int):
+        cores, times, count = asked.cores, asked.times, len(asked.cores)
+        self.idle = idle
+        self.least = least  #: Least time (s) and energy (J) on an idle node, shape (2, jobs).
+        seconds = least[0]
+        self.cores = float(cores.sum())  #: Of all of them.
+        self.mean = float(seconds.sum()) / count if count else 0.0  #: Mean of their least times, s.
+        self.of_job = of_job = np.zeros((OfJob.size, count))  #: Their features, but for the ages.
+        if count:
+            of_job[OfJob.cores] = np.minimum(cores / widest, 1.0)
+            of_job[OfJob.time] = logarithmic(times)
+            of_job[OfJob.oldest_rank] = np.arange(count) / most
+            of_job[OfJob.smallest_rank] = ranks(cores) / most
+            of_job[OfJob.shortest_rank] = ranks(times) / most
+            work = cores * seconds
+            of_job[OfJob.work] = work / max(float(work.max()), 1e-300)
+
+
+def _against(x: Floats, y: Floats) -> Floats:
+    """x / (x + y) of finite x; 0 where x is 0 or y infinite."""
+    total = x + y
+    return np.divide(x, total, out=np.zeros(x.shape), where=total > 0.0)
+
+
+def _ratio(x: float, y: float) -> float:
+    return x / (x + y) if x + y > 0.0 else 0.0
+
+
+def _short_of(least: Floats, values: Floats) -> Floats:
+    """1 - least / value; 0 where the value is 0."""
+    return 1.0 - np.divide(least, values, out=np.ones(values.shape), where=values > 0.0)
+
+
+def _first_least(regrets: Floats, firsts: npt.NDArray[np.int64], place: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Marks the first row of each job that has no regret; what differs by rounding is equal, as for the scheduler."""
+    least = regrets <= _EQUAL
+    places = np.where(least, np.arange(regrets.shape[1]), regrets.shape[1])
+    first = np.minimum.reduceat(places, firsts, axis=1).take(place, axis=1)
+    marks: npt.NDArray[np.bool_] = least & (places == first)
+    return marks

@@ -1,0 +1,189 @@
+"""What an agent of JobNode sees: observations by name.
+
+An observation is made from a view and the pairs that are allowed, so an agent sees the same in an environment and as a
+scheduler. To write one: a class with the methods of :class:`JobNodeObservation`, registered under a name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from gymnasium import spaces
+
+from cluster_sim.errors import SpecError
+from cluster_sim.registry import Registry
+from learning.tasks.feature_table import FeatureTable, feature, part
+from learning.tasks.job_node.estimate import known
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
+    from learning.tasks.job_node.actions import PairFinder, PairOptions, Pairs
+
+
+class JobNodeObservation(Protocol):
+    """What JobNode asks of an observation.
+
+    One that can be worked out for several runs in one go has ``observe_together`` as well; see
+    :class:`~learning.tasks.job_node.features.PairFeatures`.
+    """
+
+    merges_equal: bool  #: Whether equal pairs are offered once, unless the environment is told otherwise.
+
+    def space(self, platform: Platform, options: PairOptions) -> dict[str, spaces.Space]:
+        """The boxes that the observation consists of, without the mask."""
+        ...
+
+    def begin(self, view: View, finder: PairFinder) -> None:
+        """A run begins."""
+        ...
+
+    def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
+        """The observation, without the mask."""
+        ...
+
+
+observations: Registry[JobNodeObservation] = Registry("observation", "cluster_sim.observations")
+
+
+class PublishedOfJob(FeatureTable):
+    """What the papers say of a job."""
+
+    wait_time = feature("job: time since its submission", "s")
+    requested_time = feature("job; 0 if it requested none", "s")
+    submit_time = feature("job", "s")
+    requested_cores = feature("job", "cores")
+
+
+class PublishedOfNode(FeatureTable):
+    """What the papers say of a node."""
+
+    availability = feature("node: free cores over cores", "fraction")
+    static_power = feature("node: its static watts, or its idle watts while it runs nothing", "W")
+    dynamic_power = feature("node: dynamic watts of its busy cores", "W")
+    clock_rate = feature("node: mean over its processors", "GHz")
+
+
+class PublishedRow(FeatureTable):
+    """The features of López, Stafford and Bosque (2025), Table 1; López (2023), Table 3.1, has all but the last.
+
+    Their scale is the unit: they are divided by the norm of all together, or not at all.
+    """
+
+    of_job = part(PublishedOfJob)
+    of_node = part(PublishedOfNode)
+    energy_estimate = feature("pair: :class:`~learning.tasks.job_node.estimate.EnergyEstimate`", "J")
+    can_schedule = feature("pair: 1 (only in the journal version)", "0 or 1")
+
+
+PUBLISHED = PublishedRow.names
+"""Names of the features of the journal version."""
+_THESIS = PUBLISHED[: PublishedRow.can_schedule]
+
+
+class PublishedPairs:
+    """The papers' observation: one row of features per pair of job and node, zeros where the pair is not allowed.
+
+    The features are those of :class:`PublishedRow`.
+
+    The papers say "bounded between 0 and 1"; their program gets that by dividing the whole observation by its L2 norm,
+    which ``norm=whole`` does. ``norm=none`` leaves the units. ``features`` names the columns wanted, joined by ``+``:
+    López (2023), Table 4.11, is without static_power, dynamic_power and energy_estimate. Raises SpecError for others.
+    """
+
+    merges_equal = False
+
+    def __init__(self, known: Sequence[str], features: str, norm: str, where: str):
+        if norm not in ("whole", "none"):
+            raise SpecError(f"observation '{where}', option norm", "whole or none", norm)
+        self.features = chosen(features, known, f"observation '{where}', option features")
+        self.names = {"observation": self.features}
+        columns = [PUBLISHED.index(name) for name in self.features]
+        in_a_row = columns == list(range(len(columns)))
+        self._columns: list[int] | slice = slice(len(columns)) if in_a_row else columns  # a slice need not be copied
+        self._normalised = norm == "whole"
+
+    def space(self, platform: Platform, options: PairOptions) -> dict[str, spaces.Space]:
+        """One box of shape (actions, features): [0, 1] if normalised."""
+        rows = options.num_jobs * platform.node_count + options.wait
+        high = 1.0 if self._normalised else np.inf
+        return {"observation": spaces.Box(0.0, high, (rows, len(self.features)), np.float32)}
+
+    def begin(self, view: View, finder: PairFinder) -> None:
+        """Remember what nodes are like."""
+        self._finder = finder
+        self._estimate = finder.estimate
+        self._cores = view.platform.node_cores.astype(np.float64)
+        self._of_node = np.empty((PublishedOfNode.size, len(self._cores)))
+        self._of_node[PublishedOfNode.clock_rate] = self._estimate.figures.clock_ghz
+
+    def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
+        """Rows by action; that of waiting is zeros, as in the papers."""
+        observation = np.zeros((len(pairs.mask), len(self.features)), np.float32)
+        if not len(pairs):
+            return {"observation": observation}
+        self._finder.occupancy.update(view)
+        rows = self._of_pairs(view, pairs)[self._columns].T
+        if self._normalised:
+            if len(self.features) == PublishedRow.size:
+                rows = np.ascontiguousarray(rows)  # summed pair by pair: another order would round differently
+            norm = math.sqrt(np.square(rows).sum())
+            rows = rows / norm if norm > 0.0 else rows
+        observation[pairs.actions] = rows
+        return {"observation": observation}
+
+    def _of_pairs(self, view: View, pairs: Pairs) -> npt.NDArray[np.float64]:
+        """All features of the allowed pairs, shape (features, pairs)."""
+        figures, job_count = self._estimate.figures, self._finder.occupancy.job_count
+        seconds, free = known(pairs.times), view.free_cores
+        of_job = np.empty((PublishedOfJob.size, len(pairs.jobs)))
+        of_job[PublishedOfJob.wait_time] = view.now - pairs.submitted
+        of_job[PublishedOfJob.requested_time] = seconds
+        of_job[PublishedOfJob.submit_time] = pairs.submitted
+        of_job[PublishedOfJob.requested_cores] = pairs.cores
+        of_node = self._of_node
+        np.divide(free, self._cores, out=of_node[PublishedOfNode.availability])
+        of_node[PublishedOfNode.static_power] = np.where(job_count > 0, figures.static_w, figures.idle_w)
+        np.multiply(figures.dynamic_w, self._cores - free, out=of_node[PublishedOfNode.dynamic_power])
+        rows = np.empty((PublishedRow.size, len(pairs)))
+        rows[PublishedRow.of_job] = of_job.take(pairs.job_of, axis=1)
+        rows[PublishedRow.of_node] = of_node.take(pairs.node_of, axis=1)
+        rows[PublishedRow.energy_estimate] = self._estimate.joules(seconds, pairs.cores, job_count).take(pairs.actions)
+        rows[PublishedRow.can_schedule] = 1.0
+        return rows
+
+
+def chosen(features: str, known: Sequence[str], where: str) -> tuple[str, ...]:
+    """The names in ``a+b+c``, in the order of ``known``; all of them for an empty text. Raises SpecError for others."""
+    wanted = [name.strip() for name in features.split("+")] if features else list(known)
+    for name in wanted:
+        if name not in known:
+            raise SpecError(where, f"names among {', '.join(known)}, joined by +", name)
+    return tuple(name for name in known if name in wanted)
+
+
+@observations.register("p2")
+def p2(features: str = "", norm: str = "whole") -> PublishedPairs:
+    """The nine features of López (2023), Table 3.1."""
+    return PublishedPairs(_THESIS, features, norm, "p2")
+
+
+@observations.register("p3")
+def p3(features: str = "", norm: str = "whole") -> PublishedPairs:
+    """The ten features of López, Stafford and Bosque (2025), Table 1."""
+    return PublishedPairs(PUBLISHED, features, norm, "p3")
+
+
+@observations.register("as-published")
+def as_published(features: str = "", norm: str = "whole") -> PublishedPairs:
+    """The same as p2."""
+    return PublishedPairs(_THESIS, features, norm, "as-published")
+
+
+# The default observation registers itself on import. It imports this module, so it comes when that is complete.
+import learning.tasks.job_node.features  # noqa: E402, F401

@@ -1,0 +1,201 @@
+"""What an agent can expect of the machine: when nodes fall idle, and what a job would take and cost on each.
+
+By requests alone, with the run's contention and power models, as :class:`schedulers.energy.contention_aware.ContentionAware`
+predicts. Most pairs meet no contention, and for those the prediction is a formula, worked out for all pairs at once;
+only where tasks slow each other is a forecast made. :func:`estimates` puts them together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from learning.tasks.idle_nodes import Figure, RequestTable
+from learning.tasks.job_node.situations import joined
+from schedulers.energy.expectations import Expectations
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.view import View
+    from learning.tasks.idle_nodes import IdleNodes
+    from learning.tasks.job_node.actions import Pairs
+    from learning.tasks.job_node.situations import Situations
+    from learning.tasks.occupancy import Asked, Occupancy, Requests
+
+Floats = npt.NDArray[np.float64]
+
+OVERRUN = 0.1
+"""What a job that outlives its prediction is expected to need more, as a share of its whole work."""
+
+
+class Estimates(NamedTuple):
+    """What each allowed pair is expected to bring, arrays of shape (pairs,)."""
+
+    uncontended: Floats  #: The job's own time if nothing slowed it, s.
+    finish: Floats  #: Its own time, s.
+    others: Floats  #: By how much it delays the jobs on the node, summed, s.
+    energy: Floats  #: By how much it raises the node's energy, to the end of all that runs there, J.
+    contended: npt.NDArray[np.bool_]  #: Whether tasks would slow each other.
+    asked: Floats  #: Bandwidth that the job asks for there, MB/s.
+    threshold: Floats  #: Bandwidth of the node below which nothing slows, MB/s.
+
+
+class Predictions:
+    """Kept up to date over a run.
+
+    Arrays of shape (nodes,): ``horizon``, when the last job of the node should be over (s on the run's clock; 0 when
+    idle), and ``demand``, the bandwidth that its tasks ask for (MB/s).
+    """
+
+    def __init__(self, view: View, requests: Requests, occupancy: Occupancy, idle: IdleNodes):
+        platform = view.platform
+        self._occupancy = occupancy
+        self.idle, self.alone = idle, idle.alone
+        self._requests = RequestTable(idle, requests)
+        self._expected = Expectations(view, idle.seconds_of, OVERRUN)
+        self._types = platform.type_of_node
+        nodes = platform.node_count
+        self.horizon, self.demand = np.zeros(nodes), np.zeros(nodes)
+        self._known_horizon = np.zeros(nodes)  # the same of the jobs that requested a time
+        self._dynamic_w, self._dynamic_ws = np.zeros(nodes), np.zeros(nodes)
+        self._soonest = np.full(nodes, np.inf)
+        self._ends: list[dict[int, float]] = [{} for _ in range(nodes)]
+        self._at: tuple[float, object] = (-1.0, None)
+        self._first, self._last = np.inf, 0.0  # least of the soonest ends, most of the horizons
+        self._seen = 0
+        self._forecasts: dict[tuple[int, int, int], tuple[float, float, float]] = {}
+
+    # ------------------------------------------------------------------ keeping up
+
+    def update(self, view: View) -> None:
+        """Bring everything up to now; done once for every instant and state of the machine."""
+        if self._at == (view.now, view.version):
+            return
+        if self._at[0] != view.now:
+            self._forecasts.clear()
+        self._at = view.now, view.version
+        self._occupancy.update(view)
+        self._expected.update()
+        log = self._occupancy.changes
+        stale = set(log[self._seen :])
+        self._seen = len(log)
+        if self._first <= view.now:
+            stale.update((self._soonest <= view.now).nonzero()[0].tolist())
+        for node in stale:
+            self._refresh(node, view.now)
+        if stale:
+            self._first = float(np.minimum.reduce(self._soonest))
+            self._last = float(np.maximum.reduce(self.horizon))
+
+    def _refresh(self, node: int, now: float) -> None:
+        for key in [key for key in self._forecasts if key[1] == node]:
+            del self._forecasts[key]
+        tenants = self._occupancy.tenants[node]
+        if not tenants:
+            self.horizon[node] = self.demand[node] = self._dynamic_w[node] = self._dynamic_ws[node] = 0.0
+            self._known_horizon[node] = 0.0
+            self._soonest[node] = np.inf
+            self._ends[node] = {}
+            return
+        ends = self._expected.outlook(node).ends
+        kind, dynamic = int(self._types[node]), float(self.idle.dynamic_w[node])
+        demand = watts = joules = known = 0.0
+        until: dict[int, float] = {}
+        for index, tenant in tenants.items():
+            end = until[index] = now + ends.get(index, 0.0)
+            demand += tenant.cores * self.alone(tenant.request).figures.item(kind, Figure.bandwidth)
+            if tenant.request.requested_time < np.inf:
+                watts += tenant.cores * dynamic
+                joules += tenant.cores * dynamic * end
+                known = max(known, end)
+        self._ends[node] = until
+        self._known_horizon[node] = known
+        self.horizon[node], self._soonest[node] = max(until.values()), min(until.values())
+        self.demand[node], self._dynamic_w[node], self._dynamic_ws[node] = demand, watts, joules
+
+    # ------------------------------------------------------------------ asking
+
+    def least(self, asked: Asked) -> Floats:
+        """Least time (s) and least energy (J) of requests on an idle node, shape (2, requests)."""
+        return self._requests.least(asked)
+
+    def alone_on_types(self, asked: Asked) -> Floats:
+        """:class:`Figure` of requests on an idle node of each type, shape (figures, requests · types)."""
+        return self._requests.figures(asked)
+
+    def spread(self, view: View, pairs: Pairs, pair: int) -> tuple[float, float]:
+        """(own finish s, energy J) of a pair whose job spans nodes; what else runs there is not taken to slow it."""
+        _, placement = pairs.at(pair)
+        nodes = np.array(placement.nodes)
+        cores_on = np.array([cores for first, stop, cores in placement.spans for _ in range(first, stop)])
+        figures = self.alone(pairs.requests[pairs.job_of[pair]]).figures
+        finish = float(figures[self._types[nodes], Figure.finish].max())
+        beyond = np.maximum(finish - np.maximum(self.horizon[nodes] - view.now, 0.0), 0.0)
+        return finish, float(self.idle.dynamic_w[nodes] @ cores_on * finish + self.idle.rise_w[nodes] @ beyond)
+
+    def forecast(self, pairs: Pairs, pair: int, tasks: int) -> tuple[float, float, float]:
+        """(own finish s, delay of the others s, energy J) of a pair where tasks slow each other, so many of the job's."""
+        row, node = int(pairs.job_of[pair]), int(pairs.node_of[pair])
+        key = pairs.requests[row].number, node, tasks
+        known = self._forecasts.get(key)
+        if known is None:
+            job = pairs.jobs[row]
+            before, after = self._expected.outlook(node), self._expected.joined(node, job, tasks)
+            own = after.ends[job.index]
+            delay = sum([after.ends[other] - end for other, end in before.ends.items()])
+            stop = max(before.horizon, after.horizon)
+            energy = max(after.energy(0.0, stop) - before.energy(0.0, stop), 0.0)
+            known = self._forecasts[key] = own, max(delay, 0.0), energy
+        return known
+
+    def end_of(self, running: Running, now: float) -> float:
+        """When a running job should be over, s on the run's clock."""
+        ends = [self._ends[node].get(running.job.index, now) for node in running.placement.nodes]
+        return max(now, *ends)
+
+    def active_energy(self, now: float) -> float:
+        """What the jobs that run should still add to the energy of idle nodes, J; watts as a straight line.
+
+        Jobs that requested no time count for nothing, here and in :meth:`last_known_end`.
+        """
+        left = np.maximum(self._known_horizon - now, 0.0) @ self.idle.rise_w
+        return float(left + self._dynamic_ws.sum() - self._dynamic_w.sum() * now)
+
+    def last_end(self, now: float) -> float:
+        """When the last running job should be over, s on the run's clock; now when none runs."""
+        return max(self._last, now)
+
+    def last_known_end(self, now: float) -> float:
+        """When the last of the running jobs that requested a time should be over, s on the run's clock; else now."""
+        return max(float(self._known_horizon.max()), now)
+
+    def next_end(self, now: float) -> float:
+        """When the first running job should be over, s on the run's clock; inf when none runs."""
+        return max(self._first, now)
+
+
+def estimates(at: Situations) -> Estimates:
+    """What each pair is expected to bring, if it is started now."""
+    idle, node, node_of = at.idle, at.node, at.node_of
+    alone = joined([p.alone_on_types(pairs.asked) for p, pairs in zip(at.predictions, at.pairs, strict=True)])
+    alone = alone.take(at.job_of * len(idle.kinds) + idle.types.take(node), axis=1)
+    own, finish, energy = alone[Figure.uncontended], alone[Figure.finish], alone[Figure.energy]
+    wanted = at.cores.take(at.job_of)
+    tasks = np.minimum(wanted, at.free.take(node_of))
+    asked, threshold = tasks * alone[Figure.bandwidth], idle.threshold.take(node)
+    total = at.demand.take(node_of) + asked
+    contended = (total >= threshold) & (total > 0.0)
+    busy = (at.job_count > 0).take(node_of)
+    others = np.zeros(len(node))
+    beyond = np.maximum(own - at.left.take(node_of), 0.0)
+    shared = idle.dynamic_w.take(node) * tasks * own + idle.rise_w.take(node) * beyond
+    finish, energy = np.where(busy, own, finish), np.where(busy, shared, energy)
+    for i in (busy & (contended | ~idle.closed_form.take(node))).nonzero()[0].tolist():
+        decision, pair = at.pair_at(i)
+        finish[i], others[i], energy[i] = at.predictions[decision].forecast(at.pairs[decision], pair, int(tasks[i]))
+    for i in (tasks < wanted).nonzero()[0].tolist():
+        decision, pair = at.pair_at(i)
+        finish[i], energy[i] = at.predictions[decision].spread(at.views[decision], at.pairs[decision], pair)
+    return Estimates(own, finish, others, energy, contended, asked, threshold)

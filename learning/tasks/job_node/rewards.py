@@ -1,0 +1,297 @@
+"""What a decision of JobNode was worth: rewards by name, whose sum over an episode is minus a metric of the run.
+
+*Shaping.* With a potential Φ(state), adding ``γ·Φ(s') - Φ(s)`` to every reward changes no policy's rank: over an
+episode the additions cancel to ``-Φ(s₀)``, a constant, when Φ is 0 at the end (Ng, Harada and Russell, "Policy
+invariance under reward transformations", ICML 1999, Theorem 1). Here Φ is minus the expected cost to go, so that what a
+placement costs is felt when it is made and not when the job ends. It may look at all that the simulation knows, jobs
+yet to come among it: the agent never sees Φ, and the theorem asks only that it be a function of the state.
+
+*Scale.* ``scaled`` divides by a constant of the episode, its expected cost when it begins, so that returns are around -1
+whatever the machine and the jobs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cluster_sim.errors import InputError, SpecError
+from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan
+from cluster_sim.registry import Registry
+from learning.tasks.job_node.cost_to_go import ByWorkload, CostToGo, LeastOf, TrueCostToGo
+from learning.tasks.reward import Reward, run_alike
+
+if TYPE_CHECKING:
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
+    from learning.tasks.environment import DecisionMaker
+
+
+rewards: Registry[Reward] = Registry("reward", "cluster_sim.rewards")
+
+
+class _Metric:
+    """A reward that is minus what a metric has grown by, scaled and shaped as asked.
+
+    To write one, derive from this class: :meth:`total` is the metric so far, :meth:`to_go` what is expected to come,
+    both in the metric's unit. ``gamma`` is the discount of the learner, for shaping to be invariant under it too.
+    What is to come is foreseen from what JobNode's decision-maker finds: beside another one, only ``scaled=no,shaped=no``.
+    """
+
+    def __init__(self, scaled: bool, shaped: bool, gamma: float, clairvoyant: bool = False):
+        if not 0.0 < gamma <= 1.0:
+            raise SpecError(f"reward '{getattr(self, 'spec', '')}', option gamma", "above 0 and at most 1", gamma)
+        self.scaled, self.shaped, self.gamma = scaled, shaped, gamma
+        self._cost_to_go = TrueCostToGo if clairvoyant else CostToGo
+        self._least: LeastOf = ByWorkload()
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins: its scale, and its first potential."""
+        self._simulation = simulation
+        view = simulation.view
+        self._cost = None
+        if self.scaled or self.shaped:
+            finder = getattr(maker, "finder", None)
+            if finder is None:
+                spec = getattr(self, "spec", type(self).__name__)
+                raise InputError(
+                    f"reward '{spec}'", "scaled=no,shaped=no, or JobNode's decision-maker", type(maker).__name__
+                )
+            self._cost = self._cost_to_go(simulation, finder, self._least)
+        self.reset(simulation)
+        expected = self.to_go(view, self._cost) if self._cost is not None else 0.0
+        self.scale = expected if self.scaled and expected > 0.0 else 1.0  #: What rewards are divided by.
+        self._counted = 0.0
+        self._potential = -expected if self.shaped else 0.0
+
+    def reset(self, simulation: Simulation) -> None:
+        """Forget the last episode."""
+
+    def leave(self, view: View) -> None:
+        """Jobs may have been started."""
+        if self._cost is not None:
+            self._cost.started(view)
+
+    def passed(self, view: View) -> None:
+        """Nothing to note by default."""
+
+    def value(self, view: View, terminated: bool) -> float:
+        """Minus what has been added to the metric, and the difference of potentials."""
+        total = self.total(view)
+        reward = self._counted - total
+        self._counted = total
+        if self.shaped and self._cost is not None:
+            self._cost.started(view)
+            potential = 0.0 if terminated else -self.to_go(view, self._cost)
+            reward += self.gamma * potential - self._potential
+            self._potential = potential
+        return reward / self.scale
+
+    def total(self, view: View) -> float:
+        """The metric so far."""
+        raise NotImplementedError
+
+    def to_go(self, view: View, cost: CostToGo) -> float:
+        """What is expected to be added to it until the end."""
+        raise NotImplementedError
+
+
+_SAME = 1e-6
+"""Energies that differ by no more than this share are the same."""
+
+
+@rewards.register("energy")
+class Energy(_Metric):
+    """Minus the energy, J: the return is minus ``energy_j``.
+
+    ``scaled=no,shaped=no`` is -ΔE as published (López 2023). The potential: idle watts of all nodes for as long as it
+    still takes at least, what the running jobs are expected to add to that, and the least that each job to come would.
+    With ``clairvoyant`` it knows how long jobs really run, as for ``bounded-slowdown``. ``against`` names a scheduler, such as
+    ``list:first/high_gflops``, whose run of the same jobs on the same machine, all nodes on, is the scale in place of what is
+    expected: its own return is -1 whatever the jobs are, so that those which slow each other count no more than others. (With
+    the potential it is 0 where nobody can do better.) A scheduler that draws runs once, with the seed of that episode.
+    """
+
+    def __init__(
+        self,
+        scaled: bool = True,
+        shaped: bool = True,
+        gamma: float = 1.0,
+        clairvoyant: bool = False,
+        against: str = "",
+    ):
+        from schedulers import make_scheduler
+
+        super().__init__(scaled, shaped, gamma, clairvoyant)
+        self.against = against
+        if against and not scaled:
+            raise SpecError("reward 'energy', option against", "scaled=yes: it says by what", "scaled=no")
+        self._rule = make_scheduler(against) if against else None
+        self._needed: ByWorkload[float] = ByWorkload()
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins; the scheduler that it is held against runs its jobs, the first time that they come."""
+        super().begin(simulation, maker)
+        if self._rule is not None:
+            jobs = simulation.workload
+            if jobs not in self._needed:
+                self._needed[jobs] = run_alike(simulation, self._rule).view.energy_j
+            needed = self._needed[jobs]
+            beyond = needed + self._potential
+            self.scale = beyond if beyond > _SAME * needed else needed or 1.0
+
+    def total(self, view: View) -> float:
+        """Energy so far, J."""
+        return view.energy_j
+
+    def to_go(self, view: View, cost: CostToGo) -> float:
+        """Expected energy to the end, J."""
+        return cost.joules(view, cost.seconds(view))
+
+
+def _elapsed(view: View, first_submission: float) -> float:
+    return max(makespan(first_submission, view.now), 0.0)
+
+
+@rewards.register("edp")
+class EnergyDelayProduct(_Metric):
+    """Minus the energy-delay product, J·s: what E(t) · t grows by, so that the return is minus ``edp_js``.
+
+    t counts from the first submission. The published form, ``edp-as-published``, does not add up to the metric.
+    """
+
+    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0):
+        super().__init__(scaled, shaped, gamma)
+
+    def reset(self, simulation: Simulation) -> None:
+        """When the makespan begins."""
+        self._first = _first_submission(simulation)
+
+    def total(self, view: View) -> float:
+        """Energy · time so far, J·s."""
+        return energy_delay_product(view.energy_j, _elapsed(view, self._first))
+
+    def to_go(self, view: View, cost: CostToGo) -> float:
+        """Expected final product less the present one, J·s."""
+        seconds = cost.seconds(view)
+        end = max(makespan(self._first, view.now + seconds), 0.0)
+        return energy_delay_product(view.energy_j + cost.joules(view, seconds), end) - self.total(view)
+
+
+@rewards.register("edp-as-published")
+class PublishedEdp(_Metric):
+    """-ΔE · Δt of López (2023), J·s, unscaled and unshaped: guidance, whose sum is not the energy-delay product."""
+
+    def __init__(self) -> None:
+        super().__init__(scaled=False, shaped=False, gamma=1.0)
+
+    def reset(self, simulation: Simulation) -> None:
+        """Nothing has happened yet."""
+        self._energy = self._time = self._sum = 0.0
+
+    def total(self, view: View) -> float:
+        """The products of increments so far, J·s."""
+        self._sum += (view.energy_j - self._energy) * (view.now - self._time)
+        self._energy, self._time = view.energy_j, view.now
+        return self._sum
+
+
+@rewards.register("makespan")
+class Makespan(_Metric):
+    """Minus the makespan, s, from the first submission to the last completion: the return is minus ``makespan_s``."""
+
+    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0):
+        super().__init__(scaled, shaped, gamma)
+
+    def reset(self, simulation: Simulation) -> None:
+        """When the makespan begins."""
+        self._first = _first_submission(simulation)
+
+    def total(self, view: View) -> float:
+        """Time since the first submission, s."""
+        return _elapsed(view, self._first)
+
+    def to_go(self, view: View, cost: CostToGo) -> float:
+        """Least time until all is over, s."""
+        return max(makespan(self._first, view.now + cost.seconds(view)), 0.0) - self.total(view)
+
+
+@rewards.register("wait")
+class Wait(_Metric):
+    """Minus the mean wait, s: what the jobs in the queue have waited, over the number of jobs of the workload.
+
+    The return is minus ``mean_wait_s`` if all jobs run, no node has to boot, and no job waits for another.
+    """
+
+    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0):
+        super().__init__(scaled, shaped, gamma)
+
+    def reset(self, simulation: Simulation) -> None:
+        """No job waits yet."""
+        self._waited, self._since, self._waiting = 0.0, 0.0, 0
+        self._jobs = max(len(simulation.workload), 1)
+
+    def leave(self, view: View) -> None:
+        """Note how many jobs wait until the next pass."""
+        super().leave(view)
+        self._since, self._waiting = view.now, view.pending_count
+
+    def passed(self, view: View) -> None:
+        """Add what these jobs have waited since."""
+        self._waited += self._waiting * (view.now - self._since)
+        self._since = view.now
+
+    def total(self, view: View) -> float:
+        """Mean wait so far, s."""
+        return self._waited / self._jobs
+
+    def to_go(self, view: View, cost: CostToGo) -> float:
+        """Expected waits of those in the queue; at the beginning the mean time of a job, for the scale."""
+        if not view.pending_count and not view.now:
+            return float(cost.job_seconds.mean()) if len(cost.job_seconds) else 0.0
+        return cost.pending_wait(view) / self._jobs
+
+
+@rewards.register("bounded-slowdown")
+class BoundedSlowdown(_Metric):
+    """Minus the mean bounded slowdown (bound 10 s), counted when jobs end, over the number of jobs of the workload.
+
+    The return is minus ``mean_bounded_slowdown`` if all jobs run. The potential: the slowdown that each running job is
+    expected to end with, and each pending one if it started now; 1 for those to come. With ``clairvoyant`` true run times
+    are expected, not requested ones, which in logs are often many times as long: then a reward is what the wait since the
+    last one has cost. The agent sees neither.
+    """
+
+    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0, clairvoyant: bool = False):
+        super().__init__(scaled, shaped, gamma, clairvoyant)
+
+    def reset(self, simulation: Simulation) -> None:
+        """No job has ended yet."""
+        self._sum, self._over = 0.0, 0
+        self._jobs = max(len(simulation.workload), 1)
+
+    def passed(self, view: View) -> None:
+        """Count the jobs that have ended in this instant."""
+        for running in view.ended:
+            self._over += 1
+            if running.start_time < float("inf"):
+                self._sum += bounded_slowdown(view.now - running.job.submit_time, view.now - running.start_time)
+
+    def total(self, view: View) -> float:
+        """Slowdowns of the jobs that are over, by the number of all, so far."""
+        return self._sum / self._jobs
+
+    def to_go(self, view: View, cost: CostToGo) -> float:
+        """Expected slowdowns of the others."""
+        expected = float(self._jobs - self._over - view.running_count - view.pending_count)
+        for running in view.running:
+            end = cost.expected_end(view, running)
+            expected += bounded_slowdown(end - running.job.submit_time, end - running.expected_start)
+        for job in view.pending:
+            seconds = cost.job_seconds.item(job.index)
+            expected += bounded_slowdown(view.now - job.submit_time + seconds, seconds)
+        return expected / self._jobs
+
+
+def _first_submission(simulation: Simulation) -> float:
+    submit = simulation.workload.jobs["submit_time"]
+    return float(submit.iloc[0]) if len(submit) else 0.0

@@ -1,0 +1,84 @@
+"""Several decisions of JobNode side by side, as columns: of all their jobs, nodes and pairs, one decision after the other.
+
+To call numpy takes as long for a few pairs as for a thousand. So the episodes that a process plays at one time are observed
+together, and a decision alone is a group of one. No column mixes decisions: what is worked out for one is the same, to the last
+bit, in whatever company.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from cluster_sim.run.view import View
+    from learning.tasks.job_node.actions import PairFinder, Pairs
+
+Floats = npt.NDArray[np.float64]
+
+
+class Situations:
+    """What stands at some decisions, on machines that are alike.
+
+    ``finders``, ``views`` and ``pairs`` have one entry for each decision; ``predictions`` are up to date.
+
+    Of shape (pairs,), all pairs of the first decision first: ``job_of`` and ``node_of``, what a pair consists of, by
+    places in the columns of jobs and in the tables of nodes, and ``node``, the latter's place in the platform.
+
+    Of shape (jobs,): ``cores`` asked for, ``ages``, the time since submission (s).
+
+    Of shape (decisions, nodes): ``free`` cores, ``is_on``, ``job_count``, ``demand``, the bandwidth in use (MB/s), and
+    ``left``, the time until the last job of a node should be over (s).
+    """
+
+    def __init__(self, finders: Sequence[PairFinder], views: Sequence[View], pairs: Sequence[Pairs]):
+        self.finders, self.views, self.pairs = finders, views, pairs
+        self.predictions = [finder.predictions(view) for finder, view in zip(finders, views, strict=True)]
+        for prediction, view in zip(self.predictions, views, strict=True):
+            prediction.update(view)
+        self.idle = self.predictions[0].idle
+        self._pairs, self._jobs = [len(one) for one in pairs], [len(one.jobs) for one in pairs]
+        self.first_pair = [0, *accumulate(self._pairs)]  #: Where the pairs of each decision begin, and where all end.
+        self.first_job = [0, *accumulate(self._jobs)]  #: The same of the jobs.
+        self.free = stacked([view.free_cores for view in views])
+        self.is_on = stacked([view.is_on for view in views])
+        self.job_count = stacked([finder.occupancy.job_count for finder in finders])
+        self.demand = stacked([prediction.demand for prediction in self.predictions])
+        now = [view.now for view in views]
+        horizon = stacked([prediction.horizon for prediction in self.predictions])
+        self.left = np.maximum(horizon - np.array(now)[:, None], 0.0)
+        self.cores = joined([one.cores for one in pairs])
+        self.ages = _spread(now, self._jobs) - joined([one.submitted for one in pairs])
+        self.node = joined([one.node_of for one in pairs])
+        self.job_of, self.node_of = joined([one.job_of for one in pairs]), self.node
+        if len(pairs) > 1:
+            self.job_of = self.job_of + self.of_pairs(self.first_job[:-1])
+            self.node_of = self.node + self.of_pairs(range(0, self.free.size, self.free.shape[1]))
+
+    def of_pairs(self, values: Sequence[Any]) -> Any:
+        """A number of each decision, for each of its pairs."""
+        return _spread(values, self._pairs)
+
+    def pair_at(self, place: int) -> tuple[int, int]:
+        """The decision that a pair belongs to, and the pair's number there."""
+        decision = int(self.node_of[place]) // self.free.shape[1]
+        return decision, place - self.first_pair[decision]
+
+
+def joined(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Columns, or tables of them, of each decision, one after the other; of a single one they are not copied."""
+    return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=-1)
+
+
+def stacked(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Columns of equal length of each decision as rows; of a single one they are not copied."""
+    return joined(columns).reshape(len(columns), -1)
+
+
+def _spread(values: Sequence[Any], counts: Sequence[int]) -> Any:
+    """Each value so many times; the value itself where there is only one."""
+    return values[0] if len(values) == 1 else np.repeat(values, counts)

@@ -1,0 +1,1 @@
+"""NodeShutdown: choose how many nodes are kept off (Casagrande et al. 2022)."""

@@ -1,0 +1,253 @@
+"""Reservations of nodes that are kept off: what each would mean now, and the decision-maker that chooses their number.
+
+Casagrande et al. (2022), §4.1: an agent reserves 0 … G nodes; they are out of the scheduler's reach, and switched off as
+soon as they are idle. The scheduler decides after it, on the others.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from cluster_sim.errors import SpecError
+from cluster_sim.machine.node import NodeState
+from cluster_sim.platform.hardware import check_truth
+from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
+from learning.tasks.node_shutdown.observations import shutdown_observations
+from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
+from learning.tasks.node_shutdown.waste_meter import state_of
+from schedulers.power.idle_timeout import idle_nodes, unused_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
+
+IDLE = ("stay", "sleep", "choose")
+"""What becomes of nodes that are not reserved and that the scheduler leaves idle."""
+LATE = 0.5
+"""tau: share of its requested time that a job may wait, in the papers' reward."""
+
+
+def offer_order(view: View, idle_since: Sequence[float]) -> list[int]:
+    """Nodes in the order in which they are offered to the scheduler, by position; the last ones are reserved first.
+
+    Nodes in use, the fullest first, so that a small offer packs; then idle ones, the last one to fall idle first, those
+    that boot for no job, OFF ones, and last those that are shutting down, which cannot be used yet. Ties in
+    platform order. ``idle_since`` (s) counts for idle nodes.
+    """
+    free, cores, on, off = (
+        a.tolist() for a in (view.free_cores, view.platform.node_cores, view.powered_on, view.powered_off)
+    )
+
+    def key(node: int) -> tuple[int, float]:
+        if free[node] < cores[node]:
+            return 0, free[node]
+        if on[node]:
+            return 1, -idle_since[node]
+        if off[node]:
+            return 3, 0
+        return (2 if view.node(node).state is NodeState.SWITCHING_ON else 4), 0
+
+    return sorted(range(len(free)), key=key)
+
+
+class Reservations:
+    """The decision-maker of :class:`~learning.tasks.node_shutdown.environment.NodeShutdown`: how many nodes are reserved.
+
+    One decision every ``step_s`` (s), the first when the run begins. With ``skip`` those are left out at which there is
+    nothing to decide, because no job waits and no node is idle; the published form decides in every minute, 1440 times a
+    day. A job that has waited ``patience`` times its requested time (a day, if it requested none) has every action masked
+    that does not offer as many nodes as it and the jobs before it need beyond those in use. With ``patience=inf``, as
+    published, nothing is masked, and an agent that reserves everything has jobs wait for ever: give the episode an end.
+    ``idle`` says what becomes of nodes that are not reserved and that the scheduler leaves idle. They ``stay`` on, as
+    published; they are reserved and put to ``sleep`` right after its pass, by :meth:`settle`; or that is for the agent to
+    ``choose``: then there are twice as many actions. Action G + 1 + a is to reserve a nodes and put all of those to sleep;
+    action a spares nodes that have fallen idle since the last decision, which so are offered once more before they sleep.
+    (Where no node has, the first G + 1 actions are masked: they would be the others over again.)
+    The number alone is too poor to save much: before the scheduler has decided the agent cannot know which nodes it will
+    leave idle, and each costs the idle watts of a whole step.
+    ``observation`` is a name of :data:`~learning.tasks.node_shutdown.observations.shutdown_observations`; ``tau`` is the share of
+    its requested time that a job may wait before it is late. Raises SpecError for a number that is not above 0.
+    """
+
+    kind: Literal["scheduler", "power"] = "power"
+    memory = False
+
+    def __init__(
+        self,
+        platform: Platform,
+        observation: str = "default",
+        step_s: float = 60.0,
+        skip: bool = True,
+        patience: float = 1.0,
+        tau: float = LATE,
+        idle: str = "choose",
+    ):
+        if idle not in IDLE:
+            raise SpecError("node-shutdown, option idle", f"one of {', '.join(IDLE)}", idle)
+        for name, value in (("step_s", step_s), ("patience", patience), ("tau", tau)):
+            if isinstance(value, bool) or not isinstance(value, Real) or not value > 0.0:
+                raise SpecError(f"node-shutdown, option {name}", "a number above 0", value)
+        if step_s == math.inf:
+            raise SpecError("node-shutdown, option step_s", "a finite number above 0", step_s)
+        check_truth("NodeShutdown, skip", skip)
+        self.platform = platform
+        self.tau = tau
+        self.step_s = step_s
+        self._skip = skip
+        self._patience = patience
+        self.idle = idle
+        self._numbers = platform.node_count + 1
+        actions = self._numbers * (2 if idle == "choose" else 1)
+        self._everything = np.ones(actions, np.int8)
+        self._observation = shutdown_observations.make(observation)
+        mask = spaces.Box(0, 1, (actions,), np.int8)
+        self.action_space = spaces.Discrete(actions)
+        self.feature_names: Mapping[str, Sequence[str]] = getattr(self._observation, "names", {})
+        self.observation_space = spaces.Dict({**self._observation.spaces(self), "action_mask": mask})
+
+    def begin(self, view: View) -> None:
+        """A run begins; nothing is reserved, and the first decision is due."""
+        self.reserved = 0  #: How many nodes are reserved.
+        self._sleeps = self.idle == "sleep"  # whether what the scheduler leaves idle is reserved, too
+        self._spared_after = math.inf  # but what has fallen idle after that time
+        self._decided = -math.inf
+        self._idle_since = [-math.inf] * view.platform.node_count
+        self._idle: list[int] = []
+        self._due = view.now
+        self._wakes_at = -math.inf
+        self._state: object = None
+        self._order: list[int] = []
+        self._version: object = None
+        self._idle_now: list[int] = []
+        self._waiting = WaitingJobs((), self.tau)
+        self._observation.begin(view)
+
+    def order(self, view: View) -> list[int]:
+        """:func:`offer_order`, worked out once for a state of the machine."""
+        state = state_of(view)
+        if state != self._state:
+            self._state, self._order = state, offer_order(view, self._idle_since)
+        return self._order
+
+    def waiting(self, view: View) -> WaitingJobs:
+        """The queue as columns, worked out once for a queue."""
+        pending = view.pending
+        if pending != self._waiting.jobs:
+            self._waiting = WaitingJobs(pending, self.tau)
+        return self._waiting
+
+    def idle_nodes(self, view: View) -> list[int]:
+        """:func:`~schedulers.power.idle_timeout.idle_nodes` by position, worked out once for a state of the machine."""
+        if view.version is not self._version:
+            self._version, self._idle_now = view.version, idle_nodes(view).nonzero()[0].tolist()
+        return self._idle_now
+
+    def fresh(self) -> list[int]:
+        """The nodes that have fallen idle since the last decision, where that is of any concern."""
+        return [node for node in self._idle if self._idle_since[node] > self._decided]
+
+    def _note_idle(self, view: View, idle: list[int]) -> None:
+        """Keep since when nodes are idle, where that is of any concern."""
+        if self.idle == "choose" and idle is not self._idle:
+            since, before = self._idle_since, set(self._idle)
+            for node in idle:
+                if node not in before:
+                    since[node] = view.now
+            self._idle = idle
+
+    # ------------------------------------------------------------------ when
+
+    def attend(self, view: View) -> list[PowerDecision]:
+        """Switch off what was reserved and has fallen idle; have a decision that is not due yet come when it is."""
+        decisions: list[PowerDecision] = []
+        idle = self.idle_nodes(view)
+        self._note_idle(view, idle)
+        if view.withheld_count and idle and (left := [node for node in idle if view.withheld[node]]):
+            decisions.append(SwitchOff(left))
+        if view.now < self._due:
+            decisions += self._wake(view)
+        return decisions
+
+    def goes_on(self, view: View) -> bool:
+        """Whether it is time to decide; once in a step."""
+        return view.now >= self._due and (not self._skip or self._can_matter(view))
+
+    def _can_matter(self, view: View) -> bool:
+        return bool(view.pending_count) or bool(self.idle_nodes(view))
+
+    def _wake(self, view: View) -> list[PowerDecision]:
+        if self._wakes_at == self._due or (self._skip and not self._can_matter(view)):
+            return []
+        self._wakes_at = self._due
+        return [WakeAt(self._due)]
+
+    # ------------------------------------------------------------------ what
+
+    def observe(self, view: View) -> dict[str, npt.NDArray[Any]]:
+        """The observation of this step."""
+        return {**self._observation.observe(view), "action_mask": self.mask(view)}
+
+    def mask(self, view: View) -> npt.NDArray[np.int8]:
+        """Which actions are allowed now, shape (actions,)."""
+        mask = self._everything.copy()
+        if self.idle == "choose" and not self.fresh():
+            mask[: self._numbers] = 0
+        if not view.pending_count or self._patience == math.inf:
+            return mask
+        needed = self._cores_of_the_impatient(view)
+        if needed:
+            in_use = int((~unused_nodes(view)).sum())
+            nodes = math.ceil(needed / view.platform.node_cores.min())
+            most = max(view.platform.node_count - in_use - nodes, 0)
+            for first in range(0, len(mask), self._numbers):
+                mask[first + most + 1 : first + self._numbers] = 0
+        return mask
+
+    def _cores_of_the_impatient(self, view: View) -> int:
+        """Cores of the jobs up to the last one that has lost its patience."""
+        waiting = self.waiting(view)
+        impatient = waiting.have_waited(view.now, self._patience).nonzero()[0]
+        return int(waiting.cores[: impatient[-1] + 1].sum()) if len(impatient) else 0
+
+    def decisions(self, view: View, action: int) -> list[PowerDecision]:
+        """Reserve so many nodes, switch off those of them that are idle, and decide again after a step."""
+        decisions: list[PowerDecision] = []
+        action, again = int(action) % self._numbers, int(action) // self._numbers
+        self._sleeps = self.idle != "stay"
+        self._spared_after = math.inf if again else self._decided
+        self._decided = view.now
+        if action or view.withheld_count:
+            order, withheld = self.order(view), view.withheld.tolist()
+            offered, reserved = order[: len(order) - action], order[len(order) - action :]
+            if back := [node for node in offered if withheld[node]]:
+                decisions.append(Offer(back))
+            if away := [node for node in reserved if not withheld[node]]:
+                decisions.append(Withhold(away))
+            idle = set(self.idle_nodes(view))
+            if idle and (left := [node for node in reserved if node in idle]):
+                decisions.append(SwitchOff(left))
+        self.reserved = action
+        self._due = view.now + self.step_s
+        return decisions + self._wake(view)
+
+    def settle(self, view: View) -> list[PowerDecision]:
+        """After the scheduler's pass: what it left idle is reserved, and switched off, if that was decided."""
+        if not self._sleeps:
+            return []
+        idle = self.idle_nodes(view)
+        self._note_idle(view, idle)
+        left = [node for node in idle if self._idle_since[node] <= self._spared_after]
+        if not left:
+            return []
+        fresh = [node for node in left if not view.withheld[node]]
+        self.reserved += len(fresh)
+        return [Withhold(fresh), SwitchOff(left)] if fresh else [SwitchOff(left)]

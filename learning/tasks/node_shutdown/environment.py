@@ -1,0 +1,110 @@
+"""NodeShutdown: an agent says how many nodes are kept off, beside an ordinary scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.run.passes import Steered
+from cluster_sim.run.simulation import Simulation
+from learning.tasks.environment import SchedulingEnv
+from learning.tasks.episodes import platform_of
+from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
+from learning.tasks.node_shutdown.rewards import shutdown_rewards
+from schedulers.policy.policy import make_scheduler
+
+if TYPE_CHECKING:
+    from cluster_sim.run.decisions import PowerDecision
+    from cluster_sim.run.view import View
+    from learning.tasks.episodes import Episode, EpisodeSource
+    from learning.tasks.node_shutdown.waste_meter import WasteMeter
+
+
+class Metered(Steered):
+    """The place of a power policy, held for an agent, with a meter that looks at the end of every instant."""
+
+    def __init__(self, maker: Reservations):
+        self._maker = maker
+        self.meter: WasteMeter | None = None
+
+    def react(self, view: View) -> Iterable[PowerDecision]:
+        """After the scheduler's pass: what the agent decided of nodes that are left idle; then read the meter."""
+        yield from self._maker.settle(view)
+        if self.meter is not None:
+            self.meter.look(view)
+
+
+class NodeShutdown(SchedulingEnv):
+    """Casagrande et al. (2022): in every minute the agent reserves 0 … G nodes, which are kept off.
+
+    A reserved node is out of the scheduler's reach and switched off as soon as it is idle. The agent acts before the
+    ``scheduler``, which starts jobs on the other nodes and boots those of them that it needs. Nodes that are neither
+    reserved nor used stay as they are. Without ``episodes``, a small built-in day is run.
+
+    ======================= ==================== =======================================================
+    observation             shape                values
+    ======================= ==================== =======================================================
+    ``default``: actions    (2 (G + 1), 23)      what each action would mean now, 0 … 1; see foresight.ActionRow
+    \\            state      (33,)                cluster and queue, −1 … 1; shutdown_observations.State
+    ``as-published``        (20, 48)             the last 20 minutes, 0 … (shares and days)
+    ``action_mask``         (2 (G + 1),) int8    1: allowed; half as many actions unless idle=choose
+    ======================= ==================== =======================================================
+
+    Action a: reserve a nodes; see :func:`~learning.tasks.node_shutdown.decision_maker.offer_order` for which. Rewards:
+    :mod:`learning.tasks.node_shutdown.rewards`. ``skip``, ``patience``, ``tau`` and ``step_s`` are those of
+    :class:`~learning.tasks.node_shutdown.decision_maker.Reservations`; ``NodeShutdown(observation="as-published",
+    reward="as-published", skip=False, patience=math.inf)`` is the published form, on days with ``until=86400`` and
+    ``enforce_walltime``. ``cost`` is one of the rewards, too: minus it stands in ``info["cost"]``, for what is to be kept
+    within a limit.
+    """
+
+    def __init__(
+        self,
+        episodes: EpisodeSource | None = None,
+        observation: str = "default",
+        reward: str = "default",
+        *,
+        scheduler: str = "saf-easy",
+        step_s: float = 60.0,
+        skip: bool = True,
+        patience: float = 1.0,
+        tau: float = LATE,
+        idle: str = "choose",
+        cost: str | None = None,
+        flat: bool = False,
+        render_mode: str | None = None,
+    ):
+        if episodes is None:
+            from learning.tasks.built_in_shutdown import built_in_day
+
+            episodes = built_in_day()
+        maker = Reservations(platform_of(episodes), observation, step_s, skip, patience, tau, idle)
+        limited = None if cost is None else shutdown_rewards.make(cost)
+        super().__init__(
+            maker, episodes, shutdown_rewards.make(reward), flat=flat, cost=limited, render_mode=render_mode
+        )
+        self.scheduler = scheduler
+        make_scheduler(scheduler)  # a wrong spec is better found now
+
+    def make_simulation(self, episode: Episode) -> Simulation:
+        """The run of an episode: the scheduler, and the agent in the place of the power policy."""
+        return Simulation(
+            episode.platform,
+            episode.workload,
+            make_scheduler(self.scheduler),
+            Metered(self.maker),  # type: ignore[arg-type]
+            seed=episode.seed,
+            **episode.rules(),
+            models=self._models_of(episode.platform),
+            network=self._network,
+        )
+
+    def next_pass(self) -> View | None:
+        """Go on to the next instant in which something happened or a decision is due, before the scheduler's pass."""
+        assert self.simulation is not None
+        return self.simulation.step_to_power_decision()
+
+    def carry_out(self, decisions: Sequence[Any]) -> None:
+        """Carry out what has been decided."""
+        assert self.simulation is not None
+        self.simulation.decide_power(*decisions)

@@ -1,0 +1,292 @@
+"""What each number of reserved nodes would mean now: which jobs would start, which nodes boot, sleep or stay idle.
+
+All actions are looked at in one go. The scheduler's pass is imitated: equal requests together, in the order in which the
+first of each was submitted, on free cores of nodes that are on and then of those that are OFF, and jobs that do not fit
+are skipped. That is what EASY does but for jobs that it holds back for the head's sake, so it is a feature, not a promise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from learning.tasks.feature_table import FeatureTable, bounded, feature, span
+from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
+from learning.tasks.node_shutdown.waste_meter import cycle_joules, idle_node_watts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from learning.tasks.node_shutdown.decision_maker import Reservations
+
+    Floats = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
+
+
+class ActionRow(FeatureTable):
+    """What an action would mean now: all in [0, 1]."""
+
+    nodes_offered = feature("nodes that are not reserved", "over all")
+    as_now = feature("1 if as many nodes are reserved now")
+    jobs_started = feature("waiting jobs that would start", "over all that are looked at")
+    cores_started = feature("their cores", "over those of all that are looked at")
+    stretch_relieved = feature("summed stretch of the jobs that would start", "s / (s + HALF_STRETCH)")
+    stretch_left = feature("summed stretch of the others", "s / (s + HALF_STRETCH)")
+    late_cores_started = feature("cores of late jobs that would start", "over the machine's, at most 1")
+    late_cores_left = feature("cores of the other late jobs", "over the machine's, at most 1")
+    nodes_booted = feature("nodes that would boot", "over all")
+    boots_at_all = feature("1 if any would")
+    nodes_put_to_sleep = feature("nodes that would be switched off", "over all")
+    nodes_left_idle = feature("nodes that would stay on and idle", "over all")
+    any_left_idle = feature("1 if any would")
+    cores_left_idle_beside_jobs = feature("idle cores of nodes in use", "over the machine's")
+    cost = feature("boots and a step of the nodes left idle, in on-off cycles of a node", "c / (c + 1)")
+    relief_for_the_cost = feature("summed stretch of the jobs that would start", "over itself and the cost")
+    relief_and_no_boot = feature("stretch relieved if nothing boots", "as there, else 0")
+    everybody_served = feature("1 if all jobs that are looked at would start")
+    all_idle_nodes_sleep = feature("1 if what the scheduler leaves idle is put to sleep")
+    head_job_starts = feature("1 if the first job of the queue would start")
+    most_stretched_job_fits = feature("1 if the most stretched job alone could start on what is offered")
+    most_that_boots_nobody = feature("1 for the action that offers most without a boot")
+    least_for_the_most_stretched = feature("1 for that action, or the one that offers least with which that job starts")
+
+
+ROW = tuple(name.replace("_", " ") for name in ActionRow.names)
+"""Names of the features of an action, in order, in words."""
+
+# What is worked out anew when the queue or the machine has changed.
+_ANEW = span(ActionRow.jobs_started, ActionRow.everybody_served)
+_IDLE = span(ActionRow.nodes_left_idle, ActionRow.any_left_idle)
+_OFFERS = span(ActionRow.most_that_boots_nobody, ActionRow.least_for_the_most_stretched)
+
+HALF_STRETCH = 0.3
+"""Summed stretch of waiting jobs at which its feature is 0.5: about where a good rule boots a node for them."""
+
+MOST_JOBS = 128
+"""So many of the waiting jobs are looked at."""
+
+
+class Foresight:
+    """Rows of features, one for each action; what does not change with time alone is worked out once."""
+
+    def __init__(self, view: View, maker: Reservations):
+        self._maker = maker
+        self._nodes = view.platform.node_count
+        self._total = float(view.platform.core_count)
+        self._node_cores = view.platform.node_cores
+        self._widest = int(view.platform.node_cores.max())
+        self._actions = np.arange(self._nodes + 1)
+        self._offers = self._nodes - self._actions
+        idle_step_j = float(idle_node_watts(view).mean()) * maker.step_s
+        self._idle_cost = idle_step_j / cycle_joules(view)  # of a step of an idle node, in cycles
+        self._version: object = None
+        self._queue = _Queue(WaitingJobs((), maker.tau))
+        self._turns_at = -math.inf
+        self._rows = np.zeros((ActionRow.size, self._nodes + 1))  # by feature
+        self._rows[ActionRow.nodes_offered] = self._offers / self._nodes
+        self._rows[ActionRow.all_idle_nodes_sleep] = maker.idle == "sleep"
+        self._idle_ways = maker.idle
+        self._fresh: list[int] = []
+
+    def rows(self, view: View) -> npt.NDArray[np.float32]:
+        """Features of all actions now, shape (actions, features)."""
+        waiting, fresh = self._maker.waiting(view), self._maker.fresh()
+        if waiting is not self._queue.waiting:
+            self._queue, self._version = _Queue(waiting), None
+        if view.version is not self._version or fresh != self._fresh:
+            self._version, self._fresh = view.version, fresh
+            self._look(view)
+            self._turns_at = -math.inf
+        rows, now = self._rows, view.now
+        if waiting.jobs and now >= self._turns_at:
+            self._sort_late(now)
+        rows[ActionRow.as_now] = self._actions == self._maker.reserved
+        if waiting.jobs:
+            clock = np.array([now, -1.0])
+            relieved = np.maximum(self._rate @ clock, 0.0)
+            left = np.maximum(self._all_rate @ clock - relieved, 0.0)
+            rows[ActionRow.stretch_relieved] = share = bounded(relieved, HALF_STRETCH)
+            rows[ActionRow.stretch_left] = bounded(left, HALF_STRETCH)
+            rows[ActionRow.relief_for_the_cost] = relieved / (relieved + self._cost + 1e-3)
+            rows[ActionRow.relief_and_no_boot] = share * (self._booted == 0.0)
+            fits, count = self._fits(self._queue.most_stretched(now).requested_cores)
+            rows[ActionRow.most_stretched_job_fits] = fits
+            # As many as need no boot; more, if that is what the most stretched job needs: the last that fits, then.
+            last = count - 1 if count else self._nodes
+            rows[ActionRow.least_for_the_most_stretched] = self._actions == min(last, self._bootless)
+        return self._twice(rows) if self._idle_ways == "choose" else rows.T.astype(np.float32)
+
+    def _twice(self, rows: Floats) -> npt.NDArray[np.float32]:
+        """The rows, and the same where nodes that have just fallen idle are put to sleep, too."""
+        half = self._nodes + 1
+        both = np.empty((2, half, ActionRow.size), np.float32)
+        both[:] = rows.T
+        again = both[1]
+        again[:, ActionRow.all_idle_nodes_sleep] = 1.0
+        if self._fresh:
+            again[:, ActionRow.nodes_put_to_sleep] += again[:, ActionRow.nodes_left_idle]
+            again[:, _IDLE] = 0.0
+            again[:, ActionRow.cost] = bounded(self._booted, 1.0)
+            relieved = HALF_STRETCH * rows[ActionRow.stretch_relieved] / (1.0 - rows[ActionRow.stretch_relieved])
+            again[:, ActionRow.relief_for_the_cost] = relieved / (relieved + self._booted + 1e-3)
+        return both.reshape(2 * half, ActionRow.size)
+
+    def _fits(self, cores: int) -> tuple[npt.NDArray[np.bool_], int]:
+        """Whether a job alone could start on what is offered, under each action, and under how many: the first ones."""
+        known = self._fitting.get(cores)
+        if known is None:
+            free = self._free @ self._each if cores > self._widest else self._free.max(axis=1, initial=0.0)
+            fits = free >= cores
+            known = self._fitting[cores] = fits, int(np.count_nonzero(fits))
+        return known
+
+    # ------------------------------------------------------------------ once for a state of queue and machine
+
+    def _look(self, view: View) -> None:
+        """Imitate the scheduler's pass under every action. Cores are counted in floats, which are summed sooner."""
+        order = self._maker.order(view)
+        rank = np.empty(self._nodes, np.int64)
+        rank[order] = self._actions[:-1]
+        # Nodes that are on, and behind them those that are OFF: in this order jobs take what is free.
+        on = view.powered_on.nonzero()[0]
+        nodes = np.concatenate((on, view.powered_off.nonzero()[0]))
+        is_offered = rank.take(nodes) < self._offers[:, None]  # (actions, nodes)
+        self._free = np.maximum(view.free_cores.take(nodes), 0.0) * is_offered
+        self._each = np.ones(len(nodes))  # times it, rows of nodes are summed
+        self._fitting: dict[int, tuple[npt.NDArray[np.bool_], int]] = {}
+        left = self._free.copy()
+        self._started: list[Ints] = []  # of each group of the queue
+        self._rate = np.zeros((self._nodes + 1, 2))  # stretch of the started = rate · (now, -1)
+        self._all_rate = np.zeros(2)
+        rows = self._rows
+        rows[_ANEW] = 0.0
+        rows[ActionRow.head_job_starts] = 0.0
+        jobs = cores = 0.0 * self._actions
+        for group in self._queue.groups:
+            started = _start(left, group.width, len(group.bounds), group.width > self._widest)
+            if not self._started:
+                rows[ActionRow.head_job_starts] = started > 0  # the head is the first of the first group
+            self._started.append(started)
+            self._rate += group.sums.take(started, axis=0)
+            self._all_rate += group.sums[-1]
+            jobs = jobs + started
+            cores = cores + group.width * started
+        if waiting := len(self._queue.jobs):
+            rows[ActionRow.jobs_started] = jobs / waiting
+            rows[ActionRow.cores_started] = cores / self._queue.cores
+            rows[ActionRow.everybody_served] = jobs == waiting
+        self._describe_nodes(view, left, on, order)
+
+    def _describe_nodes(self, view: View, left: Floats, on: Ints, order: list[int]) -> None:
+        """What becomes of the nodes: ``left`` are free cores after the pass, of the nodes ``on`` and then of OFF ones."""
+        rows, stop, each = self._rows, len(on), self._each
+        is_used = np.empty(left.shape, np.bool_)
+        untouched = np.equal(left[:, :stop], self._node_cores.take(on))
+        np.logical_not(untouched, out=is_used[:, :stop])
+        boots = np.greater(self._free[:, stop:], left[:, stop:], out=is_used[:, stop:])
+        self._booted = booted = boots @ each[stop:]
+        self._bootless = int((booted == 0.0).argmax())
+        rows[_OFFERS] = self._actions == self._bootless
+        slept = np.zeros(self._nodes + 1)
+        (view.powered_on & (view.free_cores == self._node_cores)).take(order[::-1]).cumsum(out=slept[1:])
+        idle = untouched @ each[:stop]
+        if self._idle_ways != "stay":  # then what is left idle sleeps, but perhaps for what has just fallen idle
+            spared = 0.0 * idle
+            if self._fresh:
+                is_fresh = np.zeros(self._nodes)
+                is_fresh[self._fresh] = 1.0
+                spared = untouched @ is_fresh.take(on)
+            slept, idle = slept + idle - spared, spared
+        self._cost = booted + self._idle_cost * idle
+        rows[ActionRow.nodes_booted] = booted / self._nodes
+        rows[ActionRow.boots_at_all] = booted > 0.0
+        rows[ActionRow.nodes_put_to_sleep] = slept / self._nodes
+        rows[ActionRow.nodes_left_idle] = idle / self._nodes
+        rows[ActionRow.any_left_idle] = idle > 0.0
+        rows[ActionRow.cores_left_idle_beside_jobs] = (left * is_used) @ each / self._total
+        rows[ActionRow.cost] = bounded(self._cost, 1.0)
+
+    def _sort_late(self, now: float) -> None:
+        """Which jobs are late; good until the next one is."""
+        started_late = np.zeros(self._nodes + 1)
+        all_late, turns_at = 0.0, math.inf
+        for group, started in zip(self._queue.groups, self._started, strict=True):
+            late = now >= group.bounds
+            count = int(np.count_nonzero(late))
+            if count < len(late):
+                turns_at = min(turns_at, float(group.bounds[~late].min()))
+            if count:
+                counts = np.zeros(len(late) + 1)
+                late.cumsum(out=counts[1:])
+                started_late += group.width * counts.take(started)
+                all_late += float(group.width * count)
+        self._rows[ActionRow.late_cores_started] = np.minimum(started_late / self._total, 1.0)
+        self._rows[ActionRow.late_cores_left] = np.minimum((all_late - started_late) / self._total, 1.0)
+        self._turns_at = turns_at
+
+
+_GROWTH, _START = range(2)  # stretch at a time = growth · time - start
+
+
+class _Group(NamedTuple):
+    """Waiting jobs of one width."""
+
+    width: int  #: Cores that each asks for.
+    bounds: Floats  #: From when on each is late, s.
+    sums: Floats  #: Of the first 0, 1, … of them: how their stretch grows (1/s), and what it starts from.
+
+
+class _Queue:
+    """What is asked of the first of the waiting jobs again and again, worked out once for a queue."""
+
+    def __init__(self, waiting: WaitingJobs):
+        self.waiting = waiting
+        self.jobs = waiting.jobs[:MOST_JOBS]
+        cores = waiting.cores[:MOST_JOBS].tolist()
+        self.cores = float(sum(cores))
+        members: dict[int, list[int]] = {}
+        for position, width in enumerate(cores):
+            members.setdefault(width, []).append(position)
+        limits = waiting.limits[:MOST_JOBS]
+        parts = np.empty((len(cores), 2))
+        parts[:, _GROWTH], parts[:, _START] = 1.0 / limits, waiting.submits[:MOST_JOBS] / limits
+        self.groups = [_group(waiting, width, positions, parts) for width, positions in members.items()]
+
+    def most_stretched(self, now: float) -> Job:
+        """The job that has waited longest for what it requested, the first of several."""
+        return self.jobs[int(self.waiting.stretches(now)[:MOST_JOBS].argmax())]
+
+
+def _group(waiting: WaitingJobs, width: int, positions: list[int], parts: Floats) -> _Group:
+    """The jobs at these positions; ``parts``, shape (jobs, 2), are what each adds to the sums."""
+    sums = np.zeros((len(positions) + 1, 2))
+    parts.take(positions, axis=0).cumsum(axis=0, out=sums[1:])
+    return _Group(width, waiting.late_from.take(positions), sums)
+
+
+def _start(free: Floats, width: int, count: int, wide: bool) -> Ints:
+    """How many of ``count`` jobs start under each action, shape (actions,); takes their cores from ``free``.
+
+    A ``wide`` job takes single cores node by node, and has all its cores or none.
+    """
+    if wide:
+        jobs = np.minimum(np.floor(free.sum(axis=1) / width), count)
+        _take(free, jobs[:, None] * width, 1)
+    else:
+        jobs = _take(free, count, width)
+    started: Ints = jobs.astype(np.int64)
+    return started
+
+
+def _take(free: Floats, wanted: Floats | int, width: int) -> Floats:
+    """Take slots of that many cores, first nodes first; how many there were under each action, shape (actions,)."""
+    slots = np.floor(free / width) if width > 1 else free
+    before = slots.cumsum(axis=1) - slots
+    taken = np.minimum(np.maximum(wanted - before, 0.0), slots)
+    free -= taken * width
+    counts: Floats = taken.sum(axis=1)
+    return counts

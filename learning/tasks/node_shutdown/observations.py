@@ -1,0 +1,316 @@
+"""What an agent that reserves nodes sees: as Casagrande et al. (2022, §4.1.1) published it, and the default."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
+from gymnasium import spaces
+
+from cluster_sim.machine.node import NodeState
+from cluster_sim.registry import Registry
+from cluster_sim.workload.days import DAY_S
+from cluster_sim.workload.jobs import JobColumns
+from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part
+from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ActionRow, Foresight
+from learning.tasks.node_shutdown.waste_meter import state_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from learning.tasks.node_shutdown.decision_maker import Reservations
+    from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
+
+    Arrays = dict[str, npt.NDArray[np.float32]]
+
+SUBMISSION_HALF_S = 900.0
+"""Time since the last submission at which its feature is 0.5, s."""
+MOST = 100.0
+"""Greatest value of a published feature: greater ones, of endless queues and waits, are cut off there."""
+
+
+class ShutdownObservation(Protocol):
+    """To write one: its spaces, and what it shows. Register it in :data:`shutdown_observations`."""
+
+    def spaces(self, maker: Reservations) -> dict[str, spaces.Box]:
+        """Its parts, without the mask."""
+        ...
+
+    def begin(self, view: View) -> None:
+        """A run begins."""
+        ...
+
+    def observe(self, view: View) -> Arrays:
+        """What there is to see in a step."""
+        ...
+
+
+shutdown_observations: Registry[ShutdownObservation] = Registry(
+    "observation of node-shutdown", "cluster_sim.shutdown_observations"
+)
+
+
+class CoresByState(FeatureTable):
+    """Cores by what their node does."""
+
+    off = feature("cores of nodes that are off", "over all")
+    booting = feature("cores of nodes that boot", "over all")
+    idle_cores = feature("idle cores of nodes that are on", "over all")
+    computing = feature("cores in use", "over all")
+    shutting_down = feature("cores of nodes that shut down", "over all")
+
+
+class PublishedLook(FeatureTable):
+    """A look at the cluster as published, less the jobs: the paper names the features and no scale; these are ours."""
+
+    cores_by_state = part(CoresByState)
+    queue = feature("jobs in the queue", "in hundreds")
+    promise = feature("promise of the head of the queue, from now", "days")
+    time = feature("time of the run", "days")
+
+
+class PublishedJob(FeatureTable):
+    """A waiting job in a look, as published."""
+
+    cores = feature("cores asked for (q)", "over all")
+    requested_time = feature("requested time", "days")
+    stretch = feature("wait over requested time")
+    of_the_user = feature("jobs of the same user in the system", "in tens")
+
+
+def cores_by_state(view: View) -> tuple[float, float, float, float, float]:
+    """:class:`CoresByState`, in cores."""
+    cores, free = view.platform.node_cores, view.free_cores
+    on, off = view.powered_on, view.powered_off
+    booting = closing = 0
+    for node in view.transition_ends:
+        if view.node(node).state is NodeState.SWITCHING_ON:
+            booting += int(cores[node])
+        else:
+            closing += int(cores[node])
+    idle = int(free[on].sum())
+    return float(cores[off].sum()), float(booting), float(idle), float(cores[on].sum()) - idle, float(closing)
+
+
+class _CoresByState:
+    """Cores by state, worked out once for a state of the machine."""
+
+    def __init__(self) -> None:
+        self._state: object = None
+        self._values: tuple[float, ...] = (0.0,) * CoresByState.size
+
+    def of(self, view: View) -> tuple[float, ...]:
+        state = state_of(view)
+        if state != self._state:
+            self._state, self._values = state, cores_by_state(view)
+        return self._values
+
+
+@shutdown_observations.register("as-published")
+class AsPublished:
+    """The last ``history`` (20) looks at the cluster, oldest first, each with the first ``jobs`` (10) that wait.
+
+    A look is a :class:`PublishedLook` and a :class:`PublishedJob` for each job. The promise is when enough cores should be
+    free by the requested times of what runs, as EASY counts it.
+    """
+
+    def __init__(self, history: int = 20, jobs: int = 10):
+        self._history = history
+        self._jobs = jobs
+
+    def spaces(self, maker: Reservations) -> dict[str, spaces.Box]:
+        """``observation``, shape (history, 8 + 4 · jobs)."""
+        self._maker = maker
+        self._shape = (self._history, PublishedLook.size + PublishedJob.size * self._jobs)
+        return {"observation": spaces.Box(0.0, MOST, self._shape, np.float32)}
+
+    def begin(self, view: View) -> None:
+        """Nothing has been looked at."""
+        self._rows = np.zeros(self._shape, np.float32)
+        self._states = _CoresByState()
+        self._key: object = None
+        self._cores = float(view.platform.core_count)
+
+    def observe(self, view: View) -> Arrays:
+        """Look once more."""
+        rows = self._rows
+        rows[:-1] = rows[1:]
+        row = rows[-1]
+        pending, now = view.pending, view.now
+        key = state_of(view), pending
+        if key != self._key:
+            self._key = key
+            self._look(view, pending)
+        row[:] = self._row
+        row[PublishedLook.promise] = (_promise(view, pending[0], self._ends) - now) / DAY_S if pending else 0.0
+        row[PublishedLook.time] = now / DAY_S
+        count = min(len(pending), self._jobs)
+        if count:
+            row[_of_jobs(PublishedJob.stretch, count)] = self._maker.waiting(view).stretches(now)[:count]
+        np.minimum(row, MOST, out=row)
+        return {"observation": rows.copy()}
+
+    def _look(self, view: View, pending: tuple[Job, ...]) -> None:
+        """Work out what changes only with the queue and the machine."""
+        row = self._row = np.zeros(self._shape[1], np.float32)
+        row[PublishedLook.cores_by_state] = np.array(self._states.of(view)) / self._cores
+        row[PublishedLook.queue] = len(pending) / 100.0
+        self._ends = sorted((running.expected_end, running.placement.cores) for running in view.running)
+        waiting, count = self._maker.waiting(view), min(len(pending), self._jobs)
+        if not count:
+            return
+        present = [*(job.index for job in pending), *(running.job.index for running in view.running)]
+        users = JobColumns(pending[0], np.array(present)).user.tolist()  # the queue's first
+        counts = Counter(users)
+        row[_of_jobs(PublishedJob.cores, count)] = waiting.cores[:count] / self._cores
+        row[_of_jobs(PublishedJob.requested_time, count)] = waiting.limits[:count] / DAY_S
+        row[_of_jobs(PublishedJob.of_the_user, count)] = np.array([counts[user] for user in users[:count]]) / 10.0
+
+
+def _of_jobs(column: int, count: int) -> slice:
+    """Where a feature of the first so many jobs stands in a look."""
+    stop = PublishedLook.size + PublishedJob.size * count
+    return slice(PublishedLook.size + column, stop, PublishedJob.size)
+
+
+def _promise(view: View, head: Job, ends: list[tuple[float, int]]) -> float:
+    """When enough cores should be free for the head of the queue, by the requests of what runs, s; a day ahead at most."""
+    missing, latest = head.requested_cores - view.free_total, view.now + DAY_S
+    if missing <= 0:
+        return view.now
+    for end, cores in ends:
+        missing -= cores
+        if missing <= 0:
+            return min(max(end, view.now), latest)
+    return latest
+
+
+STRETCH_STEPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.2)
+"""Between two of these each, a feature rises from 0 to 1 with the summed stretch: where to boot is easily learned then."""
+_STEPS = [(low, high - low) for low, high in pairwise(STRETCH_STEPS)]
+
+
+class State(FeatureTable):
+    """Cluster and queue: all in [0, 1], but sine and cosine."""
+
+    cores_by_state = part(CoresByState)
+    reserved = feature("nodes that are reserved", "over all")
+    jobs_waiting = feature("jobs in the queue", "j / (j + 10)")
+    cores_waiting = feature("cores of the queue", "c / (c + cores of the machine)")
+    their_stretch_summed = feature(
+        "sum over the queue of wait / requested time", "s / (s + 0.3)", "their stretch, summed"
+    )
+    the_greatest_of_them = feature("greatest of them", "at most 1")
+    time_to_the_next_late_job = feature("time until a job becomes late, s", "1 - t / (t + 1800 s), 0 for none")
+    cores_of_late_jobs = feature("cores of jobs that are late", "c / (c + cores of the machine)")
+    jobs_running = feature("jobs that hold cores", "j / (j + 10)")
+    cores_of_young_jobs = feature("cores of jobs that began to run in the last 600 s", "over all")
+    jobs_waiting_for_boots = feature("jobs that hold cores and wait for a boot", "j / (j + 3)")
+    time_since_the_last_submission = feature("s", "t / (t + SUBMISSION_HALF_S), 1 before any")
+    submissions_of_the_last_hour = feature("jobs", "j / (j + 20)")
+    nodes_just_fallen_idle = feature("nodes that fell idle since the last decision", "over all")
+    growth_of_the_summed_stretch = feature("what a step adds to the summed stretch", "g / (g + 0.1)")
+    any_young_job_or_boot = feature("1 if there is one")
+    time_of_day = feature("time of the run", "days, without the whole ones")
+    sine_of_it = feature("sine of the time of day")
+    cosine_of_it = feature("cosine of the time of day")
+    by_steps = block(
+        [f"summed stretch, {low:g} to {high:g}" for low, high in pairwise(STRETCH_STEPS)],
+        "sum over the queue of wait / requested time",
+        "from 0 to 1 between the two",
+    )
+
+
+STATE = tuple(name.replace("_", " ") for name in State.names)
+"""Names of the features of the state, in order, in words."""
+
+
+@shutdown_observations.register("default")
+class Default:
+    """A row for each action: what reserving so many nodes would mean now; and the state of cluster and queue.
+
+    ``actions``: see :class:`~learning.tasks.node_shutdown.foresight.ActionRow`; ``state``: :class:`State`. All are in [0, 1],
+    but sine and cosine.
+    """
+
+    names: ClassVar[dict[str, tuple[str, ...]]] = {"actions": ActionRow.names, "state": State.names}
+
+    def spaces(self, maker: Reservations) -> dict[str, spaces.Box]:
+        """``actions``, shape (actions, features), and ``state``."""
+        self._maker = maker
+        actions = (maker.platform.node_count + 1) * (2 if maker.idle == "choose" else 1)
+        return {
+            "actions": spaces.Box(0.0, 1.0, (actions, ActionRow.size), np.float32),
+            "state": spaces.Box(-1.0, 1.0, (State.size,), np.float32),
+        }
+
+    def begin(self, view: View) -> None:
+        """No job has come yet."""
+        self._foresight = Foresight(view, self._maker)
+        self._states = _CoresByState()
+        self._waiting: WaitingJobs | None = None
+        self._cores = float(view.platform.core_count)
+        self._arrivals: list[float] = []
+        self._newest = -1
+
+    def observe(self, view: View) -> Arrays:
+        """The features of every action, and of the state."""
+        rows = self._foresight.rows(view)
+        return {"actions": rows, "state": self._state(view)}
+
+    def _state(self, view: View) -> npt.NDArray[np.float32]:
+        pending, now, cores = view.pending, view.now, self._cores
+        nodes, waiting = view.platform.node_count, self._maker.waiting(view)
+        if waiting is not self._waiting:
+            self._waiting, self._turns_at = waiting, -math.inf
+            self._cores_waiting = sum(waiting.cores.tolist())
+            self._growth = sum((self._maker.step_s / waiting.limits).tolist())  # of the summed stretch in a step
+        if now >= self._turns_at:  # another job has become late
+            late_from = waiting.late_from.tolist()
+            self._turns_at = min([time for time in late_from if now < time], default=math.inf)
+            jobs = zip(late_from, waiting.cores.tolist(), strict=True)
+            self._cores_late = sum([asked for time, asked in jobs if now >= time])
+        self._note_arrivals(pending, now)
+        stretch = waiting.stretches(now).tolist()
+        summed, ahead = sum(stretch), self._turns_at - now
+        running = view.running
+        young = sum([r.job.requested_cores for r in running if now - r.start_time < 600.0])
+        booting = sum([r.start_time > now for r in running])
+        since = bounded(now - self._arrivals[-1], SUBMISSION_HALF_S) if self._arrivals else 1.0
+        day = now % DAY_S / DAY_S
+        state = [0.0] * State.size
+        state[State.cores_by_state] = [count / cores for count in self._states.of(view)]
+        state[State.reserved] = self._maker.reserved / nodes
+        state[State.jobs_waiting] = bounded(len(pending), 10.0)
+        state[State.cores_waiting] = bounded(self._cores_waiting, cores)
+        state[State.their_stretch_summed] = bounded(summed, HALF_STRETCH)
+        state[State.the_greatest_of_them] = min(max(stretch, default=0.0), 1.0)
+        state[State.time_to_the_next_late_job] = 1.0 - bounded(ahead, 1800.0) if ahead < math.inf else 0.0
+        state[State.cores_of_late_jobs] = bounded(self._cores_late, cores)
+        state[State.jobs_running] = bounded(len(running), 10.0)
+        state[State.cores_of_young_jobs] = young / cores
+        state[State.jobs_waiting_for_boots] = bounded(booting, 3.0)
+        state[State.time_since_the_last_submission] = since
+        state[State.submissions_of_the_last_hour] = bounded(len(self._arrivals), 20.0)
+        state[State.nodes_just_fallen_idle] = len(self._maker.fresh()) / nodes
+        state[State.growth_of_the_summed_stretch] = bounded(self._growth, 0.1)
+        state[State.any_young_job_or_boot] = young > 0 or booting > 0
+        state[State.time_of_day] = day
+        state[State.sine_of_it] = math.sin(2.0 * math.pi * day)
+        state[State.cosine_of_it] = math.cos(2.0 * math.pi * day)
+        state[State.by_steps] = [min(max((summed - low) / width, 0.0), 1.0) for low, width in _STEPS]
+        return np.array(state, np.float32)
+
+    def _note_arrivals(self, pending: tuple[Job, ...], now: float) -> None:
+        """Keep the submissions of the last hour, of jobs that were still waiting when they were looked for."""
+        arrivals = self._arrivals
+        arrivals += [job.submit_time for job in pending if job.index > self._newest]
+        if pending:
+            self._newest = max(self._newest, pending[-1].index)
+        while len(arrivals) > 1 and arrivals[0] < now - 3600.0:
+            del arrivals[0]

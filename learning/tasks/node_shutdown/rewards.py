@@ -1,0 +1,226 @@
+"""What reserving nodes is worth: wasted energy against waiting, as Casagrande et al. (2022, Eq. 3) have it and by default.
+
+Any of these may also be an environment's ``cost``; :class:`MeanStretch` is made for that.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from cluster_sim.errors import SpecError
+from cluster_sim.machine.node import NodeState
+from cluster_sim.records.metrics import watt_minutes
+from cluster_sim.registry import Registry
+from learning.tasks.node_shutdown.decision_maker import LATE
+from learning.tasks.node_shutdown.waiting_jobs import limit_of
+from learning.tasks.node_shutdown.waste_meter import WasteMeter, cycle_joules
+
+if TYPE_CHECKING:
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from learning.tasks.environment import DecisionMaker
+    from learning.tasks.node_shutdown.decision_maker import Reservations
+    from learning.tasks.reward import Reward
+
+
+class _OfWaste:
+    """Shared by both: the wasted energy since the last step, by node or by core."""
+
+    objective = "energy_waste_by_core_j"
+
+    def __init__(self, by: str):
+        if by not in ("core", "node"):
+            raise SpecError("reward of node-shutdown, option by", "core or node", by)
+        self._by_core = by == "core"
+        self.objective = "energy_waste_by_core_j" if by == "core" else "energy_waste_j"
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins."""
+        from learning.tasks.node_shutdown.environment import Metered
+
+        assert isinstance(simulation.power_policy, Metered)
+        if simulation.power_policy.meter is None:  # a cost may have begun it
+            simulation.power_policy.meter = WasteMeter(simulation.view)
+        self._meter = simulation.power_policy.meter
+        self._wasted_j = 0.0
+        self._maker: Reservations = maker  # type: ignore[assignment]
+
+    def leave(self, view: View) -> None:
+        """All is decided at this instant."""
+
+    def passed(self, view: View) -> None:
+        """A pass begins: nothing to note."""
+
+    def _newly_wasted_j(self, view: View) -> float:
+        before, self._wasted_j = self._wasted_j, self._meter.joules(view.now)[self._by_core]
+        return self._wasted_j - before
+
+
+class _Waits:
+    """What the jobs of an episode have waited, as it grows: their stretches, and how many became late.
+
+    A job waits in the queue and while its nodes boot. It is late from ``tau`` times its requested time on.
+    """
+
+    def __init__(self, tau: float):
+        self._tau = tau
+        self._counted: dict[int, float] = {}  # until when, s, for those that waited when last looked at
+        # Of each job what counts as its request, and when it is late, s.
+        self._figures: dict[int, tuple[Job, float, float]] = {}
+        self._stretch, self._late = 0.0, 0
+
+    def passed(self, view: View) -> None:
+        """Time has gone on, and the scheduler's pass is yet to come: all that waits has waited until now."""
+        now = view.now
+        counted = self._counted
+        if not counted and not view.pending_count:
+            return
+        waits = [(job, now) for job in view.pending]
+        still = dict.fromkeys([job.index for job, _ in waits], now)
+        for running in view.running:
+            job = running.job
+            if running.start_time > now:  # its nodes boot
+                waits.append((job, now))
+                still[job.index] = now
+            elif job.index in counted:  # it has just begun, and waited until then
+                waits.append((job, running.start_time))
+        self._count(waits)
+        self._counted = still
+
+    def _count(self, waits: list[tuple[Job, float]]) -> None:
+        """The waiting of each job until then, from when it was last counted."""
+        figures, counted = self._figures, self._counted
+        stretch, late = self._stretch, self._late
+        for job, until in waits:
+            index = job.index
+            known = figures.get(index)
+            if known is None or known[0] is not job:  # one that was killed and waits again is another object
+                limit = limit_of(job)
+                known = figures[index] = job, limit, job.submit_time + self._tau * limit
+            _, limit, bound = known
+            since = counted.get(index)
+            if since is None:
+                since = job.submit_time
+            if until > since:
+                stretch += (until - since) / limit
+                if since < bound <= until:
+                    late += 1
+        self._stretch, self._late = stretch, late
+
+    def taken(self) -> tuple[float, int]:
+        """The stretches' growth and the jobs that became late since this was last asked for."""
+        stretch, late = self._stretch, self._late
+        self._stretch, self._late = 0.0, 0
+        return stretch, late
+
+
+shutdown_rewards: Registry[Reward] = Registry("reward of node-shutdown", "cluster_sim.shutdown_rewards")
+
+
+@shutdown_rewards.register("as-published")
+class WasteAndLateJobs(_OfWaste):
+    """-(E_waste + QoS), Eq. 3: W·min wasted since the last decision + cores of the jobs that are late now.
+
+    A job is late from ``tau`` times its requested time on, of a day if it requested none. Energy is counted ``by`` core, as
+    in the released data, or by node, as in Table 3, where a node wastes what its model gives it. The paper adds
+    watt-minutes and cores as they are: on Taurus an idle node weighs as much as 95 of its late jobs.
+    """
+
+    def __init__(self, by: str = "core"):
+        super().__init__(by)
+
+    def value(self, view: View, terminated: bool) -> float:
+        """The reward of the step that has just ended."""
+        late = 0
+        if view.pending_count:
+            waiting = self._maker.waiting(view)
+            late = int(waiting.cores[waiting.have_waited(view.now, self._maker.tau)].sum())
+        return -(watt_minutes(self._newly_wasted_j(view)) + late)
+
+
+@shutdown_rewards.register("default")
+class WasteAndStretch(_OfWaste):
+    """-(cycles wasted + ``stretch`` · summed stretch + ``late`` · jobs that became late + …), times ``scale``.
+
+    Energy counts in cycles: what switching one node off and on costs. Stretch (wait / requested time) is paid as it
+    grows, each job that waits adding dt / requested time in dt, while its nodes boot too; over an episode the terms add up
+    to the sum of the jobs' stretches, so the return is a weighted sum of total waste, total stretch and late jobs:
+    nothing is shaped that could change what is optimal. ``stretch`` is the price in cycles of one job's waiting as long
+    as it asked to run: 5 has a rule that boots once for 0.2 of summed stretch break even. A day's return is some -10.
+
+    Two more prices are 0 unless given. ``mean_stretch`` is the price in cycles of a *mean* stretch of 1: a job counts by
+    its share of the episode's jobs, as in figures that are means over days, so that a day of few jobs counts as much as one
+    of many. ``switches`` is the price of an off-on cycle beyond its energy, in cycles, paid when a node goes to sleep.
+    """
+
+    def __init__(
+        self,
+        stretch: float = 5.0,
+        late: float = 0.2,
+        by: str = "core",
+        scale: float = 0.05,
+        mean_stretch: float = 0.0,
+        switches: float = 0.0,
+    ):
+        super().__init__(by)
+        prices = (("stretch", stretch), ("late", late), ("mean_stretch", mean_stretch), ("switches", switches))
+        for name, value in prices:
+            if not 0.0 <= value < math.inf:
+                raise SpecError(f"reward of node-shutdown, option {name}", "a number, 0 or more", value)
+        if not 0.0 < scale < math.inf:
+            raise SpecError("reward of node-shutdown, option scale", "a number above 0", scale)
+        self._stretch = stretch
+        self._mean_stretch = mean_stretch
+        self._switches = switches
+        self._late = late
+        self._scale = scale
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins."""
+        super().begin(simulation, maker)
+        self._cycle_j = cycle_joules(simulation.view)
+        self._waits = _Waits(self._maker.tau)
+        self._paid_until = 0.0  # s: switches that began before are paid for
+        self._price_of_stretch = self._stretch + self._mean_stretch / max(len(simulation.workload), 1)
+
+    def passed(self, view: View) -> None:
+        """Before the scheduler's pass: each job that waits, in the queue or for a boot, has waited until now."""
+        self._waits.passed(view)
+
+    def value(self, view: View, terminated: bool) -> float:
+        """The reward of the step that has just ended."""
+        stretch, late = self._waits.taken()
+        paid = self._price_of_stretch * stretch + self._late * late
+        if self._switches:  # what begins now is the next step's, and of none if the episode is over, as in the records
+            paid += self._switches * view.state_changes.entries(NodeState.SWITCHING_OFF, self._paid_until, view.now)
+            self._paid_until = view.now
+        return -self._scale * (self._newly_wasted_j(view) / self._cycle_j + paid)
+
+
+@shutdown_rewards.register("mean-stretch")
+class MeanStretch:
+    """Minus the growth of the jobs' stretches (wait / requested time), over the number of the episode's jobs.
+
+    The return is minus ``mean_stretch`` where every job has begun by the end; one that has not counts with what it has
+    waited, where the metric leaves it out. Made for ``cost``: as a reward it would have every node on.
+    """
+
+    objective = "mean_stretch"
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins."""
+        self._waits = _Waits(LATE)
+        self._jobs = max(len(simulation.workload), 1)
+
+    def leave(self, view: View) -> None:
+        """All is decided at this instant."""
+
+    def passed(self, view: View) -> None:
+        """Before the scheduler's pass: each job that waits has waited until now."""
+        self._waits.passed(view)
+
+    def value(self, view: View, terminated: bool) -> float:
+        """The reward of the step that has just ended."""
+        return -self._waits.taken()[0] / self._jobs

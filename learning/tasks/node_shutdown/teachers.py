@@ -1,0 +1,73 @@
+"""Teachers for NodeShutdown: rules on its default observation, which an agent can imitate before it learns by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.errors import InputError, SpecError
+from cluster_sim.registry import Registry
+from learning.tasks.feature_table import bounded
+from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ActionRow
+from learning.tasks.node_shutdown.observations import SUBMISSION_HALF_S, State
+
+if TYPE_CHECKING:
+    from learning.networks.network import Observation
+
+#: The action that a teacher takes, from the environment and what is observed of it.
+ShutdownTeacher = Callable[[Any, "Observation"], int]
+
+shutdown_teachers: Registry[ShutdownTeacher] = Registry("teacher of node-shutdown", "cluster_sim.shutdown_teachers")
+
+
+@shutdown_teachers.register("summed-stretch")
+class SummedStretch:
+    """Boot for the most stretched job when the stretches of the queue add up to enough; else offer only what is on.
+
+    Enough is ``soft``, or ``hard`` while a job has begun to run within ten minutes or waits for a boot, since nodes may
+    soon be free then; a late job is always enough. A node that falls idle is offered once more before it sleeps while
+    a job came within the last ``linger`` seconds; with 0 it sleeps at once. For ``idle=choose`` and the default
+    observation, from which the rule reads everything. Raises SpecError for a negative number.
+    """
+
+    def __init__(self, soft: float = 0.2, hard: float = 0.6, linger: float = 900.0):
+        for name, value in (("soft", soft), ("hard", hard), ("linger", linger)):
+            if not 0.0 <= value < math.inf:
+                raise SpecError(f"teacher 'summed-stretch', option {name}", "a number, 0 or more", value)
+        self._soft, self._hard = bounded(soft, HALF_STRETCH), bounded(hard, HALF_STRETCH)
+        self._linger = bounded(linger, SUBMISSION_HALF_S)
+
+    def __call__(self, environment: Any, observation: Observation) -> int:
+        """The action for an observation. Raises InputError for one of another form."""
+        if (
+            "actions" not in observation
+            or len(observation["actions"]) % 2
+            or observation["state"].shape != (State.size,)
+        ):
+            raise InputError("teacher 'summed-stretch'", "the default observation, with idle=choose")
+        rows, state, mask = observation["actions"], observation["state"], observation["action_mask"]
+        numbers = len(rows) // 2
+        spare = bool(mask[:numbers].any()) and state[State.time_since_the_last_submission] < self._linger
+        first = 0 if spare else numbers
+        is_open = self._is_open(state)
+        column = ActionRow.least_for_the_most_stretched if is_open else ActionRow.most_that_boots_nobody
+        return first + _number(rows[first : first + numbers], mask[first : first + numbers] > 0, column)
+
+    def _is_open(self, state: np.ndarray) -> bool:
+        """Whether a node may be booted."""
+        enough = self._hard if state[State.any_young_job_or_boot] > 0.0 else self._soft
+        return bool(state[State.their_stretch_summed] >= enough or state[State.cores_of_late_jobs] > 0.0)
+
+
+def _number(rows: np.ndarray, allowed: np.ndarray, column: int) -> int:
+    """How many to reserve: what a column singles out, or what is allowed next to it."""
+    wanted = int(rows[:, column].argmax())
+    return int(np.where(allowed, np.abs(np.arange(len(rows)) - wanted), len(rows)).argmin())
+
+
+def make_shutdown_teacher(spec: str) -> ShutdownTeacher:
+    """A teacher from a spec such as ``summed-stretch:soft=0.2``. Raises SpecError."""
+    return shutdown_teachers.make(spec)

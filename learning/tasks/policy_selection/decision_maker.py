@@ -1,0 +1,142 @@
+"""Choosing a classic policy for the queue as it stands: the decision-maker of PolicySelection (Herrera et al. 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from cluster_sim.errors import SpecError
+from cluster_sim.platform.hardware import check_truth
+from cluster_sim.run.decisions import Decision, Start
+from learning.tasks.environment import OneByOne
+from learning.tasks.policy_selection.observations import selection_observations
+from schedulers.queue.orders import job_orders, node_orders, order_in
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
+
+JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_ops")
+NODES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power")
+"""The policies of López (2023), Table 4.1, with the names of the schedulers here: ``list:JOB/NODE``."""
+P1_JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
+P1_NODES = ("random", "current_gflops", "high_cores", "total_mem", "free_mem_bw", "current_watts")
+"""Those of Herrera et al. (2021), Table II, as it words them."""
+VOID = "void"
+
+SETS = {
+    "all": (*(f"{job}/{node}" for job in JOBS for node in NODES), VOID),
+    "table-2": (*(f"{job}/{node}" for job in P1_JOBS for node in P1_NODES), VOID),
+}
+"""Sets of policies by name, 37 each: ``table-2`` is that of the paper's Table II, word by word."""
+
+
+def named_policies(policies: str | Sequence[str]) -> tuple[str, ...]:
+    """The policies that are meant: a name of :data:`SETS`, names joined by +, or a sequence of names.
+
+    Raises SpecError for a name that is neither JOB/NODE nor void, for one that comes twice, and for void alone.
+    """
+    if isinstance(policies, str):
+        names = SETS.get(policies) or tuple(policies.split("+"))
+    else:
+        names = tuple(policies)
+    for name in names:
+        job, slash, node = name.partition("/")
+        if name != VOID and not (slash and job in job_orders and node in node_orders):
+            raise SpecError("policy-selection, policies", f"JOB/NODE, {VOID}, or {', '.join(SETS)}", name)
+    if len(set(names)) < len(names) or not set(names) - {VOID}:
+        raise SpecError("policy-selection, policies", f"different policies, one of them not {VOID}", "+".join(names))
+    return names
+
+
+class PolicyChoice:
+    """The agent chooses a policy, which is applied to the queue at once: action i is the i-th of ``policies``.
+
+    A policy starts the first job by its job order on the first node by its node order, again and again, until a job does
+    not fit (with ``blocking=no``, those behind it are tried too). Void starts nothing. The agent is asked when a job
+    comes to an empty queue and when resources are released (a job has ended, a node is on again), if cores are free.
+    So a job that comes to others waits with them, as published; but if nothing runs, the agent is asked in every pass.
+
+    Void is masked while nothing runs: it might be that nothing ever happened again. Else its cost is what the
+    machine draws, and the jobs wait, until the next job ends. So it cannot stall.
+    """
+
+    kind: Literal["scheduler", "power"] = "scheduler"
+
+    def __init__(
+        self,
+        platform: Platform,
+        observation: str = "default",
+        policies: str | Sequence[str] = "all",
+        blocking: bool = True,
+        memory: bool = False,
+    ):
+        check_truth("PolicySelection, blocking", blocking)
+        check_truth("PolicySelection, memory", memory)
+        self.platform = platform
+        self.policies = named_policies(policies)
+        self.memory = memory
+        self._blocking = blocking
+        self._observation = selection_observations.make(observation)
+        self.action_space = spaces.Discrete(len(self.policies))
+        mask = spaces.Box(0, 1, (len(self.policies),), np.int8)
+        self.feature_names: Mapping[str, Sequence[str]] = getattr(self._observation, "names", {})
+        self.observation_space = spaces.Dict({**self._observation.spaces(self), "action_mask": mask})
+        self._mask = np.ones(len(self.policies), np.int8)
+        self._void = self.policies.index(VOID) if VOID in self.policies else None
+
+    def begin(self, view: View) -> None:
+        """A run begins, with an empty queue."""
+        names = [policy.partition("/") for policy in self.policies]
+        self.orders: list[Any] = [
+            None if job == VOID else (order_in(view, job_orders.make(job)), node_orders.make(node))
+            for job, _, node in names
+        ]
+        self._waited = 0  # jobs in the queue after the last pass
+        self._asks = False
+        self._observation.begin(view)
+
+    # ------------------------------------------------------------------ when
+
+    def attend(self, view: View) -> list[Decision]:
+        """A pass begins: is it one at which the agent is asked?"""
+        # Passes without jobs that came or ended are of nodes that are on again, or of what a power policy offers.
+        released = bool(view.ended) or not view.submitted
+        self._asks = released or not self._waited or not view.running_count
+        self._waited = view.pending_count
+        return []
+
+    def goes_on(self, view: View) -> bool:
+        """Whether a policy is to be chosen now; once in a pass."""
+        return self._asks and bool(view.pending_count) and bool(view.free_total)
+
+    # ------------------------------------------------------------------ what
+
+    def observe(self, view: View) -> dict[str, npt.NDArray[Any]]:
+        """The observation, and the mask: void only while something runs."""
+        mask = self._mask.copy()
+        if self._void is not None and not view.running_count:
+            mask[self._void] = 0
+        return {**self._observation.observe(view), "action_mask": mask}
+
+    def decisions(self, view: View, action: int) -> Sequence[Decision]:
+        """Apply a policy to the queue; each start is to be carried out before the next is asked for."""
+        self._asks = False
+        chosen = self.orders[int(action)]
+        return () if chosen is None else OneByOne(self._starts(view, *chosen))  # type: ignore[return-value]
+
+    def _starts(self, view: View, job_order: Any, node_order: Any) -> Iterator[Decision]:
+        now = view.now
+        for job in sorted(view.pending, key=lambda job: (job_order(job, now), job.index)):
+            fits = job.requested_cores <= view.free_total
+            placement = view.place(job, node_order(view, job), self.memory) if fits else None
+            if placement is not None:
+                yield Start(job, placement)
+                self._waited = view.pending_count
+            elif self._blocking:
+                return

@@ -1,0 +1,57 @@
+"""PolicySelection: an agent chooses which classic policy schedules the queue now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from learning.tasks.environment import SchedulingEnv
+from learning.tasks.episodes import platform_of
+from learning.tasks.policy_selection.decision_maker import PolicyChoice
+from learning.tasks.policy_selection.rewards import selection_rewards
+
+if TYPE_CHECKING:
+    from learning.tasks.episodes import EpisodeSource
+
+
+class PolicySelection(SchedulingEnv):
+    """Herrera et al. (2021): when resources are released, or a job comes to an empty queue, the agent chooses a policy.
+
+    ======================= ======================= ==========================================================
+    observation             shape                   values
+    ======================= ======================= ==========================================================
+    ``default``: actions    (policies, features)    each policy, its first job and node, 0 … 1
+    ``default``: state      (26,)                   queue and machine, 0 … 1
+    ``as-published:normal`` (nodes + 3 cores + 21,) memory, cores, queue, 0 … 1; also ``small``, ``minimal``
+    ``action_mask``         (policies,) int8        1: may be chosen
+    ======================= ======================= ==========================================================
+
+    Action i: apply the i-th of ``policies`` to the queue; see
+    :class:`~learning.tasks.policy_selection.decision_maker.PolicyChoice`, also for void. ``policies`` is "all" (36 pairs and
+    void), "table-2", names joined by + or a sequence of names. Rewards: :mod:`learning.tasks.policy_selection.rewards`, of
+    which ``cost`` may name another, whose negative stands in ``info["cost"]``. Without ``episodes``, a small built-in case is
+    run.
+    """
+
+    def __init__(
+        self,
+        episodes: EpisodeSource | None = None,
+        observation: str = "default",
+        reward: str = "metric:energy",
+        *,
+        policies: str | Sequence[str] = "all",
+        blocking: bool = True,
+        memory: bool = False,
+        power: str | None = None,
+        cost: str | None = None,
+        flat: bool = False,
+        render_mode: str | None = None,
+    ):
+        if episodes is None:
+            from learning.tasks.built_in_cases import job_node_case
+
+            episodes = job_node_case()
+        maker = PolicyChoice(platform_of(episodes), observation, policies, blocking, memory)
+        reward_object = selection_rewards.make(reward)
+        limited = None if cost is None else selection_rewards.make(cost)
+        super().__init__(maker, episodes, reward_object, flat=flat, power=power, cost=limited, render_mode=render_mode)

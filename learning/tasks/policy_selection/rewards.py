@@ -1,0 +1,142 @@
+"""What selecting policies is worth: the rewards of Herrera et al. (2021), Table I as printed, and what they stand for.
+
+Table I prints, for C_j the time from arrival to completion of job j, C_r the rate of resource r, P_r its power: makespan
+Σ C_r over the active resources, energy -Σ P_r Σ C_j, efficiency -Σ P_r Σ C_j². All are to be *maximised*, and the signs are
+as they should be in all three. But the first is paid at every decision and not by time, so an agent that is asked more
+often gets more for the same schedule; and the objective that is printed for it, Σ C_j, is the total turnaround and not the
+makespan. The other two multiply the power now with the times of the jobs that have just ended: neither adds up to the
+energy or the energy-delay product of the run. The ``metric`` rewards add up to minus the metric itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from cluster_sim.errors import SpecError
+from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan, slowdown
+from cluster_sim.registry import Registry
+
+if TYPE_CHECKING:
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
+    from learning.tasks.environment import DecisionMaker
+    from learning.tasks.reward import Reward
+
+OBJECTIVES = {
+    "makespan": "makespan_s",
+    "energy": "energy_j",
+    "edp": "edp_js",
+    "slowdown": "mean_slowdown",
+    "bounded-slowdown": "mean_bounded_slowdown",
+    "wait": "mean_wait_s",
+}
+"""Objectives by name, and the keys of the summary that they are."""
+
+selection_rewards: Registry[Reward] = Registry("reward of policy-selection", "cluster_sim.selection_rewards")
+
+
+class _OfSelection:
+    """Shared: the run, and the jobs that have ended since the last decision."""
+
+    objective = ""
+
+    def __init__(self, name: str, among: tuple[str, ...]):
+        if name not in among:
+            raise SpecError("reward of policy-selection, objective", f"one of {', '.join(among)}", name)
+        self._name = name
+        self.objective = OBJECTIVES[name]
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins."""
+        self._jobs = max(len(simulation.workload), 1)
+        submits = simulation.workload.jobs["submit_time"]
+        self._first = float(submits.min()) if len(submits) else 0.0
+        self._ended: list[tuple[float, float]] = []  # turnaround and run time of each
+
+    def leave(self, view: View) -> None:
+        """All is decided at this instant."""
+
+    def passed(self, view: View) -> None:
+        """Take note of which jobs have ended."""
+        for running in view.ended:
+            ran = view.now - running.start_time if running.start_time <= view.now else 0.0
+            self._ended.append((view.now - running.job.submit_time, ran))
+
+
+@selection_rewards.register("as-published")
+class Published(_OfSelection):
+    """Table I of Herrera et al. (2021): as-published:energy, makespan or edp; see the module on what they do.
+
+    Power is what the machine draws at the decision that ends the step, W; C_j of the jobs that ended in the step, s; the
+    rate of active resources is that of the running tasks, 1e9 operations/s.
+    """
+
+    def __init__(self, objective: str = "energy"):
+        super().__init__(objective, ("makespan", "energy", "edp"))
+
+    def value(self, view: View, terminated: bool) -> float:
+        """The reward of the step that has just ended."""
+        ended, self._ended = self._ended, []
+        if self._name == "makespan":
+            return float(view.current_gflops().sum())
+        power = 2 if self._name == "edp" else 1
+        return -view.watts * sum(turnaround**power for turnaround, _ in ended)
+
+
+@selection_rewards.register("metric")
+class Metric(_OfSelection):
+    """Minus what the metric has grown by, so that the return is minus the metric: metric:energy, makespan, edp, …
+
+    Also slowdown, bounded-slowdown and wait, which are means over the workload's jobs and grow when jobs end. Divided by
+    the ``scale``; without one, by the episode's own: what the whole machine, at its most watts, takes for the core-seconds
+    requested, in J, s or J·s, 1 for slowdowns. A constant of the episode, so what is optimal stays what it is.
+    """
+
+    def __init__(self, objective: str = "energy", scale: float = 0.0):
+        super().__init__(objective, tuple(OBJECTIVES))
+        if not 0.0 <= scale < math.inf:
+            raise SpecError(
+                "reward of policy-selection, option scale", "a number above 0, or 0 for the episode's own", scale
+            )
+        self._given_scale = scale
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins; nothing has been used yet."""
+        super().begin(simulation, maker)
+        self._counted = self._sum = 0.0
+        self._scale = self._given_scale or self._own_scale(simulation)
+
+    def _own_scale(self, simulation: Simulation) -> float:
+        """About what the metric comes to: the machine fully busy for as long as the requests take it, if they are known."""
+        jobs, view = simulation.workload.jobs, simulation.view
+        core_s = (jobs["requested_cores"] * jobs["requested_time"]).replace(math.inf, 0.0).sum()
+        seconds = max(float(core_s) / view.platform.core_count, 1.0)
+        watts = float(view.node_max_watts.sum()) or 1.0
+        scales = {"makespan": seconds, "wait": seconds, "energy": watts * seconds, "edp": watts * seconds**2}
+        return scales.get(self._name, 1.0)
+
+    def value(self, view: View, terminated: bool) -> float:
+        """The reward of the step that has just ended."""
+        total = self._total(view)
+        before, self._counted = self._counted, total
+        return (before - total) / self._scale
+
+    def _total(self, view: View) -> float:
+        span = max(makespan(self._first, view.now), 0.0)
+        if self._name == "makespan":
+            return span
+        if self._name == "energy":
+            return view.energy_j
+        if self._name == "edp":
+            return energy_delay_product(view.energy_j, span)
+        ended, self._ended = self._ended, []
+        self._sum += sum(self._of_job(*times) for times in ended) / self._jobs
+        return self._sum
+
+    def _of_job(self, turnaround: float, ran: float) -> float:
+        if self._name == "wait":
+            return turnaround - ran
+        if self._name == "slowdown":
+            return slowdown(turnaround, ran) if ran > 0.0 else 1.0
+        return bounded_slowdown(turnaround, ran)

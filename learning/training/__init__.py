@@ -1,0 +1,5 @@
+"""Trainings: configuration, validation, checkpoints, agents and their evaluation."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

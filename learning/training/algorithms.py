@@ -1,0 +1,75 @@
+"""The algorithms by their names, and their hyper-parameters from a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cluster_sim.errors import InputError, SpecError
+from learning.algorithms.actor_critic import ActorCritic, ActorCriticOptions
+from learning.algorithms.constraint import ConstraintOptions
+from learning.algorithms.hyper_parameters import options_of
+from learning.algorithms.ppo import PPO, PUBLISHED, PPOOptions
+from learning.algorithms.reinforce import Reinforce, ReinforceOptions
+
+if TYPE_CHECKING:
+    from learning.algorithms.optimisers import Arrays
+    from learning.algorithms.rollouts import Trajectory
+    from learning.networks.network import Network, Weights
+    from learning.training.configuration import AlgorithmKeys, Config
+
+
+class Algorithm(Protocol):
+    """Learns from episodes. To write one: a constructor (network, options, iterations, seed), and these methods."""
+
+    options: Any  #: Its hyper-parameters; ``gamma`` is one of them.
+    looks_beyond: bool  #: Whether it adds to an episode that was cut off what would have followed.
+
+    def update(self, trajectories: Sequence[Trajectory], iteration: int) -> dict[str, float]:
+        """Learn from the episodes of one iteration, counted from 0; the numbers to be logged."""
+
+    def averaged(self) -> Weights | None:
+        """The network's weights where averages take the place of what is being learned; None where nothing is averaged."""
+
+    def state(self) -> Arrays:
+        """Everything besides the network's weights that the next iteration depends on."""
+
+    def load_state(self, arrays: Mapping[str, Any]) -> None:
+        """Take over what ``state`` gave."""
+
+
+ALGORITHMS: dict[str, tuple[Any, Any]] = {
+    "ppo": (PPO, PPOOptions),
+    "reinforce": (Reinforce, ReinforceOptions),
+    "actor-critic": (ActorCritic, ActorCriticOptions),
+}
+"""The class of each algorithm, and that of its hyper-parameters."""
+
+
+def make_algorithm(config: Config, network: Network) -> Algorithm:
+    """The algorithm that ``config`` names, to train ``network``. Raises InputError, SpecError naming the option."""
+    keys = config.algorithm
+    if keys.name not in ALGORITHMS:
+        raise SpecError("algorithm, name", f"one of {', '.join(ALGORITHMS)}", keys.name)
+    kind, options = ALGORITHMS[keys.name]
+    given = dict(keys.options)
+    if keys.published is not None:
+        if keys.name != "ppo" or keys.published not in PUBLISHED:
+            raise SpecError("algorithm, published", f"one of {', '.join(PUBLISHED)}, of ppo", keys.published)
+        given = PUBLISHED[keys.published] | given
+    more = {}
+    if keys.constraint is not None:
+        if keys.name != "ppo":
+            raise InputError("algorithm, constraint", "the algorithm ppo, which alone keeps one", keys.name)
+        if config.environment.options.get("cost") is None:
+            raise InputError("algorithm, constraint", "an environment with the option cost, of which it is the limit")
+        more = {"constraint": constraint_of(keys)}
+    algorithm: Algorithm = kind(
+        network, options_of(options, given, "algorithm, options"), max(config.iterations, 1), config.seed, **more
+    )
+    return algorithm
+
+
+def constraint_of(keys: AlgorithmKeys) -> ConstraintOptions | None:
+    """The constraint of a configuration's algorithm, if it has one."""
+    return None if keys.constraint is None else ConstraintOptions(**keys.constraint.model_dump(exclude_none=True))

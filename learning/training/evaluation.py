@@ -1,0 +1,484 @@
+"""How good an agent is: the papers' tables, against every heuristic, over test runs and over training seeds.
+
+López (2023, Tables 4.6 to 4.18) gives the least, mean and greatest reduction of a metric with respect to the best
+heuristic, over 100 test runs in which the agent samples its actions. :func:`evaluate` gives them against each heuristic,
+beside the greedy run, and with the spread over training seeds, which tells luck from learning::
+
+    reduction = 100 · (1 - metric of the agent / metric of the heuristic) %, in the same case
+
+Cases that the agent has not been trained on, such as windows of a log or days left out, are
+:class:`~learning.tasks.episodes.Episode`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.errors import InputError, ModelWarning, UnfamiliarWarning, counted, naming, unfamiliar_to
+from cluster_sim.files.atomic import atomic_files
+from cluster_sim.files.json_values import for_json
+from cluster_sim.files.source import load, running_no_new_files, source_of
+from cluster_sim.records.assumptions import merged, of_inputs
+from cluster_sim.records.comparison import Comparison, Difference, Effect, named
+from cluster_sim.records.intervals import FEWEST_BLOCKS, Verdict, told_apart
+from cluster_sim.run.settings import TIME_UNITS, part_of
+from cluster_sim.workload.days import all_as_executed
+from cluster_sim.workload.fields import label_of, unit_of
+from cluster_sim.workload.workload import Workload
+from learning.algorithms.workers import map_in_order, processes
+from learning.tasks.episodes import Days, Episode, Trajectories, whole_pieces
+from learning.training.agent import Agent, find_agents, trusted
+from learning.training.configuration import EnvironmentKeys
+from learning.training.heuristics import (
+    ENDED,
+    HEURISTICS,
+    LIST_HEURISTICS,
+    WHICH,
+    Ended,
+    ended,
+    metric_of,
+    of_other_jobs,
+    policies,
+    run_on,
+    switches_nodes,
+)
+from learning.training.inputs import read_folder, read_platform, rules_of
+from learning.training.logs import progress_bar
+from learning.training.validation import REWARD, check_minimised, spread
+
+_VERDICTS = {str(each): str(each) for each in Verdict} | {str(Verdict.VALUES): "too few cases"}
+BEST_CLASSIC = "the best of López's list heuristics"
+BEST = "the best heuristic"
+BEST_OF_EACH = "the best heuristic of each case"
+GREEDY, SAMPLED = "greedy", "sampled"
+_COLUMNS = (
+    *("metric", "against", "value", "min", "mean", "max", "spread"),
+    *("greedy_min", "greedy_mean", "greedy_max", "greedy_spread", "change", "change_around", "verdict"),
+)
+
+
+@dataclass
+class Evaluation:
+    """What was measured.
+
+    Attributes
+    ----------
+    runs : one row per run of an agent: ``training_seed``, ``case``, ``mode`` (greedy or sampled), ``seed`` of the run,
+        the metrics, ``jobs_completed``, ``jobs_killed``, and ``jobs_ended_crc``, which is the same where these are the same jobs.
+    heuristics : one row per heuristic and case: ``heuristic``, ``case``, the metrics and the same counts of jobs.
+    metrics : which ones, least is best.
+    meta : how it came about.
+    """
+
+    runs: pd.DataFrame
+    heuristics: pd.DataFrame
+    metrics: tuple[str, ...]
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def table(self) -> pd.DataFrame:
+        """One row per metric and heuristic, the best one first: reductions in %, as the module's docstring defines them.
+
+        Columns: ``metric``, ``against``, ``value`` (its mean over the cases), ``min``, ``mean``, ``max`` (over all runs in
+        which agents sample), ``spread`` (standard deviation over training seeds of their means), and the same of the greedy
+        runs: ``greedy_min``, ``greedy_mean``, ``greedy_max``, ``greedy_spread``. ``change``: by how many % the mean of the
+        greedy runs over cases, the mean of all seeds in each, is above the heuristic's (below: negative), ``change_around``
+        the half-width of its 95 % interval, paired by case; ``verdict``: whether the agents' metric is less or more, or not told
+        apart (:class:`~cluster_sim.records.intervals.Verdict`).
+        """
+        rows = [row for metric in self.metrics for row in self._rows(metric)]
+        return pd.DataFrame(rows, columns=list(_COLUMNS))
+
+    def value(self, metric: str, mode: str = GREEDY) -> float:
+        """The agents' mean of a metric: over the runs of each case, then over the cases, as a heuristic's ``value``."""
+        runs = self.runs[self.runs["mode"] == mode]
+        return float(runs.groupby("case")[metric].mean().mean())
+
+    def best_heuristic(self, metric: str, classic: bool = False) -> str:
+        """The heuristic with the least mean ratio to each case's best one; the first of equals.
+
+        With ``classic`` only the list schedulers of López (2023), Table 4.1, count, with which the papers compare ("" where there
+        is none).
+        """
+        values = self._values(metric)
+        if classic:
+            values = values[values.index.isin(LIST_HEURISTICS)]
+        return str(_ratio(values, values.min()).mean(axis=1).idxmin()) if len(values) else ""
+
+    def _values(self, metric: str) -> pd.DataFrame:
+        """A row for each heuristic, a column for each case."""
+        table = self.heuristics.pivot(index="heuristic", columns="case", values=metric)
+        return table.loc[list(dict.fromkeys(self.heuristics["heuristic"]))]
+
+    def _rows(self, metric: str) -> Iterable[dict[str, Any]]:
+        values = self._values(metric)
+        for name, classic in ((BEST_CLASSIC, True), (BEST, False)):
+            if best := self.best_heuristic(metric, classic):
+                yield {"metric": metric, "against": f"{name}: {best}"} | self._reductions(metric, values.loc[best])
+        if values.shape[1] > 1:
+            yield {"metric": metric, "against": BEST_OF_EACH} | self._reductions(metric, values.min())
+        for heuristic in values.mean(axis=1).sort_values(kind="stable").index:
+            yield {"metric": metric, "against": heuristic} | self._reductions(metric, values.loc[heuristic])
+
+    def _reductions(self, metric: str, reference: Any) -> dict[str, Any]:
+        """Reductions of every run against the heuristic's value in its case, summed up."""
+        reduction = 100.0 * (1.0 - _ratio(self.runs[metric], self.runs["case"].map(reference)))
+        numbers = {"value": float(reference.mean())}
+        for mode, prefix in ((SAMPLED, ""), (GREEDY, "greedy_")):
+            chosen = reduction[self.runs["mode"] == mode]
+            seeds = chosen.groupby(self.runs["training_seed"]).mean()
+            with np.errstate(invalid="ignore"):  # infinite against a heuristic that needs nothing; no number then
+                spread = float(seeds.std(ddof=1)) if len(seeds) > 1 else math.nan
+            numbers[f"{prefix}min"], numbers[f"{prefix}mean"] = float(chosen.min()), float(seeds.mean())
+            numbers[f"{prefix}max"] = float(chosen.max())
+            numbers[f"{prefix}spread"] = spread
+        effect = self._effect(metric, "", reference)
+        half = 50 * (effect.high - effect.low) / abs(effect.base) if effect.base else math.nan
+        return numbers | {"change": effect.relative, "change_around": half, "verdict": str(effect.verdict)}
+
+    def _effect(self, metric: str, against: str, reference: Any) -> Effect:
+        """The effect of the agents' greedy runs, the mean of all seeds in each case, against a value for each case."""
+        runs = self.runs[self.runs["mode"] == GREEDY].groupby("case")[metric].mean()
+        pair = runs.to_numpy(float), reference[runs.index].to_numpy(float)
+        names = f"the agent, {GREEDY}", against
+        return Effect.paired(metric, label_of(metric), unit_of(metric), names, pair, block="case")
+
+    def _equals(self, metric: str) -> dict[str, list[str]]:
+        """The heuristics in order, the best mean first; those with the same value in every case by the first of them."""
+        values = self._values(metric)
+        found: dict[bytes, list[str]] = {}
+        for name in values.mean(axis=1).sort_values(kind="stable").index:
+            found.setdefault(values.loc[name].to_numpy(float).tobytes(), []).append(str(name))
+        return {names[0]: names for names in found.values()}
+
+    @property
+    def comparison(self) -> Comparison:
+        """The agents' greedy runs against each heuristic, metric by metric; equal heuristics are one."""
+        effects = []
+        for metric in self.metrics:
+            values = self._values(metric)
+            for name, equals in self._equals(metric).items():
+                called = name if len(equals) == 1 else f"{name} = {equals[1]}" if len(equals) == 2 else (
+                    f"{name} and {len(equals) - 1} equal to it")  # fmt: skip
+                effects.append(self._effect(metric, called, values.loc[name]))
+        others = tuple(dict.fromkeys(self.heuristics["heuristic"]))
+        differences = (Difference("who decides", "the agent", others),) if others else ()
+        cautions = [text for metric in self.metrics if (text := self._best_is_open(metric))]
+        if told := self.unlike():
+            cautions.append(f"{told[:1].upper()}{told[1:]}.")
+        return Comparison(("the agent", *others), differences, (), tuple(effects), cautions=tuple(cautions))
+
+    def _best_is_open(self, metric: str) -> str:
+        """That the heuristic of the best row is not told apart from others, in these cases; else empty."""
+        values = self._values(metric)
+        arrays = {str(name): values.loc[name].to_numpy(float) for name in values.index}
+        best, tied, _ = told_apart(arrays)
+        if not tied:
+            return ""
+        return f"{label_of(metric).capitalize()} does not tell the best heuristic, {best[0]}, from {named(tied)} in these cases."
+
+    def unlike(self) -> str:
+        """That runs of the agents, greedy or sampled, ended other jobs than heuristics in the same case; else empty.
+
+        Metrics of runs that ended different jobs, as where a run is cut off, say little of each other.
+        """
+        if not all(name in table for table in (self.runs, self.heuristics) for name in ENDED):
+            return ""
+        others: dict[int, dict[str, Ended]] = {}
+        for row in self.heuristics.to_dict("records"):
+            others.setdefault(row["case"], {})[row["heuristic"]] = ended(row)
+        return of_other_jobs(
+            (
+                (
+                    f"case {row['case']}, {row['mode']}, training seed {row['training_seed']}, seed {row['seed']}",
+                    ended(row),
+                    others.get(row["case"], {}),
+                )
+                for row in self.runs.to_dict("records")
+            ),
+            "run",
+        )
+
+    def text(self) -> str:
+        """The table for people: what it is about, then a line for each heuristic."""
+        seeds, cases = self.runs["training_seed"].nunique(), self.runs["case"].nunique()
+        sampled = int((self.runs["mode"] == SAMPLED).sum())
+        lines = [
+            f"{counted(seeds, 'training seed')}, {counted(cases, 'case')}, {counted(sampled, 'test run')} with sampled actions, "
+            f"{len(self.runs) - sampled:,} greedy",
+            *(self.comparison.sentences if len(self.heuristics) else ()),
+            "",
+            "value: mean over the cases; min, mean, max: of the reductions in %, of each run in its case; positive is better",
+            "than the heuristic; over several cases their mean is not the reduction of the mean; ±: standard deviation over",
+            "training seeds of their means, in %; change: of the mean over the cases, greedy, in %, ± half of its 95 % interval,",
+            f"paired by case (from {FEWEST_BLOCKS} cases on); negative is better; verdict: what that interval shows",
+        ]
+        table = self.table()
+        for metric in self.metrics:
+            equals = self._equals(metric)
+            hidden = {name for names in equals.values() for name in names[1:]}
+            shown = [row for row in table[table["metric"] == metric].to_dict("records") if row["against"] not in hidden]
+            called = {name: f"{name} + {len(names) - 1} equal" for name, names in equals.items() if len(names) > 1}
+            width = max(
+                len(called.get(name, name)) for name in [*(row["against"] for row in shown), f"the agent, {SAMPLED}"]
+            )
+            unit = unit_of(metric)
+            value = f"value [{unit}]" if unit else "value"
+            heading = f"{'against':<{width}}  {value:>12}  {'min':>8} {'mean':>8} {'max':>8} {'±':>6} %"
+            heading += f"  {'greedy min':>10} {'mean':>8} {'max':>8} {'±':>6} %  {'change':>18} %  verdict"
+            lines += ["", metric, heading]
+            for mode in (GREEDY, SAMPLED):
+                lines.append(f"{f'the agent, {mode}':<{width}}  {self.value(metric, mode):>z12.6g}")
+            for row in shown:
+                lines.append(
+                    f"{called.get(row['against'], row['against']):<{width}}  {row['value']:>z12.6g}  {_number(row['min'], 8)}"
+                    f" {_number(row['mean'], 8)} {_number(row['max'], 8)} {_number(row['spread'], 6)}    "
+                    f"{_number(row['greedy_min'], 10)} {_number(row['greedy_mean'], 8)} {_number(row['greedy_max'], 8)}"
+                    f" {_number(row['greedy_spread'], 6)}    {_number(row['change'], 8)} ± {_number(row['change_around'], 7)}"
+                    f"    {_VERDICTS[row['verdict']]}"
+                )
+            lines += [f"equal in every case: {' = '.join(names)}" for names in equals.values() if len(names) > 1]
+        return "\n".join(lines)
+
+    def save(self, folder: str | Path) -> None:
+        """Leave evaluation.csv, .txt and .json, runs.csv and heuristics.csv in a folder: all of them, or what was there."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        best = {metric: self.best_heuristic(metric) for metric in self.metrics}
+        classic = {metric: self.best_heuristic(metric, classic=True) for metric in self.metrics}
+        document = {
+            "metrics": list(self.metrics),
+            "best_heuristic": best,
+            "best_list_heuristic": classic,
+            "agent": {mode: {m: self.value(m, mode) for m in self.metrics} for mode in (GREEDY, SAMPLED)},
+            "table": self.table().to_dict("records"),
+            "comparison": self.comparison.to_dict(),
+        } | self.meta
+        seal = folder / "evaluation.json"
+        with atomic_files(seal) as aside:
+            aside(seal).write_text(json.dumps(for_json(document), indent=1, allow_nan=False) + "\n")
+            aside(folder / "evaluation.txt").write_text(self.text() + "\n", encoding="utf-8")
+            for name, frame in (("evaluation", self.table()), ("runs", self.runs), ("heuristics", self.heuristics)):
+                frame.to_csv(aside(folder / f"{name}.csv"), index=False)
+
+
+def evaluate(
+    directory: str | Path,
+    cases: Sequence[Episode],
+    metrics: Sequence[str] = (),
+    heuristics: Sequence[str] | None = None,
+    runs: int = 100,
+    seed: int = 0,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+    also: Sequence[str] = (),
+) -> Evaluation:
+    """Run the agents of all training seeds in a folder, and heuristics, on every case.
+
+    Args:
+        directory: what ``train`` left, or ``learned:DIR,trust=yes`` where Python files that the agents name are to be run.
+        cases: episodes to test on.
+        metrics: keys of ``result.summary()`` of which less is better; by default what the agents were trained to reduce.
+        heuristics: specs of schedulers (for agents that switch nodes: of power policies); by default
+            :data:`~learning.training.heuristics.HEURISTICS`. With none at all, ``()``, the agents' own values are all that is
+            told.
+        runs: test runs of each agent in which it samples its actions, spread over the cases (at least one on each). Each
+            has a seed of its own, from ``seed`` on; one greedy run on each case comes on top.
+        workers, executor: processes to run on. The result does not depend on them.
+        also: specs of heuristics besides those.
+
+    Raises InputError where there is no agent, no such metric or heuristic. Warns (UnfamiliarWarning) once of each agent that
+    meets what is far from what it has learned from, with the first case in which it does, and (ModelWarning) where runs of
+    agents have not completed, or killed, the same jobs as heuristics in the same case.
+    """
+    folders, agents, chosen, specs = compared(directory, metrics, heuristics, also)
+    kind, trust = agents[0].decides, trusted(directory)[1]
+    if not isinstance(cases, Sequence) or not cases or not all(isinstance(case, Episode) for case in cases):
+        raise InputError("evaluate, cases", "at least one episode, such as Days(…).all() has", cases)
+    if runs < 0:
+        raise InputError("evaluate, runs", "a number of test runs, 0 or more", runs)
+    each = -(-runs // len(cases))
+    tasks: list[_Task] = []
+    for number, case in enumerate(cases):
+        tasks += [_Task(number, case, spec, kind, agents[0].environment, trust, chosen, (seed,)) for spec in specs]
+        for folder, agent in zip(folders, agents, strict=True):
+            for sample in (False, True):
+                spec = f"learned:{folder}" + ",sample=yes" * sample + ",trust=yes" * trust
+                seeds = tuple(range(seed + number * each, seed + (number + 1) * each)) if sample else (seed,)
+                training_seed = int(agent.facts["seed"])
+                tasks.append(_Task(number, case, spec, kind, agent.environment, trust, chosen, seeds, training_seed))
+    bar = progress_bar(len(tasks), unit=" tests", hidden=not progress)
+    with bar, processes(workers, len(tasks), executor) as pool:
+        ended = map_in_order(_run, tasks, pool, lambda _: bar.update())
+    unfamiliar: dict[str, UnfamiliarWarning] = {}
+    for _, noted in ended:
+        for one in noted:
+            unfamiliar.setdefault(one.agent, one)
+    for one in unfamiliar.values():
+        warnings.warn(one, stacklevel=2)
+    rows = [row for task, (rows, _) in zip(tasks, ended, strict=True) if task.training_seed is not None for row in rows]
+    others = [row for task, (rows, _) in zip(tasks, ended, strict=True) if task.training_seed is None for row in rows]
+    meta = {"agents": [str(folder) for folder in folders], "training": [agent.facts for agent in agents]}
+    columns = ["heuristic", "case", *chosen, *ENDED, WHICH]
+    found = Evaluation(pd.DataFrame(rows), pd.DataFrame(others, columns=columns), chosen, meta)
+    if told := found.unlike():
+        warnings.warn(told, ModelWarning, stacklevel=2)
+    return found
+
+
+def compared(
+    directory: str | Path,
+    metrics: Sequence[str] = (),
+    heuristics: Sequence[str] | None = None,
+    also: Sequence[str] = (),
+) -> tuple[list[Path], list[Agent], tuple[str, ...], tuple[str, ...]]:
+    """What :func:`evaluate` compares, read and made and not yet played: folders and agents by training seed, metrics, heuristics.
+
+    Raises InputError where there is no agent, no such metric or heuristic.
+    """
+    seeds = [(int((agent := Agent.load(folder)).facts["seed"]), folder, agent) for folder in find_agents(directory)]
+    _, folders, agents = map(list, zip(*sorted(seeds, key=lambda one: one[0]), strict=True))
+    chosen = tuple(dict.fromkeys(metrics)) or _default_metrics(agents[0])
+    for metric in chosen:
+        check_minimised("evaluate, metric", metric)
+    kind = agents[0].decides
+    specs = tuple(dict.fromkeys([*(HEURISTICS[kind] if heuristics is None else heuristics), *also]))
+    for spec in specs:
+        policies(spec, kind, agents[0].environment, trusted(directory)[1])
+    return folders, agents, chosen, specs
+
+
+def cases_of(
+    directory: str | Path,
+    workload: str,
+    platform: str | None = None,
+    *,
+    first: int | None = None,
+    time_unit: str | None = None,
+    between: tuple[float, float] | None = None,
+    length: int | None = None,
+    count: int | None = None,
+) -> list[Episode]:
+    """The cases of a test workload: the whole of it, or every piece of ``length`` consecutive jobs on a clock of its own.
+
+    ``between``: only jobs submitted from … up to … (s). ``count``: only so many of the pieces, evenly spread over them.
+    Jobs at the end that are too few for a piece are left out, and unless ``count`` is given a ModelWarning counts them.
+    A folder of workloads is one of days, each a case, as in training; only ``count`` and ``time_unit`` go with it.
+    On the platform that the agent was trained on, unless another is named, and within its limits. Raises InputError, also where
+    it was trained on several and none is named.
+    """
+    keys = EnvironmentKeys.model_validate(Agent.load(find_agents(directory)[0]).environment)
+    if platform is not None:
+        if (own := source_of(platform)) is not None:
+            load(own)  # the user names this file, the agent its models
+        keys = keys.model_copy(update={"platform": platform})
+    else:
+        machines = dict.fromkeys([keys.platform, *(log.platform or keys.platform for log in keys.also or ())])
+        if len(machines) > 1:
+            several = ", ".join(map(str, machines))
+            raise InputError("evaluate", "--platform P, for the agent was trained on several machines", several)
+    if keys.platform is None:
+        raise InputError("evaluate", "--platform P, for the agent names no machine that it was trained on")
+    with running_no_new_files(unless=trusted(directory)[1]):
+        machine = read_platform(keys)
+    options = {} if time_unit is None else {"time_unit": TIME_UNITS.get(time_unit, time_unit)}
+    if os.path.isdir(workload):
+        days = all_as_executed(read_folder(workload, options, first, between, length), machine)
+        found = Days(machine, days, **rules_of(keys)).all()
+        return list(found) if count is None else spread(found, count)
+    if count is not None and length is None:
+        raise InputError(
+            "evaluate, cases", "--trajectories N with it, or a folder of days: else there is one case", count
+        )
+    with naming(workload):
+        jobs = part_of(Workload.read(workload, **options), between, first)
+    if not len(jobs):
+        raise InputError(workload, "at least one job")
+    episode = Episode(machine, jobs, **rules_of(keys))
+    if length is None:
+        return [episode]
+    with naming(workload):
+        pieces = whole_pieces(Trajectories(machine, jobs, length, **rules_of(keys)).all(), length)
+    if count is not None:
+        return spread(pieces, count)
+    if left := len(jobs) % length:
+        told = f"the last {counted(left, 'job')} of {len(jobs):,} left out, too few for a piece of {length:,}"
+        warnings.warn(f"{workload}: {told}", ModelWarning, stacklevel=2)
+    return pieces
+
+
+def assumed(directory: str | Path, cases: Iterable[Episode]) -> list[str]:
+    """What runs of the agents on the cases will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind."""
+    agent = Agent.load(find_agents(directory)[0])
+    power = (agent.environment.get("options") or {}).get("power")
+    with running_no_new_files(unless=trusted(directory)[1]):
+        switches = switches_nodes(agent.decides, None if power is None else str(power))
+    return merged(of_inputs(case.platform, case.workload, switches=switches) for case in cases)
+
+
+def _default_metrics(agent: Agent) -> tuple[str, ...]:
+    """What the agent was trained to reduce; where that is a reward of several things, these."""
+    if agent.decides == "power":
+        return ("energy_waste_j", "mean_stretch", "node_switches")
+    objective = str(agent.facts["objective"])
+    return ("energy_j", "mean_bounded_slowdown") if objective == REWARD else (objective,)
+
+
+def _ratio(values: Any, references: Any) -> Any:
+    """values / references of tables or series; 1 where both are 0, as a mean wait may be."""
+    return (values / references).fillna(1.0)
+
+
+def _number(value: float, width: int) -> str:
+    """A reduction in % in so many columns; a dash where there is none."""
+    return f"{value:>z{width}.2f}" if math.isfinite(value) else f"{'-':>{width}}"
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Runs of one scheduler on one case."""
+
+    number: int
+    case: Episode
+    spec: str
+    kind: str
+    environment: dict[str, Any]
+    trust: bool
+    metrics: tuple[str, ...]
+    seeds: tuple[int, ...] = (0,)
+    training_seed: int | None = None
+
+
+def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
+    """A row for each run of a task; and what the agent has warned of, which is told once for all tasks."""
+    with warnings.catch_warnings():  # evaluate has made the policies before, and told what their files say
+        warnings.simplefilter("ignore", ModelWarning)
+        scheduler, power = policies(task.spec, task.kind, task.environment, task.trust)
+    rows, noted = [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnfamiliarWarning)
+        for seed in task.seeds:
+            with naming(task.case.name or task.case.workload.name):
+                rows.append(_row(task, seed, run_on(task.case, scheduler, power, seed)))
+            noted += unfamiliar_to(scheduler, power)
+    return rows, noted[:1]
+
+
+def _row(task: _Task, seed: int, summary: pd.Series) -> dict[str, Any]:
+    numbers: dict[str, Any] = {metric: metric_of(summary, metric) for metric in task.metrics}
+    numbers |= {name: int(summary[name]) for name in (*ENDED, WHICH)}
+    if task.training_seed is None:
+        return {"heuristic": task.spec, "case": task.number} | numbers
+    mode = SAMPLED if ",sample=yes" in task.spec else GREEDY
+    return {"training_seed": task.training_seed, "case": task.number, "mode": mode, "seed": seed} | numbers

@@ -1,0 +1,142 @@
+"""What agents are compared with: the published heuristics, and a run under one of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.errors import InputError, counted
+from cluster_sim.files.source import running_no_new_files
+from cluster_sim.run.simulation import Simulation
+from learning.tasks.episode_metrics import which_ended
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from learning.tasks.episodes import Episode
+    from schedulers import PowerPolicy, Scheduler
+
+# López 2023, Table 4.1, and the programs' reading of high_mem beside the text's. Random orders are nothing to beat.
+_JOBS = ("first", "shortest", "smallest", "low_mem", "low_mem_ops")
+_NODES = ("high_gflops", "high_cores", "high_mem", "most_used_mem", "high_mem_bw", "low_power")
+LIST_HEURISTICS = tuple(f"list:{job}/{node}" for job, node in product(_JOBS, _NODES))
+CONTENTION_AWARE = tuple(
+    f"contention-aware:metric={metric},placements={placements}"
+    for metric, placements in product(("delay", "energy", "edp"), ("one", "all"))
+)
+BACKFILLING = ("easy", "easy:order=sjf", "easy:order=wfp", "saf-easy", "conservative")
+ORDERS = tuple(
+    f"list:{job}/first{blocking}" for job, blocking in product(("saf", "unicef", "wfp"), ("", ",blocking=no"))
+)
+"""Orders of the queue that weigh run time, width and wait, which Table 4.1 has not."""
+SHUTDOWN = ("always-on", "timeout:0", "timeout:60", "timeout:300", "timeout:600")
+HEURISTICS = {"scheduler": LIST_HEURISTICS + CONTENTION_AWARE + BACKFILLING + ORDERS, "power": SHUTDOWN}
+"""What an agent is compared with unless others are asked for, by whose place it takes."""
+
+BESIDE = "saf-easy"
+"""The scheduler beside an agent that switches nodes, where its environment names none: NodeShutdown's default."""
+
+
+def policies(
+    spec: str, kind: str, environment: Mapping[str, Any], trust: bool = False
+) -> tuple[Scheduler, PowerPolicy | None]:
+    """The scheduler of a spec, or (``kind`` power) the power policy of a spec beside the environment's scheduler.
+
+    ``environment`` is what the agent's environment was made of, as a mapping. With ``trust`` Python files that it names are
+    run. Raises SpecError for unknown names.
+    """
+    from schedulers import make_power_policy, make_scheduler
+
+    options = environment.get("options") or {}
+    guard = running_no_new_files(unless=trust)
+    if kind == "power":
+        with guard:
+            scheduler = make_scheduler(str(options.get("scheduler", BESIDE)))
+        return scheduler, make_power_policy(spec)
+    beside = options.get("power")
+    with guard:
+        power = None if beside is None else make_power_policy(str(beside))
+    return make_scheduler(spec), power
+
+
+def switches_nodes(kind: str, power: str | None) -> bool:
+    """Whether nodes are switched in a run: by the agent, if that is its ``kind``, or by the power policy beside it, a spec."""
+    if kind == "power" or power is None:
+        return kind == "power"
+    from schedulers import make_power_policy
+
+    return bool(getattr(make_power_policy(power), "switches", True))
+
+
+def metric_of(metrics: Mapping[str, Any] | pd.Series, name: str) -> float:
+    """A metric of a run that is over. Raises InputError where it has no value of that: a mean over no jobs, for one."""
+    value = metrics.get(name)
+    has_none = value is None or math.isnan(value)
+    if has_none and not metrics.get("jobs_completed", 1) and not metrics.get("jobs_killed", 0):
+        told = {"submitted": metrics.get("jobs_submitted"), "rejected": metrics.get("jobs_rejected")}
+        found = ", ".join(f"{int(number):,} {state}" for state, number in told.items() if number)
+        raise InputError(f"metric {name}", "a job that ran", found or "none")
+    if value is None or has_none:
+        known = ", ".join(str(key) for key, known in metrics.items() if known is not None and known == known)
+        raise InputError(f"metric {name}", f"a metric that the run has a value of ({known})", name)
+    return float(value)
+
+
+ENDED = ("jobs_completed", "jobs_killed")
+"""How many jobs a run's metrics are of: means and totals of others say little of each other."""
+WHICH = "jobs_ended_crc"
+"""Which these are: see :func:`which_ended`."""
+
+
+Ended = tuple[int, int, int | None]
+"""How many jobs a run completed and killed, and which these are, None where that is not known."""
+
+
+def ended(metrics: Mapping[Any, Any] | pd.Series) -> Ended:
+    """The jobs that a run ended, by its metrics."""
+    completed, killed = (int(metrics[name]) for name in ENDED)
+    which = metrics.get(WHICH)
+    return completed, killed, None if which is None or which != which else int(which)
+
+
+def _of_others(own: Ended, theirs: Ended) -> bool:
+    """Whether two runs are known to have ended different jobs."""
+    if own[:2] != theirs[:2]:
+        return True
+    return own[2] != theirs[2] and None not in (own[2], theirs[2])
+
+
+def of_other_jobs(runs: Iterable[tuple[str, Ended, Mapping[str, Ended]]], noun: str) -> str:
+    """That runs of an agent ended other jobs than others did in the same place, in words; empty where none is known to have.
+
+    ``runs``: of each what it is called, what it ended (:func:`ended`), and what each of the others ended there. They are
+    counted as ``noun``.
+    """
+    total, unlike = 0, []
+    for name, own, others in runs:
+        total += 1
+        apart = {
+            other: abs(own[0] - theirs[0]) + abs(own[1] - theirs[1])
+            for other, theirs in others.items()
+            if _of_others(own, theirs)
+        }
+        if apart:
+            worst = max(apart, key=apart.__getitem__)
+            unlike.append((apart[worst], name, own, worst, others[worst]))
+    if not unlike:
+        return ""
+    by, name, own, other, theirs = max(unlike, key=lambda one: one[0])
+    most = f"{name}, with {own[0]:,} completed and {own[1]:,} killed, {other} {theirs[0]:,} and {theirs[1]:,}"
+    most += "" if by else ", as many, but not the same ones"
+    many = f"in {len(unlike):,} of {counted(total, noun)} the agent ended other jobs than what it is compared with"
+    return f"{many} (most apart in {most}): metrics there are not of the same work"
+
+
+def run_on(case: Episode, scheduler: Scheduler, power: PowerPolicy | None = None, seed: int = 0) -> pd.Series:
+    """The summary of a run on a case, and :data:`WHICH` jobs ended; one pair of objects may serve one run after the other."""
+    simulation = Simulation(case.platform, case.workload, scheduler, power, seed, **case.rules())
+    summary = simulation.run(warn=False).summary()
+    summary[WHICH] = which_ended(simulation)
+    return summary

@@ -1,0 +1,200 @@
+"""What a training tells while it runs: every logged number, explained once, and the files and the bar that show them.
+
+:data:`NUMBERS` is read by ``metrics.csv``, by TensorBoard's event files and by the manual (docs/training.md). Names and
+meanings under ``train/`` and ``time/`` are those of Stable-Baselines3, so that runs can be laid beside each other.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cluster_sim.errors import FormatError
+from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.csv import check_lengths
+from cluster_sim.run.progress import on_terminal
+from learning.training.tensorboard import SUFFIX, EventFile
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A logged number: name, unit ("" for counts and ratios) and meaning."""
+
+    name: str
+    unit: str
+    meaning: str
+
+
+NUMBERS: tuple[Number, ...] = (
+    Number("iteration", "", "rollouts and updates done, from 1; 0 is before the first update"),
+    Number("time/elapsed_s", "s", "wall-clock time of this process up to here"),
+    Number("time/fps", "1/s", "decisions collected in a second, update included"),
+    Number("time/total_timesteps", "", "decisions taken so far in training episodes"),
+    Number("time/total_episodes", "", "training episodes so far"),
+    Number("rollout/ep_rew_mean", "", "mean over this iteration's episodes of the sum of rewards"),
+    Number("rollout/ep_rew_min", "", "the least of these sums"),
+    Number("rollout/ep_rew_max", "", "the greatest"),
+    Number("rollout/ep_len_mean", "", "mean number of decisions in an episode"),
+    Number(
+        "rollout/ep_cost_mean",
+        "as the cost",
+        "mean over this iteration's episodes of the sum of costs, which a constraint's limit is of; where there are costs",
+    ),
+    Number("rollout/objective_mean", "as the objective", "mean of the objective over this iteration's episodes"),
+    Number("rollout/objective_min", "as the objective", "its least value"),
+    Number(
+        "rollout/reduction_mean",
+        "%",
+        "reduction against the best baseline, actions sampled; only where every episode is one",
+    ),
+    Number("rollout/reduction_max", "%", "the greatest reduction of an episode of this iteration; only there, too"),
+    Number(
+        "validation/objective_mean",
+        "as the objective",
+        "mean of the objective over the validation episodes, greedy actions",
+    ),
+    Number("validation/reduction_mean", "%", "mean reduction against each validation episode's best baseline"),
+    Number("validation/reduction_min", "%", "the least of these reductions"),
+    Number("validation/best", "%", "the mean reduction of the agent in best/"),
+    Number("validation/share", "", "where there are limits: the greatest ratio of a metric's mean to its limit"),
+    Number("validation/cost_mean", "as the cost", "mean cost of the validation episodes, greedy actions"),
+    Number(
+        "validation/cost_over",
+        "as the cost",
+        "of a constraint: by how much that is above its limit, below 0 if it is kept; of several classes the worst",
+    ),
+    Number("train/policy_gradient_loss", "", "the (clipped) loss of the policy; only its gradient means something"),
+    Number("train/value_loss", "", "mean squared error of the critic's values"),
+    Number("train/entropy_loss", "nat", "minus the mean entropy of the action distributions"),
+    Number("train/loss", "", "the sum that is minimised"),
+    Number("train/approx_kl", "nat", "mean of (r - 1) - log r: how far the update moved the policy"),
+    Number("train/clip_fraction", "", "share of decisions whose probability ratio was clipped"),
+    Number(
+        "train/explained_variance", "", "1 - Var(target - value)/Var(target): 1 perfect, 0 no better than a constant"
+    ),
+    Number("train/learning_rate", "", "the actor's learning rate at the end of the update"),
+    Number("train/clip_range", "", "ε of PPO's clipping"),
+    Number("train/n_updates", "", "steps of the optimisers so far"),
+    Number("train/stopped_early", "", "1 where the target KL ended the update before the last epoch"),
+    Number("train/averaged", "", "weights in the average (SWA) so far"),
+    Number("train/multiplier", "", "of a constraint: rewards that a unit of cost is worth, mean over the episodes"),
+    Number("train/cost_value_loss", "", "of a constraint: mean squared error of the critic of the cost"),
+    Number(
+        "warm_start/cross_entropy",
+        "nat",
+        "loss of the imitation in its last epoch; this and the next two in row 0 only",
+    ),
+    Number("warm_start/agreement", "", "share of decisions in which the teacher's action is the most probable one"),
+    Number("warm_start/value_loss", "", "mean squared error of the values taught with it"),
+)
+"""Every number of ``metrics.csv``, in its order. An algorithm may log more; those come last."""
+
+CSV = "metrics.csv"
+
+
+class Log:
+    """The log of one training in a folder: ``metrics.csv`` and an event file, a row and a record per iteration.
+
+    A row is written whole or not at all. ``kept`` is the last iteration that is to stay: resuming a training drops the
+    rows that were written after its checkpoint, for they will be written again.
+    """
+
+    def __init__(self, folder: str | Path, kept: int | None = None):
+        self.path = Path(folder) / CSV
+        self._columns: list[str] = []
+        if kept is None:
+            self.path.unlink(missing_ok=True)
+            for old in Path(folder).glob(f"events.out.tfevents.*{SUFFIX}"):
+                old.unlink(missing_ok=True)
+        elif self.path.exists():
+            self._drop_after(kept)
+        self._events = EventFile(folder)
+
+    def write(self, numbers: Mapping[str, float]) -> None:
+        """Append one iteration's numbers; what was not measured in it is left empty."""
+        if not self._columns:
+            known = [number.name for number in NUMBERS]
+            self._columns = known + [name for name in numbers if name not in known]
+            write_bytes(self.path, _line(self._columns))
+        with self.path.open("ab") as file:
+            file.write(_line([_text(numbers.get(name)) for name in self._columns]))
+        tagged = {name: value for name, value in numbers.items() if name != "iteration"}
+        self._events.add(int(numbers["iteration"]), tagged)
+
+    def _drop_after(self, kept: int) -> None:
+        text = self.path.read_text(encoding="utf-8")
+        rows = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1])))  # a last line cut short is no row
+        if not rows:
+            self.path.unlink()
+            return
+        self._columns = rows[0]
+        try:
+            rows[1:] = [row for row in rows[1:] if len(row) == len(rows[0]) and int(row[0]) <= kept]
+        except ValueError as error:
+            raise FormatError(self.path, "the number of an iteration in each row", str(error)) from None
+        write_bytes(self.path, b"".join(map(_line, rows)))
+
+
+def read_metrics(folder: str | Path) -> list[dict[str, float]]:
+    """The rows of ``metrics.csv``, each with the numbers that it has. Raises FormatError naming the line."""
+    path = Path(folder) / CSV
+    with path.open("rb") as file:
+        text = file.read().decode("utf-8", "replace")
+    check_lengths(text, path)
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    if "iteration" not in (rows.fieldnames or ()):
+        raise FormatError(f"{path} line 1", "a column 'iteration'", ", ".join(rows.fieldnames or ()))
+    try:
+        found = [{name: float(value) for name, value in row.items() if value} for row in rows]
+    except (ValueError, TypeError, csv.Error) as error:
+        raise FormatError(f"{path} line {rows.line_num}", "numbers, as in the header", str(error)) from None
+    for line, row in enumerate(found, start=2):
+        if not row.get("iteration", -1.0) >= 0.0 or row["iteration"] != int(row["iteration"]):
+            raise FormatError(f"{path} line {line}, iteration", "a whole number >= 0", row.get("iteration"))
+    return found
+
+
+def progress_bar(iterations: int, done: int = 0, unit: str = " iterations", hidden: bool = False) -> tqdm:
+    """A bar on stderr, shown only where that is a terminal."""
+    from tqdm import tqdm
+
+    return tqdm(
+        total=iterations,
+        initial=done,
+        unit=unit,
+        disable=hidden or not on_terminal(),
+        leave=False,
+        dynamic_ncols=True,
+    )
+
+
+def in_brief(numbers: Mapping[str, float]) -> dict[str, str]:
+    """What stands behind the bar: the reward and the reduction in % against the best baseline."""
+    brief = {"reward": f"{numbers['rollout/ep_rew_mean']:.4g}"} if "rollout/ep_rew_mean" in numbers else {}
+    for name, key in (
+        ("reduction", "rollout/reduction_mean"),
+        ("validation", "validation/reduction_mean"),
+        ("best", "validation/best"),
+    ):
+        if key in numbers:
+            brief[name] = f"{numbers[key]:z.2f} %"
+    return brief
+
+
+def _text(value: float | None) -> str:
+    if value is None:
+        return ""
+    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))
+
+
+def _line(cells: list[str]) -> bytes:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerow(cells)
+    return out.getvalue().encode()
