@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 from analysis import backfilling_markdown, backfilling_table
-from analysis.backfilling import METRICS, SLOWDOWN
+from analysis.tables.backfilling import METRICS, SLOWDOWN
 from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from learning.tasks.episodes import consecutive

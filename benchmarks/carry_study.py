@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from analysis.reproduce.deepshutdown_runs import run_day
+from analysis.reproduce.deepshutdown.runs import run_day
 from benchmarks.constraint_study import BASE, LIMIT, RULE, THRESHOLDS
 from benchmarks.room_study import LOGS
 from benchmarks.shutdown_study import INPUTS, of_day

@@ -20,7 +20,7 @@ import click
 import numpy as np
 import pandas as pd
 
-from analysis.backfilling import METRICS, SLOWDOWN
+from analysis.tables.backfilling import METRICS, SLOWDOWN
 from benchmarks.backfilling_study import COMMITTED, ORDERS, windows
 from benchmarks.constraint_study import kept_in
 from benchmarks.room_study import LOGS

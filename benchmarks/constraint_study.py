@@ -23,9 +23,9 @@ import click
 import numpy as np
 import pandas as pd
 
-from analysis.deepshutdown import episode
-from analysis.reproduce.deepshutdown_agents import taught as play_taught
-from analysis.reproduce.deepshutdown_runs import BUSY_DAYS, FOLDER, ORDINARY_DAYS, day_files, run_day, taurus
+from analysis.reproduce.deepshutdown.agents import taught as play_taught
+from analysis.reproduce.deepshutdown.days import episode
+from analysis.reproduce.deepshutdown.runs import BUSY_DAYS, FOLDER, ORDINARY_DAYS, day_files, run_day, taurus
 from benchmarks.shutdown_study import INPUTS, of_day
 from cluster_sim import Platform, Workload
 from cluster_sim.errors import InputError

@@ -369,7 +369,7 @@ def _metrics(path: str) -> Iterator[float]:
 
 
 def _sweep(path: str) -> Iterator[float]:
-    from analysis.sweeps import read_sweep
+    from analysis.sweep.runs_table import read_sweep
 
     yield from _numbers_of(read_sweep(path))
 

@@ -142,8 +142,8 @@ def schedule(jobs: int, nodes: int = NODES) -> Schedule:
 
 def figure_row(rectangles: int, repeat: int = 1) -> FigureRow:
     """Make a chart of so many rectangles, and let a browser draw it; the medians of ``repeat`` times."""
-    from analysis.gantt_chart import tool_chart  # here, so that the other benchmarks do without plotly
-    from analysis.page import figure_html, render
+    from analysis.gantt_chart.gantt import tool_chart  # here, so that the other benchmarks do without plotly
+    from analysis.pages.page import figure_html, render
 
     run: Any = schedule(rectangles)
     begin = time.perf_counter()
@@ -167,7 +167,7 @@ def in_browser(page: str, patience_s: float = 120.0) -> dict[str, float | None] 
 
     None where there is no browser, or no answer.
     """
-    from analysis.pictures import browser as found_browser
+    from analysis.figures.pictures import browser as found_browser
 
     browser = found_browser()
     if browser is None:

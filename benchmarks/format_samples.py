@@ -467,8 +467,8 @@ def use_metrics(path: str) -> None:
 
 def use_sweep(path: str) -> None:
     """Read its rows and what it is; go on with it."""
+    from analysis.sweep.runs_table import read_sweep
     from analysis.sweep.storage import Storage
-    from analysis.sweeps import read_sweep
 
     read_sweep(path)
     Storage(path, {"scheduler": ["fcfs", "easy"]}, 2)

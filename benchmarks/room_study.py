@@ -23,7 +23,7 @@ from typing import Any
 import click
 import numpy as np
 
-from analysis.backfilling import METRICS, SLOWDOWN
+from analysis.tables.backfilling import METRICS, SLOWDOWN
 from benchmarks.backfilling_study import ORDERS, echo, least, mean, mean_of
 from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Scheduler, Simulation, Workload, make_scheduler

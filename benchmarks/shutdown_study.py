@@ -17,11 +17,11 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from analysis.deepshutdown import figures
-from analysis.figure_style import styled
-from analysis.palette import OKABE_ITO
-from analysis.pictures import write_pictures
-from analysis.reproduce.deepshutdown_runs import BUSY_DAYS, ORDINARY_DAYS, THETA, released_days, run_day, taurus
+from analysis.figures.figure_style import styled
+from analysis.figures.palette import OKABE_ITO
+from analysis.figures.pictures import write_pictures
+from analysis.reproduce.deepshutdown.days import figures
+from analysis.reproduce.deepshutdown.runs import BUSY_DAYS, ORDINARY_DAYS, THETA, released_days, run_day, taurus
 from cluster_sim import Platform, Workload
 from cluster_sim.records.result import Result
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from cluster_sim import Simulation, Workload
 from learning.tasks.built_in_cases import mixed_jobs, small_cluster
-from learning.training import Config, ValidationKeys
-from learning.training import train
+from learning.training import Config, ValidationKeys, train
 from schedulers import make_scheduler
 
 if __name__ == "__main__":  # processes that play episodes are spawned, and import this script

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.pictures import browser
+from analysis.figures.pictures import browser
 
 
 def browse(address: str, folder: Path, budget_ms: int = 10_000) -> str:

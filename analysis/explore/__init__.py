@@ -10,7 +10,7 @@
 | ``callbacks`` | what happens on a click: functions of what the page holds |
 | ``app`` | the Dash app and its server |
 
-Its steps are those of the stepping page: ``analysis.frames`` works them out, and ``stepper.js`` shows them.
+Its steps are those of the stepping page: ``analysis.stepping.frames`` works them out, and ``stepper.js`` shows them.
 
 Needs Dash (the extra ``app``); ``offers``, ``changes`` and ``runs`` do without.
 """

@@ -18,7 +18,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from analysis.explore import callbacks
 from analysis.explore.layout import KEEP, LET_GO, page
 from analysis.explore.runs import Choices, Desk
-from analysis.page import render
+from analysis.pages.page import render
 from cluster_sim.errors import ClusterSimError, InputError
 
 MOST_BYTES = 8 * 2**20

@@ -18,7 +18,7 @@ from analysis.explore import compared, panels
 from analysis.explore.changes import Change, new_id
 from analysis.explore.runs import Choices
 from analysis.explore.scenario import FILE_NAME, Scenario
-from analysis.stepping import MOST_FRAMES
+from analysis.stepping.stepping import MOST_FRAMES
 from cluster_sim.errors import ClusterSimError, InputError
 
 if TYPE_CHECKING:

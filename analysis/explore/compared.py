@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from dash import html
 
 from analysis.explore.panels import HEADLINES, job_link, metric
-from analysis.runs_chart import differences, gantt_runs
-from analysis.tables import VERSUS, comparison_table
-from analysis.wording import label_of, unit_of
+from analysis.gantt_chart.runs_chart import differences, gantt_runs
+from analysis.tables.run_metrics import VERSUS, comparison_table
+from analysis.tables.wording import label_of, unit_of
 from cluster_sim.amounts import NOTHING, duration, number
 from cluster_sim.errors import counted
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 from dash import dcc, html
 
 from analysis.explore.runs import MOST_JOBS
-from analysis.page import CONFIG
-from analysis.wording import shortened
+from analysis.pages.page import CONFIG
+from analysis.tables.wording import shortened
 
 if TYPE_CHECKING:
     from analysis.explore.offers import Offer

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dash import html
 
-from analysis.tables import comparison_table
-from analysis.wording import label_of, shortened, unit_of
+from analysis.tables.run_metrics import comparison_table
+from analysis.tables.wording import label_of, shortened, unit_of
 from cluster_sim.amounts import NOTHING, amount
 from cluster_sim.errors import counted
 from cluster_sim.run.shortage import seconds

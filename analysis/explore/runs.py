@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.explore.changes import LARGEST, Change, changed, changes_of
 from analysis.explore.offers import OF_THE_LOG, Offers, chosen
-from analysis.frames import Frames
-from analysis.gantt_chart import draw_held, options_of, time_window
-from analysis.palette import ColourClasses, colour_strategy
-from analysis.scene import Held
-from analysis.time_axis import TimeAxis
+from analysis.figures.palette import ColourClasses, colour_strategy
+from analysis.figures.time_axis import TimeAxis
+from analysis.gantt_chart.gantt import draw_held, options_of, time_window
+from analysis.gantt_chart.scene import Held
+from analysis.stepping.frames import Frames
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.run.simulation import Simulation
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.wording import shortened
+from analysis.tables.wording import shortened
 
 Note = Callable[..., None]
 MOST_BYTES = 2**30

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from analysis.reproduce.paper import Paper
 
 MODULES = {
-    "irmasim": "irmasim",
-    "energy-scheduler-1": "energy_scheduler_1",
-    "energy-scheduler-2": "energy_scheduler_2",
-    "energy-scheduler-3": "energy_scheduler_3",
-    "energy-scheduler-4": "energy_scheduler_4",
+    "irmasim": "irmasim.paper",
+    "energy-scheduler-1": "energy_scheduler.experiment_1",
+    "energy-scheduler-2": "energy_scheduler.experiment_2",
+    "energy-scheduler-3": "energy_scheduler.experiment_3",
+    "energy-scheduler-4": "energy_scheduler.experiment_4",
     "ineps": "ineps",
     "pcbe": "pcbe",
-    "deepshutdown": "deepshutdown",
+    "deepshutdown": "deepshutdown.paper",
 }
 """Name of a reproduction on the command line → its module in this package."""
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from analysis.figure_style import styled
-from analysis.palette import OKABE_ITO
+from analysis.figures.figure_style import styled
+from analysis.figures.palette import OKABE_ITO
 from analysis.reproduce.paper import Figure
-from analysis.wording import plotly_text
+from analysis.tables.wording import plotly_text
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
@@ -77,6 +77,6 @@ def lines(
 
 def schedule(name: str, caption: str, result: Result, **options: Any) -> Figure:
     """A run's Gantt chart. ``options`` go to :func:`analysis.gantt`."""
-    from analysis.gantt_chart import gantt
+    from analysis.gantt_chart.gantt import gantt
 
     return as_figure(name, caption, gantt(result, title=name, **options))

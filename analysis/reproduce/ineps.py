@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from analysis.reproduce import energy_scheduler_3 as convergence
-from analysis.reproduce import energy_scheduler_4 as adaptability
-from analysis.reproduce import lopez
 from analysis.reproduce.agents import AgentRow, agent_parts, as_published, left_out, reductions
 from analysis.reproduce.claims import Claim, Values
+from analysis.reproduce.energy_scheduler import experiment_3 as convergence
+from analysis.reproduce.energy_scheduler import experiment_4 as adaptability
+from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.paper import Figure, Paper, Part, Setting
 
 NAME = "ineps"
@@ -74,7 +74,7 @@ def parts(setting: Setting) -> Sequence[Part]:
     cases = ("3", "4-mem", "4-comp", "12-mem", "12-comp")
     return [
         *(part for case in cases for part in lopez.pair_parts(case, setting.quick)),
-        *agent_parts(NAME, ROWS, setting, "analysis.reproduce.energy_scheduler_1:episode"),
+        *agent_parts(NAME, ROWS, setting, "analysis.reproduce.energy_scheduler.experiment_1:episode"),
     ]
 
 

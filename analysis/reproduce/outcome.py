@@ -74,7 +74,7 @@ def save_pictures(found: Reproduction, out: Path) -> list[Path]:
     """Leave each figure as ``PAPER-FIGURE.png`` in ``out``. Raises InputError where there is no browser to draw it."""
     import plotly.graph_objects as go
 
-    from analysis.pictures import write_pictures
+    from analysis.figures.pictures import write_pictures
 
     return write_pictures({picture(found.paper, figure): go.Figure(figure.plotly) for figure in found.figures}, out)
 

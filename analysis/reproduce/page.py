@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from analysis.page import figures_html, render
+from analysis.pages.page import figures_html, render
 from analysis.reproduce import learned
 from analysis.reproduce.claims import Judged
 from analysis.reproduce.outcome import HEADINGS, cells, counts, slips

@@ -172,11 +172,11 @@ def _keep(result: Result, cell: dict[str, Any]) -> None:
         with atomic_path(path) as aside:
             result.jobs.to_parquet(aside, index=False, compression="zstd")
     if 0 < len(result.jobs) <= wanted["gantt"]:
-        from analysis.report import write_gantt
+        from analysis.reports.report import write_gantt
 
         write_gantt(result, out / "gantt" / f"{name}.html")
     if wanted["charts"]:
-        from analysis.sweep_charts import write_charts
+        from analysis.sweep.charts import write_charts
 
         write_charts(result, out / "charts" / f"{name}.html", f"cell {cell['cell']}")
 

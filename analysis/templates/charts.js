@@ -17,7 +17,7 @@ const clusterSim = {
     return new Uint8Array(await new Response(stream).arrayBuffer());
   },
 
-  // What analysis/payload.py wrote: a line of JSON, and the bytes of the arrays in it.
+  // What analysis/pages/payload.py wrote: a line of JSON, and the bytes of the arrays in it.
   async figure(base64) {
     const bytes = await this.unpack(base64), end = bytes.indexOf(10);
     const text = new TextDecoder().decode(bytes.subarray(0, end));
@@ -74,7 +74,7 @@ const clusterSim = {
   },
 
   // An axis of seconds from the start of a run, of lengths of time, or a logarithmic one of numbers has ticks at round ones,
-  // wherever it is zoomed to: analysis/time_axis.py and figure_style.py make those of the whole in the same way.
+  // wherever it is zoomed to: analysis/figures/time_axis.py and figure_style.py make those of the whole in the same way.
   followZoom(chart) {
     const { elapsed, durations, log_ticks: most, log_side: side = "x" } = chart.layout.meta || {};
     const sides = Object.keys(chart._fullLayout).filter(name => /^[xy]axis\d*$/.test(name) && name[0] === side);

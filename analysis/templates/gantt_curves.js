@@ -1,5 +1,5 @@
 // A curve of more steps than are drawn at once: its very steps where few are in view, else means over equal parts of what is in
-// view, with the band of their range. As analysis/timelines.py draws those of the whole run.
+// view, with the band of their range. As analysis/figures/timelines.py draws those of the whole run.
 "use strict";
 const MOST_DRAWN = 5000, PARTS = 1500, OF_MEANS = ", mean of ";
 
@@ -56,7 +56,7 @@ class Curve {
   }
 }
 
-// Which curves are means, and of what: as means_note of analysis/gantt_panels.py says.
+// Which curves are means, and of what: as means_note of analysis/gantt_chart/panels.py says.
 function meansNote(traces) {
   const means = new Map();
   for (const { name } of traces) {

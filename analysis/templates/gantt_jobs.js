@@ -29,7 +29,7 @@ class Run {
     this.known = {};
   }
 
-  // Where cores stand: as RowScale in analysis/rectangles.py says.
+  // Where cores stand: as RowScale in analysis/gantt_chart/rectangles.py says.
   placed({ owner, start, end, first_core: first, last_core: last, said }) {
     const node = new Int32Array(this.firstCore.at(-1));
     for (let i = 0; i < this.nodes.length; i++) node.fill(i, this.firstCore[i], this.firstCore[i + 1]);

@@ -2,7 +2,7 @@
 // holds most of a cell.
 "use strict";
 const MOST_BARS = 2000, MOST_OUTLINES = 15000, MOST_IDS = 250, MOST_BINS = 1200, SHADES = 3;
-const IDS_AXIS = "x9";  // where there is a slider, which would show them else: as analysis/gantt_chart.py says
+const IDS_AXIS = "x9";  // where there is a slider, which would show them else: as analysis/gantt_chart/gantt.py says
 
 // view: start, end (s), low, high (rows), width, height (px). dim: the colour of jobs that the filters leave out. whole: what a
 // small copy under the chart shows, as a view; what of it is out of view is drawn for it alone.
@@ -59,7 +59,7 @@ function asBars(run, classes, view) {
     thick => made(places.filter(i => outlined(i) === thick), colour, line, thick)).filter(trace => trace.x.length));
 }
 
-// It goes around each rectangle and on to the next, and back by the same ways: as analysis/drawing.py strings them. A part of a
+// It goes around each rectangle and on to the next, and back by the same ways: as analysis/gantt_chart/drawing.py strings them. A part of a
 // pixel is left between neighbours, so that they are told apart.
 function asOutlines(run, classes, view) {
   const { start, end, low, high } = run.rectangles;

@@ -1,4 +1,4 @@
-// What pages contain, unpacked: the forms that analysis/payload.py describes.
+// What pages contain, unpacked: the forms that analysis/pages/payload.py describes.
 "use strict";
 const ARRAYS = {
   f8: Float64Array, f4: Float32Array, i1: Int8Array, i2: Int16Array, i4: Int32Array,

@@ -1,5 +1,5 @@
 // Shows the frames of a run one by one, in the stepping page and in explore: the clock, what was decided and why, the
-// nodes, the queue. What a run's data are is described in analysis/frames.py. Texts in them come from input files: they
+// nodes, the queue. What a run's data are is described in analysis/stepping/frames.py. Texts in them come from input files: they
 // are put into the page as text, never as markup.
 const stepper = (() => {
 "use strict";

@@ -1,4 +1,4 @@
-// How times are written: as cluster_sim/amounts.py and analysis/time_axis.py write them.
+// How times are written: as cluster_sim/amounts.py and analysis/figures/time_axis.py write them.
 "use strict";
 const STEPS = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1].flatMap(power => [power, 2 * power, 5 * power]).concat(
   10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10800, 21600, 43200);

@@ -11,12 +11,12 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from analysis.figure_style import GRID, styled, transparent
-from analysis.palette import OKABE_ITO
-from analysis.time_axis import show_durations
+from analysis.figures.figure_style import GRID, styled, transparent
+from analysis.figures.palette import OKABE_ITO
+from analysis.figures.time_axis import show_durations
+from analysis.tables.wording import plotly_text, shortened
 from analysis.whatif.effects import effect_of_class
 from analysis.whatif.replayed import CHANGED, DAY, RECORDED, UNCHANGED, busy_core_s
-from analysis.wording import plotly_text, shortened
 from cluster_sim.amounts import duration
 from cluster_sim.errors import counted
 from cluster_sim.records.comparison import Effect

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.gantt_chart import gantt
-from analysis.page import figure_html, render, write_whole
-from analysis.runs_chart import gantt_runs
-from analysis.tables import cells_html
+from analysis.gantt_chart.gantt import gantt
+from analysis.gantt_chart.runs_chart import gantt_runs
+from analysis.pages.page import figure_html, render, write_whole
+from analysis.tables.run_metrics import cells_html
 from analysis.whatif.charts import LESS, MORE, MOST_ROWS, UNSURE, signed, use_by_day, verdict_colour, waits_of_classes
 from analysis.whatif.effects import CLASSES, by_class, effect_of_class, most_moved
 from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED

@@ -115,7 +115,7 @@ def replicate(
     import pandas as pd
 
     from analysis import replication_table, write_report
-    from analysis.tables import metrics_of
+    from analysis.tables.run_metrics import metrics_of
     from cluster_sim.cli.simulate import REPORT, load
 
     _remove_older(out)

@@ -76,7 +76,7 @@ def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, p
 
 def _figure(results: dict[str, Result], options: dict[str, Any]) -> Any:
     from analysis import gantt_by_job, gantt_runs
-    from analysis.gantt_chart import time_window, tool_chart
+    from analysis.gantt_chart.gantt import time_window, tool_chart
 
     view = options.pop("view")
     if view == "jobs":
@@ -95,7 +95,7 @@ def _figure(results: dict[str, Result], options: dict[str, Any]) -> Any:
 
 def _steps(results: dict[str, Result], options: dict[str, Any], path: str | Path) -> list[Path]:
     from analysis import write_animation
-    from analysis.gantt_chart import time_window
+    from analysis.gantt_chart.gantt import time_window
 
     result = _only(results, "steps")
     _refuse_what_lacks("steps", options, "--out", "--colour-by", "--from", "--to")

@@ -91,6 +91,6 @@ def _write(path: Path, number: int, runs: bool) -> None:
             with needed(f"lesson {number}"):
                 raise error.__cause__ from None
         raise
-    from analysis.lesson_page import page
+    from analysis.lessons.page import page
 
     write_bytes(path, page(one, cells).encode())

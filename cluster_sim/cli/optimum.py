@@ -102,7 +102,7 @@ def _answer(found: Optimum, platform: Platform) -> str:
 
 def _distances(found: Optimum, runs: dict[str, Result]) -> str:
     """A line for each scheduler: its value, and how far above the schedule found it is."""
-    from analysis.tables import percent
+    from analysis.tables.run_metrics import percent
 
     metric, unit = METRICS[found.objective]
     width = max(map(len, runs))

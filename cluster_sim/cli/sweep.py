@@ -152,8 +152,8 @@ def _facts(grid: Grid) -> dict[str, str]:
 
 def _conclude(outcome: Outcome, grid: Grid, out: Path, page: dict[str, Any] | None, as_json: bool) -> None:
     """Print what is concluded and the table; leave table.csv and, if wanted, the page, with what it says besides."""
-    from analysis.alternatives import compare_sweep
-    from analysis.sweeps import LARGEST_IS_BEST, sweep_table, table_text
+    from analysis.sweep.alternatives import compare_sweep
+    from analysis.sweep.runs_table import LARGEST_IS_BEST, sweep_table, table_text
     from cluster_sim.files.atomic import atomic_path
 
     metrics, confidence = grid.config.metrics, grid.config.confidence
@@ -175,7 +175,7 @@ def _conclude(outcome: Outcome, grid: Grid, out: Path, page: dict[str, Any] | No
                 click.echo(f"{comparison}\n")
             click.echo(table_text(table, _SHOWN))
         if page is not None:
-            from analysis.sweep_report import write_sweep_page
+            from analysis.sweep.report import write_sweep_page
 
             write_sweep_page(runs, metrics, out / "report.html", confidence=confidence, failed=outcome.failed, **page)
     if as_json:

@@ -62,7 +62,7 @@ def train(
         click.echo(_told(summary))
     click.echo(f"\nThe agent is a scheduler now: learned:{out}")
     if report:
-        from analysis.training_report import write_training_report
+        from analysis.reports.training_report import write_training_report
 
         page = write_training_report(
             summaries, Path(out) / "report.html", assumptions=assumptions, command=invocation.command
@@ -72,7 +72,7 @@ def train(
 
 def _told(summary: Summary) -> str:
     """A line about a training: what the best agent reaches, when it was found, and against what."""
-    from analysis.wording import change, label_of
+    from analysis.tables.wording import change, label_of
     from learning.training.validation import REWARD
 
     found = f"after {summary.best_iteration} of {summary.iterations} iterations"

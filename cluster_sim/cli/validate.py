@@ -204,7 +204,7 @@ def _result_facts(source: str) -> Facts:
 
 
 def _agent_facts(source: str) -> Facts:
-    from analysis.wording import label_of
+    from analysis.tables.wording import label_of
     from learning.training.agent import Agent, find_agents
     from learning.training.validation import REWARD
 

@@ -72,7 +72,7 @@ def _document(study: Study) -> dict[str, Any]:
 
 def _text(study: Study) -> str:
     """What is concluded, then the replay in a table, and the change in another one."""
-    from analysis.tables import aligned
+    from analysis.tables.run_metrics import aligned
     from analysis.whatif.page import agreement_rows, overall_rows
 
     lines = [*study.comparison.sentences, "", aligned(agreement_rows(study))]

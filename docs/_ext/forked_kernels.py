@@ -13,8 +13,8 @@ import socket
 import sys
 
 IMPORTED = (
-    "ipykernel.kernelapp", "networkx", "analysis.runs_chart", "analysis.lessons.answers.lesson14", "cluster_sim.records.result",
-    "cluster_sim.run.simulation", "learning.training.training",
+    "ipykernel.kernelapp", "networkx", "analysis.gantt_chart.runs_chart", "analysis.lessons.answers.lesson14",
+    "cluster_sim.records.result", "cluster_sim.run.simulation", "learning.training.training",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from analysis import animation, write_animation
-from analysis.frames import Frames
+from analysis.stepping.frames import Frames
 from cluster_sim import InputError, Platform, Simulation, Start, Workload, make_power_policy, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.platform import PowerTransitions
@@ -470,7 +470,7 @@ def test_a_later_page_begins_with_what_was_before(tmp_path: Path, monkeypatch: p
     drawn = dom[dom.index('<g clip-path="url(#past)">') :]
     assert all(f"<title>job {i}</title>" in drawn for i in range(300))
     assert "The schedule so far, one row per core" in dom
-    monkeypatch.setattr("analysis.frames.MOST_PAST", 10)
+    monkeypatch.setattr("analysis.stepping.frames.MOST_PAST", 10)
     late = data_of(animation(result, x_range=(200.0, 300.0)))
     assert late["holds"]["job_id"][:10] == [str(i) for i in range(199, 189, -1)]
     assert (late["since"], late["cut"]) == (189.0, True)
@@ -486,7 +486,7 @@ def test_nothing_is_left_out_in_silence(tmp_path: Path, monkeypatch: pytest.Monk
         animation(result)
     with pytest.raises(InputError, match="a window with a step in it, between 0 s and 350 s"):
         animation(result, x_range=(100.2, 100.8))
-    monkeypatch.setattr("analysis.stepping.MOST_PAGES", 1)
+    monkeypatch.setattr("analysis.stepping.stepping.MOST_PAGES", 1)
     with pytest.raises(InputError, match="at most 300 steps: a window of the run, found 351"):
         write_animation(result, tmp_path / "steps.html")
     assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.backfilling import backfilling_markdown, backfilling_table, bought_with
+from analysis.tables.backfilling import backfilling_markdown, backfilling_table, bought_with
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.run.decisions import Start
 from schedulers import EasyBackfilling, Scheduler, make_scheduler

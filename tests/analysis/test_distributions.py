@@ -26,7 +26,7 @@ from analysis import (
     user_fairness,
     user_table,
 )
-from analysis.page import figure_html, page
+from analysis.pages.page import figure_html, page
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.platform import Platform, PowerTransitions
 from cluster_sim.records import Result

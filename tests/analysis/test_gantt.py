@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from analysis import gantt, topology
-from analysis.palette import OKABE_ITO, ColourClasses
+from analysis.figures.palette import OKABE_ITO, ColourClasses
 from cluster_sim import Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import SpecError
 from cluster_sim.platform import Platform
@@ -99,8 +99,8 @@ def test_drawing_follows_the_number_of_rectangles(
     many: Callable[[int, int], FakeResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bars, then polygons, then a raster; no drawing needs more traces for more jobs."""
-    monkeypatch.setattr("analysis.drawing.MOST_BARS", 50)
-    monkeypatch.setattr("analysis.drawing.MOST_POLYGONS", 100)
+    monkeypatch.setattr("analysis.gantt_chart.drawing.MOST_BARS", 50)
+    monkeypatch.setattr("analysis.gantt_chart.drawing.MOST_POLYGONS", 100)
     kinds = []
     for jobs in (50, 100, 101):
         figure = gantt(many(jobs, 5), labels=False)

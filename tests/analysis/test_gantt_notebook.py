@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from analysis.gantt_notebook import GanttZoom, gantt_widget
+from analysis.gantt_chart.notebook import GanttZoom, gantt_widget
 from cluster_sim.errors import InputError, SpecError
 
 from .conftest import FakeResult

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 from markupsafe import Markup
 
 from analysis import gantt, gantt_by_job, gantt_runs
-from analysis.page import figure_html, page
-from analysis.redrawn import carried, without_jobs
-from analysis.time_axis import round_ticks
-from analysis.timelines import coarsened, ranges
+from analysis.figures.time_axis import round_ticks
+from analysis.figures.timelines import coarsened, ranges
+from analysis.pages.page import figure_html, page
+from analysis.pages.redrawn import carried, without_jobs
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.amounts import durations, moments
 from cluster_sim.cli import main
@@ -363,7 +363,7 @@ def test_shades_are_of_all_that_is_held(in_browser: dict[str, Any]) -> None:
 
 
 def test_a_curve_of_many_steps_is_exact_where_few_are_in_view(in_browser: dict[str, Any]) -> None:
-    """Of 6,000 steps the whole is 1,500 means with their range, as :mod:`analysis.timelines` makes them; ten in view are
+    """Of 6,000 steps the whole is 1,500 means with their range, as :mod:`analysis.figures.timelines` makes them; ten in view are
     drawn themselves, and named without a word of means."""
     time, value = (np.array(each) for each in CURVE)
     (mean, low, high), (exact, *no_band) = in_browser["curves"]

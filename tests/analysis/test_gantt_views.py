@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 
 from analysis import GanttWindows, gantt, gantt_by_job, gantt_runs, topology, window, write_gantt
-from analysis.gantt_panels import PANELS
-from analysis.palette import by_number
-from analysis.runs_chart import differences
-from analysis.scene import Held
-from analysis.topology_chart import load_at, states_at
+from analysis.figures.palette import by_number
+from analysis.figures.topology_chart import load_at, states_at
+from analysis.gantt_chart.panels import PANELS
+from analysis.gantt_chart.runs_chart import differences
+from analysis.gantt_chart.scene import Held
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.platform import PowerTransitions
@@ -207,9 +207,9 @@ def test_a_window_is_exact_where_the_whole_is_a_raster(
     many: Callable[[int, int], FakeResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every job that overlaps the window is there once, at its times; too large a window is refused."""
-    monkeypatch.setattr("analysis.drawing.MOST_BARS", 200)
-    monkeypatch.setattr("analysis.drawing.MOST_POLYGONS", 300)
-    monkeypatch.setattr("analysis.gantt_window.MOST_POLYGONS", 300)
+    monkeypatch.setattr("analysis.gantt_chart.drawing.MOST_BARS", 200)
+    monkeypatch.setattr("analysis.gantt_chart.drawing.MOST_POLYGONS", 300)
+    monkeypatch.setattr("analysis.gantt_chart.window.MOST_POLYGONS", 300)
     run = many(1_000, 20)
     assert gantt(run).data[0].type == "heatmap"
     inside = run.jobs[(run.jobs["finish_time"] >= 95) & (run.jobs["start_time"] <= 125)]

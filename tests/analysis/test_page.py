@@ -13,8 +13,8 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from analysis import ecdf
-from analysis.page import figure_html, page, piece, render
-from analysis.tables import cells_html
+from analysis.pages.page import figure_html, page, piece, render
+from analysis.tables.run_metrics import cells_html
 from cluster_sim import Platform, Simulation, Workload
 from schedulers import make_scheduler
 from tests.browser import browse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from analysis.palette import (
+from analysis.figures.palette import (
     JOB_STATES,
     NONE,
     OKABE_ITO,

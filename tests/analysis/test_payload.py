@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from analysis.payload import payload
+from analysis.pages.payload import payload
 from cluster_sim.amounts import moments
 
 from .payloads import read

@@ -8,8 +8,8 @@ from pathlib import Path
 import plotly.graph_objects as go
 import pytest
 
-from analysis import pictures
-from analysis.pictures import write_pictures
+from analysis.figures import pictures
+from analysis.figures.pictures import write_pictures
 from cluster_sim.errors import InputError
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from analysis.rectangles import RowScale, busy_fraction, job_rectangles
-from analysis.timelines import coarsened
+from analysis.figures.timelines import coarsened
+from analysis.gantt_chart.rectangles import RowScale, busy_fraction, job_rectangles
 from cluster_sim.platform import Platform
 
 from .conftest import FakeResult

@@ -172,6 +172,6 @@ def test_plotly_loads_only_when_a_figure_is_made() -> None:
     code = (
         "import sys, analysis; from analysis import comparison_table, format_table; "
         "assert 'plotly' not in sys.modules; "
-        "import analysis.report; assert callable(analysis.gantt) and 'plotly' in sys.modules"
+        "import analysis.reports.report; assert callable(analysis.gantt) and 'plotly' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])

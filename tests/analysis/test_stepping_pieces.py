@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from analysis.frames import Frames
-from analysis.palette import ColourClasses, colour_strategy
+from analysis.figures.palette import ColourClasses, colour_strategy
+from analysis.stepping.frames import Frames
 from cluster_sim import Result
 from tests.changing.scripted import requeued, resized, suspended
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from analysis import comparison_table, format_table, headlines
-from analysis.tables import percent, table_html
-from analysis.wording import label_of, unit_of
+from analysis.tables.run_metrics import percent, table_html
+from analysis.tables.wording import label_of, unit_of
 from cluster_sim.amounts import number, numbers
 
 from .conftest import FakeResult

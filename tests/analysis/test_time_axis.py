@@ -21,8 +21,8 @@ from analysis import (
     queue_timeline,
     utilisation_timeline,
 )
-from analysis.time_axis import TimeAxis, round_ticks
-from analysis.timelines import BAND, coarsened, ranges
+from analysis.figures.time_axis import TimeAxis, round_ticks
+from analysis.figures.timelines import BAND, coarsened, ranges
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 
 from .conftest import FakeResult

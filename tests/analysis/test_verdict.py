@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from analysis import compare, replication_table, user_table
-from analysis.sweep_policies import policies_figure, policies_sentences, policy_rows, power_policies
-from analysis.verdict import run_sentence
+from analysis.reports.verdict import run_sentence
+from analysis.sweep.policies import policies_figure, policies_sentences, policy_rows, power_policies
 from cluster_sim import Platform, Simulation, Start, Workload, make_scheduler
 from cluster_sim.records.comparison import change_in_words
 from cluster_sim.records.result import Result

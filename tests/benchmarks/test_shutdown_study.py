@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from analysis.reproduce.deepshutdown_stand_ins import stand_in_platform
+from analysis.reproduce.deepshutdown.stand_ins import stand_in_platform
 from benchmarks.shutdown_study import FAMILIES, markdown, measured, pareto, study, undominated
 from cluster_sim import Platform, Workload
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from analysis import compare, replication_table, what_if
-from analysis.alternatives import compare_sweep
-from analysis.sweeps import read_sweep
+from analysis.sweep.alternatives import compare_sweep
+from analysis.sweep.runs_table import read_sweep
 from cluster_sim.records.comparison import Comparison
 from cluster_sim.records.result import Result
 from tests.analysis.test_whatif import CONF, HEAD, weekly

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
-from analysis.training_report import _of_validation
+from analysis.reports.training_report import _of_validation
 from learning.training.agent import Agent
 from learning.training.training import Training
 

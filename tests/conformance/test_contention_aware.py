@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.reproduce.lopez import experiment
+from analysis.reproduce.energy_scheduler.lopez import experiment
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.records import Result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.reproduce.lopez import experiment
+from analysis.reproduce.energy_scheduler.lopez import experiment
 from cluster_sim import Simulation, make_scheduler
 from cluster_sim.records import Result
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.deepshutdown import DAY_S, episode
+from analysis.reproduce.deepshutdown.days import DAY_S, episode
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.run import View
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff

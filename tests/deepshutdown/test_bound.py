@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.deepshutdown import episode
+from analysis.reproduce.deepshutdown.days import episode
 from cluster_sim import Platform, Workload
 
 from .bound import broken

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.deepshutdown import GROUPS, days_per_group, episode, group_of
+from analysis.reproduce.deepshutdown.days import GROUPS, days_per_group, episode, group_of
 from cluster_sim import InputError, Platform, Workload
 from cluster_sim.formats.batsim_workload import from_document
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.deepshutdown import DAY_S, episode, figures
+from analysis.reproduce.deepshutdown.days import DAY_S, episode, figures
 from cluster_sim import Platform, Result, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.records.metrics import delays

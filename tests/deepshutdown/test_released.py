@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.deepshutdown import DAY_S, episode, figures
+from analysis.reproduce.deepshutdown.days import DAY_S, episode, figures
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.formats.batsim_results import read_machine_states
 from cluster_sim.models.power import power_models

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from analysis import gantt
-from analysis.hover import job_hover, last_reasons, place_texts, reasons
+from analysis.gantt_chart.hover import job_hover, last_reasons, place_texts, reasons
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 

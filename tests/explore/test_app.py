@@ -22,7 +22,7 @@ from analysis.explore.app import make_app, make_app_server
 from analysis.explore.layout import page
 from analysis.explore.offers import Offers
 from analysis.explore.runs import Choices, Desk
-from analysis.page import render
+from analysis.pages.page import render
 from cluster_sim import InputError, Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.cli.explore import _desk

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.frames import Frames
-from analysis.steps import places_in_words
+from analysis.stepping.frames import Frames
+from analysis.stepping.steps import places_in_words
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 
 from .conftest import Story

@@ -22,7 +22,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
-from analysis.training_report import write_training_report
+from analysis.reports.training_report import write_training_report
 from cluster_sim.cli.train import _told as told
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
 from cluster_sim.workload import Workload

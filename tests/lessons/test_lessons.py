@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from analysis.lesson_page import page as lesson_page
 from analysis.lessons import Verdict, exercises, lesson, lessons, notebook
 from analysis.lessons.catalogue import Lesson
+from analysis.lessons.page import page as lesson_page
 from cluster_sim.cli import main
 from cluster_sim.errors import InputError
 

@@ -35,7 +35,7 @@ PROCESSES = re.compile(r"\bworkers=|\bsweep\(")
 FORKS = multiprocessing.get_context("forkserver") if "forkserver" in multiprocessing.get_all_start_methods() else None
 if FORKS is not None:
     FORKS.set_forkserver_preload(
-        ["cluster_sim.cli", "cluster_sim.run.simulation", "schedulers", "analysis.gantt_chart"]
+        ["cluster_sim.cli", "cluster_sim.run.simulation", "schedulers", "analysis.gantt_chart.gantt"]
     )
 RUN_IN = """
 import os, runpy, sys

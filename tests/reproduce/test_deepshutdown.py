@@ -11,8 +11,7 @@ import pytest
 
 from analysis.reproduce.claims import Kind, Verdict, judge
 from analysis.reproduce.controls import RANDOM_PLAY, TEACHER, UNSEEN, UNTRAINED
-from analysis.reproduce.deepshutdown import ON_BUSY_DAYS, ORDER, PAPER, claims
-from analysis.reproduce.deepshutdown_agents import (
+from analysis.reproduce.deepshutdown.agents import (
     AGENT,
     BUSY,
     EVERY_ORDINARY,
@@ -23,8 +22,9 @@ from analysis.reproduce.deepshutdown_agents import (
     chosen_rule,
     compared,
 )
-from analysis.reproduce.deepshutdown_figures import all_figures
-from analysis.reproduce.deepshutdown_runs import (
+from analysis.reproduce.deepshutdown.figures import all_figures
+from analysis.reproduce.deepshutdown.paper import ON_BUSY_DAYS, ORDER, PAPER, claims
+from analysis.reproduce.deepshutdown.runs import (
     ALL_DAYS,
     BUSY_DAYS,
     ORDINARY_DAYS,
@@ -34,7 +34,7 @@ from analysis.reproduce.deepshutdown_runs import (
     taurus,
     with_gaps,
 )
-from analysis.reproduce.deepshutdown_tables import BY_GROUPS
+from analysis.reproduce.deepshutdown.tables import BY_GROUPS
 from analysis.reproduce.paper import Setting
 from analysis.reproduce.runner import compute
 from learning.tasks.episodes import Episode

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.reproduce import irmasim
 from analysis.reproduce.claims import Verdict, judge
-from analysis.reproduce.irmasim_agents import AGENTS, FIGURE_ROWS, ROWS, _Case, converged, until_half_way, way
+from analysis.reproduce.irmasim import paper as irmasim
+from analysis.reproduce.irmasim.agents import AGENTS, FIGURE_ROWS, ROWS, _Case, converged, until_half_way, way
 from analysis.reproduce.trainings import FILES
 from cluster_sim import Workload
 from learning.training.configuration import read_config

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from analysis.reproduce import MODULES, irmasim, lopez, paper_of
+from analysis.reproduce import MODULES, paper_of
 from analysis.reproduce.claims import Verdict, judge
-from analysis.reproduce.deepshutdown import TABLE_3
-from analysis.reproduce.deepshutdown_stand_ins import stand_in_day
+from analysis.reproduce.deepshutdown.paper import TABLE_3
+from analysis.reproduce.deepshutdown.stand_ins import stand_in_day
+from analysis.reproduce.energy_scheduler import lopez
+from analysis.reproduce.irmasim import paper as irmasim
 from analysis.reproduce.paper import Part, Setting
 from analysis.reproduce.runner import compute
 from analysis.reproduce.tables import cells_of

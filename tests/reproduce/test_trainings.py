@@ -11,7 +11,7 @@ import pytest
 from analysis.reproduce.agents import OUR_AGENTS, PUBLISHED_AGENTS, AgentRow, agent_parts, trained
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Verdict, judge, points
 from analysis.reproduce.controls import CONTROLS, RANDOM_PLAY, TEACHER, UNSEEN, UNTRAINED, leave
-from analysis.reproduce.energy_scheduler_1 import ROWS
+from analysis.reproduce.energy_scheduler.experiment_1 import ROWS
 from analysis.reproduce.paper import Setting
 from analysis.reproduce.runner import compute
 from analysis.reproduce.trainings import FILES, QUICK, Training, configuration, train_first, training_of
@@ -19,7 +19,7 @@ from learning.training.agent import Agent
 from learning.training.inputs import MakeEnvironment
 
 ROW = AgentRow("row", "an agent", ("1",), (), "a-training")
-EPISODES = "analysis.reproduce.energy_scheduler_1:episode"
+EPISODES = "analysis.reproduce.energy_scheduler.experiment_1:episode"
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,11 @@ def test_where_agents_are_looked_for(place: str, tmp_path: Path) -> None:
 
 def test_every_row_has_a_file_to_train_it_from() -> None:
     """Of all papers with agents; a row whose training nobody wrote down could never be filled by one command."""
-    from analysis.reproduce import deepshutdown, energy_scheduler_2, energy_scheduler_3, ineps, irmasim_agents
+    from analysis.reproduce import ineps
+    from analysis.reproduce.deepshutdown import paper as deepshutdown
+    from analysis.reproduce.energy_scheduler import experiment_2 as energy_scheduler_2
+    from analysis.reproduce.energy_scheduler import experiment_3 as energy_scheduler_3
+    from analysis.reproduce.irmasim import agents as irmasim_agents
 
     for row in (
         *ROWS,

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.alternatives import alternatives, in_brief
-from analysis.figure_style import log_ticks
-from analysis.page import figure_html, page
-from analysis.sweep_charts import dot_plot, factor_heatmap, factor_plot
-from analysis.sweep_report import write_sweep_page
+from analysis.figures.figure_style import log_ticks
+from analysis.pages.page import figure_html, page
+from analysis.sweep.alternatives import alternatives, in_brief
+from analysis.sweep.charts import dot_plot, factor_heatmap, factor_plot
+from analysis.sweep.report import write_sweep_page
 from cluster_sim.records.intervals import bootstrap_interval
 from tests.browser import browse
 
@@ -303,7 +303,7 @@ def test_only_two_orders_make_a_map(tmp_path: Path) -> None:
 
 def test_a_factor_of_numbers_has_lines_in_units_for_people(tmp_path: Path) -> None:
     """Waits of hours over five loads: the axis counts hours, each line is labelled where it ends."""
-    from analysis.sweep_report import _lines  # what the page draws, as a figure
+    from analysis.sweep.report import _lines  # what the page draws, as a figure
 
     runs = pd.concat([made_up(5, ("always-on",)).assign(load=load / 5) for load in range(1, 6)])
     runs["mean_wait_s"] *= 3600.0

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from analysis.sweep import Grid, read_runs, sweep
 from analysis.sweep import storage as storage_module
 from analysis.sweep.manifest import held, read_manifest
+from analysis.sweep.runs_table import read_sweep
 from analysis.sweep.storage import Storage
-from analysis.sweeps import read_sweep
 from cluster_sim.cli import main
 from cluster_sim.errors import FormatError, InputError, ModelWarning
 from schedulers import Fcfs, schedulers

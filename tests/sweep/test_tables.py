@@ -12,13 +12,12 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from analysis.alternatives import alternatives, compare_sweep
-from analysis.replications import replication_table
 from analysis.sweep import Grid, sweep
+from analysis.sweep.alternatives import alternatives, compare_sweep
+from analysis.sweep.charts import factor_heatmap, factor_plot
 from analysis.sweep.checks import check
-from analysis.sweep_charts import factor_heatmap, factor_plot
-from analysis.sweep_report import write_sweep_page
-from analysis.sweeps import (
+from analysis.sweep.report import write_sweep_page
+from analysis.sweep.runs_table import (
     best_table,
     deciders,
     factors_of,
@@ -30,6 +29,7 @@ from analysis.sweeps import (
     sweep_table,
     table_text,
 )
+from analysis.tables.replications import replication_table
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.errors import InputError

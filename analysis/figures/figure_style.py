@@ -1,0 +1,75 @@
+"""What the figures other than the Gantt chart have in common: fonts, axes, colours of runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+
+from analysis.figures.palette import OKABE_ITO
+from analysis.tables.wording import plotly_text, shortened
+from cluster_sim.amounts import number
+
+GRID = "#E4E8EC"
+MOST_TICKS = 9
+# Runs are told apart by colour and, past seven, by dash, so that a print in grey still has a chance.
+_DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+def styled(figure: go.Figure, title: str, x: str, y: str, height: int = 340, **layout: Any) -> go.Figure:
+    """Give a figure the common look, with the titles of the figure and its axes; they are escaped here."""
+    heading, x_title, y_title = plotly_text([title, x, y])
+    axis = {"gridcolor": GRID, "zeroline": False, "linecolor": "#9AA5B1", "showline": True, "ticks": "outside"}
+    figure.update_layout(
+        title={"text": heading, "x": 0.01, "xanchor": "left", "font": {"size": 16}},
+        height=height,
+        margin={"l": 80, "r": 30, "t": 56, "b": 56},
+        plot_bgcolor="#FFFFFF",
+        paper_bgcolor="#FFFFFF",
+        font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": "#22303C"},
+        hoverlabel={"align": "left", "font": {"size": 12}},
+        legend={"tracegroupgap": 0, "itemsizing": "constant"},
+        xaxis=axis | {"title": {"text": x_title}, "exponentformat": "none", "separatethousands": True},
+        yaxis=axis | {"title": {"text": y_title}, "exponentformat": "SI", "separatethousands": True},
+    )
+    return figure.update_layout(layout)
+
+
+def run_styles(names: Sequence[str]) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """For each run its name, as a legend can show it, its colour, and its line."""
+    styles = cycle((colour, dash) for dash in _DASHES for colour in OKABE_ITO[:6])
+    for name, (colour, dash) in zip(plotly_text(shortened(name, 40) for name in names), styles, strict=False):
+        yield name, colour, {"color": colour, "dash": dash}
+
+
+def transparent(colour: str, share: float) -> str:
+    """``#rrggbb`` as a colour that lets the background through: ``share`` is how much there is of it, 0 to 1."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{share:g})"
+
+
+def show_log(figure: go.Figure, low: float, high: float, most: int = MOST_TICKS, side: Literal["x", "y"] = "x") -> None:
+    """Have the x axes, or the y axes, logarithmic and alike, of numbers from ``low`` to ``high``, with :func:`log_ticks`.
+
+    ``charts.js`` does the same when a page is zoomed.
+    """
+    update = figure.update_xaxes if side == "x" else figure.update_yaxes
+    update(log_ticks(low, high, most))
+    figure.layout.meta = {**(figure.layout.meta or {}), "log_ticks": most, "log_side": side}
+
+
+def log_ticks(low: float, high: float, most: int = MOST_TICKS) -> dict[str, Any]:
+    """Settings of a logarithmic axis of numbers above 0: ticks that are written out, as plotly's own 2 and 5 are not.
+
+    They are 1, 2 and 5 times powers of ten, or 1 and 3 times, where these are at most ``most``; else all powers alone.
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for times in ((1, 2, 5), (1, 3), (1,)):
+        places = [float(f"{each}e{power}") for power in powers for each in times]
+        places = [place for place in places if low / 2 <= place <= high * 2]
+        if len(places) <= most:
+            break
+    return {"tickmode": "array", "tickvals": places, "ticktext": [number(place) for place in places]}

@@ -1,0 +1,321 @@
+"""Curves over the run: power in a stack, energy, use of the cores, queue; and the curves under the Gantt chart.
+
+Past ``most_points`` a curve is drawn as means over equal intervals of time, which keeps every integral; its name and hover
+say so, and a band shows the least and the greatest value in each interval. The tables behind the figures, never thinned,
+are those of :mod:`analysis.tables.series`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.figures.figure_style import run_styles, styled, transparent
+from analysis.figures.palette import CAPACITY, OKABE_ITO, OTHERS, STATE_COLOURS
+from analysis.figures.time_axis import TimeAxis, start_date_of
+from analysis.tables.run_metrics import named_runs
+from analysis.tables.series import OTHER_NODES, PowerBy, energy_table, power_table, queue_table, utilisation_table
+from analysis.tables.wording import plotly_text
+from cluster_sim.amounts import duration, energies, number
+from cluster_sim.errors import SpecError
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.core_ranges import Holds
+    from cluster_sim.records.result import Result
+
+MOST_POINTS = 20_000
+COARSE_BINS = 4_000
+BAND, MEAN = "range", ", mean of "
+# Those of the Gantt chart, and for the two states that it leaves white or covers with jobs.
+_STATE_FILLS = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
+
+
+def power_timeline(
+    result: Result,
+    by: PowerBy = "state",
+    *,
+    most_points: int = MOST_POINTS,
+    title: str | None = None,
+    time_unit: str = "auto",
+) -> go.Figure:
+    """Power over time, W, stacked by node state, by node (the twelve with the most energy) or by cluster.
+
+    Draws :func:`analysis.power_table`, whose columns sum to the platform's power. Of means, a band shows the range of that
+    power. Raises what that raises. ``time_unit`` is as in :func:`analysis.gantt`.
+    """
+    whole = power_table(result, by)
+    table, mean = _thinned(whole, most_points)
+    names = [str(name) for name in table.columns[1:]]
+    figure = go.Figure()
+    for name, label, colour in zip(names, plotly_text(map(_state_name, names)), _stack_colours(names, by), strict=True):
+        figure.add_trace(
+            go.Scatter(
+                x=table["time"].to_numpy(),
+                y=table[name].to_numpy(),
+                name=label + mean,
+                stackgroup="power",
+                mode="lines",
+                line={"shape": "hv", "width": 0.5, "color": colour},
+                fillcolor=colour,
+                hovertemplate=f"{label}: %{{y:.3~s}}W{mean}<extra></extra>",
+            )
+        )
+    if mean:
+        curve = whole["time"].to_numpy(dtype=float), whole[names].sum(axis=1).to_numpy(dtype=float)
+        figure.add_traces(band(*curve, table["time"].to_numpy(), "#22303C", name="all power, from least to greatest"))
+    layout = {"hovermode": "x unified", "legend": {"traceorder": "reversed"}, "yaxis": {"rangemode": "tozero"}}
+    styled(figure, title or f"Power by {by}", "", "Power", yaxis_ticksuffix="W", yaxis_minexponent=0)
+    return _timed(figure.update_layout(layout), [result], time_unit)
+
+
+def energy_timeline(
+    results: Mapping[str, Result] | Result,
+    *,
+    most_points: int = MOST_POINTS,
+    title: str | None = None,
+    time_unit: str = "auto",
+) -> go.Figure:
+    """Energy used since time 0, J, a line per run (:func:`analysis.energy_table`)."""
+    runs = named_runs(results)
+    figure = go.Figure()
+    for result, (name, _, line) in zip(runs.values(), run_styles(list(runs)), strict=True):
+        table = energy_table(result)
+        time, energy = table["time"].to_numpy(), table["energy_j"].to_numpy()
+        if len(time) > most_points:
+            # Points of the curve itself, further apart: nothing is averaged, and the last one is the total.
+            grid = np.linspace(time[0], time[-1], most_points)
+            time, energy = grid, np.interp(grid, time, energy)
+        hover = f"{name}: %{{customdata}} at %{{x:,.8~g}} s<extra></extra>"
+        figure.add_trace(
+            go.Scatter(
+                x=time, y=energy, name=name, mode="lines", line=line, customdata=energies(energy), hovertemplate=hover
+            )
+        )
+    styled(figure, title or "Energy used so far", "", "Energy", yaxis_ticksuffix="J", yaxis_minexponent=0)
+    return _timed(_legend_above(figure, len(runs)), runs.values(), time_unit)
+
+
+def utilisation_timeline(
+    results: Mapping[str, Result] | Result,
+    *,
+    most_points: int = MOST_POINTS,
+    title: str | None = None,
+    time_unit: str = "auto",
+) -> go.Figure:
+    """Share of all cores that jobs hold, a line per run (:func:`analysis.utilisation_table`).
+
+    With a single run, a dashed line says which share belongs to nodes that are on.
+    """
+    runs = named_runs(results)
+    tables = {name: utilisation_table(result) for name, result in runs.items()}
+    figure = _run_lines(tables, "utilisation", "%{y:.1%} of the cores", most_points)
+    if len(runs) == 1:
+        table, mean = _thinned(next(iter(tables.values())), most_points)
+        share = table["available_cores"].to_numpy() / next(iter(runs.values())).platform.core_count
+        line = {"shape": "hv", "color": CAPACITY, "width": 1.2, "dash": "dash"}
+        hover = f"on: %{{y:.1%}} of the cores{mean}<extra></extra>"
+        x = table["time"].to_numpy()
+        name = f"nodes on{mean}"
+        figure.add_trace(go.Scatter(x=x, y=share, name=name, mode="lines", line=line, hovertemplate=hover))
+    styled(figure, title or "Cores in use", "", "Share of all cores", yaxis_tickformat=".0%")
+    _legend_above(figure.update_yaxes(range=[0, 1.05]), len(figure.data))
+    return _timed(figure, runs.values(), time_unit)
+
+
+def queue_timeline(
+    results: Mapping[str, Result] | Result,
+    unit: Literal["jobs", "cores"] = "jobs",
+    *,
+    most_points: int = MOST_POINTS,
+    title: str | None = None,
+    time_unit: str = "auto",
+) -> go.Figure:
+    """Jobs that wait, or the cores they ask for, a line per run (:func:`analysis.queue_table`).
+
+    Raises SpecError for another ``unit``.
+    """
+    if unit not in ("jobs", "cores"):
+        raise SpecError("queue_timeline, unit", "jobs or cores", unit)
+    runs = named_runs(results)
+    tables = {name: queue_table(result) for name, result in runs.items()}
+    column, words = (
+        ("pending", "Jobs that wait") if unit == "jobs" else ("pending_cores", "Cores asked for and waited for")
+    )
+    figure = _run_lines(tables, column, f"%{{y:,.6~g}} {unit}", most_points)
+    styled(figure, title or words, "", unit.capitalize(), yaxis_rangemode="tozero")
+    return _timed(_legend_above(figure, len(runs)), runs.values(), time_unit)
+
+
+def _run_lines(tables: Mapping[str, pd.DataFrame], column: str, value: str, most_points: int) -> go.Figure:
+    figure = go.Figure()
+    for table, (name, colour, line) in zip(tables.values(), run_styles(list(tables)), strict=True):
+        shown, mean = _thinned(table[["time", column]], most_points)
+        if mean:
+            curve = table["time"].to_numpy(dtype=float), table[column].to_numpy(dtype=float)
+            figure.add_traces(band(*curve, shown["time"].to_numpy(), colour, group=name))
+        figure.add_trace(
+            go.Scatter(
+                x=shown["time"].to_numpy(),
+                y=shown[column].to_numpy(),
+                name=name + mean,
+                mode="lines",
+                line=line | {"shape": "hv", "width": 1.4},
+                legendgroup=name,
+                hovertemplate=f"{name}: {value}{mean}<br>from %{{x:,.8~g}} s<extra></extra>",
+            )
+        )
+    return figure
+
+
+def _legend_above(figure: go.Figure, entries: int) -> go.Figure:
+    """Lines of several runs are named above the plot, so that figures stand below each other with the same width."""
+    legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
+    return figure.update_layout(showlegend=entries > 1, legend=legend)
+
+
+def _state_name(name: str) -> str:
+    return name.replace("_", " ").lower() if name.isupper() else name
+
+
+def _stack_colours(names: list[str], by: PowerBy) -> list[str]:
+    if by == "state":
+        return [_STATE_FILLS[name] for name in names]
+    colours = iter(OKABE_ITO + tuple(transparent(colour, 0.55) for colour in OKABE_ITO))
+    return [OTHERS if name == OTHER_NODES else next(colours, OTHERS) for name in names]
+
+
+def _thinned(table: pd.DataFrame, most_points: int) -> tuple[pd.DataFrame, str]:
+    """The table, or means over equal intervals when it is longer; and words for the hover that say which."""
+    if len(table) <= most_points:
+        return table, ""
+    time = table["time"].to_numpy(dtype=float)
+    bins = max(1, min(COARSE_BINS, most_points - 1))
+    columns = {str(name): coarsened(time, table[name].to_numpy(dtype=float), bins) for name in table.columns[1:]}
+    edges = next(iter(columns.values()))[0]
+    shown = pd.DataFrame({"time": edges, **{name: level for name, (_, level) in columns.items()}})
+    return shown, f"{MEAN}{duration(edges[1] - edges[0])}"
+
+
+def capacity_trace(cores: int, start: float, end: float) -> go.Scatter:
+    """The dashed line that the busy cores cannot cross."""
+    return go.Scatter(
+        x=[start, end],
+        y=[cores, cores],
+        mode="lines",
+        line={"color": CAPACITY, "width": 1.2, "dash": "dash"},
+        name="capacity",
+        hovertemplate=f"capacity: {number(cores)} cores<extra></extra>",
+        showlegend=False,
+    )
+
+
+def busy_cores(used: Holds) -> tuple[np.ndarray, np.ndarray]:
+    """Times (s) at which the number of cores held by jobs changes, and the number from then on."""
+    if not len(used.start):
+        return np.zeros(0), np.zeros(0)
+    # What a job holds stands together, and begins and ends together: a row for all of it is enough.
+    differs = (np.diff(used.start) != 0) | (np.diff(used.end) != 0)
+    row = np.flatnonzero(np.append(True, differs))
+    width = np.add.reduceat(used.last - used.first + 1, row)
+    time, position = np.unique(np.concatenate((used.start[row], used.end[row])), return_inverse=True)
+    change = np.bincount(position, weights=np.concatenate((width, -width)), minlength=len(time))
+    # Widths are whole numbers well below 2**53, so the running sum is exact and ends at exactly zero.
+    return time, np.cumsum(change)
+
+
+def coarsened(time: np.ndarray, value: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """The step function's mean in ``bins`` equal bins, as a step function: its integral is the same.
+
+    >>> coarsened(np.array([0.0, 1.0, 4.0]), np.array([8.0, 0.0, 0.0]), 2)
+    (array([0., 2., 4.]), array([4., 0., 0.]))
+    """
+    integral = np.concatenate(([0.0], np.cumsum(value[:-1] * np.diff(time))))
+    edges = np.linspace(time[0], time[-1], bins + 1)
+    mean = np.diff(np.interp(edges, time, integral)) / np.diff(edges)
+    return edges, np.append(mean, value[-1])
+
+
+def ranges(time: np.ndarray, value: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest value that a step function has in each interval between two edges; the last one again.
+
+    >>> ranges(np.array([0.0, 1.0, 4.0]), np.array([8.0, 0.0, 0.0]), np.array([0.0, 2.0, 4.0]))
+    (array([0., 0., 0.]), array([8., 0., 0.]))
+    """
+    at_edge = value[np.clip(np.searchsorted(time, edges[:-1], side="right") - 1, 0, None)]
+    # Of each interval the value with which it begins, and those that come in it.
+    lasting = np.flatnonzero(np.append(np.diff(time) > 0, False))
+    when = np.concatenate([edges[:-1], time[lasting]])
+    what = np.concatenate([at_edge, value[lasting]])
+    inside = (when >= edges[0]) & (when < edges[-1])
+    order = np.argsort(when[inside], kind="stable")
+    when, what = when[inside][order], what[inside][order]
+    first = np.searchsorted(when, edges[:-1])
+    low, high = (extreme.reduceat(what, first) for extreme in (np.minimum, np.maximum))
+    return np.append(low, low[-1]), np.append(high, high[-1])
+
+
+def band(
+    time: np.ndarray, value: np.ndarray, edges: np.ndarray, colour: str, group: str = "", name: str = ""
+) -> list[go.Scatter]:
+    """The range of a step function in each interval between edges, as two lines with the room between them filled.
+
+    It is in the legend only under a ``name``; ``group`` is the legend's group of the curve that it belongs to.
+    """
+    low, high = ranges(time, value, edges)
+    common = {
+        "x": edges,
+        "mode": "lines",
+        "line": {"shape": "hv", "width": 0, "color": colour},
+        "hoverinfo": "skip",
+        "legendgroup": group or BAND,
+        "meta": BAND,
+    }
+    return [
+        go.Scatter(y=low, name=BAND, showlegend=False, **common),
+        go.Scatter(
+            y=high,
+            name=name or BAND,
+            showlegend=bool(name),
+            fill="tonexty",
+            fillcolor=transparent(colour, 0.28),
+            **common,
+        ),
+    ]
+
+
+def step_traces(time: np.ndarray, value: np.ndarray, name: str, said: str, colour: str) -> list[go.Scatter]:
+    """A step function, filled; one of many steps as means, named so, with the band of their range behind it.
+
+    ``said`` is the value in the hover, as Plotly formats it.
+    """
+    behind: list[go.Scatter] = []
+    if len(time) > MOST_POINTS:
+        edges, mean = coarsened(time, value, COARSE_BINS)
+        behind = band(time, value, edges, colour)
+        time, value, name = edges, mean, f"{name}{MEAN}{duration(edges[1] - edges[0])}"
+    curve = go.Scatter(
+        x=time,
+        y=value,
+        mode="lines",
+        line={"shape": "hv", "color": colour, "width": 1.2},
+        fill="tozeroy",
+        fillcolor=transparent(colour, 0.22),
+        name=name,
+        hovertemplate=f"{name}: {said}<br>from %{{x:,.8~g}} s<extra></extra>",
+        showlegend=False,
+    )
+    return [curve, *behind]
+
+
+def _timed(figure: go.Figure, results: Iterable[Result], time_unit: str) -> go.Figure:
+    """Give a figure that is drawn in seconds its axis of time: by the calendar if the first run knows the date."""
+    results = list(results)
+    window = 0.0, max(float(result.power["time"].iloc[-1]) for result in results) or 1.0
+    axis = TimeAxis.of(time_unit, window, start_date_of(results[0]))
+    figure.update_xaxes(axis.layout(window))
+    axis.convert(figure)
+    return figure

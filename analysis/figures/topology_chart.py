@@ -1,0 +1,244 @@
+"""The platform as a tree, its nodes coloured by what they did at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+import plotly.graph_objects as go
+
+from analysis.figures.palette import STATE_COLOURS
+from analysis.tables.wording import plotly_text, shortened
+from cluster_sim.amounts import moment, number
+from cluster_sim.errors import InputError, SpecError
+from cluster_sim.machine.core_ranges import by_unit
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.core_ranges import Holds
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+
+STATES = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
+COLOURINGS = ("state", "load")
+_LOAD_SCALE = "Cividis"
+_UNKNOWN = "#9AA5B1"
+_FEW_NAMED = 40
+
+
+def topology(
+    platform: Platform, result: Result | None = None, at: float | None = None, colour_by: str = "state"
+) -> go.Figure:
+    """Draw platform > cluster > node, the nodes on rings around their cluster, larger with more cores.
+
+    Args:
+        platform: the platform.
+        result: a run on it; without one the nodes have one colour.
+        at: simulated second to look at; the middle of the run when None.
+        colour_by: "state" (as the run's node states say), or "load" (the share of its cores that jobs hold).
+
+    Hovers name the node, its cores, state, load and the jobs and guests on it. Raises SpecError for another ``colour_by``,
+    InputError for a ``result`` of another platform or a time that the run does not cover.
+    """
+    if colour_by not in COLOURINGS:
+        raise SpecError("colour_by", f"one of {', '.join(COLOURINGS)}", colour_by)
+    graph, names = platform.topology(), platform.node_names()
+    places = _places(graph)
+    figure = go.Figure(_edges(graph, places))
+    figure.add_trace(_inner(places, set(names)))
+    when = None if result is None else _time(platform, result, at)
+    if result is None or when is None:
+        figure.add_trace(
+            _nodes(platform, places, np.arange(len(names)), "nodes", {"color": _UNKNOWN}, _texts(platform))
+        )
+    else:
+        figure.add_traces(_looked_at(platform, result, when, colour_by, places))
+    figure.update_layout(
+        title={"text": plotly_text([_heading(platform, when)])[0], "x": 0.01, "xanchor": "left"},
+        height=640,
+        margin={"l": 20, "r": 20, "t": 60, "b": 20},
+        plot_bgcolor="#FFFFFF",
+        paper_bgcolor="#FFFFFF",
+        hovermode="closest",
+        hoverlabel={"align": "left"},
+        font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": "#22303C"},
+        xaxis={"visible": False},
+        yaxis={"visible": False, "scaleanchor": "x"},
+    )
+    return figure
+
+
+def states_at(result: Result, at: float) -> list[str]:
+    """The state of each node at ``at`` (s), in platform order; a state holds from its start up to its end.
+
+    At the very end of the run, what held last.
+    """
+    states = result.node_states
+    end = states["end"].fillna(np.inf)
+    last = at >= end[np.isfinite(end)].max() if np.isfinite(end).any() else False
+    now = states[(states["start"] < at) & (end >= at)] if last else states[(states["start"] <= at) & (end > at)]
+    held = dict(zip(now["node"].astype(str), now["state"].astype(str), strict=True))
+    return [held.get(name, "unknown") for name in result.platform.node_names()]
+
+
+def load_at(result: Result, at: float) -> tuple[np.ndarray, list[list[str]]]:
+    """Cores of each node that jobs keep busy at ``at`` (s), in platform order, and these jobs."""
+    cores = result.core_holds
+    return _holders(result.platform, cores.used_by_job, at, cores.job_ids)
+
+
+def _holders(platform: Platform, held: Holds, at: float, names: Any) -> tuple[np.ndarray, list[list[str]]]:
+    """Cores of each node that are held at ``at`` (s), and by whom; ``names`` has those of the tenants by number."""
+    now, nodes = by_unit(
+        held.where((held.start <= at) & (held.end > at)), platform.first_core[platform.first_processor]
+    )
+    cores = np.bincount(nodes, now.last - now.first + 1, platform.node_count).astype(np.int64)
+    found: list[list[str]] = [[] for _ in range(platform.node_count)]
+    for node, tenant in dict.fromkeys(zip(nodes.tolist(), now.tenant.tolist(), strict=True)):
+        found[node].append(str(names[tenant]))
+    return cores, found
+
+
+def _time(platform: Platform, result: Result, at: float | None) -> float:
+    if result.platform.node_names() != platform.node_names():
+        raise InputError("topology", f"a run on platform {platform.id}", f"one on {result.platform.id}")
+    end = float(result.power["time"].max())
+    when = end / 2 if at is None else float(at)
+    if not 0 <= when <= end:
+        raise InputError("topology, at", f"a time of the run, 0 to {number(end)} s", f"{number(when)} s")
+    return when
+
+
+def _places(graph: nx.Graph) -> dict[str, tuple[float, float]]:
+    """Clusters beside each other, each amid rings of its nodes; the root above them all."""
+    root = graph.graph["root"]
+    places: dict[str, tuple[float, float]] = {}
+    left = 0.0
+    top = 0.0
+    for cluster in graph.neighbors(root):
+        members = [name for name in graph.neighbors(cluster) if name != root]
+        rings = _rings(len(members))
+        radius = float(len(rings) + 1)
+        centre = left + radius
+        places[cluster] = (centre, 0.0)
+        position = 0
+        for ring, count in enumerate(rings, start=1):
+            for angle in np.linspace(0, 2 * np.pi, count, endpoint=False) + 0.5 * np.pi / max(count, 1):
+                places[members[position]] = (centre + (ring + 0.4) * np.cos(angle), (ring + 0.4) * np.sin(angle))
+                position += 1
+        left, top = left + 2 * radius, max(top, radius)
+    places[root] = (left / 2, top + 1.2)
+    return places
+
+
+def _rings(count: int) -> list[int]:
+    """How many nodes each ring has, from the inside: eight more than the one within it."""
+    rings: list[int] = []
+    while count > 0:
+        rings.append(min(count, 8 * (len(rings) + 1)))
+        count -= rings[-1]
+    return rings
+
+
+def _edges(graph: nx.Graph, places: dict[str, tuple[float, float]]) -> go.Scatter:
+    ends = [(places[a], places[b]) for a, b in graph.edges if a in places and b in places]
+    x = [value for (ax, _), (bx, _) in ends for value in (ax, bx, None)]
+    y = [value for (_, ay), (_, by) in ends for value in (ay, by, None)]
+    line = {"color": "#D5DBE1", "width": 1}
+    return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+
+
+def _inner(places: dict[str, tuple[float, float]], nodes: set[str]) -> go.Scatter:
+    names = [name for name in places if name not in nodes]
+    return go.Scatter(
+        x=[places[name][0] for name in names],
+        y=[places[name][1] for name in names],
+        mode="markers+text",
+        marker={"symbol": "square", "size": 16, "color": "#22303C"},
+        text=plotly_text(shortened(str(name).removeprefix("platform:"), 24) for name in names),
+        textposition="top center",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _looked_at(
+    platform: Platform, result: Result, at: float, colour_by: str, places: dict[str, tuple[float, float]]
+) -> list[Any]:
+    states, (busy, jobs) = states_at(result, at), load_at(result, at)
+    texts = _texts(platform, states, busy, jobs)
+    cores = result.core_holds
+    count, guests = _holders(platform, cores.of_guests(), at, cores.guests)
+    for node in np.flatnonzero(count).tolist():
+        names = plotly_text([shortened(", ".join(guests[node]), 60)])[0]
+        texts[node] += f"<br>{count[node]} held by guests: {names}"
+    if colour_by == "load":
+        bar = {"title": {"text": "cores busy with jobs, %", "side": "right"}, "thickness": 14}
+        marker = {"color": 100 * busy / platform.node_cores, "cmin": 0, "cmax": 100, "colorscale": _LOAD_SCALE}
+        marker |= {"showscale": True, "colorbar": bar}
+        return [_nodes(platform, places, np.arange(len(states)), "nodes", marker, texts)]
+    return [
+        _nodes(
+            platform,
+            places,
+            np.flatnonzero(np.array(states) == state),
+            state,
+            {"color": STATES.get(state, _UNKNOWN)},
+            texts,
+        )
+        for state in dict.fromkeys([*STATES, "unknown"])
+        if state in states
+    ]
+
+
+def _nodes(
+    platform: Platform,
+    places: dict[str, tuple[float, float]],
+    which: np.ndarray,
+    name: str,
+    marker: dict[str, Any],
+    texts: list[str],
+) -> go.Scatter:
+    names = platform.node_names()
+    shown = [names[i] for i in which.tolist()]
+    # The area grows with the cores, between limits that stay visible and do not cover their neighbours.
+    size = np.clip(9 + 2 * np.sqrt(platform.node_cores[which]), 9, 26)
+    marker = marker | {"size": size, "line": {"width": 1, "color": "#22303C"}}
+    if "showscale" in marker:
+        marker["color"] = np.asarray(marker["color"])[which]
+    few = len(names) <= _FEW_NAMED
+    return go.Scatter(
+        x=[places[each][0] for each in shown],
+        y=[places[each][1] for each in shown],
+        mode="markers+text" if few else "markers",
+        text=plotly_text(each.rpartition(".")[2] for each in shown) if few else None,
+        textposition="bottom center",
+        marker=marker,
+        customdata=[texts[i] for i in which.tolist()],
+        hovertemplate="%{customdata}<extra></extra>",
+        name=name,
+        showlegend=name != "nodes",
+        meta="nodes",
+    )
+
+
+def _texts(
+    platform: Platform,
+    states: list[str] | None = None,
+    busy: np.ndarray | None = None,
+    jobs: list[list[str]] | None = None,
+) -> list[str]:
+    names = plotly_text(platform.node_names())
+    texts = []
+    for node, (name, cores) in enumerate(zip(names, platform.node_cores.tolist(), strict=True)):
+        text = f"<b>{name}</b><br>{cores} core{'s' * (cores > 1)}"
+        if states is not None and busy is not None and jobs is not None:
+            held = plotly_text([shortened(", ".join(jobs[node]), 60)])[0]
+            text += f", {busy[node]} busy · {states[node]}" + (f"<br>jobs: {held}" if held else "")
+        texts.append(text)
+    return texts
+
+
+def _heading(platform: Platform, at: float | None) -> str:
+    size = f"{number(platform.node_count)} nodes, {number(platform.core_count)} cores"
+    return f"{platform.id}: {size}" + ("" if at is None else f", at {moment(at)}")

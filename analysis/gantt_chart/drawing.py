@@ -1,0 +1,424 @@
+"""Rectangles as plotly traces, in the way that their number allows.
+
+===========  =======================  ==============================================================================
+drawing      rectangles               what it is
+===========  =======================  ==============================================================================
+bars         up to 5,000              horizontal bars, each with its own hover
+polygons     up to 100,000            one outline per colour, hover from one invisible point per job
+raster       more                     a heatmap of the busy share of each cell of rows × time; no single jobs
+===========  =======================  ==============================================================================
+
+Every drawing is one trace (or two) per colour: browsers and plotly both suffer from many traces, from colours given
+bar by bar, and from texts in bars.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.figures.palette import STATE_COLOURS, ColourClasses, darker, steps_in_words, text_colour
+from analysis.figures.time_axis import TimeAxis
+from analysis.gantt_chart.hover import Hover
+from analysis.gantt_chart.rectangles import SHOWN_STATES, RowScale, busy_fraction
+from analysis.pages.redrawn import COLOURS, HOVER_POINTS, JOBS, LABELS
+from analysis.tables.wording import plotly_text, shortened
+from cluster_sim.amounts import duration, number
+from cluster_sim.errors import SpecError
+
+GUEST_COLOUR = "#8A8A8A"
+MOST_BARS = 5_000
+MOST_POLYGONS = 100_000
+MOST_LABELS = 200
+MOST_OUTLINED = 2_000
+MOST_CELLS, TIME_BINS = 400, 1_200
+DRAWINGS = ("auto", "bars", "polygons", "raster")
+
+PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
+_HATCHING = {"size": 6, "solidity": 0.35, "fillmode": "overlay"}
+_STATE_PATTERNS = {"OFF": ".", "SWITCHING_ON": "/", "SWITCHING_OFF": "\\", "FAILED": "x"}
+_WHITE_TO_BLUE = [[0.0, "#F2F7FB"], [0.5, "#56A0D0"], [1.0, "#08306B"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """Size of the rows' panel in pixels and in data units; what is thin or has room depends on it."""
+
+    width_px: float
+    height_px: float
+    start: float
+    end: float
+    rows: float
+
+    @property
+    def px_per_s(self) -> float:
+        """Pixels of one second."""
+        return self.width_px / (self.end - self.start)
+
+    @property
+    def px_per_row(self) -> float:
+        """Pixels of one row."""
+        return self.height_px / self.rows
+
+
+def chosen_drawing(drawing: str, rectangles: int) -> str:
+    """``drawing``, or for "auto" what suits that many rectangles. Raises SpecError for an unknown name."""
+    if drawing not in DRAWINGS:
+        raise SpecError("drawing", f"one of {', '.join(DRAWINGS)}", drawing)
+    if drawing != "auto":
+        return drawing
+    return "bars" if rectangles <= MOST_BARS else "polygons" if rectangles <= MOST_POLYGONS else "raster"
+
+
+def job_bars(
+    rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover, canvas: Canvas, filled_by: pd.Series | None = None
+) -> list[go.Bar]:
+    """One trace of bars per colour; with ``filled_by``, a value per job, each value has its own pattern of filling."""
+    tall = (rectangles["high"] - rectangles["low"]) * canvas.px_per_row
+    outlined = len(rectangles) <= MOST_OUTLINED and bool(tall.median() >= 5)
+    shapes, key = (None, []) if filled_by is None else _fillings(filled_by)
+    traces = []
+    for name, colour, rows in _by_class(rectangles, classes):
+        marker: dict[str, Any] = {"color": colour, "line": {"width": 1 if outlined else 0, "color": darker(colour)}}
+        owner = rows["owner"].to_numpy()
+        if shapes is not None:
+            marker["pattern"] = {"shape": shapes[owner].tolist(), "fgcolor": darker(colour), **_HATCHING}
+        data, template = hover.of(rows)
+        traces.append(_bars(rows, canvas, marker, data, template, meta=JOBS, **_legend(name, classes)))
+    # Where colours say the same, their place in the legend shows the patterns, too.
+    return traces if filled_by is not None and classes.title.lower() == str(filled_by.name) else traces + key
+
+
+def _fillings(values: pd.Series) -> tuple[np.ndarray, list[go.Bar]]:
+    """The pattern of each job, and empty traces that make the legend."""
+    ranked = values[values != ""].value_counts().sort_index().sort_values(ascending=False, kind="stable").index.tolist()
+    # The last pattern is for all values that have none of their own.
+    code = np.minimum(pd.Index(ranked).get_indexer(pd.Index(values)), len(PATTERNS) - 1)
+    names = ranked[: len(PATTERNS) - 1]
+    if len(ranked) == len(PATTERNS):
+        names.append(ranked[-1])
+    elif len(ranked) > len(PATTERNS):
+        names.append(f"{len(ranked) - len(names)} more")
+    title = str(values.name).capitalize()
+    key = [
+        go.Bar(
+            x=[None],
+            y=[None],
+            orientation="h",
+            marker={"color": "#D5DBE1", "pattern": {"shape": shape, "fgcolor": "#22303C", **_HATCHING}},
+            name=plotly_text([shortened(str(name), 18)])[0],
+            legendgroup=f"Filling: {name}",
+            legendrank=1_500,
+        )
+        for name, shape in zip(names, PATTERNS, strict=False)
+    ]
+    if key:
+        key[0].update(legendgrouptitle={"text": title})
+    return np.array([*PATTERNS, ""], dtype=object)[code], key
+
+
+def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover) -> list[go.Scatter | go.Scattergl]:
+    """Per colour one trace of merged outlines, and one of invisible points, a job each, that carry the hover."""
+    traces: list[go.Scatter | go.Scattergl] = []
+    for name, colour, rows in _by_class(rectangles, classes):
+        anchor = _largest_of_each(rows)
+        # For the page's filters: which of the hover points stands for the job of each outline.
+        point = _shown_apart(anchor).get_indexer(_shown_apart(rows))
+        data, template = hover.of(anchor)
+        traces.append(overlay_polygons(rows, colour, meta=JOBS, customdata=_small(point), **_legend(name, classes)))
+        traces.append(
+            go.Scattergl(
+                x=((anchor["start"] + anchor["end"]) / 2).to_numpy(),
+                y=((anchor["low"] + anchor["high"]) / 2).to_numpy(),
+                mode="markers",
+                marker={"color": colour, "opacity": 0, "size": 8},
+                customdata=data,
+                hovertemplate=template,
+                meta=HOVER_POINTS,
+                **(_legend(name, classes) | {"showlegend": False}),
+            )
+        )
+    return traces
+
+
+def job_raster(rectangles: pd.DataFrame, scale: RowScale, canvas: Canvas) -> go.Heatmap:
+    """The busy share of each cell of at most 400 cells × 1,200 time bins."""
+    per_cell = rows_per_cell(scale)
+    rows = math.ceil(scale.height / per_cell)
+    x = np.linspace(canvas.start, canvas.end, TIME_BINS + 1)
+    y = scale.node_edge[0] + per_cell * np.arange(rows + 1.0)
+    share = busy_fraction(rectangles, x, y)
+    # The last cell may reach beyond the last row.
+    share[-1] *= per_cell / (scale.height - per_cell * (rows - 1))
+    # Rounded: seven digits of a shade would make up most of the page.
+    percent = np.where(share > 0, np.round(100 * share, 1), np.nan).astype(np.float32)
+    return go.Heatmap(
+        x0=float((x[0] + x[1]) / 2),
+        dx=float(x[1] - x[0]),
+        y0=float((y[0] + y[1]) / 2),
+        dy=float(y[1] - y[0]),
+        z=percent,
+        zmin=0,
+        zmax=100,
+        colorscale=_WHITE_TO_BLUE,
+        colorbar={
+            "title": {"text": "busy, %", "side": "right"},
+            "len": 0.63,
+            "y": 1,
+            "yanchor": "top",
+            "thickness": 14,
+        },
+        hovertemplate=f"%{{z}} % busy<br>%{{x:,.8~g}} s, {scale.unit} %{{y:.0f}}<extra></extra>",
+        name="busy share",
+        meta=JOBS,
+    )
+
+
+def rows_per_cell(scale: RowScale) -> int:
+    """Whole rows that one cell of a raster stands for."""
+    return max(1, math.ceil(scale.height / MOST_CELLS))
+
+
+def raster_note(scale: RowScale, canvas: Canvas, rectangles: int) -> str:
+    """What a raster shows, in one sentence for the figure."""
+    per_cell = rows_per_cell(scale)
+    units = f"a {scale.unit}" if per_cell == 1 else f"{per_cell} {scale.unit}s"
+    each = duration((canvas.end - canvas.start) / TIME_BINS)
+    return (
+        f"{number(rectangles)} rectangles, shown together: the shade is the mean busy share of {units} over {each}; "
+        "a narrower x_range shows single jobs"
+    )
+
+
+def state_traces(
+    states: pd.DataFrame, node_names: list[str], scale: RowScale, canvas: Canvas, axis: TimeAxis
+) -> list[Any]:
+    """One trace per state in which nodes cannot work: off dotted, transitions and failures hatched."""
+    traces = []
+    for owner, rows in states.groupby("owner"):
+        state = SHOWN_STATES[int(str(owner))]
+        words = state.lower().replace("_", " ")
+        legend = _legend(words, "Node state") | {"legendrank": 2_000, "opacity": 0.8}
+        colour = STATE_COLOURS[state]
+        pattern = {
+            "shape": _STATE_PATTERNS[state],
+            "fgcolor": colour,
+            "bgcolor": "#E6E6E6",
+            "size": 7,
+            "solidity": 0.12 if state == "OFF" else 0.45,  # most of the time it is what was to be
+        }
+        if len(states) > MOST_BARS:
+            traces.append(overlay_polygons(rows, colour, fillpattern=pattern, **legend))
+            continue
+        traces.append(_named_bars(rows, words, pattern, node_names, scale, canvas, axis, **legend))
+    return traces
+
+
+def guest_traces(
+    guests: pd.DataFrame, owners: Sequence[str], node_names: list[str], scale: RowScale, canvas: Canvas, axis: TimeAxis
+) -> list[Any]:
+    """One trace per guest: the cores that it held, grey and hatched."""
+    traces = []
+    for position, rows in guests.groupby("owner"):
+        name = f"guest: {owners[int(str(position))]}"
+        legend = _legend(name, "Guests") | {"legendrank": 1_900, "opacity": 0.8}
+        pattern = {"shape": "-", "fgcolor": GUEST_COLOUR, "bgcolor": "#EFEFEF", "size": 6, "solidity": 0.35}
+        if len(guests) > MOST_BARS:
+            traces.append(overlay_polygons(rows, GUEST_COLOUR, fillpattern=pattern, **legend))
+        else:
+            traces.append(_named_bars(rows, plotly_text([name])[0], pattern, node_names, scale, canvas, axis, **legend))
+    return traces
+
+
+def _named_bars(
+    rows: pd.DataFrame,
+    heading: str,
+    pattern: dict[str, Any],
+    node_names: list[str],
+    scale: RowScale,
+    canvas: Canvas,
+    axis: TimeAxis,
+    **legend: Any,
+) -> go.Bar:
+    """Bars with a pattern, whose hover says what they are, where, and from when to when."""
+    marker = {"color": pattern["fgcolor"], "line": {"width": 0}, "pattern": pattern}
+    data = np.empty((len(rows), 3), dtype=object)
+    data[:, 0] = plotly_text(named_nodes(rows, node_names, scale))
+    data[:, 1], data[:, 2] = axis.texts(rows["start"].to_numpy()), axis.texts(rows["end"].to_numpy())
+    template = f"<b>{heading}</b> %{{customdata[0]}}<br>from %{{customdata[1]}} to %{{customdata[2]}}<extra></extra>"
+    return _bars(rows, canvas, marker, data, template, **legend)
+
+
+def job_labels(
+    rectangles: pd.DataFrame, job_ids: pd.Series, classes: ColourClasses, canvas: Canvas
+) -> list[go.Scatter]:
+    """Ids in the largest rectangles that have room for them, in traces of their own (texts in bars are slow)."""
+    owner = rectangles["owner"].to_numpy()
+    width = (rectangles["end"] - rectangles["start"]).to_numpy() * canvas.px_per_s
+    tall = (rectangles["high"] - rectangles["low"]).to_numpy() * canvas.px_per_row
+    largest = np.argsort(-width * tall, kind="stable")[: 4 * MOST_LABELS]
+    labels = np.array([shortened(str(text), 16) for text in job_ids.iloc[owner[largest]]], dtype=object)
+    room = (tall[largest] >= 12) & (width[largest] >= 7 * np.array([len(text) for text in labels]) + 4)
+    chosen = rectangles.iloc[largest[room][:MOST_LABELS]].assign(label=labels[room][:MOST_LABELS])
+    return [
+        go.Scatter(
+            x=((rows["start"] + rows["end"]) / 2).to_numpy(),
+            y=((rows["low"] + rows["high"]) / 2).to_numpy(),
+            mode="text",
+            text=plotly_text(rows["label"]),
+            textfont={"size": 11, "color": text_colour(colour)},
+            hoverinfo="skip",
+            meta=LABELS,
+            **(_legend(name, classes) | {"showlegend": False}),
+        )
+        for name, colour, rows in _by_class(chosen, classes)
+    ]
+
+
+def _by_class(rectangles: pd.DataFrame, classes: ColourClasses) -> list[tuple[str, str, pd.DataFrame]]:
+    code = classes.code[rectangles["owner"].to_numpy()]
+    return [
+        (classes.names[position], classes.colours[position], rectangles[code == position])
+        for position in np.unique(code).tolist()
+    ]
+
+
+def colour_bar(classes: ColourClasses) -> go.Scatter:
+    """A trace of nothing that carries the colour bar of classes that are steps of a scale."""
+    steps = len(classes.edges) - 1
+    colours = classes.colours[:steps]
+    scale = [[(i + side) / steps, colour] for i, colour in enumerate(colours) for side in (0, 1)]
+    ticks: dict[str, int] = {}  # of edges that read alike the first
+    for place, text in enumerate(steps_in_words(classes.edges, classes.unit)):
+        ticks.setdefault(text, place)
+    return go.Scatter(
+        x=[None],
+        y=[None],
+        mode="markers",
+        showlegend=False,
+        hoverinfo="skip",
+        meta=COLOURS,
+        marker={
+            "color": [0],
+            "cmin": 0,
+            "cmax": steps,
+            "colorscale": scale,
+            "showscale": True,
+            "colorbar": {
+                "title": {"text": plotly_text([classes.title])[0], "side": "top"},
+                "tickvals": [min(place, 0.98 * steps) for place in ticks.values()],  # the last one under the title
+                "ticktext": list(ticks),
+                "thickness": 14,
+                "len": 0.5,
+                "y": 1,
+                "yanchor": "top",
+            },
+        },
+    )
+
+
+def class_legend(classes: ColourClasses) -> list[go.Bar]:
+    """Empty traces that are the legend of classes; of a scale, the legend of those beyond its steps."""
+    return [
+        go.Bar(
+            x=[None],
+            y=[None],
+            orientation="h",
+            marker={"color": colour},
+            meta=COLOURS,
+            legendgrouptitle={"text": plotly_text([classes.title])[0]} if not place and not classes.edges else None,
+            **_legend(name, classes),
+        )
+        for place, (name, colour) in enumerate(zip(classes.names, classes.colours, strict=True))
+    ]
+
+
+def _legend(name: str, classes: ColourClasses | str) -> dict[str, Any]:
+    if isinstance(classes, str):
+        title, shown = classes, True
+    else:  # a colour bar tells the steps of a scale
+        title, shown = classes.title, name in classes.names[max(0, len(classes.edges) - 1) :]
+    group = f"{title}: {name}"
+    return {"name": plotly_text([shortened(name, 18)])[0], "legendgroup": group, "showlegend": bool(title) and shown}
+
+
+def _small(values: np.ndarray) -> np.ndarray:
+    """Whole numbers in the smallest type that holds them: they are most of a page."""
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
+
+
+def _bars(
+    rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], data: np.ndarray, template: str, **legend: Any
+) -> go.Bar:
+    return overlay_bars(rows, canvas, marker, customdata=data, hovertemplate=template, **legend)
+
+
+def overlay_bars(rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], **more: Any) -> go.Bar:
+    """A bar for each rectangle."""
+    height = (rows["high"] - rows["low"]).to_numpy()
+    # A gap of a pixel parts neighbours; rows of a pixel or two would vanish in it.
+    gap = np.where(height * canvas.px_per_row >= 4, 1 / canvas.px_per_row, 0.0)
+    return go.Bar(
+        base=rows["start"].to_numpy(),
+        x=(rows["end"] - rows["start"]).to_numpy(),
+        y=((rows["low"] + rows["high"]) / 2).to_numpy(),
+        width=height - gap,
+        orientation="h",
+        marker=marker,
+        **more,
+    )
+
+
+def overlay_polygons(rows: pd.DataFrame, colour: str, **more: Any) -> go.Scatter:
+    """The rectangles as one outline, without hovers."""
+    start, end, low, high = (rows[column].to_numpy(dtype=float) for column in ("start", "end", "low", "high"))
+    # Simplified, rows of less than a pixel would be lines without area. Rows need no more than single precision.
+    return go.Scatter(
+        x=_strung(start, end, end, start),
+        y=_strung(low, low, high, high).astype(np.float32),
+        fill="toself",
+        mode="none",
+        line={"simplify": False},
+        fillcolor=colour,
+        hoverinfo="skip",
+        **more,
+    )
+
+
+def _strung(*corners: np.ndarray) -> np.ndarray:
+    """One coordinate of all rectangles as one outline without gaps: shape (6 × rectangles,).
+
+    It goes around each rectangle, five places, and on to the next; then back to the first along the same ways, one place
+    for each, so that between rectangles nothing is enclosed. Outlines with gaps between them look the same, but for
+    each of them plotly makes an element of the page, and takes it away again: that is three times as slow.
+    """
+    return np.concatenate([np.column_stack((*corners, corners[0])).ravel(), corners[0][::-1]])
+
+
+def _largest_of_each(rows: pd.DataFrame) -> pd.DataFrame:
+    """A rectangle of each job, or piece of one, in the order of the jobs: neighbours that are alike make a small page."""
+    area = (rows["end"] - rows["start"]) * (rows["high"] - rows["low"])
+    largest = rows.assign(area=area).sort_values("area", ascending=False, kind="stable")
+    apart = ["owner", "said"] if "said" in rows else ["owner"]
+    return largest.drop_duplicates(apart).sort_values(apart)
+
+
+def _shown_apart(rows: pd.DataFrame) -> pd.Index:
+    """What has a hover point of its own: the jobs, or their pieces."""
+    return pd.MultiIndex.from_frame(rows[["owner", "said"]]) if "said" in rows else pd.Index(rows["owner"])
+
+
+def named_nodes(rows: pd.DataFrame, node_names: list[str], scale: RowScale) -> list[str]:
+    """The node, or the first and the last, of each rectangle."""
+    first = np.searchsorted(scale.node_first_core, rows["first_core"], side="right") - 1
+    last = np.searchsorted(scale.node_first_core, rows["last_core"], side="right") - 1
+    return [
+        node_names[a] if a == b else f"{node_names[a]} to {node_names[b]}"
+        for a, b in zip(first.tolist(), last.tolist(), strict=True)
+    ]

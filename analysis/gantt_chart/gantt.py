@@ -1,0 +1,425 @@
+"""The Gantt chart of a run: who held which cores when, with power, busy cores and the queue under it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.figures.palette import ColourStrategy, colour_strategy
+from analysis.figures.time_axis import StartDate, TimeAxis
+from analysis.gantt_chart.drawing import MOST_BARS, chosen_drawing, colour_bar, raster_note
+from analysis.gantt_chart.hover import Hover
+from analysis.gantt_chart.job_pieces import piece_traces
+from analysis.gantt_chart.panels import (
+    GAP_PX,
+    PANEL_PX,
+    PANELS,
+    carried_steps,
+    means_note,
+    panel_axis,
+    panel_traces,
+    panels_of,
+    stacked_domains,
+)
+from analysis.gantt_chart.reservations import reservation_traces
+from analysis.gantt_chart.scene import Held, Scene
+from analysis.gantt_chart.tool import MOST_CARRIED, MOST_TOLD, tool
+from analysis.pages.redrawn import LABELS
+from analysis.tables.wording import listing, plotly_text, shortened
+from cluster_sim.amounts import number
+from cluster_sim.errors import SpecError
+
+if TYPE_CHECKING:
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
+
+WIDTH_PX = 1_050
+MARGIN = {"l": 130, "r": 30, "t": 76, "b": 56}
+LEGEND_PX = 185
+GRID = "#E4E8EC"
+SLIDER_PX = 70
+IDS_AXIS = "x9"
+"""The x axis of the jobs' ids where there is a slider; ``gantt_traces.js`` puts them on it, too."""
+LEAST_ROOM_PX = 120.0  # for the rows
+MOST_NAMED = 64  # nodes of one core that are named; beyond, their axis has numbers
+
+
+def gantt(
+    result: Result,
+    colour_by: str | ColourStrategy = "auto",
+    rows: str = "auto",
+    *,
+    drawing: str = "auto",
+    labels: bool = True,
+    title: str | None = None,
+    x_range: tuple[float, float] | None = None,
+    height: int | None = None,
+    panels: Sequence[str] = PANELS,
+    pattern_by: str | None = None,
+    reservations: bool = True,
+    time_unit: str = "auto",
+    start_date: StartDate | None = None,
+    slider: bool = False,
+    workload: Workload | None = None,
+) -> go.Figure:
+    """Draw a run: resources × time, and under it power (W), busy cores and pending jobs, on one time axis.
+
+    Each rectangle is an interval of neighbouring cores held by one job; its hover tells the job's request, times,
+    wait, energy, slowdown, state and cores, and why it waited if the run was to ``explain``; of a job that had cores
+    more than once also which attempt and piece it is, how that ended, and where the job goes on. What such jobs did in
+    vain is paler and hatched; checkpoints, restarts and changes of cores are marked. Nodes that are off, in transition
+    or failed are grey or hatched, as are cores of guests.
+
+    Args:
+        result: a finished run.
+        colour_by: "auto" (a few jobs by job; many by wait, with those that did not complete by state), "job", "profile",
+            "user", "state", "wait", "energy", any column of ``result.jobs`` (numbers are shaded, with a
+            colour bar), "speedup" if ``workload`` is given, or a function ``jobs table -> ColourClasses``.
+        rows: "node" (every node equally high, divided among its cores), "core" (every core equally high), or "auto":
+            cores when there are at most 64.
+        drawing: "bars", "polygons", "raster", or "auto" by the number of rectangles (see :mod:`analysis.gantt_chart.drawing`).
+        labels: write job ids into the largest rectangles that have room.
+        title: heading; made from the run's settings when None.
+        x_range: window of time in s, for a part of a long run or to give several runs the same axis; what lies
+            outside is not drawn (the figure says how many jobs). First submission to last finish when None.
+        height: pixels, raised to what the panels need; chosen by the number of rows when None.
+        panels: the curves under the chart, of "power", "busy" and "queue".
+        pattern_by: a column, such as "profile", each of whose values fills its bars with a pattern of its own.
+        reservations: outline the starts that a backfilling scheduler promised, if the run was to ``explain``.
+        time_unit: "s", "min", "h", "d", "calendar", or "auto": the calendar when there is a date, else days and hours
+            from the start.
+        start_date: date and time of simulated second 0, ISO 8601 text or a datetime, UTC unless it says otherwise; by
+            default what the log's header said.
+        slider: a small copy of the chart under it, to move the window with.
+        workload: the run's workload, whose jobs' work gives their speedup under contention, in hover and colours.
+
+    Returns the figure. Raises SpecError for an unknown name, and for patterns on another drawing than bars.
+    """
+    held = Held.of(result, rows, workload)
+    return draw_held(
+        held,
+        carry=len(held.rectangles) <= MOST_CARRIED,
+        colour_by=colour_by,
+        drawing=drawing,
+        labels=labels,
+        title=title,
+        x_range=x_range,
+        height=height,
+        panels=panels,
+        pattern_by=pattern_by,
+        reservations=reservations,
+        time_unit=time_unit,
+        start_date=start_date,
+        slider=slider,
+    )
+
+
+def tool_chart(result: Result, **options: Any) -> go.Figure:
+    """The chart of a run for a page, where it becomes a tool whatever its size; ``options`` are those of :func:`gantt`."""
+    known = options_of(options)
+    return draw_held(Held.of(result, known.pop("rows"), known.pop("workload")), **known, carry=True)
+
+
+def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """All options of :func:`gantt`: those given, and its defaults. Raises SpecError for an unknown name."""
+    known = {name: parameter.default for name, parameter in signature(gantt).parameters.items() if name != "result"}
+    for name in given:
+        if name not in known:
+            raise SpecError("gantt", f"an option among {', '.join(known)}", name)
+    return known | dict(given)
+
+
+def draw_held(
+    held: Held,
+    *,
+    colour_by: str | ColourStrategy,
+    drawing: str,
+    labels: bool,
+    title: str | None,
+    x_range: tuple[float, float] | None,
+    height: int | None,
+    panels: Sequence[str],
+    pattern_by: str | None,
+    reservations: bool,
+    time_unit: str,
+    start_date: StartDate | None,
+    slider: bool,
+    carry: bool = False,
+) -> go.Figure:
+    """The chart of rectangles that are known; the options are those of :func:`gantt`.
+
+    With ``carry`` it has in its ``meta`` what makes it a tool in a page (:mod:`analysis.gantt_chart.tool`).
+    """
+    result, lower = held.result, panels_of(panels)
+    window = x_range or time_window(result)
+    axis = TimeAxis.of(time_unit, window, start_date or held.start_date)
+    height_px = height or int(np.clip(600 + 4 * held.scale.height, 640, 860)) + 110 * max(0, len(lower) - 2)
+    below = len(lower) * (PANEL_PX + GAP_PX)
+    inner = max(height_px - MARGIN["t"] - MARGIN["b"], LEAST_ROOM_PX + below)
+    room = inner - below
+    scene = Scene.of(held, window, WIDTH_PX, room, part=x_range is not None)
+    figure = go.Figure()
+    how = chosen_drawing(drawing, len(scene.rectangles))
+    _check_patterns(pattern_by, how, held.jobs)
+    hover = draw_rows(figure, scene, colour_strategy(colour_by), how, axis, labels=labels, pattern_by=pattern_by)
+    curves = {name: panel_traces(name, scene) for name in lower}
+    if carry:
+        hover = scene.hover(axis) if hover is None and len(scene.jobs) <= MOST_TOLD else hover
+        steps = [told for name, traces in curves.items() for told in carried_steps(name, scene, traces, name)]
+        more = {"fixed": pattern_by is not None, "curves": steps}
+        figure.update_layout(meta={"tool": tool([scene], [hover], axis, colour_by) | more})
+    if reservations and how != "raster":
+        figure.add_traces(reservation_traces(scene, axis))
+    for position, traces in enumerate(curves.values(), start=2):
+        figure.add_traces([trace.update(yaxis=f"y{position}") for trace in traces])
+    _lay_out(figure, scene, lower, inner, axis)
+    _head(figure, result, scene, how, title, axis)
+    if slider:
+        _add_slider(figure, len(lower), inner)
+    axis.convert(figure)
+    return figure
+
+
+def draw_rows(
+    figure: go.Figure,
+    scene: Scene,
+    strategy: ColourStrategy,
+    how: str,
+    axis: TimeAxis,
+    *,
+    yaxis: str = "y",
+    legend: bool = True,
+    remarks: Sequence[str] | None = None,
+    **options: Any,
+) -> Hover | None:
+    """Add a scene's node states and jobs to a figure, on the rows of ``yaxis``, and return their hovers, if made."""
+    classes = scene.classes(strategy)
+    hover = scene.hover(axis, remarks) if how != "raster" else None
+    traces = scene.state_traces(axis) + scene.guest_traces(axis) + scene.job_traces(classes, how, hover, **options)
+    if how != "raster":
+        traces += piece_traces(scene, axis)
+    if classes.edges and len(scene.jobs) and how != "raster" and legend:
+        traces.append(colour_bar(classes))
+    if classes.title and not classes.edges:
+        figure.update_layout(legend={"title": {"text": plotly_text([classes.title])[0]}})
+    # What a run above has is told; what only this one has, such as nodes that are off, is not yet.
+    told: set[Any] = set() if legend else {trace.legendgroup for trace in figure.data if trace.showlegend} | {None}
+    for trace in traces:
+        trace.update(yaxis=yaxis)
+        if trace.legendgroup in told:
+            trace.update(showlegend=False)
+    figure.add_traces(traces)
+    return hover
+
+
+def _check_patterns(pattern_by: str | None, how: str, jobs: pd.DataFrame) -> None:
+    if pattern_by is None:
+        return
+    if pattern_by not in jobs:
+        raise SpecError("pattern_by", f"one of the columns {', '.join(map(str, jobs.columns))}", pattern_by)
+    if how != "bars":
+        raise SpecError("pattern_by", f"drawing bars, as for up to {number(MOST_BARS)} rectangles", how)
+
+
+def run_title(result: Result) -> str:
+    """A run in a few words, from its settings: scheduler, power policy, workload, platform."""
+    meta = result.meta
+    parts = [str(meta[key]) for key in ("scheduler", "power_policy") if meta.get(key) not in (None, "", "none")]
+    workload = f" — {meta['workload']}" if meta.get("workload") else ""
+    return f"{' + '.join(parts) or 'Schedule'}{workload} on {result.platform.id}"
+
+
+def time_window(result: Result) -> tuple[float, float]:
+    """First submission to last finish, in s (evalys' convention), or to the stop of a run with unfinished jobs."""
+    jobs = result.jobs
+    start = float(jobs["submit_time"].min()) if len(jobs) else 0.0
+    started = jobs[jobs["start_time"].notna()]
+    running = started["finish_time"].isna().any()
+    ends = [result.power["time"].max() if running else np.nan, started["finish_time"].max()]
+    end = float(np.nanmax([*ends, start]))
+    return start, end if end > start else start + 1.0
+
+
+def _lay_out(figure: go.Figure, scene: Scene, lower: Sequence[str], inner: float, axis: TimeAxis) -> None:
+    canvas, platform = scene.canvas, scene.held.result.platform
+    pad = 0.004 * (canvas.end - canvas.start)
+    domains = stacked_domains([canvas.height_px], len(lower), inner)
+    style(figure, inner)
+    figure.update_layout(
+        xaxis=time_axis_layout(axis, (canvas.start - pad, canvas.end + pad), f"y{len(lower) + 1}" if lower else "y"),
+        yaxis=PANEL | row_axis(scene, platform) | {"domain": domains[0]},
+    )
+    for position, name in enumerate(lower, start=2):
+        settings = PANEL | {"domain": domains[position - 1], "anchor": "x"} | panel_axis(name, scene)
+        figure.update_layout({f"yaxis{position}": settings})
+    if not len(scene.jobs):
+        figure.add_annotation(
+            text="no job ran" + (" in this window" if scene.outside else ""),
+            x=0.5,
+            y=sum(domains[0]) / 2,
+            xref="paper",
+            yref="paper",
+            showarrow=False,
+        )
+
+
+def _add_slider(figure: go.Figure, lower: int, inner: float) -> None:
+    """Put a range slider between the rows and the curves.
+
+    A slider shows everything that is drawn on its axis, one over the other. So the curves and the jobs' ids get x axes of
+    their own, which follow that of the rows. It shows the whole chart, whatever part of it is in view above.
+    """
+    taller = inner + SLIDER_PX
+    for layout_axis in figure.select_yaxes():
+        moved = 0.0 if layout_axis.anchor == "x" and layout_axis.domain[1] < 1 else SLIDER_PX / taller
+        low, high = (edge * inner / taller + moved for edge in layout_axis.domain)
+        layout_axis.domain = (low, min(high, 1.0))
+    figure.update_layout(height=figure.layout.height + SLIDER_PX)
+    rows, times = figure.layout.yaxis, figure.layout.xaxis
+    look = {
+        "visible": True,
+        "thickness": 0.6 * SLIDER_PX / taller,
+        "bgcolor": "#F4F7F9",
+        "bordercolor": PANEL["linecolor"],
+        "borderwidth": 1,
+        "range": times.range,  # else plotly makes room at both ends, for the widest of whatever is drawn
+        "yaxis": {"rangemode": "fixed", "range": rows.range},
+    }
+    ids = {"matches": "x", "overlaying": "x", "anchor": "y", "visible": False, "range": times.range, "type": times.type}
+    figure.update_layout({IDS_AXIS.replace("x", "xaxis"): ids})
+    figure.update_traces(xaxis=IDS_AXIS, selector={"meta": LABELS})
+    if lower:
+        figure.layout.xaxis2 = figure.layout.xaxis
+        figure.update_layout(xaxis2={"matches": "x"}, xaxis={"anchor": "y", "title": {"text": ""}})
+        for trace in figure.data:
+            if trace.yaxis not in (None, "y"):
+                trace.xaxis = "x2"
+        for position in range(2, lower + 2):
+            figure.update_layout({f"yaxis{position}": {"anchor": "x2"}})
+    figure.update_layout(xaxis={"rangeslider": look})
+
+
+PANEL: dict[str, Any] = {
+    "gridcolor": GRID,
+    "zeroline": False,
+    "linecolor": "#9AA5B1",
+    "showline": True,
+    "ticks": "outside",
+}
+
+
+def style(figure: go.Figure, inner: float) -> None:
+    """What all charts have in common: fonts, colours, margins; ``inner`` is their height within the margins, px."""
+    figure.update_layout(
+        height=round(inner) + MARGIN["t"] + MARGIN["b"],
+        margin=MARGIN | ({"r": LEGEND_PX} if _needs_room(figure) else {}),
+        barmode="overlay",
+        bargap=0,
+        hovermode="closest",
+        hoverlabel={"align": "left", "font": {"size": 12}},
+        plot_bgcolor="#FFFFFF",
+        paper_bgcolor="#FFFFFF",
+        font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": "#22303C"},
+        legend={"groupclick": "togglegroup", "itemsizing": "constant", "tracegroupgap": 0, "yanchor": "top", "y": 1},
+    )
+    if _has_colour_bar(figure):
+        figure.update_layout(legend={"y": 0.45})
+
+
+def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -> dict[str, Any]:
+    """The x axis that all panels share, drawn under that of ``anchor``; ``window`` in s."""
+    return (
+        PANEL
+        | axis.layout(window)
+        | {
+            "range": axis.places(np.array(window)).tolist(),
+            "anchor": anchor,
+            # The line under the mouse runs through all panels.
+            "showspikes": True,
+            "spikemode": "across",
+            "spikesnap": "cursor",
+            "spikethickness": 1,
+            "spikecolor": "#7A8793",
+            "spikedash": "dot",
+        }
+    )
+
+
+def _has_colour_bar(figure: go.Figure) -> bool:
+    return any(trace.type == "scatter" and trace.marker.showscale for trace in figure.data)
+
+
+def _needs_room(figure: go.Figure) -> bool:
+    return any(
+        trace.type == "heatmap" or trace.showlegend or trace.legendgroup == "reservations" for trace in figure.data
+    ) or _has_colour_bar(figure)
+
+
+def row_axis(scene: Scene, platform: Platform) -> dict[str, Any]:
+    """The y axis of the rows: nodes by name, as many as there is room for."""
+    scale = scene.held.scale
+    axis: dict[str, Any] = {
+        "anchor": "x",
+        # Listed from top to bottom, as one reads.
+        "range": [scale.node_edge[-1], scale.node_edge[0]],
+        "showgrid": False,
+    }
+    if platform.core_count == platform.node_count > MOST_NAMED:  # their numbers say as much
+        return axis | {"title": {"text": "Node"}, "exponentformat": "none", "separatethousands": True}
+    step = max(1, int(np.ceil(platform.node_count / (scene.canvas.height_px / 15))))
+    names = [shortened(name, 18) for name in platform.node_names()[::step]]
+    ticks = {"tickvals": scale.node_centre[::step], "ticktext": plotly_text(names)}
+    what = "Cores, by node" if scale.unit == "core" and platform.core_count > platform.node_count else "Nodes"
+    return axis | ticks | {"title": {"text": what, "standoff": 8}, "automargin": True}
+
+
+def put_heading(figure: go.Figure, title: str, notes: Sequence[str]) -> None:
+    """Give a chart its title, and under it the notes in one line."""
+    heading, note = plotly_text([title, " · ".join(notes)])
+    figure.update_layout(
+        title={
+            "text": heading,
+            "x": 0.01,
+            "xanchor": "left",
+            "y": 1,
+            "yanchor": "top",
+            "pad": {"t": 16},
+            "subtitle": {"text": note, "font": {"size": 12, "color": "#5A6772"}},
+        }
+    )
+
+
+def _head(figure: go.Figure, result: Result, scene: Scene, how: str, title: str | None, axis: TimeAxis) -> None:
+    notes = _notes(result, scene, how, axis) + means_note(figure)
+    put_heading(figure, title or run_title(result), notes)
+    edges = scene.held.scale.node_edge[1:-1]
+    if result.platform.core_count > result.platform.node_count and len(edges) <= 64:
+        # One path for all separators: a shape each would be slow.
+        path = "".join(f"M0,{y}L1,{y}" for y in edges.tolist())
+        figure.add_shape(
+            type="path", path=path, xref="paper", yref="y", layer="below", line={"color": GRID, "width": 1}
+        )
+
+
+def _notes(result: Result, scene: Scene, how: str, axis: TimeAxis) -> list[str]:
+    ran = len(scene.jobs)
+    notes = [f"{number(ran)} {'job' if ran == 1 else 'jobs'}"]
+    if scene.outside:
+        notes[0] += f" in this window, {number(scene.outside)} outside it"
+    finished = result.jobs[result.jobs["start_time"].notna() & result.jobs["finish_time"].notna()]
+    if len(finished):
+        makespan = finished["finish_time"].max() - result.jobs["submit_time"].min()
+        notes.append(f"makespan {axis.durations(makespan)[0]}")
+    never = result.jobs[result.jobs["start_time"].isna()]
+    if len(never):
+        counts = never["state"].value_counts()
+        notes.append("never started: " + listing([f"{number(n)} {state}" for state, n in counts.items()]))
+    if how == "raster":
+        notes.append(raster_note(scene.held.scale, scene.canvas, len(scene.rectangles)))
+    return notes

@@ -1,0 +1,231 @@
+"""A row per job, grouped by node, with the wait faded: the schedules as drawn in López (2023), Figs. 4.3 to 4.7."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.figures.palette import ColourStrategy, colour_strategy, darker
+from analysis.figures.time_axis import StartDate, TimeAxis, start_date_of
+from analysis.gantt_chart.drawing import MOST_BARS
+from analysis.gantt_chart.gantt import GRID, PANEL, run_title, style, time_axis_layout, time_window
+from analysis.gantt_chart.hover import Hover, job_hover, last_reasons, place_texts, reasons
+from analysis.gantt_chart.tool import row_tool
+from analysis.pages.redrawn import JOBS
+from analysis.tables.wording import plotly_text, shortened
+from cluster_sim.amounts import number
+from cluster_sim.errors import InputError
+from cluster_sim.machine.core_ranges import by_unit
+
+if TYPE_CHECKING:
+    from analysis.figures.palette import ColourClasses
+    from cluster_sim.records.result import Result
+    from cluster_sim.records.spells import Spell
+
+MOST_NAMED = 120
+CHARACTER_PX, KEY_PX = 7.5, 60  # of a legend's entry, beside its name
+WAIT_OPACITY = 0.3
+
+
+def gantt_by_job(
+    result: Result,
+    colour_by: str | ColourStrategy = "auto",
+    *,
+    title: str | None = None,
+    time_unit: str = "auto",
+    start_date: StartDate | None = None,
+) -> go.Figure:
+    """Draw a row per job, from submission to finish, the wait faded; jobs stand together by the node that ran them.
+
+    A job on several nodes has its row under the first, and its name says how many more there are. Jobs that never
+    started come last, waiting to the end of the run. For up to 5,000 jobs; raises InputError for more, of which
+    :func:`analysis.gantt` shows any number. The other options are those of that function.
+    """
+    if len(result.jobs) > MOST_BARS:
+        raise InputError("gantt_by_job", f"at most {number(MOST_BARS)} jobs", number(len(result.jobs)))
+    strategy = colour_strategy(colour_by)
+    window = time_window(result)
+    axis = TimeAxis.of(time_unit, window, start_date or start_date_of(result))
+    rows = job_rows(result)
+    jobs = result.jobs.iloc[rows["job"]].reset_index(drop=True)
+    of_job = place_texts(result.core_holds.used_by_job, result.platform, len(jobs))
+    places = [of_job[job] for job in rows["job"]]
+    why = reasons(result, jobs["job_id"], last_reasons(result, jobs["job_id"]))
+    hover = job_hover(jobs, places, why, axis)
+    spells = getattr(result, "spells", {})
+    figure = go.Figure(_bars(rows, jobs, strategy(result.jobs), hover, window[1], spells))
+    inner = max(220.0, min(26.0 * len(rows) + 10, 4_000.0))
+    style(figure, inner)
+    names = [_row_name(*row) for row in zip(jobs["job_id"], rows["nodes"], strict=True)]
+    figure.update_layout(
+        title={
+            "text": plotly_text([title or run_title(result)])[0],
+            "x": 0.01,
+            "xanchor": "left",
+            "subtitle": {
+                "text": "pale: from submission to start; a row per job, by node",
+                "font": {"size": 12, "color": "#5A6772"},
+            },
+        },
+        meta={"tool": row_tool(jobs, hover, axis, colour_by, names, _spans(rows, jobs, window[1], spells))},
+        xaxis=time_axis_layout(axis, window, "y"),
+        yaxis=PANEL
+        | {
+            "range": [len(rows) - 0.5, -0.5],
+            "showgrid": False,
+            "automargin": True,
+            "tickvals": np.arange(len(rows)) if len(rows) <= MOST_NAMED else None,
+            "ticktext": plotly_text(names) if len(rows) <= MOST_NAMED else None,
+        },
+    )
+    _name_groups(figure, rows)
+    _part_names_and_legend(figure)
+    axis.convert(figure)
+    return figure
+
+
+def job_rows(result: Result) -> pd.DataFrame:
+    """The rows from top to bottom: ``job`` (its row in ``result.jobs``), ``node`` (its first; "" if none), ``nodes``.
+
+    By node in platform order, within a node by start and submission.
+    """
+    jobs, platform = result.jobs, result.platform
+    used, node = by_unit(result.core_holds.used_by_job, platform.first_core[platform.first_processor])
+    first = np.full(len(jobs), platform.node_count)
+    np.minimum.at(first, used.tenant, node)
+    pairs = np.unique(np.column_stack([used.tenant, node]), axis=0)
+    count = np.bincount(pairs[:, 0], minlength=len(jobs))
+    order = np.lexsort((np.arange(len(jobs)), jobs["start_time"].to_numpy(dtype=float), first))
+    node_names = np.array([*platform.node_names(), ""], dtype=object)
+    return pd.DataFrame({"job": order, "node": node_names[first[order]], "nodes": count[order]})
+
+
+def _bars(
+    rows: pd.DataFrame,
+    jobs: pd.DataFrame,
+    classes: ColourClasses,
+    hover: Hover,
+    until: float,
+    spells: Mapping[int, Sequence[Spell]],
+) -> list[go.Bar]:
+    """The waits and the runs; those of a job that had cores more than once in its pieces, of which ``spells`` tells."""
+    submit, start, finish = (jobs[name].to_numpy(dtype=float) for name in ("submit_time", "start_time", "finish_time"))
+    begun = np.where(np.isnan(start), until, start)
+    code = classes.code[rows["job"]]
+    traces = []
+    for position in np.unique(code).tolist():
+        ran, waited = (code == position) & ~np.isnan(start), (code == position) & (begun > submit)
+        common: dict[str, Any] = {
+            "orientation": "h",
+            "width": 0.72,
+            "hovertemplate": hover.template,
+            "name": plotly_text([shortened(classes.names[position], 18)])[0],
+            "legendgroup": str(position),
+        }
+        colour = classes.colours[position]
+        line = {"width": 1, "color": darker(colour)}
+        traces.append(
+            go.Bar(
+                base=submit[waited],
+                x=(begun - submit)[waited],
+                y=np.flatnonzero(waited),
+                marker={"color": colour, "opacity": WAIT_OPACITY},
+                customdata=hover.data[waited],
+                meta="waits",
+                showlegend=False,
+                **common,
+            )
+        )
+        end = np.where(np.isnan(finish), until, finish)
+        row, begin, stop = _pieces(np.flatnonzero(ran), rows["job"].to_numpy(), start, end, spells)
+        gap, since, to = _pieces(np.flatnonzero(ran), rows["job"].to_numpy(), start, end, spells, between=True)
+        if len(gap):
+            marker = {"color": colour, "opacity": WAIT_OPACITY}
+            data = hover.data[gap]
+            between = go.Bar(base=since, x=to - since, y=gap, marker=marker, customdata=data, meta="waits", **common)
+            traces.append(between.update(showlegend=False))
+        traces.append(
+            go.Bar(
+                base=begin,
+                x=stop - begin,
+                y=row,
+                marker={"color": colour, "line": line},
+                customdata=hover.data[row],
+                meta=JOBS,
+                showlegend=bool(classes.title),
+                **common,
+            )
+        )
+    return traces
+
+
+def _pieces(
+    shown: np.ndarray,
+    job: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    spells: Mapping[int, Sequence[Spell]],
+    between: bool = False,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row, begin and end (s) of each piece of the jobs in these rows, or of the times ``between`` pieces."""
+    found: list[tuple[int, float, float]] = []
+    for row in shown.tolist():
+        own = [(spell.start, spell.end) for spell in spells.get(int(job[row]), ())] or [(start[row], end[row])]
+        if between:
+            own = [(before[1], after[0]) for before, after in pairwise(own) if before[1] < after[0]]
+        found += [(row, *each) for each in own]
+    table = np.array(found, np.float64).reshape(-1, 3)
+    return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
+
+
+def _spans(
+    rows: pd.DataFrame, jobs: pd.DataFrame, until: float, spells: Mapping[int, Sequence[Spell]]
+) -> dict[str, np.ndarray]:
+    """The pieces of all jobs that ran."""
+    start, finish = (jobs[name].to_numpy(dtype=float) for name in ("start_time", "finish_time"))
+    end = np.where(np.isnan(finish), until, finish)
+    row, begin, stop = _pieces(np.flatnonzero(~np.isnan(start)), rows["job"].to_numpy(), start, end, spells)
+    return {"owner": row, "start": begin, "end": stop}
+
+
+def _row_name(job_id: object, nodes: int) -> str:
+    name = shortened(str(job_id), 14)
+    return name if nodes <= 1 else f"{name} (+{nodes - 1} node{'s' * (nodes > 2)})"
+
+
+def _name_groups(figure: go.Figure, rows: pd.DataFrame) -> None:
+    """A line between the nodes' groups, and each node's name at the right."""
+    node = rows["node"].to_numpy()
+    begins = np.flatnonzero(np.append(True, node[1:] != node[:-1])) if len(node) else np.zeros(0, dtype=np.int64)
+    if len(begins) > MOST_NAMED:
+        return
+    for first, last in zip(begins.tolist(), [*(begins[1:] - 1).tolist(), len(node) - 1], strict=True):
+        if first:
+            figure.add_hline(y=first - 0.5, line={"color": GRID, "width": 1.5})
+        figure.add_annotation(
+            text=plotly_text([shortened(node[first] or "never started", 22)])[0],
+            x=1.005,
+            xref="paper",
+            xanchor="left",
+            y=(first + last) / 2,
+            showarrow=False,
+        )
+
+
+def _part_names_and_legend(figure: go.Figure) -> None:
+    """Room at the right for the nodes' names, and beyond them, at the figure's edge, for the legend."""
+
+    def room(texts: Sequence[str], more: float) -> float:
+        return more + CHARACTER_PX * max(len(html.unescape(text)) for text in texts) if texts else 0.0
+
+    names = room([note.text for note in figure.layout.annotations], 16)
+    legend = room([trace.name for trace in figure.data if trace.showlegend], KEY_PX)
+    figure.update_layout(
+        margin={"r": max(30, round(names + legend))}, legend={"xref": "container", "x": 1, "xanchor": "right"}
+    )

@@ -1,0 +1,68 @@
+"""A Gantt chart in a notebook that draws exact jobs when one zooms into a run too large to be drawn at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+
+from analysis.gantt_chart.gantt import time_window
+from analysis.gantt_chart.window import GanttWindows
+from cluster_sim.errors import InputError, SpecError
+from cluster_sim.extras import needed
+
+if TYPE_CHECKING:
+    from cluster_sim.records.result import Result
+
+SECONDS = {"elapsed": 1.0, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+
+
+class GanttZoom:
+    """A chart that is drawn anew for the window that is looked at.
+
+    ``figure`` is a plotly figure, or a FigureWidget, that :meth:`show` fills: with the jobs in view one by one where their
+    number allows, else with the shades of level of detail. Its heading says which. ``options`` are those of
+    :func:`analysis.gantt`, but for a calendar and a slider. Raises SpecError for these.
+    """
+
+    def __init__(self, result: Result, figure: go.Figure | None = None, **options: Any):
+        self.unit = options.setdefault("time_unit", "elapsed")
+        if self.unit not in SECONDS or options.get("slider"):
+            raise SpecError("gantt in a notebook", f"time_unit {', '.join(SECONDS)} and no slider", self.unit)
+        self.windows = GanttWindows(result, **options)
+        self.whole = options.get("x_range") or time_window(result)
+        self.figure = go.Figure() if figure is None else figure
+        self.show(*self.whole)
+
+    def show(self, start: float, end: float) -> None:
+        """Draw the window from ``start`` to ``end`` (s). Raises InputError where it is none."""
+        if not start < end:
+            raise InputError("window", "a start before its end", f"{start} and {end}")
+        self._drawn = start, end
+        drawn = self.windows.figure(start, end)
+        with self.figure.batch_update():
+            self.figure.data = ()
+            self.figure.add_traces(drawn.data)
+            drawn.layout.xaxis.range = [at / SECONDS[self.unit] for at in (start, end)]
+            self.figure.update_layout(drawn.layout, overwrite=True)
+
+    def zoomed(self, _: object, ends: Sequence[float] | None) -> None:
+        """Draw what a new range of the x axis, in the chart's unit, asks for; the whole run for none."""
+        start, end = self.whole if ends is None else (float(at) * SECONDS[self.unit] for at in ends)
+        # Drawing sets the range, too, and so calls this again.
+        if not all(math.isclose(new, old, rel_tol=1e-9) for new, old in zip((start, end), self._drawn, strict=True)):
+            self.show(start, end)
+
+
+def gantt_widget(result: Result, **options: Any) -> go.Figure:
+    """A FigureWidget of a run for a notebook, which asks for exact jobs on every zoom and pan along the time axis.
+
+    ``options`` are those of :class:`GanttZoom`. Raises InputError without anywidget (the extra ``notebook``).
+    """
+    with needed("gantt_widget", "anywidget"):
+        widget = go.FigureWidget()
+    zoom = GanttZoom(result, widget, **options)
+    widget.layout.on_change(zoom.zoomed, "xaxis.range")
+    return widget

@@ -1,0 +1,329 @@
+"""Several runs one above the other on one time axis, with what differs from the first one marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.figures.figure_style import run_styles, transparent
+from analysis.figures.palette import ColourClasses, ColourStrategy, colour_strategy, jointly
+from analysis.figures.time_axis import StartDate, TimeAxis
+from analysis.figures.timelines import BAND, MEAN
+from analysis.gantt_chart.drawing import chosen_drawing, raster_note
+from analysis.gantt_chart.gantt import (
+    PANEL,
+    WIDTH_PX,
+    draw_rows,
+    put_heading,
+    row_axis,
+    style,
+    time_axis_layout,
+    time_window,
+)
+from analysis.gantt_chart.hover import Hover
+from analysis.gantt_chart.panels import (
+    GAP_PX,
+    PANEL_PX,
+    PANELS,
+    carried_steps,
+    means_note,
+    panel_axis,
+    panel_traces,
+    panels_of,
+    stacked_domains,
+)
+from analysis.gantt_chart.scene import Held, Scene
+from analysis.gantt_chart.tool import MOST_CARRIED, MOST_TOLD, compared, tool
+from analysis.tables.run_metrics import named_runs
+from analysis.tables.wording import plotly_text, shortened
+from cluster_sim.amounts import number
+from cluster_sim.errors import InputError, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
+
+EARLIER, LATER, ELSEWHERE = "#000000", "#B3261E", "#7A8793"
+MOST_RUNS = 6
+MOST_MOVED = 200
+_MARKS = (("earlier", EARLIER, "triangle-left"), ("later", LATER, "triangle-right"), ("elsewhere", ELSEWHERE, "circle"))
+
+
+def gantt_runs(
+    results: Mapping[str, Result],
+    colour_by: str | ColourStrategy = "auto",
+    rows: str = "auto",
+    *,
+    drawing: str = "auto",
+    labels: bool = True,
+    title: str | None = None,
+    x_range: tuple[float, float] | None = None,
+    panels: Sequence[str] = PANELS,
+    time_unit: str = "auto",
+    start_date: StartDate | None = None,
+    workload: Workload | None = None,
+    most_marks: int = 2_000,
+    other_jobs: bool = False,
+    carry: bool | None = None,
+) -> go.Figure:
+    """Draw two to six runs of the same jobs above each other, and under them one line per run of each panel.
+
+    A job that started earlier or later than in the first run, or on other cores at the same time, has a mark at its
+    start there: ◂ black, ▸ red, a grey dot. Its hover says by how much. The legend counts all of them; the
+    ``most_marks`` largest shifts have marks. With ``other_jobs`` a run may have jobs that another has not: those have no
+    mark. With ``carry`` a page of the figure is a tool (:mod:`analysis.gantt_chart.tool`); by default up to 100,000
+    rectangles. The other options are those of :func:`analysis.gantt`.
+
+    Raises InputError for fewer than two runs or more than six, and for runs of other jobs than the first one's: other
+    ids, cores or times of submission. These may differ where jobs are submitted after others have ended (think times).
+    """
+    runs = named_runs(results)
+    if not 2 <= len(runs) <= MOST_RUNS:
+        raise InputError("gantt_runs", f"2 to {MOST_RUNS} runs", len(runs))
+    if not other_jobs:
+        _check_same_jobs(runs)
+    lower = panels_of(panels)
+    windows = [time_window(result) for result in runs.values()]
+    window = x_range or (min(start for start, _ in windows), max(end for _, end in windows))
+    held = [Held.of(result, rows, workload) for result in runs.values()]
+    axis = TimeAxis.of(time_unit, window, start_date or held[0].start_date)
+    upper = [float(np.clip(180 + 4 * each.scale.height, 200, 420)) for each in held]
+    inner = sum(upper) + len(lower) * PANEL_PX + (len(upper) + len(lower) - 1) * GAP_PX
+    scenes = [Scene.of(each, window, WIDTH_PX, px, x_range is not None) for each, px in zip(held, upper, strict=True)]
+    figure = go.Figure()
+    moved = [differences(held[0], other) for other in held[1:]]
+    colours = jointly(colour_strategy(colour_by), [each.jobs for each in held])
+    hovers = [
+        _add_run(
+            figure,
+            scene,
+            None if place == 1 else moved[place - 2],
+            place,
+            name,
+            classes,
+            chosen_drawing(drawing, len(scene.rectangles)),
+            axis,
+            labels,
+            most_marks,
+        )
+        for place, (name, scene, classes) in enumerate(zip(runs, scenes, colours, strict=True), start=1)
+    ]
+    steps: list[dict[str, Any]] = []
+    by_run = dict(zip(runs, scenes, strict=True))
+    curves = [
+        _lines(name, by_run, f"y{place}", name == lower[0], steps)
+        for place, name in enumerate(lower, start=len(runs) + 1)
+    ]
+    if carry or carry is None and sum(len(scene.rectangles) for scene in scenes) <= MOST_CARRIED:
+        tables = compared([each.jobs for each in held], moved)
+        hovers = [
+            scene.hover(axis) if hover is None and len(scene.jobs) <= MOST_TOLD else hover
+            for hover, scene in zip(hovers, scenes, strict=True)
+        ]
+        more = {"fixed": False, "curves": steps}
+        figure.update_layout(meta={"tool": tool(scenes, hovers, axis, colour_by, list(runs), tables) | more})
+    figure.add_traces([line for lines in curves for line in lines])
+    style(figure, inner)
+    domains = stacked_domains(upper, len(lower), inner)
+    _lay_out(figure, list(runs), scenes, lower, domains, axis, window)
+    notes = [
+        _note(name, scene, chosen_drawing(drawing, len(scene.rectangles)))
+        for name, scene in zip(runs, scenes, strict=True)
+    ]
+    notes += means_note(figure)
+    put_heading(figure, title or " vs ".join(runs), notes)
+    axis.convert(figure)
+    return figure
+
+
+def same_jobs(runs: Mapping[str, Result]) -> bool:
+    """Whether these runs can be drawn by :func:`gantt_runs`."""
+    try:
+        _check_same_jobs(runs)
+    except InputError:
+        return False
+    return True
+
+
+def _check_same_jobs(runs: Mapping[str, Result]) -> None:
+    (reference, first), *others = ((name, run.jobs.set_index("job_id").sort_index()) for name, run in runs.items())
+    for name, jobs in others:
+        if not jobs.index.equals(first.index):
+            alone = jobs.index.symmetric_difference(first.index)
+            found = f"job {alone[0]} in one of them only" if len(alone) else "a job twice"
+            raise InputError(f"gantt_runs, run {name}", f"the jobs of run {reference}", found)
+        wrong = (jobs["requested_cores"] != first["requested_cores"]) | _submitted_otherwise(first, jobs)
+        if wrong.any():
+            job = wrong.index[int(wrong.to_numpy().argmax())]
+            (cores, time), (were, was) = (each.loc[job, ["requested_cores", "submit_time"]] for each in (jobs, first))
+            told = f"job {job} of {cores:g} cores at {time:g} s, not {were:g} at {was:g} s"
+            raise InputError(f"gantt_runs, run {name}", f"the jobs of run {reference}", told)
+
+
+def _submitted_otherwise(first: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
+    """Which jobs were submitted at another time, and not because they follow others.
+
+    Results do not say which jobs follow others (think times). None of those is submitted before a job has ended.
+    """
+    times = [jobs["submit_time"].to_numpy(dtype=float) for jobs in (first, other)]
+    # Files of other programs may be rounded.
+    equal = np.isclose(times[0], times[1], rtol=1e-6, atol=1e-6)
+    differs = ~(equal | np.isnan(times[0]) | np.isnan(times[1]))
+    ends = [float(jobs["finish_time"].min()) for jobs in (first, other)]
+    early = [(time < end) | np.isnan(end) for time, end in zip(times, ends, strict=True)]
+    return pd.Series(differs & (early[0] | early[1]), index=first.index)
+
+
+def differences(first: Held, other: Held) -> pd.DataFrame:
+    """What became of the jobs that started in both runs, compared with the first.
+
+    Columns: ``job_id``, ``shift_s`` (start there − start in the first), ``kind``: earlier, later, elsewhere (at the same
+    time on other cores) or same.
+    """
+    mine = first.jobs[["job_id", "start_time"]].merge(
+        other.jobs[["job_id", "start_time"]], on="job_id", suffixes=("", "_there")
+    )
+    mine = mine.dropna()
+    shift = (mine["start_time_there"] - mine["start_time"]).to_numpy(dtype=float)
+    places = [_places(held).reindex(mine["job_id"]).to_numpy() for held in (first, other)]
+    moved = np.where(places[0] != places[1], "elsewhere", "same")
+    kind = np.where(shift < 0, "earlier", np.where(shift > 0, "later", moved))
+    return pd.DataFrame({"job_id": mine["job_id"].to_numpy(), "shift_s": shift, "kind": kind})
+
+
+def _places(held: Held) -> pd.Series:
+    """A number per job that is the same where its cores are."""
+    table = held.rectangles.sort_values(["owner", "first_core"])
+    text = table["first_core"].astype(str) + "-" + table["last_core"].astype(str)
+    joined = text.groupby(table["owner"]).agg(";".join)
+    return pd.Series(joined.to_numpy(), index=held.jobs["job_id"].to_numpy()[joined.index])
+
+
+def _add_run(
+    figure: go.Figure,
+    scene: Scene,
+    moved: pd.DataFrame | None,
+    place: int,
+    run: str,
+    classes: ColourClasses,
+    how: str,
+    axis: TimeAxis,
+    labels: bool,
+    most_marks: int,
+) -> Hover | None:
+    """Draw a run; ``moved`` are its differences to the first one, which has none."""
+    yaxis = "y" if place == 1 else f"y{place}"
+    if moved is None:
+        return draw_rows(figure, scene, _always(classes), how, axis, yaxis=yaxis, labels=labels)
+    found = moved.set_index("job_id").reindex(scene.jobs["job_id"])
+    remarks = _remarks(found, axis)
+    hover = draw_rows(
+        figure, scene, _always(classes), how, axis, yaxis=yaxis, legend=False, remarks=remarks, labels=labels
+    )
+    if how != "raster":
+        figure.add_traces(_marks(scene, found, yaxis, place, run, most_marks))
+    return hover
+
+
+def _always(classes: ColourClasses) -> ColourStrategy:
+    """A strategy for jobs whose classes are known."""
+    return lambda _: classes
+
+
+def _remarks(found: pd.DataFrame, axis: TimeAxis) -> list[str]:
+    kind = found["kind"].fillna("").tolist()
+    by = axis.durations(np.abs(found["shift_s"].to_numpy(dtype=float)))
+    said = {"": "it did not run in the first run", "same": "as in the first run"}
+    said["elsewhere"] = "at the same time, on other cores than in the first run"
+    return [said.get(each) or f"{amount} {each} than in the first run" for each, amount in zip(kind, by, strict=True)]
+
+
+def _marks(scene: Scene, found: pd.DataFrame, yaxis: str, place: int, run: str, most: int) -> list[Any]:
+    shown = scene.rectangles.drop_duplicates("owner").set_index("owner")
+    kind, shift = found["kind"].to_numpy(), np.abs(found["shift_s"].to_numpy(dtype=float))
+    largest = set(np.argsort(-np.nan_to_num(shift), kind="stable")[:most].tolist())
+    traces = []
+    for name, colour, symbol in _MARKS:
+        owners = np.flatnonzero(kind == name)
+        if not len(owners):
+            continue
+        boxes = shown.loc[[owner for owner in owners.tolist() if owner in largest]]
+        traces.append(
+            go.Scatter(
+                x=boxes["start"].to_numpy(),
+                y=((boxes["low"] + boxes["high"]) / 2).to_numpy(),
+                mode="markers",
+                marker={
+                    "symbol": symbol,
+                    "size": 9 if name != "elsewhere" else 6,
+                    "color": colour,
+                    "line": {"width": 1, "color": "#FFFFFF"},
+                },
+                hoverinfo="skip",
+                # Jobs that merely moved can be nearly all of them; a click on the legend shows them.
+                visible="legendonly" if name == "elsewhere" and len(owners) > MOST_MOVED else True,
+                name=plotly_text([f"{shortened(run, 16)}: {number(len(owners))} {name}"])[0],
+                legendgroup=f"differences {place} {name}",
+                legendrank=1_800 + place,
+                meta="differences",
+                yaxis=yaxis,
+            )
+        )
+    return traces
+
+
+def _lines(name: str, scenes: Mapping[str, Scene], yaxis: str, legend: bool, steps: list[dict[str, Any]]) -> list[Any]:
+    """The first curve of a panel of every run, as lines without filling; one panel's are in the legend, for all.
+
+    ``steps`` receives what a page needs to draw them exactly.
+    """
+    lines = []
+    for scene, (run, colour, line) in zip(scenes.values(), run_styles(list(scenes)), strict=True):
+        curve, *others = panel_traces(name, scene) or [None]
+        if curve is None:
+            continue
+        mean = f"{MEAN}{curve.name.partition(MEAN)[2]}" if MEAN in curve.name else ""
+        style_ = curve.line.to_plotly_json() | line | {"width": 1.4}
+        group = {"yaxis": yaxis, "legendgroup": f"curves of {run}", "legendrank": 1_600}
+        hover = f"{run}: {curve.hovertemplate}"
+        said = {"name": shortened(run, 22) + mean, "showlegend": legend}
+        lines.append(curve.update(fill="none", line=style_, hovertemplate=hover, **said, **group))
+        bands = [trace for trace in others if trace.meta == BAND]
+        lines += [trace.update(line_color=colour, fillcolor=transparent(colour, 0.2), **group) for trace in bands]
+        steps += carried_steps(name, scene, [curve, *bands], f"{name} of {run}")
+    return lines
+
+
+def _lay_out(
+    figure: go.Figure,
+    names: Sequence[str],
+    scenes: Sequence[Scene],
+    lower: Sequence[str],
+    domains: Sequence[tuple[float, float]],
+    axis: TimeAxis,
+    window: tuple[float, float],
+) -> None:
+    pad = 0.004 * (window[1] - window[0])
+    figure.update_layout(xaxis=time_axis_layout(axis, (window[0] - pad, window[1] + pad), f"y{len(domains)}"))
+    for place, (name, scene) in enumerate(zip(names, scenes, strict=True), start=1):
+        settings = PANEL | row_axis(scene, scene.held.result.platform) | {"domain": domains[place - 1]}
+        settings["title"] = {"text": plotly_text([shortened(name, 30)])[0], "standoff": 8}
+        if place > 1 and np.array_equal(scene.held.scale.node_edge, scenes[0].held.scale.node_edge):
+            settings["matches"] = "y"  # one zoom for all
+        figure.update_layout({"yaxis" if place == 1 else f"yaxis{place}": settings})
+    for place, panel in enumerate(lower, start=len(names) + 1):
+        settings = PANEL | {"domain": domains[place - 1], "anchor": "x"} | panel_axis(panel, scenes[0])
+        figure.update_layout({f"yaxis{place}": settings})
+
+
+def _note(name: str, scene: Scene, how: str) -> str:
+    text = f"{name}: {counted(len(scene.jobs), 'job')}"
+    if scene.outside:
+        text += f", {number(scene.outside)} outside this window"
+    return text + (f", {raster_note(scene.held.scale, scene.canvas, len(scene.rectangles))}" if how == "raster" else "")

@@ -1,0 +1,194 @@
+"""What a Gantt chart shows of a run, measured once: its rows, its rectangles, its window of time."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.figures.palette import ColourClasses, ColourStrategy
+from analysis.figures.speedups import job_speedups
+from analysis.figures.time_axis import start_date_of
+from analysis.gantt_chart.drawing import (
+    Canvas,
+    guest_traces,
+    job_bars,
+    job_labels,
+    job_polygons,
+    job_raster,
+    state_traces,
+)
+from analysis.gantt_chart.hover import Hover, job_hover, last_reasons, place_texts, reasons
+from analysis.gantt_chart.job_pieces import JobPieces
+from analysis.gantt_chart.rectangles import RowScale, guest_rectangles, job_rectangles, state_rectangles
+from cluster_sim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analysis.figures.time_axis import TimeAxis
+    from cluster_sim.machine.core_ranges import Holds
+    from cluster_sim.records.core_holds import CoreHolds
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """All rectangles of a run, whatever the window; worth keeping, since a million of them take seconds."""
+
+    result: Result
+    jobs: pd.DataFrame  # with the column speedup, if a workload was given
+    used: Holds  # which cores jobs used, by their rows in jobs, in that order
+    scale: RowScale
+    rectangles: pd.DataFrame
+    states: pd.DataFrame
+    until: float
+    start_date: datetime.datetime | None  # at simulated second 0, if the workload says it
+    guests: pd.DataFrame | None = None  # their rectangles, if there were any; owner is the place in the names
+    guest_names: Sequence[str] = ()
+    pieces: JobPieces | None = None  # of jobs that had cores more than once, if any had
+
+    @classmethod
+    def of(cls, result: Result, rows: str = "auto", workload: Workload | None = None) -> Held:
+        """The rectangles of ``result``; ``rows`` as in :func:`analysis.gantt`, ``workload`` for speedups."""
+        if not hasattr(result, "core_holds"):
+            raise InputError("gantt", "a result, such as Simulation.run() returns", result)
+        scale = RowScale.of(result.platform, rows)
+        cores, states = result.core_holds, result.off_states
+        jobs = _with_core_time(result.jobs, cores)
+        if workload is not None:
+            jobs = jobs.assign(speedup=job_speedups(result, workload))
+        ends = [result.power["time"].max(), cores.used.end.max(initial=0.0), states["end"].max()]
+        until = float(np.nanmax([0.0, *ends]))
+        rectangles = job_rectangles(cores, scale)
+        pieces = JobPieces.of(result, rectangles, scale)
+        return cls(
+            result,
+            jobs,
+            cores.used_by_job,
+            scale,
+            rectangles,
+            state_rectangles(states, result.platform, scale, until),
+            until,
+            start_date_of(result, workload),
+            guest_rectangles(cores, scale) if cores.guests else None,
+            cores.guests,
+            pieces,
+        )
+
+
+def _with_core_time(jobs: pd.DataFrame, cores: CoreHolds) -> pd.DataFrame:
+    """The column ``core_s`` where jobs had other core-seconds than their run times × what they requested."""
+    had = cores.used_core_s
+    asked = np.nan_to_num(jobs["run_time"].to_numpy(dtype=float) * jobs["requested_cores"].to_numpy(dtype=float))
+    return jobs if np.allclose(had, asked, rtol=1e-6, atol=1e-3) else jobs.assign(core_s=had)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is in view. ``rectangles["owner"]`` is the row in ``jobs``, which has only the jobs in view."""
+
+    held: Held
+    jobs: pd.DataFrame
+    position: np.ndarray  # of those jobs in the run's table
+    rectangles: pd.DataFrame
+    states: pd.DataFrame
+    outside: int  # jobs that ran, but not in the window
+    canvas: Canvas
+    part: bool  # whether the window was chosen, so that nothing beyond it is of interest
+
+    @classmethod
+    def of(
+        cls, held: Held, window: tuple[float, float], width_px: float, height_px: float, part: bool = False
+    ) -> Scene:
+        """What of ``held`` overlaps ``window`` (s), on a panel of that size."""
+        start, end = window
+        shown = within(held.rectangles, start, end)
+        position, owner = np.unique(shown["owner"].to_numpy(), return_inverse=True)
+        return cls(
+            held=held,
+            jobs=held.jobs.iloc[position],
+            position=position,
+            rectangles=shown.assign(owner=owner),
+            states=within(held.states, start, end),
+            outside=held.rectangles["owner"].nunique() - len(position),
+            canvas=Canvas(width_px, height_px, start, end, held.scale.height),
+            part=part,
+        )
+
+    def classes(self, strategy: ColourStrategy) -> ColourClasses:
+        """The colours of the jobs in view: by the whole workload, so that a job looks the same in every window."""
+        classes = strategy(self.held.jobs)
+        return replace(classes, code=classes.code[self.position])
+
+    def state_traces(self, axis: TimeAxis) -> list[Any]:
+        """Nodes that cannot work."""
+        names = self.held.result.platform.node_names()
+        return state_traces(self.states, names, self.held.scale, self.canvas, axis)
+
+    def guest_traces(self, axis: TimeAxis) -> list[Any]:
+        """Cores that guests held."""
+        held = self.held
+        if held.guests is None:
+            return []
+        guests = within(held.guests, self.canvas.start, self.canvas.end)
+        return guest_traces(guests, held.guest_names, held.result.platform.node_names(), held.scale, self.canvas, axis)
+
+    def hover(self, axis: TimeAxis, remarks: Sequence[str] | None = None) -> Hover:
+        """What the jobs' hovers say; ``remarks`` (one per job) end them."""
+        used = self.held.used
+        if self.held.pieces is not None:
+            used = used.where(_first_of_each(used))
+        if self.outside:
+            used = used.where(np.isin(used.tenant, self.position))
+        places = place_texts(
+            used.of(np.searchsorted(self.position, used.tenant)), self.held.result.platform, len(self.jobs)
+        )
+        waited = last_reasons(self.held.result, self.jobs["job_id"])
+        why = reasons(self.held.result, self.jobs["job_id"], waited)
+        hover = replace(job_hover(self.jobs, places, why, axis, remarks), waited=waited)
+        pieces = self.held.pieces
+        return hover if pieces is None else replace(hover, pieces=pieces.texts(axis))
+
+    def job_traces(
+        self,
+        classes: ColourClasses,
+        how: str,
+        hover: Hover | None,
+        *,
+        labels: bool = True,
+        pattern_by: str | None = None,
+    ) -> list[Any]:
+        """The jobs, drawn as ``how`` says; a raster needs no hover."""
+        if not len(self.rectangles):
+            return []
+        if hover is None:
+            return [job_raster(self.rectangles, self.held.scale, self.canvas)]
+        traces: list[Any] = (
+            list(job_bars(self.rectangles, classes, hover, self.canvas, _patterns(self.jobs, pattern_by)))
+            if how == "bars"
+            else list(job_polygons(self.rectangles, classes, hover))
+        )
+        if labels:
+            traces += job_labels(self.rectangles, self.jobs["job_id"], classes, self.canvas)
+        return traces
+
+
+def _patterns(jobs: pd.DataFrame, pattern_by: str | None) -> pd.Series | None:
+    return None if pattern_by is None else jobs[pattern_by].fillna("").astype(str)
+
+
+def _first_of_each(used: Holds) -> np.ndarray:
+    """The rows in which a job has some cores for the first time, in order."""
+    cores = np.column_stack((used.tenant, used.first, used.last))
+    first: np.ndarray = np.unique(cores, axis=0, return_index=True)[1]
+    return np.sort(first)
+
+
+def within(rectangles: pd.DataFrame, start: float, end: float) -> pd.DataFrame:
+    """The rectangles that overlap a window of time (s), or touch it."""
+    return rectangles[(rectangles["end"] >= start) & (rectangles["start"] <= end)]

@@ -1,0 +1,214 @@
+"""What a page of a Gantt chart needs to be a tool: the jobs as a table, their rectangles, and the colours to choose from.
+
+A figure carries it in its ``layout.meta["tool"]``; a page draws the jobs from it, for any window, colour and filter
+(``templates/gantt_*.js``). Everything that is said or coloured is worked out here and in the modules that figures use, so
+that a page and a figure say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.figures.palette import (
+    COMPARED,
+    ColourClasses,
+    ColourStrategy,
+    by_named,
+    colour_strategy,
+    darker,
+    jointly,
+    text_colour,
+)
+from analysis.figures.time_axis import CALENDAR, ELAPSED
+from analysis.gantt_chart.drawing import class_legend, colour_bar
+from analysis.tables.wording import plotly_text, shortened
+
+if TYPE_CHECKING:
+    from analysis.figures.time_axis import TimeAxis
+    from analysis.gantt_chart.hover import Hover
+    from analysis.gantt_chart.scene import Scene
+
+MOST_CARRIED = 100_000
+"""Rectangles of which a figure carries the tool unasked; pages carry any number."""
+MOST_TOLD = 200_000
+"""Jobs whose hovers are made beforehand; of more a page tells what their table says."""
+_COLOURINGS = ("wait", "slowdown", "state", "user", "account", "group", "queue", "partition", "qos", "profile",
+               "requested_cores", "energy", "speedup", "compared", "job")  # fmt: skip
+_COLUMNS = {"wait": "wait_time", "energy": "energy_j", "job": "job_id"}
+TEXTS = ("user", "account", "group", "queue", "partition", "qos", "profile", "state", "compared")
+"""Columns whose values a page can filter and group by."""
+_NUMBERS = ("submit_time", "start_time", "finish_time", "wait_time", "run_time", "requested_time", "requested_cores",
+            "slowdown", "energy_j", "shift_s", "core_s")  # fmt: skip
+_TOLD_ALIKE = ("submit_time", "start_time", "finish_time", "wait_time", "run_time", "requested_time")
+_SMALLEST_S, _LONG_S = 3, 1e4  # places of a second that matter in a run of that length
+
+
+def tool(
+    scenes: Sequence[Scene],
+    hovers: Sequence[Hover | None],
+    axis: TimeAxis,
+    colour_by: str | ColourStrategy,
+    names: Sequence[str] = (),
+    tables: Sequence[pd.DataFrame] = (),
+) -> dict[str, Any]:
+    """The tool of a chart of one run, or of several ``names`` above each other.
+
+    Args:
+        scenes: what is in view of each run.
+        hovers: of each run, for the jobs of its scene; None where none were made.
+        axis: how times are told.
+        colour_by: the colours at first.
+        names: of the runs.
+        tables: each run's jobs table, with columns that only the tool has, if not the scenes' own.
+    """
+    jobs = list(tables) or [scene.held.jobs for scene in scenes]
+    rows = [_listed(scene, table) for scene, table in zip(scenes, jobs, strict=True)]
+    seen = [table.iloc[row] for table, row in zip(jobs, rows, strict=True)]
+    return {
+        "colourings": list(_colourings(jobs, rows, colour_by)),
+        "time": axis.scale(),
+        "layers": [
+            {
+                "name": name,
+                "yaxis": f"y{place}" if place > 1 else "y",
+                "jobs": _jobs(table),
+                "hover": None if hover is None else _hover(hover, table.iloc[: len(hover.data)], axis),
+                **_rows(scene),
+            }
+            for place, (scene, table, hover, name) in enumerate(
+                zip(scenes, seen, hovers, names or [""] * len(scenes), strict=True), start=1
+            )
+        ],
+    }
+
+
+def row_tool(
+    jobs: pd.DataFrame,
+    hover: Hover,
+    axis: TimeAxis,
+    colour_by: str | ColourStrategy,
+    names: Sequence[str],
+    spans: Mapping[str, np.ndarray],
+) -> dict[str, Any]:
+    """The tool of a chart with a row for each of ``jobs``; ``spans`` are the ``owner``, ``start`` and ``end`` of its bars."""
+    places = np.arange(len(jobs) + 1)
+    rectangles = {**spans, "first_core": spans["owner"], "last_core": spans["owner"]}
+    rows = {"rectangles": rectangles, "edge": places - 0.5, "first": places, "nodes": plotly_text(names)}
+    layer = {"name": "", "yaxis": "y", "by_job": True, "jobs": _jobs(jobs), "hover": _hover(hover, jobs, axis), **rows}
+    colourings = list(_colourings([jobs], [places[:-1]], colour_by))[:1]
+    return {"colourings": colourings, "time": axis.scale(), "layers": [layer], "fixed": True}
+
+
+def _listed(scene: Scene, jobs: pd.DataFrame) -> np.ndarray:
+    """The jobs of the table, as rows of ``jobs``: those in view, then those that never started."""
+    never = jobs["start_time"].isna().to_numpy(copy=True)
+    if scene.part:
+        submit = jobs["submit_time"].to_numpy(dtype=float)
+        never &= (submit >= scene.canvas.start) & (submit <= scene.canvas.end)
+    never[scene.position] = False
+    return np.concatenate([scene.position, np.flatnonzero(never)])
+
+
+def _colourings(
+    tables: Sequence[pd.DataFrame], rows: Sequence[np.ndarray], chosen: str | ColourStrategy
+) -> Iterator[dict[str, Any]]:
+    """The colours at first, and the others that mean something for these jobs."""
+    others = [name for name in _COLOURINGS if name != chosen and _says_something(tables[-1], _COLUMNS.get(name, name))]
+    for name in (chosen, *others):
+        strategy = by_named("compared", COMPARED) if name == "compared" else colour_strategy(name)
+        classes = jointly(strategy, tables)
+        few = np.min_scalar_type(max(len(classes[0].names), 1))
+        yield _colouring(classes[0], name if isinstance(name, str) else classes[0].title or "as given") | {
+            "later": {"codes": [each.code[row].astype(few) for each, row in zip(classes, rows, strict=True)]}
+        }
+
+
+def _says_something(jobs: pd.DataFrame, column: str) -> bool:
+    if column not in jobs:
+        return False
+    values = jobs[column].dropna()
+    return len(values) > 1 and bool((values != values.iloc[0]).any())
+
+
+def compared(tables: Sequence[pd.DataFrame], differences: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """The jobs tables of several runs, with what became of each job against the first run.
+
+    ``differences`` are those of the second run and of the following ones. Of two runs the first one's jobs have the
+    same, so that a page marks them in both.
+    """
+    others = [_with(table, found) for table, found in zip(tables[1:], differences, strict=True)]
+    return [_with(tables[0], differences[0]) if len(tables) == 2 else tables[0], *others]
+
+
+def _with(jobs: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    by_job = found.set_index("job_id").reindex(jobs["job_id"])
+    return jobs.assign(compared=by_job["kind"].fillna("").to_numpy(), shift_s=by_job["shift_s"].to_numpy(dtype=float))
+
+
+def _colouring(classes: ColourClasses, name: str) -> dict[str, Any]:
+    legend: list[Any] = [colour_bar(classes)] if classes.edges else []
+    legend += class_legend(classes)
+    return {
+        "name": name,
+        "title": classes.title,
+        "names": [shortened(each, 40) for each in classes.names],
+        "colours": list(classes.colours),
+        "lines": [darker(colour) for colour in classes.colours],
+        "inks": [text_colour(colour) for colour in classes.colours],
+        "legend": [trace.to_plotly_json() for trace in legend],
+    }
+
+
+def _jobs(jobs: pd.DataFrame) -> dict[str, Any]:
+    """Columns of the table: numbers, and texts that the page reads when it needs them."""
+    texts = [name for name in TEXTS if name in jobs and _filled(jobs[name])]
+    return {
+        "later": {name: _plain(jobs[name].to_numpy(dtype=float)) for name in _NUMBERS if name in jobs},
+        "lazily": {name: jobs[name].fillna("").astype(str).to_numpy(dtype=object) for name in ("job_id", *texts)},
+        "count": len(jobs),
+    }
+
+
+def _filled(column: pd.Series) -> bool:
+    return bool((column.fillna("").astype(str) != "").any())
+
+
+def _plain(values: np.ndarray) -> dict[str, Any]:
+    """Numbers to the millisecond, and which of them are none: a payload has finite numbers in few bytes."""
+    missing = np.flatnonzero(~np.isfinite(values))
+    finite = np.nan_to_num(values, posinf=0.0, neginf=0.0)
+    places = _SMALLEST_S if np.abs(finite).max(initial=0.0) > _LONG_S else 2 * _SMALLEST_S
+    return {"values": np.round(finite, places), "missing": missing}
+
+
+def _rows(scene: Scene) -> dict[str, Any]:
+    """The rectangles by their cores, and where cores stand on the axis."""
+    scale, shown, platform = scene.held.scale, scene.rectangles, scene.held.result.platform
+    rectangles: dict[str, Any] = {name: shown[name].to_numpy() for name in ("owner", "first_core", "last_core")}
+    rectangles |= {name: np.round(shown[name].to_numpy(dtype=float), 6) for name in ("start", "end")}
+    if "said" in shown:
+        rectangles["said"] = shown["said"].to_numpy()
+    return {
+        "rectangles": rectangles,
+        "edge": scale.node_edge.astype(float),
+        "first": scale.node_first_core.astype(np.int64),
+        "nodes": plotly_text(shortened(name, 18) for name in platform.node_names()),
+    }
+
+
+def _hover(hover: Hover, jobs: pd.DataFrame, axis: TimeAxis) -> dict[str, Any]:
+    """The hovers by column; times that the table has, too, only by name where a page tells them alike."""
+    alike = [name for name in _TOLD_ALIKE if name in jobs and axis.unit in (ELAPSED, CALENDAR)]
+    same = {
+        place: name
+        for name, place in hover.columns.items()
+        if name in alike and np.isfinite(jobs[name].to_numpy(dtype=float)).all()
+    }
+    columns = {place: hover.data[:, place] for place in range(hover.data.shape[1]) if place not in same}
+    pieces = None if hover.pieces is None else list(hover.pieces)
+    waited = None if hover.waited is None else {"lazily": np.array(hover.waited, dtype=object)}
+    return {"template": hover.template, "lazily": columns, "same": same, "pieces": pieces, "waited": waited}

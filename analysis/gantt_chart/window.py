@@ -1,0 +1,50 @@
+"""The exact chart of a part of a run: what a raster of the whole shows together, rectangle by rectangle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from analysis.gantt_chart.drawing import MOST_POLYGONS
+from analysis.gantt_chart.gantt import draw_held, options_of
+from analysis.gantt_chart.scene import Held, within
+from cluster_sim.amounts import number
+from cluster_sim.errors import InputError
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from cluster_sim.records.result import Result
+
+
+class GanttWindows:
+    """Windows of one run, each answered from rectangles that were worked out once.
+
+    For whatever zooms into a run too large to be drawn at once: the callback of a Dash app on ``relayoutData``, or of a
+    FigureWidget on its axis' range. ``options`` are those of :func:`analysis.gantt`.
+    """
+
+    def __init__(self, result: Result, **options: Any):
+        self.options = options_of(options)
+        self.held = Held.of(result, self.options.pop("rows"), self.options.pop("workload"))
+
+    def count(self, start: float, end: float) -> int:
+        """How many rectangles of jobs are in view from ``start`` to ``end`` (s)."""
+        return len(within(self.held.rectangles, start, end))
+
+    def exact(self, start: float, end: float) -> go.Figure:
+        """The figure of that window (s) with every job of its own. Raises InputError for more than a browser bears."""
+        if not start < end:
+            raise InputError("window", "a start before its end", f"{number(start)} and {number(end)}")
+        found = self.count(start, end)
+        if found > MOST_POLYGONS:
+            raise InputError("window", f"at most {number(MOST_POLYGONS)} rectangles", f"{number(found)}")
+        return draw_held(self.held, **self.options | {"x_range": (start, end)})
+
+    def figure(self, start: float, end: float) -> go.Figure:
+        """The same, but past that number the shades of level of detail, so that any window can be looked at."""
+        return draw_held(self.held, **self.options | {"x_range": (start, end)})
+
+
+def window(result: Result, t0: float, t1: float, **options: Any) -> go.Figure:
+    """The exact chart of ``result`` from ``t0`` to ``t1`` (s); see :class:`GanttWindows`, which is for many windows."""
+    return GanttWindows(result, **options).exact(t0, t1)

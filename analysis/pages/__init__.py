@@ -1,0 +1,1 @@
+"""The engine of pages: templates, figures made small, tables as HTML."""

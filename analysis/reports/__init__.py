@@ -1,0 +1,1 @@
+"""Reports: one page about one or several runs, or about a training."""

@@ -1,0 +1,277 @@
+"""One HTML page that needs nothing else: settings, comparison, and the figures of one or several runs.
+
+Each section is a function that returns what stands in it; what cannot be drawn for these runs (no users, no energy) is
+left out. The page itself is the template ``report.html``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import plotly.graph_objects as go
+from markupsafe import Markup
+
+from analysis.figures.distributions import arrivals, ecdf
+from analysis.figures.fairness import fairness_index, user_fairness, user_table
+from analysis.figures.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
+from analysis.gantt_chart.gantt import run_title, time_window, tool_chart
+from analysis.gantt_chart.runs_chart import MOST_RUNS, gantt_runs, same_jobs
+from analysis.pages.page import figure_html, figures_html, page, render, write_whole
+from analysis.reports.verdict import compare, run_sentence
+from analysis.tables.replications import REPLICATIONS
+from analysis.tables.run_metrics import cells_html, comparison_table, headlines, named_runs, table_html
+from analysis.tables.wording import setting, shortened
+from cluster_sim.amounts import amount, number
+from cluster_sim.errors import InputError, counted
+from cluster_sim.records.cautions import Cautions
+from cluster_sim.records.intervals import FEWEST_BLOCKS
+
+if TYPE_CHECKING:
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
+
+# Curves of a page with many runs: finer than a screen is wide, and 20,000 jobs stay small.
+_POINTS = 3_000
+_MOST_USERS = 200
+_USER_COLUMNS = {
+    "user": "user",
+    "run": "run",
+    "jobs": "jobs",
+    "core_s": "core time",
+    "share_of_core_s": "share of it",
+    "mean_wait_s": "mean wait",
+    "mean_bounded_slowdown": "mean bounded slowdown",
+    "energy_j": "energy",
+}
+_USER_UNITS = {"core_s": "s", "mean_wait_s": "s", "energy_j": "J"}
+
+_OF_SEVERAL = signature(gantt_runs).parameters.keys()
+"""Options that a chart of several runs has, too."""
+
+# The settings worth a row, in this order; what else `meta` holds follows under its own key.
+_SETTINGS = {
+    "scheduler": "Scheduler",
+    "power_policy": "Power policy",
+    "workload": "Workload",
+    "platform": "Platform",
+    "contention_model": "Contention model",
+    "power_model": "Power model",
+    "seed": "Seed",
+    "enforce_walltime": "Walltime enforced",
+    "quirks": "Quirks",
+    "until_s": "Stopped at (s)",
+    "origin_s": "Time 0 in the input (s)",
+    "start_date": "Date at time 0",
+    "version": "Version",
+    "made_with": "Made with",
+}
+
+
+def write_report(
+    results: Mapping[str, Result] | Result,
+    path: str | Path,
+    *,
+    title: str | None = None,
+    workload: Workload | None = None,
+    replications: pd.DataFrame | None = None,
+    **options: Any,
+) -> Path:
+    """Write the page that compares ``results`` (name → run, or one run) and return its path.
+
+    It begins with how long jobs waited, or with which run's waited least, and holds a summary with differences to the
+    first run, the Gantt chart of each run, power, use of the cores and queue over time, distributions of waits and
+    slowdowns, waits by user, inputs and settings.
+    The charts share one window of time, so that they can be compared by eye. ``workload``, the runs' own, says by its
+    header when the jobs came, by the calendar; ``replications`` is a table of :func:`analysis.replication_table` to stand
+    in the summary's place. ``options`` go to :func:`analysis.gantt`. The file appears whole or not at all.
+    Raises InputError when there is no run or the file cannot be written.
+    """
+    runs = named_runs(results)
+    if not runs:
+        raise InputError("report", "at least one run", "none")
+    windows = [time_window(result) for result in runs.values()]
+    options.setdefault("x_range", (min(start for start, _ in windows), max(end for _, end in windows)))
+    first = next(iter(runs.values()))
+    heading = title or (run_title(first) if len(runs) == 1 else _comparison_title(runs))
+    figures = Figures()
+    sections = {
+        "Summary" if len(runs) == 1 else "Comparison": _summary(runs, replications),
+        **_schedules(runs, figures, options),
+        "Over time": _over_time(runs, figures),
+        "Jobs": _distributions(runs, workload, figures),
+        "Users": _users(runs, figures),
+        "Inputs and settings": Section(table=_settings_html(runs)),
+    }
+    text = render(
+        "report.html",
+        heading=heading,
+        sentences=[line for line in _sentences(runs, replications) if line],
+        lead=_platform_line(first),
+        cautions=Cautions.of_runs({name: run.cautions for name, run in runs.items()}).by_kind(),
+        sections={name: section for name, section in sections.items() if section is not None},
+        maker=_maker(first),
+        again=str(first.meta.get("command", "")),
+    )
+    return write_whole(path, text)
+
+
+def write_gantt(figure: go.Figure | Result, path: str | Path, **options: Any) -> Path:
+    """Write one chart, or the chart of a run, as a page of its own and return its path.
+
+    ``options`` go to :func:`analysis.gantt` when a run is given. Raises InputError when the file cannot be
+    written.
+    """
+    chart = figure if isinstance(figure, go.Figure) else tool_chart(figure, **options)
+    heading = "Gantt chart" if isinstance(figure, go.Figure) else run_title(figure)
+    return write_whole(path, page(heading, figures_html([chart])))
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page. What stands under a heading, in this order; ``folded`` is a table that the reader unfolds."""
+
+    text: str = ""
+    figures: Sequence[Markup] = ()
+    table: Markup | None = None
+    folded: Markup | None = None
+    unfolds: str = ""
+    left_out: str = ""
+
+
+class Figures:
+    """Turns figures into pieces of the page, each with an id of its own."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def html(self, figure: go.Figure) -> Markup:
+        """The figure as HTML."""
+        self._count += 1
+        return figure_html(figure, f"figure{self._count}")
+
+
+def _sentences(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> tuple[str, ...]:
+    if len(runs) == 1 and replications is None:
+        return (run_sentence(next(iter(runs.values()))),)
+    return compare(runs, replications).sentences
+
+
+def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> Section:
+    table = comparison_table(runs) if replications is None else replications
+    told = ""
+    if replications is not None:
+        count = max(
+            (len(each) for row in replications.attrs[REPLICATIONS].values() for each in row.values()), default=0
+        )
+        around = " ± half of the 95 % confidence interval" if count >= FEWEST_BLOCKS else ""
+        told = f"Means over {counted(count, 'replication')}{around}; differences are paired by seed. "
+        told += "The figures below are of the first seed."
+    return Section(told, table=table_html(_telling(headlines(table))), folded=table_html(table), unfolds="All metrics")
+
+
+def _telling(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a table without those of jobs that there are none of in any run."""
+    counts = [key for key in ("jobs_killed", "jobs_rejected", "jobs_unfinished") if key in table.index]
+    return table.drop(index=[key for key in counts if not table.loc[key].drop("unit").astype(float).fillna(0).any()])
+
+
+def _schedules(runs: Mapping[str, Result], figures: Figures, options: dict[str, Any]) -> dict[str, Section]:
+    """The charts of the runs: as one, with what differs marked, where they are of the same jobs."""
+    if 2 <= len(runs) <= MOST_RUNS and options.keys() <= _OF_SEVERAL and same_jobs(runs):
+        chart = gantt_runs(runs, carry=True, other_jobs=True, **options)  # they have just been looked at
+        return {"Schedules": Section(figures=[figures.html(chart)])}
+    charts = _aligned([tool_chart(result, **options) for result in runs.values()])
+    # A run may have the name of a section: sections are told apart by where they stand.
+    return {
+        f"Schedule: {name}": Section(figures=[figures.html(chart)]) for name, chart in zip(runs, charts, strict=True)
+    }
+
+
+def _over_time(runs: Mapping[str, Result], figures: Figures) -> Section | None:
+    drawn = []
+    if len(runs) > 1:  # those of a single run are under its Gantt chart
+        drawn += [utilisation_timeline(runs, most_points=_POINTS), queue_timeline(runs, most_points=_POINTS)]
+    powered = {name: result for name, result in runs.items() if not result.nodes["energy_j"].isna().any()}
+    powered = {name: result for name, result in powered.items() if result.power["watts"].to_numpy().any()}
+    if len(powered) > 1:
+        drawn.append(energy_timeline(powered, most_points=_POINTS))
+    for name, result in powered.items():
+        title = "Power by state" + (f": {shortened(name, 60)}" if len(runs) > 1 else "")
+        drawn.append(power_timeline(result, most_points=_POINTS, title=title))
+    return Section(figures=[figures.html(figure) for figure in drawn]) if drawn else None
+
+
+def _distributions(runs: Mapping[str, Result], workload: Workload | None, figures: Figures) -> Section | None:
+    if not any(result.jobs["start_time"].notna().any() for result in runs.values()):
+        return None
+    drawn = [ecdf(runs, column, most_points=_POINTS) for column in ("wait_time", "bounded_slowdown")]
+    if workload is not None and workload.unix_start_time is not None:
+        drawn += [arrivals(workload, by) for by in ("hour", "weekday")]
+    return Section(figures=[figures.html(figure) for figure in drawn])
+
+
+def _users(runs: Mapping[str, Result], figures: Figures) -> Section | None:
+    table = user_table(runs)
+    if table["user"].nunique() < 2:
+        return None
+    slowdowns = {name: table.loc[table["run"] == name, "mean_bounded_slowdown"] for name in runs}
+    index = {name: fairness_index(values) for name, values in slowdowns.items()}
+    said = "; ".join(f"{name}: {number(value, digits=3)}" for name, value in index.items())
+    text = f"Jain's index of fairness over the users' mean bounded slowdowns (1: all equal): {said}."
+    # Of very many users those with the most core-seconds.
+    shown = table[table.groupby("run").cumcount() < _MOST_USERS]
+    left = len(table) - len(shown)
+    return Section(
+        text,
+        [figures.html(user_fairness(runs))],
+        folded=_user_html(shown),
+        unfolds="By user",
+        left_out=f"{left:,} more rows are not shown." if left else "",
+    )
+
+
+def _user_html(table: pd.DataFrame) -> Markup:
+    figures = list(_USER_COLUMNS)[2:]
+    rows = [
+        [str(row.user), str(row.run), *(amount(getattr(row, name), _USER_UNITS.get(name, "")) for name in figures)]
+        for row in table.itertuples(index=False)
+    ]
+    values = [[None, None, *(float(value) for value in row)] for row in table[figures].itertuples(index=False)]
+    return cells_html(_USER_COLUMNS.values(), rows, "users sortable", values)
+
+
+def _aligned(figures: list[go.Figure]) -> list[go.Figure]:
+    """Give all charts the same room at the right, so that equal times stand above each other."""
+    room = max(figure.layout.margin.r for figure in figures)
+    return [figure.update_layout(margin={"r": room}) for figure in figures]
+
+
+def _comparison_title(runs: Mapping[str, Result]) -> str:
+    workload = next(iter(runs.values())).meta.get("workload")
+    return " vs ".join(runs) + (f" — {workload}" if workload else "")
+
+
+def _platform_line(result: Result) -> str:
+    platform = result.platform
+    return (
+        f"{len(result.jobs):,} jobs on platform {platform.id}: "
+        f"{platform.node_count:,} nodes, {platform.core_count:,} cores"
+    )
+
+
+def _maker(result: Result) -> str:
+    return f"cluster-sim {result.meta.get('version', '')}".strip()
+
+
+def _settings_html(runs: Mapping[str, Result]) -> Markup:
+    keys = [key for key in _SETTINGS if any(key in result.meta for result in runs.values())]
+    keys += sorted({key for result in runs.values() for key in result.meta} - {*keys, "command"})
+    rows = [
+        [_SETTINGS.get(key, str(key)), *(setting(result.meta.get(key)) for result in runs.values())] for key in keys
+    ]
+    return cells_html(("setting", *runs), rows, "settings")

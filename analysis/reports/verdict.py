@@ -1,0 +1,144 @@
+"""What is concluded from one run and from several: how long jobs waited, under which run least, and what else moved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from analysis.tables.replications import REPLICATIONS
+from analysis.tables.run_metrics import comparison_table, named_runs
+from analysis.tables.wording import label_of, listing, setting, unit_of
+from cluster_sim.amounts import amount, number
+from cluster_sim.errors import counted
+from cluster_sim.records.comparison import LEAST_CHANGE, Difference, Effect, Standing, too_few
+from cluster_sim.records.comparison import Comparison as Comparison
+from cluster_sim.records.intervals import Verdict
+
+if TYPE_CHECKING:
+    from cluster_sim.records.result import Result
+
+_WAIT = "mean_wait_s"
+_NO_SETTINGS = frozenset({"version", "made_with", "command", "inputs", "origin_s", "start_date"})
+_ELSE = ("mean_bounded_slowdown", "makespan_s", "utilisation", "energy_j", "jobs_completed", "jobs_killed")
+
+
+def run_sentence(result: Result) -> str:
+    """What a page of one run says first: how long jobs waited, which did not complete, how busy cores were, the energy."""
+    jobs, summary = result.jobs, result.summary()
+    waits = jobs["wait_time"][jobs["state"] != "rejected"].dropna()  # one may have run before it was refused
+    still = bool((jobs["state"] == "unfinished").any())  # when the run was cut off
+    if waits.empty:
+        return ""
+    half = float(np.sort(waits)[(len(waits) - 1) // 2])  # so long, or less, waits one of two
+    mean, most = amount(float(waits.mean()), "s"), amount(float(waits.max()), "s")
+    if not waits.any():
+        text = "No job waits" if not still else "Of the jobs that started none waits"
+    elif len(waits) == 1:
+        text = f"The job waits {mean}"
+    else:
+        told_half = f"half of them at most {amount(half, 's')}" if half else "half of them not at all"
+        who = "Jobs wait" if not still else "Jobs that started wait"
+        text = f"{who} {mean} on average, {told_half}, one {most}"
+    told = [text]
+    if (summary["utilisation"] or 0.0) > 0:  # None where the run takes no time
+        told.append(f"{number(100 * summary['utilisation'], 2)} % of the core time is used")
+    if summary["energy_j"] > 0:
+        told.append(f"the machine needs {amount(float(summary['energy_j']), 'J')}")
+    others = jobs["state"].value_counts().drop("completed", errors="ignore")
+    lost = listing([f"{number(count)} {state}" for state, count in others.items()])
+    sentence = f"{'; '.join(told)}." + (f" Of {number(len(jobs))} jobs {lost}." if lost else "")
+    return sentence + (" Metrics are of the jobs that are over, and so differ from these waits." if still else "")
+
+
+def compare(results: Mapping[str, Result] | Result, replications: pd.DataFrame | None = None) -> Comparison:
+    """Return what can be said of runs of the same workload beside each other, the first one the base.
+
+    ``replications`` is a table of :func:`analysis.replication_table`: then the runs are told apart by its values, one for each
+    replication, and ``results`` are the runs of the first. Without it the differences are those of one workload.
+    """
+    runs = named_runs(results)
+    values = _values_of(comparison_table(runs), runs) if replications is None else replications.attrs[REPLICATIONS]
+    arrays = {key: {name: np.array(row[name], dtype=float) for name in runs} for key, row in values.items()}
+    block = "workload" if replications is None else "replication"
+
+    def effect(metric: str, name: str, against: str) -> Effect:
+        pair = name, against
+        row = arrays[metric]
+        return Effect.paired(metric, label_of(metric), unit_of(metric), pair, (row[name], row[against]), block=block)
+
+    names = list(runs)
+    shown = [metric for metric in (_WAIT, *_ELSE) if metric in arrays]
+    effects = [effect(metric, name, names[0]) for name in names[1:] for metric in shown]
+    waits = arrays.get(_WAIT, {})
+    waits = {name: each for name, each in waits.items() if not np.isnan(each).any()}
+    standing = Standing.of(_WAIT, label_of(_WAIT), unit_of(_WAIT), waits, block=block) if waits else None
+    remarks = []
+    if standing is not None and len(standing.best) < len(standing.means):
+        best = standing.best[0]
+        other = (
+            names[0]
+            if names[0] in standing.means and names[0] not in standing.best
+            else list(standing.means)[len(standing.best)]
+        )
+        remarks.append(_moved([effect(metric, best, other) for metric in shown if metric != _WAIT]))
+        if replications is None:  # of replications the runs are only one
+            remarks.append(_jobs_that_moved(best, runs[best], other, runs[other]))
+    return Comparison(
+        tuple(names), tuple(_differing(runs)), (), tuple(effects), () if standing is None else (standing,),
+        tuple(filter(None, remarks)), tuple(_of_other_jobs(arrays)),
+    )  # fmt: skip
+
+
+def _values_of(table: pd.DataFrame, runs: Mapping[str, Result]) -> dict[str, dict[str, list[float]]]:
+    """Metrics of single runs, in the form of those of replications."""
+    return {str(key): {name: [float(row[name])] for name in runs} for key, row in table.iterrows()}
+
+
+def _differing(runs: Mapping[str, Result]) -> Iterator[Difference]:
+    """The settings that differ between runs."""
+    for key in dict.fromkeys(key for run in runs.values() for key in run.meta if key not in _NO_SETTINGS):
+        base, *others = (setting(run.meta.get(key)) for run in runs.values())
+        if any(other != base for other in others):
+            yield Difference(label_of(key), base, tuple(others))
+
+
+def _moved(effects: Sequence[Effect]) -> str:
+    """Which other metrics move, of replications only those of which it is shown."""
+    found = [
+        f"{each.label} {each.in_percent()}"
+        for each in effects
+        if each.matters and not math.isnan(each.difference) and each.difference and each.verdict is not Verdict.TIE
+    ]
+    least = f"{LEAST_CHANGE:g} % or more"
+    of = f"{effects[0].name} against {effects[0].against}" if effects else ""
+    if not found:
+        moves = "moves" if not effects or effects[0].blocks == 1 else "is shown to move"
+        return f"{of}: no other metric {moves} by {least}." if of else ""
+    few = effects[0].blocks > 1 and all(each.verdict is Verdict.VALUES for each in effects)
+    return f"{of}: {listing(found)}{f' ({too_few(effects[0].blocks, effects[0].block)})' if few else ''}."
+
+
+def _of_other_jobs(arrays: Mapping[str, Mapping[str, np.ndarray]]) -> Iterator[str]:
+    """That runs did not end the same jobs, so that their means are of different ones."""
+    for key in ("jobs_completed", "jobs_killed", "jobs_rejected", "jobs_unfinished"):
+        values = arrays.get(key, {})
+        if len({each.tobytes() for each in values.values()}) > 1:
+            counts = ", ".join(f"{name} {number(float(each.mean()))}" for name, each in values.items())
+            yield f"Means are not of the same jobs: {label_of(key)}, {counts}."
+
+
+def _jobs_that_moved(name: str, run: Result, against: str, base: Result) -> str:
+    from analysis.gantt_chart.runs_chart import same_jobs  # brings plotly
+
+    starts = [result.jobs.set_index("job_id")["start_time"].astype(float) for result in (run, base)]
+    if not (starts[0].index.is_unique and same_jobs({"run": run, "base": base})):
+        return ""
+    shift = (starts[0] - starts[1]).dropna()  # by job
+    earlier, later = int((shift < 0).sum()), int((shift > 0).sum())
+    if not earlier + later:
+        return ""
+    return f"Of {counted(len(shift), 'job')} {earlier:,} start earlier and {later:,} later under {name} than under {against}."

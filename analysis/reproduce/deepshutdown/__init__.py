@@ -1,0 +1,1 @@
+"""Casagrande et al. (2022), DeepShutdown."""

@@ -1,0 +1,277 @@
+"""The agent of DeepShutdown's tables, and beside it those who have learned nothing, all on days that none of them has seen.
+
+Two sets of days: the 48 busy ones, each played by the agents of the fold that left it out, and every twentieth of the 1,357
+others, the ordinary ones, played by the agents of the first fold. Beside the controls that every agent's row has there is
+the *one-number rule*, ``summed-stretch:θ``: of the thresholds that keep the agents' limit on the mean stretch on the
+training days of a fold, the one that wastes least there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from analysis.reproduce.agents import AgentRow
+from analysis.reproduce.controls import RANDOM_PLAY, SEEDS, TEACHER, UNSEEN, UNTRAINED, leave, training_in, tries
+from analysis.reproduce.deepshutdown.runs import ORDINARY_DAYS, POLICIES, of_jobs, released_days, with_gaps
+from analysis.reproduce.paper import Measured
+from analysis.reproduce.trainings import Training, configuration, trained_in
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cluster_sim.records.result import Result
+    from learning.tasks.episodes import Episode
+    from learning.training.configuration import Config
+
+NAME = "deepshutdown"
+BUSY, ORDINARY = "all", "ordinary"
+"""What the two sets of days are called in the names of values."""
+AGAINST = {name: POLICIES[name] for name in ("T(0)", "T(1)", "T(5)", "OR*")}
+ROW = AgentRow("taurus", "agent on Taurus", (), tuple(AGAINST.values()), NAME)
+AGENT, RULE = "agent", "one-number rule"
+BESIDE = (UNTRAINED, RANDOM_PLAY, TEACHER, RULE)
+"""Those who have learned nothing; of the rule one number was chosen on the days that the agents were trained on."""
+THRESHOLDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0)
+METRICS = ("waste", "node waste", "switches", "stretch")
+"""Of a day: W·min by core and by node, switches of nodes, and the mean stretch of the jobs that started."""
+EVERY_ORDINARY = 20
+LIMIT = 0.175
+"""The mean stretch that the agents were trained to keep to, the paper's agent's on its training days (docs/agents.md)."""
+
+
+@dataclass(frozen=True)
+class Player:
+    """Somebody who plays a day: a power policy of that spec, under this seed. ``number`` tells several of a kind apart."""
+
+    who: str
+    number: int
+    spec: str
+    seed: int = 0
+
+    def play(self, day: Episode) -> Result:
+        """The run of a day, beside saf-easy."""
+        from cluster_sim import Simulation
+        from learning.training.heuristics import policies
+
+        seed = day.seed + self.seed
+        return Simulation(day.platform, day.workload, *policies(self.spec, "power", {}), seed, **day.rules()).run(
+            warn=False
+        )
+
+
+def agent_days(
+    inputs: Path,
+    row: str,
+    file: str,
+    against: Mapping[str, str],
+    quick: bool,
+    folder: str,
+    written: int,
+    training: Mapping[str, Any] | None,
+) -> Measured:
+    """Trains the agents of a row if they are not there, has all play, and says how they and the others compare.
+
+    ``folder`` holds ``fold-K`` for each K of the ``fold: [K, n]`` of the configuration ``file``: agents that left out days K,
+    K + n, … and are tested on them. With ``training`` they are trained first; ``quick`` does with four days of one fold.
+    Names of the values: see :func:`compared`.
+    """
+    from time import process_time
+
+    import pandas as pd
+
+    how = Training.of(training)
+    config = configuration(how or Training(file, {}, False), inputs)
+    began = process_time()
+    if how is not None:
+        _train(config, Path(folder), how.quick)
+    found = Measured() if how is None else trained_in(f"agent/{row}/", process_time() - began, how)
+    rows: list[dict[str, Any]] = []
+    jobs: list[pd.DataFrame] = []
+    for line, result in _played(config, Path(folder), inputs, against, quick):
+        rows.append(line)
+        if line["who"] == AGENT and line["days"] == BUSY:
+            jobs.append(with_gaps(result.jobs))
+    table = pd.DataFrame(rows)
+    found.runs = len(table)
+    found.values |= compared(table, row, tuple(against)) | _drawn(table, pd.concat(jobs), row)
+    if quick:
+        found.curtailed.setdefault(f"agent/{row}/", "four days only (--quick)")
+    return found
+
+
+def compared(table: pd.DataFrame, row: str, against: Sequence[str]) -> dict[str, Any]:
+    """Lists with a number for each training, or for each of a control: means over days, and % below the policies ``against``.
+
+    ``table`` has a line for each day and player: ``days``, ``group``, ``day``, ``who``, ``number`` and :data:`METRICS`. Values
+    are ``agent/ROW/DAYS/AGAINST/METRIC`` (DAYS: all, group K or ordinary) and ``agent/ROW/DAYS/METRIC`` for the mean itself;
+    of a control ``control/…/CONTROL``, of the policies ``policy/ROW/DAYS/METRIC/AGAINST``.
+    """
+    found: dict[str, Any] = {}
+    busy = table[table["days"] == BUSY]
+    sets = {BUSY: busy, ORDINARY: table[table["days"] == ORDINARY]}
+    sets |= {f"group {group}": lines for group, lines in busy.groupby("group")}
+    for days, lines in sets.items():
+        means = lines.groupby(["who", "number"])[list(METRICS)].mean()
+        for metric in METRICS:
+            theirs = {name: float(means[metric][name, 0]) for name in against if (name, 0) in means.index}
+            found |= {f"policy/{row}/{days}/{metric}/{name}": value for name, value in theirs.items()}
+            for who in (AGENT, *BESIDE, UNSEEN):
+                reached = means.loc[[who], metric].tolist() if who in means.index.get_level_values("who") else []
+                start, end = (AGENT, "") if who == AGENT else ("control", f"/{who}")
+                found[f"{start}/{row}/{days}/{metric}{end}"] = reached
+                for name, value in theirs.items():
+                    less = [100.0 * (1.0 - one / value) for one in reached] if value > 0 else []
+                    found[f"{start}/{row}/{days}/{name}/{metric}{end}"] = less
+    return found
+
+
+def _drawn(table: pd.DataFrame, jobs: pd.DataFrame, row: str) -> dict[str, Any]:
+    """What Figs. 6 to 8 show of the agents: waste by node of each busy day, means over trainings; slowdowns and run times."""
+    own = table[(table["who"] == AGENT) & (table["days"] == BUSY)]
+    daily = own.groupby("day")["node waste"].mean()
+    ran = jobs[jobs["start_time"].notna()]
+    values = {"daily waste": daily.round(1).tolist(), **of_jobs(ran)}
+    return {f"agent/{row}/{name}": value for name, value in values.items()}
+
+
+# --------------------------------------------------------------------------------------------------- who plays which day
+
+
+def _folds(config: Config, quick: bool) -> Iterator[tuple[tuple[int, int], Config]]:
+    """Each fold ``(K, n)`` with the configuration of its training; of a quick reproduction only the first one."""
+    _, number = config.environment.fold or (0, 1)
+    for fold in range(1 if quick else number):
+        environment = config.environment.model_copy(update={"fold": (fold, number)})
+        yield (fold, number), config.model_copy(update={"environment": environment})
+
+
+def _train(config: Config, folder: Path, quick: bool) -> None:
+    from learning.training.training import train
+
+    for (fold, _), of_fold in _folds(config, quick):
+        train(of_fold, folder / f"fold-{fold}", resume=True)
+
+
+def _played(
+    config: Config, folder: Path, inputs: Path, against: Mapping[str, str], quick: bool
+) -> Iterator[tuple[dict[str, Any], Result]]:
+    """A line and the run of each day and player: busy days by those who have not seen them, then the ordinary ones."""
+    from learning.training.inputs import all_days, split_days
+
+    busy = all_days(config.environment)
+    ordinary = _ordinary_days(busy[0], inputs, 4 if quick else None)
+    rules = rules_on(busy[: 8 if quick else None], THRESHOLDS[4:5] if quick else THRESHOLDS)
+    for (fold, number), of_fold in _folds(config, quick):
+        if not (folder / f"fold-{fold}").is_dir():
+            continue
+        seen, left_out = split_days(range(len(busy)), fold, number)
+        sets = [(BUSY, [busy[i] for i in left_out[: 4 if quick else None]])]
+        sets += [(ORDINARY, ordinary)] if fold == 0 else []
+        with TemporaryDirectory() as place:
+            players = _players(folder / f"fold-{fold}", of_fold, inputs, Path(place), len(left_out), quick)
+            players += [Player(name, 0, spec) for name, spec in against.items()]
+            players.append(Player(RULE, 0, chosen_rule(rules[rules["day"].isin(seen)])))
+            for days, chosen in sets:
+                for day in chosen:
+                    yield from _lines(day, days, players, of_fold)
+
+
+def _ordinary_days(like: Episode, inputs: Path, most: int | None) -> list[Episode]:
+    """Every twentieth of the days that were released besides, as episodes by the same rules."""
+    from learning.tasks.episodes import Episode
+
+    folders = (*ORDINARY_DAYS["train"], *ORDINARY_DAYS["test"])
+    days = released_days(inputs, folders, like.platform, every=EVERY_ORDINARY)[:most]
+    return [Episode(like.platform, day, **like.rules()) for day in days]
+
+
+def _players(fold: Path, config: Config, inputs: Path, place: Path, days: int, quick: bool) -> list[Player]:
+    """The agents of a fold, and the controls that are agents; ``place`` is a folder for the latter.
+
+    Random play has as many episodes as a training, spread over the days that are played.
+    """
+    from learning.training.agent import Agent, find_agents
+
+    agents = find_agents(fold)[: 1 if quick else None]
+    found = [Player(AGENT, int(Agent.load(agent).facts["seed"]), f"learned:{agent}") for agent in agents]
+    trained_by = training_in(fold, inputs)
+    for control in (UNTRAINED, UNSEEN):
+        leave(control, trained_by, place / control)
+        seeds = SEEDS[control][: 1 if quick else None]
+        found += [Player(control, seed, f"learned:{place / control / f'seed-{seed}'}") for seed in seeds]
+    leave(RANDOM_PLAY, trained_by, place / RANDOM_PLAY)
+    plays = 1 if quick else max(1, round(tries(config) / days))
+    spec = f"learned:{place / RANDOM_PLAY},sample=yes"
+    found += [Player(RANDOM_PLAY, number, spec, number) for number in range(plays)]
+    return found
+
+
+def _lines(
+    day: Episode, days: str, players: Sequence[Player], config: Config
+) -> Iterator[tuple[dict[str, Any], Result]]:
+    """A line and the run of each player on a day, and of the teacher where there is one."""
+    from analysis.reproduce.deepshutdown.days import group_of
+
+    number = int(day.workload.name.rpartition("_")[2])
+    which = {"days": days, "group": group_of(day.workload.share_of_sequential_jobs()), "day": number}
+    for player in players:
+        if days == ORDINARY and player.who == UNSEEN:
+            continue  # asked only where a verdict on the paper's numbers depends on it
+        result = player.play(day)
+        yield {**which, "who": player.who, "number": player.number} | _numbers(result), result
+    if config.warm_start is not None:
+        result = taught(day, config)
+        yield {**which, "who": TEACHER, "number": 0} | _numbers(result), result
+
+
+def _numbers(result: Result) -> dict[str, float]:
+    from analysis.reproduce.deepshutdown.days import figures
+
+    counted, stretch = figures(result), result.summary()["mean_stretch"]
+    return {
+        "waste": float(counted["energy_waste"]),
+        "node waste": float(counted["node_waste"]),
+        "switches": float(counted["nb_switches"]),
+        "stretch": float("nan") if stretch is None else float(stretch),
+    }
+
+
+def taught(day: Episode, config: Config) -> Result:
+    """The run of a day under the teacher of a configuration."""
+    from learning.tasks.episodes import Whole
+    from learning.tasks.node_shutdown.teachers import make_shutdown_teacher
+    from learning.training.inputs import environment_on
+
+    assert config.warm_start is not None
+    teacher = make_shutdown_teacher(config.warm_start.teacher)
+    environment = environment_on(config.environment, Whole(day.platform, day.workload, **day.rules()))
+    observation, _ = environment.reset(seed=day.seed)
+    over = False
+    while not over:
+        observation, _, terminated, truncated, _ = environment.step(teacher(environment, observation))
+        over = terminated or truncated
+    return environment.result()
+
+
+def rules_on(days: Sequence[Episode], thresholds: Sequence[float]) -> pd.DataFrame:
+    """What the rule does with each threshold on each day: ``threshold``, ``day`` (its place) and :data:`METRICS`."""
+    import pandas as pd
+
+    rows = [
+        {"threshold": threshold, "day": place} | _numbers(Player(RULE, 0, f"summed-stretch:{threshold:g}").play(day))
+        for threshold in thresholds
+        for place, day in enumerate(days)
+    ]
+    return pd.DataFrame(rows)
+
+
+def chosen_rule(rules: pd.DataFrame) -> str:
+    """The spec that wastes least by core, of those that keep the agents' limit on the mean stretch; else the least threshold."""
+    means = rules.groupby("threshold")[["waste", "stretch"]].mean()
+    kept = means[means["stretch"] <= LIMIT]
+    threshold = kept["waste"].idxmin() if len(kept) else means.index.min()
+    return f"summed-stretch:{threshold:g}"

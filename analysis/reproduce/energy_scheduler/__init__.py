@@ -1,0 +1,1 @@
+"""López (2023): the four experiments of the Energy scheduler."""

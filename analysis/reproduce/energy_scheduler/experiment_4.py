@@ -1,0 +1,145 @@
+"""The Energy scheduler, experiment 4 (López 2023, §4.3.2): trained on a mix, tested on two kinds of work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from analysis.reproduce.agents import AgentRow, agent_parts, as_published, left_out, reductions
+from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
+from analysis.reproduce.energy_scheduler import lopez
+from analysis.reproduce.energy_scheduler.experiment_1 import CITATION, HEURISTICS
+from analysis.reproduce.paper import Figure, Paper, Part, Setting
+
+NAME = "energy-scheduler-4"
+FLOPS, CORES, BANDWIDTH = "first/high_gflops", "first/high_cores", "first/high_mem_bw"
+TESTED = (FLOPS, CORES, BANDWIDTH)
+WORK = {"mem": "memory workload", "comp": "computation workload"}
+# Table 4.18 of the thesis and Table 7 of the journal: min, avg, max against each of the three.
+TABLE = {
+    "mem": {
+        FLOPS: ("12.66", "-1.31", "-12.87"),
+        CORES: ("15.32", "1.77", "-9.43"),
+        BANDWIDTH: ("21.98", "9.50", "-0.83"),
+    },
+    "comp": {
+        FLOPS: ("23.36", "4.02", "-0.35"),
+        CORES: ("2.28", "-22.37", "-27.95"),
+        BANDWIDTH: ("23.36", "4.02", "-0.35"),
+    },
+}
+_ENERGY = AgentRow(
+    "energy",
+    "agent for energy",
+    ("4-mem", "4-comp"),
+    tuple(f"list:{pair}" for pair in TESTED),
+    "experiment4",
+    out_of_sample=True,
+    rule=lopez.RULE,
+)
+ROWS = (_ENERGY, as_published(_ENERGY, "experiment4-as-published"))
+
+
+def parts(setting: Setting) -> Sequence[Part]:
+    """All pairs on both workloads, agents."""
+    return [
+        *lopez.pair_parts("4-mem", setting.quick),
+        *lopez.pair_parts("4-comp", setting.quick),
+        *agent_parts(NAME, ROWS, setting, "analysis.reproduce.energy_scheduler.experiment_1:episode"),
+    ]
+
+
+def heuristic_claims(platform: str, source: str, text: str) -> list[Claim]:
+    """What Table 4.18 (Table 7) says of the heuristics among themselves, on ``4`` (30 + 4 nodes) or ``12`` (10 + 2)."""
+    found = [
+        _implied(platform, kind, pair, against, source)
+        for kind, pair, against in (
+            ("mem", CORES, FLOPS),
+            ("mem", BANDWIDTH, FLOPS),
+            ("comp", CORES, FLOPS),
+            ("comp", BANDWIDTH, FLOPS),
+        )
+    ]
+    mem, comp = f"{platform}-mem", f"{platform}-comp"
+    found += [
+        Claim(f"{mem}/best", "memory workload: high_gflops is the best of the three", "yes", "", text,
+              lambda v: min(TESTED, key=lambda pair: v[f"{mem}/{pair}/energy"]) == FLOPS, HOLDS),
+        Claim(f"{mem}/worst", "memory workload: high_mem_bw is the worst of the three", "yes", "", text,
+              lambda v: max(TESTED, key=lambda pair: v[f"{mem}/{pair}/energy"]) == BANDWIDTH, HOLDS),
+        Claim(f"{comp}/same", "computation workload: high_gflops and high_mem_bw need the same", "yes", "", text,
+              lambda v: abs(lopez.ratio(v, comp, BANDWIDTH, FLOPS) - 1) < 1e-3, HOLDS),
+        Claim(f"{comp}/cores", "computation workload: high_cores below them", "22", "%", text,
+              lambda v: lopez.reduction(v, comp, "energy", CORES, FLOPS), points(1.0)),
+    ]  # fmt: skip
+    return found
+
+
+def _implied(platform: str, kind: str, pair: str, against: str, source: str) -> Claim:
+    """The ratio of two heuristics that the agent's reductions against both imply: (1 - r_against) / (1 - r_pair)."""
+    ours, theirs = (1.0 - float(TABLE[kind][name][0]) / 100.0 for name in (pair, against))
+    name = f"{platform}-{kind}"
+    return Claim(
+        f"{name}/{pair}/{against}",
+        f"{WORK[kind]}: energy of {pair.partition('/')[2]} over {against.partition('/')[2]}'s",
+        f"{theirs / ours:.4f}",
+        "",
+        source,
+        lambda values: lopez.ratio(values, name, pair, against),
+        relative(1e-3),
+        how="the printed reductions of one agent against both imply the ratio; the figures themselves are bars",
+    )
+
+
+def claims() -> Sequence[Claim]:
+    """Tables 4.16 to 4.18 and Fig. 4.25."""
+    found = [replace(claim, group=HEURISTICS) for claim in heuristic_claims("4", "Table 4.18", "§4.3.2, Fig. 4.25")]
+    greedy = [
+        Claim("mem/greedy", "greedy (delay) below high_gflops by at least the agent's luckiest 12.66 %",
+              "yes", "", "Table 4.18",
+              lambda v: lopez.reduction(v, "4-mem", "energy", "contention-aware, delay", FLOPS) > 12.66, HOLDS, kind=Kind.OURS),
+        Claim("comp/greedy", "greedy (energy) below high_cores by at least the agent's luckiest 2.28 %",
+              "yes", "", "Table 4.18",
+              lambda v: lopez.reduction(v, "4-comp", "energy", "contention-aware, energy", CORES) > 2.28, HOLDS, kind=Kind.OURS),
+    ]  # fmt: skip
+    found += [replace(claim, group=HEURISTICS) for claim in greedy]
+    return [*found, *agent_claims(ROWS, "Table 4.18")]
+
+
+def agent_claims(rows: Sequence[AgentRow], source: str, platform: str = "4") -> list[Claim]:
+    """The 18 reductions of the table, of each row, on ``4`` (30 + 4 nodes) or ``12`` (10 + 2)."""
+    return [
+        claim
+        for row in rows
+        for kind, table in TABLE.items()
+        for pair, three in table.items()
+        for claim in reductions(row, f"{platform}-{kind}", f"list:{pair}", "energy", three, source)
+    ]
+
+
+def figures(values: Values) -> Sequence[Figure]:
+    """Fig. 4.25, all pairs in place of three."""
+    return [
+        figure
+        for kind, what in WORK.items()
+        for figure in lopez.pair_figure(
+            f"Fig. 4.25, {what}", "Energy of every pair; random ones are means.", values, f"4-{kind}", "energy"
+        )
+    ]
+
+
+PAPER = Paper(
+    name=NAME,
+    title="Energy scheduler, experiment 4",
+    citation=CITATION,
+    parts=parts,
+    claims=claims,
+    figures=figures,
+    quick=lopez.QUICK,
+    shown=("Fig. 4.25, memory workload",),
+    notes=(
+        "The 400-job mix that agents are trained on is not shipped with the thesis: it is drawn from Table 4.16.",
+        "The training curve (Fig. 4.24) prints no numbers; metrics.csv of a training has ours.",
+    ),
+    rows=ROWS,
+    left_out=lambda setting: left_out(NAME, ROWS, setting),
+)

@@ -1,0 +1,1 @@
+"""Herrera et al. (2021), IRMaSim."""

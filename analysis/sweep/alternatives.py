@@ -1,0 +1,296 @@
+"""What a sweep compares: its alternatives, those that are the same in every run as one, and beside what else they stand.
+
+One factor makes the rows of tables and figures, in most sweeps the scheduler; each combination of the others is a *panel*.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.sweep.runs_table import DECIDERS, LARGEST_IS_BEST, deciders, factors_of, heuristics, shared
+from analysis.tables.wording import label_of, unit_of
+from cluster_sim.amounts import scale_of
+from cluster_sim.errors import counted
+from cluster_sim.records.comparison import Comparison, Difference, Standing, named
+from cluster_sim.records.intervals import CONFIDENCE
+
+MOST_PANELS = 12
+POLICY = "power_policy"
+_LIST = re.compile(r"list:([^/,]+)/([^,]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """The runs of a sweep, put in order for a reader.
+
+    ``runs`` has the columns ``row`` (the name of a group of equal alternatives), ``panel``, ``replication`` and the metrics: a
+    row per group, panel and replication. ``groups``: what each group consists of, by its name. ``factor`` makes the rows,
+    ``facets`` make the panels, in rows of ``across`` if the last of several has so many values, else 0; over ``averaged``, for
+    which there would be too many panels, means are taken. Under ``learned`` groups an agent decides.
+    """
+
+    runs: pd.DataFrame
+    factor: str
+    facets: tuple[str, ...]
+    averaged: tuple[str, ...]
+    groups: dict[str, tuple[str, ...]]
+    across: int = 0
+    learned: frozenset[str] = frozenset()
+
+    @property
+    def panels(self) -> list[str]:
+        """The names of the panels, in the order of the grid; one empty name where there is only one."""
+        return list(dict.fromkeys(self.runs["panel"]))
+
+    @property
+    def replications(self) -> int:
+        """How many there are."""
+        return int(self.runs["replication"].nunique())
+
+    def order(self, metric: str) -> list[str]:
+        """The groups from best to worst, by the mean over panels of their means relative to the panel's best one.
+
+        Those without a value in some panel come last: of the others they may have had the easy ones.
+        """
+        means = self.means(metric)
+        best = self.best(metric)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio: pd.DataFrame = best / means if metric in LARGEST_IS_BEST else means / best
+        apart = ratio.where(means.ne(best, axis=1), 1.0)[best.index[best.notna()]].mean(axis=1, skipna=False)
+        return [str(name) for name in apart.sort_values(kind="stable").index]
+
+    def means(self, metric: str) -> pd.DataFrame:
+        """Means over replications: a row for each group, a column for each panel."""
+        return self.runs.pivot_table(index="row", columns="panel", values=metric, sort=False, dropna=False)
+
+    def best(self, metric: str) -> pd.Series:
+        """The best mean of each panel."""
+        means = self.means(metric)
+        best: pd.Series = means.max() if metric in LARGEST_IS_BEST else means.min()
+        return best
+
+    def scale(self, metric: str) -> tuple[float, str]:
+        """The unit in which people read the means of a metric, and what to divide by."""
+        return scale_of(unit_of(metric), float(np.nanmax(np.abs(self.means(metric).to_numpy(dtype=float)))))
+
+    def of(self, name: str, panel: str, metric: str) -> np.ndarray:
+        """The values of a group in a panel, one for each replication that has one."""
+        rows = self.runs[(self.runs["row"] == name) & (self.runs["panel"] == panel)]
+        return rows[metric].dropna().to_numpy(dtype=float)
+
+    def standing(
+        self, metric: str, panel: str, confidence: float = CONFIDENCE, *, only_heuristics: bool = False
+    ) -> Standing | None:
+        """Which groups are best in a panel and which are not told apart from these; None where there are no two with values."""
+        rows = self.runs[self.runs["panel"] == panel]
+        values = rows.pivot_table(index="replication", columns="row", values=metric, sort=False, dropna=False)
+        known = values.dropna(axis="columns", how="all")
+        arrays = {
+            str(name): known[name].to_numpy(dtype=float)
+            for name in known
+            if not (only_heuristics and name in self.learned)
+        }
+        names = {name: self.label(name) for name in arrays}
+        label = label_of(metric) + (", heuristics alone" if only_heuristics else "")
+        return Standing.of(
+            metric, label, unit_of(metric), arrays, block="replication", most=metric in LARGEST_IS_BEST, case=panel,
+            called=names, confidence=confidence,
+        )  # fmt: skip
+
+    def label(self, name: str, limit: int = 48) -> str:
+        """A group in a figure: as many of its members as there is room for, and how many more there are."""
+        members = in_brief(self.groups[name])
+        text = members[0]
+        for place, member in enumerate(members[1:], start=1):
+            more = len(members) - place
+            longer = f"{text} = {member}"
+            if len(longer) + (len(f" + {more - 1} more") if more > 1 else 0) > limit:
+                return f"{text} + {more} more"
+            text = longer
+        return text
+
+
+def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
+    """Lay out the runs of a sweep. Groups are equal in all of ``metrics`` in every run."""
+    varying = factors_of(runs)
+    settings = [name for name in varying if name.startswith("train.")]  # of agents: they go with the scheduler
+    others = [name for name in varying if name not in settings]
+    factor = _factor_of_rows(runs, others)
+    others = [name for name in others if name != factor]
+    facets, averaged = _panels(runs, others)
+    frame = runs.copy()
+    frame.attrs["factors"] = [factor, *settings]
+    frame["who"] = deciders(frame) if factor in DECIDERS else frame[factor].map(_plain)
+    frame["panel"] = _panel_names(frame, facets)
+    by_who = frame.groupby(["who", "panel", "replication"], sort=False)[list(metrics)]
+    values, cases = by_who.mean(), by_who.count()
+    # A mean over fewer cases than others have would be one of the easy ones.
+    values = values.where(cases == cases.groupby(["panel", "replication"]).transform("max")).reset_index()
+    groups = _groups(values, list(metrics))
+    values = values[values["who"].isin(groups)].rename(columns={"who": "row"})
+    across = count_of(runs, facets[-1]) if len(facets) > 1 else 0
+    by_heuristics = set(frame["who"].reindex(heuristics(frame).index))
+    learned = frozenset(name for name, members in groups.items() if by_heuristics.isdisjoint(members))
+    return Alternatives(values, factor, tuple(facets), tuple(averaged), groups, across, learned)
+
+
+def comparable(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """The runs with each metric only where all alternatives have it, and without those that have none of it there."""
+    kept = runs.assign(**{metric: shared(runs, metric)[metric].reindex(runs.index) for metric in metrics})
+    found: pd.DataFrame = kept[kept[list(metrics)].notna().any(axis=1)]
+    found.attrs = runs.attrs
+    return found
+
+
+def compare_sweep(
+    runs: pd.DataFrame, metrics: Sequence[str], confidence: float = CONFIDENCE, failed: int = 0
+) -> Comparison:
+    """Return what can be said of the runs of a sweep, of which so many others ``failed``.
+
+    Of each metric and each combination of the other factors it says who is best, and who is not told apart from that, over the
+    replications that all have (:func:`analysis.sweep.runs_table.shared`).
+    """
+    found = comparable(runs, metrics)
+    used = found if len(found) else runs
+    known = [metric for metric in metrics if used[metric].notna().any()]
+    sweep = alternatives(used, known)
+    standings = []
+    for only_heuristics in (False, True) if sweep.learned else (False,):
+        for metric in known if len(found) else ():
+            each = (
+                sweep.standing(metric, panel, confidence, only_heuristics=only_heuristics) for panel in sweep.panels
+            )
+            standings += [standing for standing in each if standing is not None]
+    policies: list[str] = []
+    if POLICY in factors_of(runs):
+        from analysis.sweep.policies import policies_sentences, power_policies  # brings plotly
+
+        against = power_policies(runs, confidence)
+        policies = [] if against is None else policies_sentences(against)
+    differences = []
+    for name in factors_of(runs):
+        base, *others = dict.fromkeys(_plain(value) for value in runs[name])
+        differences.append(Difference(name_of(name), base, tuple(others)))
+    names = tuple(sweep.order(known[0])) if known else ()
+    cautions = [*_left_out(failed, len(runs) - len(found), not len(found))]
+    absent = [
+        f"{sweep.label(name)}{f' with {panel}' if panel else ''}"
+        for panel in sweep.panels
+        for name in sweep.groups
+        if not len(sweep.of(name, panel, known[0]))
+    ]
+    if len(found) and absent:
+        cautions.append(f"Without a result in all of these runs, and so not compared there: {named(absent)}.")
+    return Comparison(names, tuple(differences), (), (), tuple(standings), tuple(policies), tuple(cautions))
+
+
+def _left_out(failed: int, apart: int, nothing_shared: bool) -> Iterator[str]:
+    """Of which runs nothing is told, and why."""
+    if failed:
+        yield f"{counted(failed, 'run')} failed."
+    if nothing_shared:
+        yield "No replication has results of all alternatives: means are of different jobs."
+    elif apart:
+        left = f"{counted(apart, 'run')} of replications in which others have no result"
+        yield f"Left out: {left}, so that means are of the same jobs."
+
+
+def count_of(runs: pd.DataFrame, factor: str) -> int:
+    """How many values a factor has."""
+    return len(runs[factor].drop_duplicates())
+
+
+def name_of(factor: str) -> str:
+    """A factor in words."""
+    return factor.removeprefix("train.").replace("_", " ")
+
+
+def in_brief(members: Sequence[str]) -> list[str]:
+    """Names of equal alternatives; of list scheduling's, all but the first without the order that they have in common.
+
+    >>> in_brief(["fcfs", "list:first/first", "list:edf/first"])
+    ['fcfs', 'list:first/first', 'edf']
+    >>> in_brief(["list:saf/first", "list:saf/high_mem", "list:f1/first"])
+    ['list:saf/first', 'saf/high_mem', 'f1/first']
+    """
+    orders = [_LIST.fullmatch(member) for member in members]
+    jobs, nodes = ({order[half] for order in orders if order} for half in (1, 2))
+    found, seen = [], False
+    for member, order in zip(members, orders, strict=True):
+        if order and seen:
+            found.append(order[1] if len(nodes) == 1 else order[2] if len(jobs) == 1 else f"{order[1]}/{order[2]}")
+        else:
+            found.append(member)
+            seen = order is not None or seen
+    return found
+
+
+def in_range(metric: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of intervals, not beyond what the metric can be: no metric is negative, shares are at most 1."""
+    return np.maximum(low, 0.0), np.minimum(high, 1.0) if metric in SHARES else high
+
+
+SHARES = frozenset({"utilisation", "share_delayed"})
+"""Metrics that are at most 1."""
+
+
+def better(metric: str) -> str:
+    """Which direction is better, in a word."""
+    return "more is better" if metric in LARGEST_IS_BEST else "less is better"
+
+
+def title_of(metric: str) -> str:
+    """A metric as a heading: ``Mean wait``."""
+    text = label_of(metric)
+    return text[:1].upper() + text[1:]
+
+
+def _factor_of_rows(runs: pd.DataFrame, varying: Sequence[str]) -> str:
+    """The factor whose values are compared: of those that decide, else of all, the one with most values."""
+    candidates = [name for name in ("scheduler", "power_policy") if name in varying] or list(varying) or ["scheduler"]
+    return max(candidates, key=lambda name: count_of(runs, name))
+
+
+def _panels(runs: pd.DataFrame, others: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The factors that make panels, and those with most values, over which means are taken instead."""
+    facets, averaged = list(others), []
+    while np.prod([count_of(runs, name) for name in facets]) > MOST_PANELS:
+        most = max(facets, key=lambda name: count_of(runs, name))
+        facets.remove(most)
+        averaged.append(most)
+    return facets, averaged
+
+
+def _panel_names(frame: pd.DataFrame, facets: Sequence[str]) -> list[str]:
+    if not facets:
+        return [""] * len(frame)
+    numeric = {name: pd.api.types.is_numeric_dtype(frame[name]) for name in facets}
+    texts = [[f"{name_of(name)} {_plain(v)}" if numeric[name] else _plain(v) for v in frame[name]] for name in facets]
+    return [", ".join(parts) for parts in zip(*texts, strict=True)]
+
+
+def _groups(values: pd.DataFrame, metrics: list[str]) -> dict[str, tuple[str, ...]]:
+    """Which alternatives have the same values in every panel and replication; named by the plainest."""
+    members: dict[Any, list[str]] = {}
+    for who, part in values.groupby("who", sort=False):
+        ordered = part.sort_values(["panel", "replication"])
+        key = (tuple(ordered["panel"]), tuple(ordered["replication"]), ordered[metrics].to_numpy(dtype=float).tobytes())
+        members.setdefault(key, []).append(str(who))
+    ordered_groups = [sorted(names, key=_plainness) for names in members.values()]
+    return {names[0]: tuple(names) for names in ordered_groups}
+
+
+def _plainness(name: str) -> int:
+    """Which of equal alternatives to call them all by: the least; of list scheduling's, first come, first served."""
+    return (2 if not name.startswith("list:first/") else 1) if name.startswith("list:") else 0
+
+
+def _plain(value: Any) -> str:
+    """A factor's value as it was written: numbers without a trailing ``.0``."""
+    return f"{value:.15g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,330 @@
+"""The page of a sweep: what was run, what is concluded, a sorted table and dot plot of each metric, and the settings.
+
+Whatever the sweep varies, nothing is averaged over without a word, and alternatives that are the same in every run share a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.pages.page import figure_html, render, write_whole
+from analysis.sweep.alternatives import (
+    Alternatives,
+    alternatives,
+    better,
+    comparable,
+    compare_sweep,
+    count_of,
+    in_brief,
+    name_of,
+    title_of,
+)
+from analysis.sweep.charts import (
+    JOB_ORDER,
+    MOST_LINES,
+    NODE_ORDER,
+    SINGLE_DOTS,
+    dot_plot,
+    factor_heatmap,
+    factor_plot,
+    with_orders,
+)
+from analysis.sweep.grid import OF_THE_LOG
+from analysis.sweep.policies import Policies, policies_figure, policy_rows, power_policies
+from analysis.sweep.runs_table import LARGEST_IS_BEST, factors_of
+from analysis.tables.run_metrics import cells_html
+from analysis.tables.wording import label_of, listing
+from cluster_sim.amounts import NOTHING, number
+from cluster_sim.records.cautions import Cautions
+from cluster_sim.records.comparison import Standing
+from cluster_sim.records.intervals import CONFIDENCE, Verdict
+from cluster_sim.run.settings import SETTINGS
+
+_SHOWN = 12
+"""So many rows of a table are seen at once, the others are folded."""
+_MOST_EQUALS = 8
+_MOST_MAPS = 4
+_FEWEST_ON_AN_AXIS = 4
+_WORDS = {"workload": "Workload", "platform": "Platform", "scheduler": "Scheduler", "power_policy": "Power policy"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of the table: an alternative, its equals, and its cells, each with a text, what it is worse by, and its mark."""
+
+    name: str
+    equals: str
+    cells: Sequence[tuple[str, str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """The rows of a panel, the best first."""
+
+    name: str
+    rows: Sequence[_Row]
+    folded: Sequence[_Row]
+
+
+def write_sweep_page(
+    runs: pd.DataFrame,
+    metrics: Sequence[str],
+    path: str | Path,
+    title: str = "",
+    *,
+    facts: Mapping[str, str] | None = None,
+    command: str = "",
+    assumptions: Sequence[str] = (),
+    confidence: float = CONFIDENCE,
+    failed: int = 0,
+) -> Path:
+    """Write the page of a sweep's runs and return its path; metrics that no run has a value of are left out.
+
+    What :func:`analysis.sweep.alternatives.compare_sweep` concludes comes first, then a table, then for each metric a dot
+    plot with a panel for each value of the other factors, lines over a factor of many numbers, and a heat map of list
+    scheduling's two orders. ``facts`` are further rows of the settings, such as the seed; ``assumptions`` are told on top.
+    Means are over replications that all alternatives have (:func:`analysis.sweep.runs_table.shared`); the page tells how many
+    runs that leaves out, and how many ``failed``.
+    """
+    policies = power_policies(runs, confidence)
+    comparison = compare_sweep(runs, metrics, confidence, failed)
+    found = comparable(runs, metrics)
+    runs = found if len(found) else runs
+    known = [metric for metric in metrics if runs[metric].notna().any()]
+    sweep = alternatives(runs, known)
+    count = 0
+    sections = []
+    for metric in known:
+        figures = []
+        for figure, caption in _figures(runs, sweep, metric, confidence):
+            figures.append((figure_html(figure, f"figure{count}"), caption))
+            count += 1
+        sections.append({"name": title_of(metric), "better": better(metric), "figures": figures})
+    units = {metric: sweep.scale(metric) for metric in known}
+    text = render(
+        "sweep.html",
+        heading=title or _heading(runs, sweep),
+        lead=_lead(runs, sweep),
+        sentences=comparison.sentences,
+        cautions=Cautions.of_lines(assumptions).by_kind(),
+        policies=None if policies is None else _policies(policies),
+        factor=name_of(sweep.factor),
+        heads=[(label_of(metric), units[metric][1], better(metric)) for metric in known],
+        panels=_table(sweep, known, units, confidence),
+        sections=sections,
+        settings=_settings(runs, sweep) | dict(facts or {}),
+        again=command,
+        equal=[members for members in sweep.groups.values() if len(members) > _MOST_EQUALS + 1],
+    )
+    return write_whole(path, text)
+
+
+def _policies(found: Policies) -> dict[str, object]:
+    """The part on power policies: a sentence, a table, and energy over waiting."""
+    head, rows, values = policy_rows(found)
+    others = "schedulers and all other factors" if found.cases > 1 else "replications"
+    return {
+        "table": cells_html(head, rows, "sortable", values),
+        "figure": figure_html(policies_figure(found), "policies"),
+        "caption": "Means over all other factors. In blue, joined: no other dot has less of the one without more of the other. "
+        "Dots that have no room for their name tell it under the pointer.",
+        "note": f"Over all {others}, run by run against {found.base}; the one that saves most first.",
+    }
+
+
+def _heading(runs: pd.DataFrame, sweep: Alternatives) -> str:
+    varying = factors_of(runs)
+    parts = [_counted(runs, name) for name in [sweep.factor, *(name for name in varying if name != sweep.factor)]]
+    return "Sweep: " + " × ".join(parts)
+
+
+def _counted(runs: pd.DataFrame, factor: str) -> str:
+    """``2 power policies``."""
+    number_of, words = count_of(runs, factor), name_of(factor)
+    if number_of == 1:
+        return f"1 {words}"
+    return f"{number_of} {words[:-1] + 'ies' if words.endswith('y') else words + 's'}"
+
+
+def _lead(runs: pd.DataFrame, sweep: Alternatives) -> str:
+    fixed = {name: str(runs[name].iloc[0]) for name in factors_of(runs, varying=False) if runs[name].nunique() == 1}
+    of = f" of {fixed['workload']}" if "workload" in fixed else ""
+    platform = fixed.get("platform", "None")
+    on = "" if platform == "None" else f" on {platform}{' machine' if platform == OF_THE_LOG else ''}"
+    each = sweep.replications
+    fewest = runs.groupby(factors_of(runs), dropna=False)["replication"].nunique().min() if factors_of(runs) else each
+    most = "at most " if fewest < each else ""
+    seeds = (
+        f", {most}{each} of each combination, paired: replication r has the same seeds everywhere" if each > 1 else ""
+    )
+    text = f"{len(runs):,} runs{of}{on}{seeds}."
+    equal = sum(len(members) > 1 for members in sweep.groups.values())
+    if equal:
+        text += f" Alternatives that have the same figures in every run share a row: {len(sweep.groups)} are left."
+    if sweep.averaged:
+        text += f" Means are over all values of {listing([name_of(name) for name in sweep.averaged])}."
+    return text
+
+
+def _table(
+    sweep: Alternatives, metrics: Sequence[str], units: Mapping[str, tuple[float, str]], confidence: float
+) -> list[_Panel]:
+    means = {metric: sweep.means(metric) for metric in metrics}
+    panels = []
+    for panel in sweep.panels if metrics else ():
+        columns = {metric: frame[panel] for metric, frame in means.items()}
+        best = {m: float(c.max() if m in LARGEST_IS_BEST else c.min()) for m, c in columns.items()}
+        standings = {metric: sweep.standing(metric, panel, confidence) for metric in metrics}
+        ordered = columns[metrics[0]].sort_values(ascending=metrics[0] not in LARGEST_IS_BEST, kind="stable").index
+        rows = [
+            _Row(
+                str(name),
+                _equals(sweep, str(name)),
+                [
+                    _cell(
+                        float(columns[metric][name]), best[metric], units[metric], _mark(standings[metric], str(name))
+                    )
+                    for metric in metrics
+                ],
+            )
+            for name in ordered
+        ]
+        panels.append(_Panel(panel, rows[:_SHOWN], rows[_SHOWN:]))
+    return panels
+
+
+def _mark(standing: Standing | None, name: str) -> str:
+    """``best`` where all others are told apart from this one, ``tied`` where it is not told apart from the best."""
+    if standing is None or standing.verdict is Verdict.VALUES:
+        return ""
+    if name in standing.winners:
+        return "best"
+    return "tied" if standing.verdict is Verdict.TIE and name in (*standing.best, *standing.tied) else ""
+
+
+def _cell(value: float, best: float, unit: tuple[float, str], mark: str) -> tuple[str, str, str]:
+    """A mean, with as many decimals as three digits of the best one take, how far from it that is, and its mark."""
+    if not np.isfinite(value):
+        return NOTHING, "", ""
+    size = abs(best / unit[0])
+    text = f"{value / unit[0]:,.{max(0, 2 - int(np.floor(np.log10(size)))) if size else 2}f}"
+    worse = "" if value == best or not best else _percent(100 * (value - best) / abs(best))
+    return text, f"{worse} ≈".strip() if mark == "tied" else worse, mark
+
+
+def _percent(change: float) -> str:
+    """A change in %, with its sign."""
+    return f"{'−' if change < 0 else '+'}{number(abs(change), 2)} %"
+
+
+def _equals(sweep: Alternatives, name: str, most: int = _MOST_EQUALS) -> str:
+    """To which others a row is equal; of many only the first, all are named at the end of the page."""
+    others = in_brief(sweep.groups[name])[1:]
+    more = f" and {len(others) - most:,} more" if len(others) > most else ""
+    return f"= {' = '.join(others[:most])}{more} here" if others else ""
+
+
+def _figures(runs: pd.DataFrame, sweep: Alternatives, metric: str, confidence: float) -> list[tuple[go.Figure, str]]:
+    found = [(dot_plot(sweep, metric, confidence), _caption(sweep, metric, confidence))]
+    for name in factors_of(runs):
+        if pd.api.types.is_numeric_dtype(runs[name]) and runs[name].nunique() >= _FEWEST_ON_AN_AXIS:
+            found += _lines(runs, sweep, metric, name, confidence)
+    return found + _maps(runs, sweep, metric)
+
+
+def _caption(sweep: Alternatives, metric: str, confidence: float) -> str:
+    order = sweep.order(metric)
+    standings = [sweep.standing(metric, panel, confidence) for panel in sweep.panels]
+    marks = {mark for standing in standings for name in order if (mark := _mark(standing, name))}
+    told = (
+        f"Least mean on top, {better(metric)}."
+        if metric not in LARGEST_IS_BEST
+        else f"Largest mean on top, {better(metric)}."
+    )
+    if "best" in marks:
+        told += " In blue: told apart from all others, by paired intervals."
+    if "tied" in marks:
+        told += " Open circles: not told apart from the best."
+    if len(order) < 2:
+        told = f"{better(metric).capitalize()}."
+    if sweep.replications == 1:
+        return f"{told} A single run each: nothing says how much is luck."
+    if sweep.replications <= SINGLE_DOTS:
+        return f"{told} Each dot is one of the {sweep.replications} replications, the line is their mean."
+    return f"{told} Means of {sweep.replications} replications with {confidence:.0%} bootstrap intervals."
+
+
+def _lines(
+    runs: pd.DataFrame, sweep: Alternatives, metric: str, x: str, confidence: float
+) -> list[tuple[go.Figure, str]]:
+    """Lines over a factor of numbers, where there are few enough of them."""
+    if len(sweep.groups) > MOST_LINES and x != sweep.factor or any(f.startswith("train.") for f in factors_of(runs)):
+        return []
+    kept = runs[runs[sweep.factor].astype(str).isin(sweep.groups)] if x != sweep.factor else runs
+    kept.attrs["factors"] = factors_of(runs, varying=False)
+    figure = factor_plot(kept, metric, x, None if x == sweep.factor else sweep.factor, confidence)
+    divisor, unit = sweep.scale(metric)
+    for trace in figure.data:
+        trace.y = np.asarray(trace.y, dtype=float) / divisor
+        trace.error_y.array, trace.error_y.arrayminus = (
+            np.asarray(part, dtype=float) / divisor for part in (trace.error_y.array, trace.error_y.arrayminus)
+        )
+        if x != sweep.factor:
+            figure.add_annotation(
+                x=trace.x[-1], y=trace.y[-1], text=trace.name, xanchor="left", xshift=9, showarrow=False,
+                font={"color": trace.marker.color},
+            )  # fmt: skip
+    figure.update_layout(showlegend=False, margin={"r": 160}, title_text="", yaxis_title_text=_with_unit(metric, unit))
+    others = [name for name in factors_of(runs) if name not in (x, sweep.factor)]
+    told = f"The same over {name_of(x)}: means"
+    if others:
+        told += f" over all values of {listing([name_of(name) for name in others])}"
+    if sweep.replications > SINGLE_DOTS:
+        return [(figure, f"{told}, with Student's {confidence:.0%} intervals, within what the metric can be.")]
+    figure.update_traces(error_y_visible=False)
+    return [(figure, f"{told}; too few replications for intervals.")]
+
+
+def _maps(runs: pd.DataFrame, sweep: Alternatives, metric: str) -> list[tuple[go.Figure, str]]:
+    """List scheduling by its two orders, if both vary: a map for each value of the other factors."""
+    if sweep.factor != "scheduler" or not runs["scheduler"].astype(str).str.match(r"list:[^/]+/").any():
+        return []
+    listed = with_orders(runs)
+    sizes = [int(listed[name].nunique()) for name in (JOB_ORDER, NODE_ORDER)]
+    pairs = listed.groupby([JOB_ORDER, NODE_ORDER])["scheduler"].nunique()
+    others = [name for name in factors_of(runs) if name != "scheduler"]
+    panels = list(listed.groupby(others, sort=False)) if others else [((), listed)]
+    if min(sizes) < 2 or pairs.max() > 1 or len(panels) > _MOST_MAPS:
+        return []
+    found = []
+    for values, part in panels:
+        part.attrs["factors"] = ["scheduler"]
+        where = ", ".join(f"{name_of(name)} {value}" for name, value in zip(others, values, strict=True))
+        told = f"List scheduling by its two orders{f', {where}' if where else ''}: means, the lighter the better."
+        found.append((factor_heatmap(part, metric, JOB_ORDER, NODE_ORDER), told))
+    return found
+
+
+def _settings(runs: pd.DataFrame, sweep: Alternatives) -> dict[str, str]:
+    """What was run, in words: factors with their values, and fixed settings that are not the default."""
+    found = {}
+    for name in factors_of(runs, varying=False):
+        values = [None if pd.isna(value) else value for value in dict.fromkeys(runs[name])]
+        is_fixed = len(values) == 1
+        default = 1.0 if name == "load" else SETTINGS[name].default if name in SETTINGS else None
+        if is_fixed and values[0] in (None, default) and name not in _WORDS:
+            continue
+        word = _WORDS.get(name, name_of(name).capitalize())
+        texts = [number(v, 15) if isinstance(v, float) else "none" if v is None else str(v) for v in values]
+        found[word if is_fixed else f"{word}, {len(values)} values"] = ", ".join(texts)
+    return found | {"Replications": str(sweep.replications)}
+
+
+def _with_unit(metric: str, unit: str) -> str:
+    return f"{label_of(metric)} [{unit}]" if unit else label_of(metric)

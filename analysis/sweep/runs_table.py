@@ -1,0 +1,354 @@
+"""A sweep as one table of runs: means with confidence intervals, what is best, differences paired by replication, figures.
+
+A table of runs has one row per run: ``cell``, ``replication``, the seeds, a column for each factor, ``status`` and the metrics.
+Intervals are Student's over replications (:mod:`analysis.tables.replications`). Replication r has the same seeds under every
+scheduler, policy and model, so differences are taken within it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.sweep.cell import DONE, TRAINED
+from analysis.sweep.manifest import read_manifest
+from analysis.sweep.storage import read_runs
+from analysis.tables.run_metrics import HALF_WIDTH, percent
+from analysis.tables.wording import label_of, unit_of
+from cluster_sim.amounts import NOTHING, number, scale_of
+from cluster_sim.errors import FormatError, InputError
+from cluster_sim.records.intervals import CONFIDENCE, FEWEST_BLOCKS, half_width, mean_of, student_quantile, told_apart
+from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
+
+LARGEST_IS_BEST = frozenset(MORE_IS_BETTER)
+"""Metrics of which the most is best; of all others the least is."""
+
+DECIDERS = ("power_policy", "scheduler")
+_METRICS = tuple(names(SUMMARY_METRICS))
+_NO_FACTORS = frozenset(
+    {"cell", "replication", "workload_seed", "seed", "status", "error", "elapsed_s", "cpu_s", "worker"}
+)
+
+
+def read_sweep(folder: str | Path, *, failed: bool = False) -> pd.DataFrame:
+    """The runs of a sweep, finished or not, one row each, in the order of the cells; those that failed only if wanted.
+
+    ``frame.attrs["factors"]`` names the columns of the factors. Raises FormatError where there is no sweep, or no run yet.
+    """
+    factors = list(read_manifest(folder)["factors"])
+    frame = read_runs(folder)
+    for name in ("status", *factors):
+        if name not in frame:
+            raise FormatError(folder, f"rows with a column '{name}'", f"columns {', '.join(map(str, frame.columns))}")
+    if not failed:
+        frame = frame[frame["status"] == DONE].reset_index(drop=True)
+    frame.attrs["factors"] = factors
+    return frame
+
+
+def factors_of(runs: pd.DataFrame, varying: bool = True) -> list[str]:
+    """The columns of the factors, only those with more than one value unless ``varying`` is False."""
+    factors = runs.attrs.get("factors")
+    if factors is None:
+        factors = [name for name in runs.columns if name not in _NO_FACTORS and name not in _METRICS]
+    return [name for name in factors if not varying or runs[name].nunique(dropna=False) > 1]
+
+
+def sweep_table(
+    runs: pd.DataFrame,
+    metrics: Sequence[str],
+    by: Sequence[str] | None = None,
+    confidence: float = CONFIDENCE,
+) -> pd.DataFrame:
+    """Means over replications, a row for each combination of factors.
+
+    Columns: the factors (those that vary, or ``by``; over others the mean is taken first, within each replication), ``runs``,
+    and for each metric its mean and ``METRIC ±``, half of the confidence interval, NaN for a single replication. Raises
+    InputError for names that the runs do not have.
+    """
+    by = factors_of(runs) if by is None else list(by)
+    _check(runs, [*by, *metrics])
+    values, keys = _by_replication(runs, metrics, by)
+    groups = values.groupby(keys, dropna=False, sort=False)
+    table = groups.size().rename("runs").reset_index()
+    (means, spreads), counts = _mean_and_deviation(groups[list(metrics)]), groups[list(metrics)].count()
+    for metric in metrics:
+        table[metric] = means[metric].to_numpy()
+        table[metric + HALF_WIDTH] = _half(spreads[metric].to_numpy(), counts[metric].to_numpy(), confidence)
+    return table if by else table.drop(columns=keys)
+
+
+def shared(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The runs that may be compared: in each combination of the factors that do not decide, the replications that all have.
+
+    A scheduler that fails where there is much to do would else be judged by the jobs with which it did not. One that has no
+    value at all in a combination keeps out no other there.
+    """
+    _check(runs, [metric, "replication"])
+    found: pd.DataFrame = runs[_is_shared(runs, metric)]
+    found.attrs = runs.attrs
+    return found
+
+
+def best_table(runs: pd.DataFrame, metric: str, confidence: float = CONFIDENCE) -> pd.DataFrame:
+    """Who decides best, in each combination of the other factors, over the replications that all have there (:func:`shared`).
+
+    Columns: those other factors that vary; ``best``, the scheduler (with policy or training settings, where they vary) with
+    the best mean over replications; ``mean`` and ``mean ±``; ``tied``, the others that are not told apart from it
+    (:func:`cluster_sim.records.intervals.told_apart`); ``next``, the second best; ``next vs best, %``, its paired
+    difference to the best one relative to that, and ``next vs best, % ±``.
+    """
+    _check(runs, [metric, "replication"])
+    others = _other_factors(runs)
+    frame = runs.assign(best=deciders(runs))[_is_shared(runs, metric)]
+    rows = []
+    for key, context in frame.groupby(others, dropna=False, sort=False) if others else [((), frame)]:
+        values = context.pivot_table(index="replication", columns="best", values=metric, sort=False, dropna=False)
+        mean = values.mean().dropna()
+        if mean.empty:
+            continue
+        order = mean.sort_values(ascending=metric not in LARGEST_IS_BEST, kind="stable").index
+        best = values[order[0]]
+        row = dict(zip(others, key, strict=True)) | {"best": order[0]}
+        row |= dict(zip(("mean", "mean" + HALF_WIDTH), _mean(best, confidence), strict=True))
+        known = {str(name): values[name].to_numpy(dtype=float) for name in order}
+        row["tied"] = ", ".join(told_apart(known, metric in LARGEST_IS_BEST, confidence)[1])
+        if len(order) > 1:
+            apart, around = _mean(values[order[1]] - best, confidence)
+            base = abs(float(best.mean())) / 100 or np.nan
+            row |= {"next": order[1], "next vs best, %": apart / base, "next vs best, %" + HALF_WIDTH: around / base}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def ranking(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Which scheduler (and policy) decides best over all: ``who``, ``ratio``, ``wins``, ``equals``; the best first.
+
+    ``ratio`` is the mean, over the combinations of the other factors, of the mean over replications relative to the best one
+    in that combination: 1 if it is best everywhere; NaN, and so among the last, if it has no value in one in which others have.
+    ``wins`` counts those in which its mean is the best (equals share them), ``equals`` who else has the same value in every
+    run. Replications count that all have (:func:`shared`).
+    """
+    _check(runs, [metric, "replication"])
+    others = _other_factors(runs)
+    filled = _filled(runs[others], others)
+    keys: list[Any] = [filled[name] for name in others] or [np.zeros(len(runs))]
+    compared = runs[metric].where(_is_shared(runs, metric))
+    each = (
+        compared.groupby([*keys, runs["replication"], deciders(runs).rename("who")], sort=False).mean().unstack("who")
+    )
+    values = each.groupby(level=list(range(len(keys))), sort=False).mean()
+    values = values[values.notna().any(axis=1)]
+    largest = metric in LARGEST_IS_BEST
+    best = values.max(axis=1) if largest else values.min(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = values.rdiv(best, axis=0) if largest else values.div(best, axis=0)
+    ratio = ratio.where(values.ne(best, axis=0), 1.0)
+    table = pd.DataFrame({"ratio": ratio.mean(skipna=False), "wins": values.eq(best, axis=0).sum()})
+    same = {name: each[name].to_numpy(dtype=float).tobytes() for name in each}
+    alike = Counter(same.values())
+    table["equals"] = [alike[same[name]] - 1 for name in table.index]
+    return table.sort_values(["ratio", "wins"], ascending=[True, False], kind="stable").rename_axis("who").reset_index()
+
+
+def paired_table(
+    runs: pd.DataFrame,
+    metric: str,
+    factor: str = "scheduler",
+    reference: Any = None,
+    confidence: float = CONFIDENCE,
+) -> pd.DataFrame:
+    """Differences between the levels of a factor, within each replication and each combination of the other factors.
+
+    Columns: the other factors that vary, ``factor``, ``pairs``, ``difference`` to the ``reference`` level (the first one unless
+    given), ``difference ±``, and both relative to the reference's mean, in %. Raises InputError for an unknown level.
+    """
+    _check(runs, [metric, factor])
+    levels = list(dict.fromkeys(runs[factor]))
+    reference = levels[0] if reference is None else reference
+    if reference not in levels:
+        raise InputError(f"paired_table, {factor}", f"one of {', '.join(map(str, levels))}", reference)
+    others = [name for name in factors_of(runs) if name != factor]
+    keys = [*others, "replication"]
+    base = runs.loc[runs[factor] == reference, [*keys, metric]].rename(columns={metric: "base"})
+    # A heuristic has no training settings, and is compared with the agents of all of them.
+    shared = [name for name in keys if not (name.startswith("train.") and base[name].isna().all())]
+    base = base[[*shared, "base"]]
+    # Text of absent factors, so that a merge finds them.
+    pairs = _filled(runs[[*keys, factor, metric]], others).merge(_filled(base, shared), on=shared)
+    pairs["base"] = pairs["base"].where(pairs[metric].notna())
+    pairs["difference"] = pairs[metric] - pairs["base"]
+    groups = pairs.groupby([*others, factor], sort=False)
+    table = groups["difference"].count().rename("pairs").reset_index()
+    means, spreads = _mean_and_deviation(groups["difference"])
+    table["difference"] = means.to_numpy()
+    table["difference" + HALF_WIDTH] = _half(spreads.to_numpy(), table["pairs"].to_numpy(), confidence)
+    size = groups["base"].mean().abs().to_numpy() / 100
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for name in ("difference", "difference" + HALF_WIDTH):
+            table[name.replace("difference", "difference, %")] = table[name] / size
+    others_only: pd.DataFrame = table[table[factor] != reference]
+    return others_only.reset_index(drop=True)
+
+
+def deciders(runs: pd.DataFrame) -> pd.Series:
+    """Who decides in each run, as text: the scheduler, and the power policy and training settings where these vary."""
+    columns = [name for name in _decider_columns(runs) if runs[name].nunique(dropna=False) > 1] or ["scheduler"]
+    columns.sort(key=lambda name: name != "scheduler")
+    parts = [
+        runs[name].map(lambda value, name=name: f"{name.removeprefix('train.')}={_plain(value)}") if name.startswith("train.")
+        else runs[name]
+        for name in columns
+    ]  # fmt: skip
+    texts = [
+        " + ".join(str(value) for value in values if not (value is None or str(value).endswith(("=None", "=nan"))))
+        for values in zip(*parts, strict=True)
+    ]
+    return pd.Series(texts, index=runs.index, name="who", dtype=object)
+
+
+def heuristics(runs: pd.DataFrame) -> pd.DataFrame:
+    """Only the runs in which no agent decides that was learned."""
+    learned = np.zeros(len(runs), bool)
+    for name in set(DECIDERS) & set(runs):
+        learned |= runs[name].astype(str).str.match(f"{TRAINED}$|learned:").to_numpy(dtype=bool)
+    found: pd.DataFrame = runs[~learned]
+    found.attrs = runs.attrs
+    return found
+
+
+def table_text(table: pd.DataFrame, most: int = 40) -> str:
+    """A table of :func:`sweep_table` or the others as aligned text, means with their intervals; at most so many rows.
+
+    The heading of a metric has the unit of its column, the one in which people read amounts of that size.
+    """
+    units = {str(name): scale_of(unit_of(str(name)), _largest(table[name])) for name in table if name in _METRICS}
+    for name, (divisor, _) in units.items():
+        around = [each for each in (name + HALF_WIDTH,) if each in table]
+        table = table.assign(**{each: table[each] / divisor for each in (name, *around)})
+    shown = [str(name) for name in table.columns if not str(name).endswith(HALF_WIDTH)]
+    rows = [[_heading(name, units[name][1] if name in units else "") for name in shown]]
+    rows += [[_cell(row, name) for name in shown] for row in table.head(most).to_dict("records")]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(shown))]
+    right = [
+        pd.api.types.is_numeric_dtype(table[name]) and name in (*_METRICS, "runs", "wins", "ratio") for name in shown
+    ]
+    lines = [
+        "  ".join(cell.rjust(width) if to_right else cell.ljust(width)
+                  for cell, width, to_right in zip(row, widths, right, strict=True)).rstrip()
+        for row in rows
+    ]  # fmt: skip
+    lines.insert(1, "  ".join("─" * width for width in widths))
+    if len(table) > most:
+        lines.append(f"… and {len(table) - most} more")
+    return "\n".join(lines)
+
+
+def _heading(name: str, unit: str) -> str:
+    label = label_of(name) if name in _METRICS else name
+    return f"{label} [{unit}]" if unit else label
+
+
+def _largest(values: pd.Series) -> float:
+    size = values.astype(float).abs()
+    return float(size[size < np.inf].max()) if (size < np.inf).any() else 0.0
+
+
+def _cell(row: Mapping[Hashable, Any], name: str) -> str:
+    value = row[name]
+    if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
+        return NOTHING
+    if isinstance(value, bool | str):
+        return str(value)
+    around = row.get(name + HALF_WIDTH, np.nan)
+    if name.endswith("%"):
+        return percent(float(value)) + (f" ± {around:.2f}" if np.isfinite(around) else "")
+    return _with_interval(float(value), float(around)) if np.isfinite(around) and around else number(value)
+
+
+def _with_interval(value: float, around: float) -> str:
+    """A mean and its interval to the same digit: two digits of the interval, at least four of the mean."""
+    scale, unit = 1.0, ""
+    if max(abs(value), around) >= 1e9:
+        power = int(np.floor(np.log10(max(abs(value), around))))
+        scale, unit = 10.0**power, f"e{power}"
+    value, around = value / scale, around / scale
+    decimals = 1 - int(np.floor(np.log10(around)))
+    decimals = max(decimals, 3 - int(np.floor(np.log10(abs(value))))) if value else decimals
+    places = max(decimals, 0)
+    text = f"{round(value, decimals):,.{places}f} ± {round(around, decimals):,.{places}f}"
+    return f"({text}){unit}" if unit else text
+
+
+def _plain(value: Any) -> str:
+    """A setting as it was written: a column that some rows leave empty holds whole numbers as 2.0."""
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _decider_columns(runs: pd.DataFrame) -> list[str]:
+    return [name for name in factors_of(runs, varying=False) if name in DECIDERS or name.startswith("train.")]
+
+
+def _other_factors(runs: pd.DataFrame) -> list[str]:
+    """The factors that vary and do not decide: who decides is compared within each combination of them."""
+    return [name for name in factors_of(runs) if name not in _decider_columns(runs)]
+
+
+def _by_replication(runs: pd.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """One row for each combination of ``by`` and replication: means over whatever else varies."""
+    frame = runs if by else runs.assign(all="")
+    keys = list(by) or ["all"]
+    groups = frame.groupby([*keys, "replication"], dropna=False, sort=False)
+    return groups[list(metrics)].mean().reset_index(), keys
+
+
+def _filled(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    return frame.assign(**{name: frame[name].astype(object).where(frame[name].notna(), NOTHING) for name in columns})
+
+
+def _is_shared(runs: pd.DataFrame, metric: str) -> np.ndarray:
+    """Of each run whether it is one of :func:`shared`."""
+    others = _other_factors(runs)
+    keys = _filled(runs[[*others, "replication"]], others).assign(case="", who=deciders(runs))
+    keys["who"] = keys["who"].where(runs[metric].notna())
+    case = ["case", *others]
+    competing, here = (
+        keys.groupby(by, sort=False)["who"].transform("nunique") for by in (case, [*case, "replication"])
+    )
+    return np.asarray(runs[metric].notna() & (here == competing))
+
+
+def _mean(values: pd.Series, confidence: float) -> tuple[float, float]:
+    known = values.dropna().to_numpy(dtype=float)[:, None]
+    return float(mean_of(known)[0]), float(half_width(known, confidence)[0])
+
+
+def _mean_and_deviation(groups: Any) -> tuple[Any, Any]:
+    """Of each group the mean and the standard deviation; of equal values that value and 0, not what rounding makes of them."""
+    least = groups.min()
+    differ = least != groups.max()
+    return groups.mean().where(differ, least), groups.std(ddof=1).where(differ, 0.0)
+
+
+def _half(spread: np.ndarray, count: np.ndarray, confidence: float) -> np.ndarray:
+    """Half-widths of intervals of means of ``count`` values; NaN for too few."""
+    quantile = np.array([_quantile(int(n), confidence) for n in count])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(quantile * spread / np.sqrt(count))
+
+
+@cache
+def _quantile(count: int, confidence: float) -> float:
+    return student_quantile(count - 1, confidence) if count >= FEWEST_BLOCKS else float("nan")
+
+
+def _check(runs: pd.DataFrame, columns: Sequence[str]) -> None:
+    for name in columns:
+        if name not in runs.columns:
+            raise InputError("sweep", "a column of the runs", name)

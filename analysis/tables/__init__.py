@@ -1,0 +1,1 @@
+"""Tables of finished runs, and the words for metrics and units."""

@@ -1,0 +1,63 @@
+"""Results of backfilling, the mean bounded slowdown never alone.
+
+A mean over jobs of (wait + run time) / run time is small as soon as short jobs do not wait. On a finite window a scheduler may
+let the long ones wait until nothing else is left: the mean falls, and nobody whose long job it was would have such a machine.
+What they pay stands in the mean wait, in the waits of those who wait longest, and in the makespan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from analysis.tables.replications import Summary, replication_table
+from analysis.tables.run_metrics import HALF_WIDTH, VERSUS
+from cluster_sim.records.intervals import CONFIDENCE
+
+SLOWDOWN = "mean_bounded_slowdown"
+BESIDE = ("mean_wait_s", "p95_wait_s", "max_wait_s", "makespan_s")
+"""What a mean bounded slowdown does not say."""
+METRICS = (SLOWDOWN, *BESIDE)
+
+
+def backfilling_table(runs: Mapping[str, Sequence[Summary]], confidence: float = CONFIDENCE) -> pd.DataFrame:
+    """The slowdown and :data:`BESIDE` of schedulers over the same windows, with paired intervals against the first.
+
+    ``runs`` has for each scheduler the summaries of its windows, in the same order for all. A table as
+    :func:`~analysis.tables.replications.replication_table` makes it, of these five metrics. Raises InputError as that does.
+    """
+    return replication_table(runs, confidence).loc[list(METRICS)]
+
+
+def bought_with(table: pd.DataFrame, name: str, most: float = 10.0) -> list[str]:
+    """The metrics by which a scheduler pays for a smaller slowdown than the first's; none where it has no smaller one.
+
+    Those of :data:`BESIDE` that are worse by more than ``most`` percent, by the whole of their paired interval; of fewer windows
+    than an interval needs, by their means.
+    """
+    apart, around = table[name + VERSUS], table[name + VERSUS + HALF_WIDTH].fillna(0.0)
+    if not apart[SLOWDOWN] + around[SLOWDOWN] < 0.0:
+        return []
+    return [metric for metric in BESIDE if apart[metric] - around[metric] > most]
+
+
+def backfilling_markdown(table: pd.DataFrame, names: Sequence[str]) -> str:
+    """The table with a row for each scheduler, its paired difference to the first in brackets, in %."""
+    lines = [
+        "| scheduler | mean bounded slowdown | mean wait, s | 95 % wait less, s | longest wait, s | makespan, s | bought with |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    values: dict[str, dict[str, float]] = table.drop(columns="unit").astype(float).to_dict()  # type: ignore[assignment]
+    for place, name in enumerate(names):
+        cells = []
+        for metric in METRICS:
+            said = f"{values[name][metric]:,.{1 if metric == SLOWDOWN else 0}f}"
+            if place:
+                apart, around = values[name + VERSUS][metric], values[name + VERSUS + HALF_WIDTH][metric]
+                said += f" ({apart:+z.1f}{f' ± {around:.1f}' if math.isfinite(around) else ''} %)"
+            cells.append(said)
+        paid = ", ".join(bought_with(table, name)) if place else ""
+        lines.append(f"| `{name}` | {' | '.join(cells)} | {paid} |")
+    return "\n".join(lines)
