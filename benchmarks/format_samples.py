@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from cluster_sim import Platform, Result, Simulation, Workload
+from cluster_sim.cli.commands.validate import facts_of
 from cluster_sim.cli.kinds import kind_of
-from cluster_sim.cli.validate import facts_of
 
 
 @dataclass(frozen=True)
@@ -398,8 +398,8 @@ def use_what_if(path: str) -> None:
 
 def use_accounts(path: str) -> None:
     """Read, share what has been used, and ask for the limits of every user."""
-    from cluster_sim.formats.sacctmgr import read_accounts
-    from cluster_sim.run.account_limits import Demand, Limits
+    from cluster_sim.formats.slurm.sacctmgr import read_accounts
+    from cluster_sim.run.jobs.account_limits import Demand, Limits
     from schedulers.slurm.priority.factors import Factors
     from schedulers.slurm.priority.shares import Shares
 

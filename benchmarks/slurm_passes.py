@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.slurm_runs import Recording, end_of, extras, preemptions, slurm_of
 from cluster_sim.errors import ModelWarning
-from cluster_sim.formats import slurm_values as values
+from cluster_sim.formats.slurm import conf_values as values
 from schedulers.slurm.administration import Administrator
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Planned, Started

@@ -16,8 +16,8 @@ import pandas as pd
 from benchmarks.slurm_accounts import sacctmgr_output
 from cluster_sim import Platform, Result, Simulation, Workload
 from cluster_sim.errors import InputError
-from cluster_sim.formats import slurm_values as values
-from cluster_sim.formats.sacctmgr import read_accounts
+from cluster_sim.formats.slurm import conf_values as values
+from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.slurm import SlurmMachine
 from schedulers import Scheduler

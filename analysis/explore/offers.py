@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from cluster_sim.cli.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, WORKLOAD
+from cluster_sim.cli.commands.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, WORKLOAD
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.files.source import files_of
 from cluster_sim.packages import is_ours

@@ -14,15 +14,15 @@ from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import duration, number
 from cluster_sim.errors import counted
 from cluster_sim.machine.course import Doing
-from cluster_sim.records.spells import RESIZED, SUSPENDED
-from cluster_sim.run.attempts import Outcome
+from cluster_sim.records.reasons.spells import RESIZED, SUSPENDED
+from cluster_sim.run.jobs.attempts import Outcome
 
 if TYPE_CHECKING:
     from analysis.figures.time_axis import TimeAxis
     from analysis.gantt_chart.rectangles import RowScale
     from analysis.gantt_chart.scene import Scene
+    from cluster_sim.records.reasons.spells import Spell
     from cluster_sim.records.result import Result
-    from cluster_sim.records.spells import Spell
 
 PIECES = "pieces"
 """What ``trace.meta`` says of what is drawn over the jobs."""

@@ -25,8 +25,8 @@ from cluster_sim.machine.core_ranges import by_unit
 
 if TYPE_CHECKING:
     from analysis.figures.palette import ColourClasses
+    from cluster_sim.records.reasons.spells import Spell
     from cluster_sim.records.result import Result
-    from cluster_sim.records.spells import Spell
 
 MOST_NAMED = 120
 CHARACTER_PX, KEY_PX = 7.5, 60  # of a legend's entry, beside its name

@@ -53,7 +53,7 @@ def run(weights: Mapping[str, int]) -> Result:
             raise InputError("weights", f"keys of {', '.join(WEIGHTS)}", key)
         if not is_count(weight, LARGEST, 0):
             raise InputError(f"weights, {key}", f"a whole number from 0 to {LARGEST}", weight)
-    from cluster_sim.formats.sacctmgr import read_accounts
+    from cluster_sim.formats.slurm.sacctmgr import read_accounts
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         conf, accounts = Path(folder, "slurm.conf"), Path(folder, "accounts.txt")

@@ -20,14 +20,14 @@ from analysis.stepping.steps import Step, Steps, rows_of_jobs
 from analysis.tables.wording import listing
 from cluster_sim.errors import InputError, counted
 from cluster_sim.records.attempt_tables import numbers_of_attempts
-from cluster_sim.records.spells import MOVED, RESIZED, SUSPENDED
+from cluster_sim.records.reasons.spells import MOVED, RESIZED, SUSPENDED
 from cluster_sim.run.shortage import seconds
 
 if TYPE_CHECKING:
     from cluster_sim.records.core_holds import CoreHolds
+    from cluster_sim.records.reasons.spells import Spell
+    from cluster_sim.records.reasons.waiting import Moments
     from cluster_sim.records.result import Result
-    from cluster_sim.records.spells import Spell
-    from cluster_sim.records.waiting import Moments
 
 NEVER = np.iinfo(np.int64).max
 NAMED = 3

@@ -33,10 +33,10 @@ from analysis.whatif.replayed import (
 from cluster_sim.amounts import duration, durations
 from cluster_sim.errors import InputError, ModelWarning, StallWarning, naming
 from cluster_sim.files.atomic import atomic_path
-from cluster_sim.formats.sacctmgr import read_accounts
-from cluster_sim.formats.slurm_changes import LISTS, differences, with_changes, with_nodes, without_people, written
-from cluster_sim.formats.slurm_conf import platform_of, read_for
-from cluster_sim.formats.slurm_lines import Line, lines_of
+from cluster_sim.formats.slurm.conf_changes import LISTS, differences, with_changes, with_nodes, without_people, written
+from cluster_sim.formats.slurm.conf_lines import Line, lines_of
+from cluster_sim.formats.slurm.sacctmgr import read_accounts
+from cluster_sim.formats.slurm.slurm_conf import platform_of, read_for
 from cluster_sim.formats.workload_files import is_sacct
 from cluster_sim.records.comparison import Comparison, Difference, Effect
 from cluster_sim.records.intervals import FEWEST_BLOCKS
@@ -165,9 +165,9 @@ def what_if(
     Parameters
     ----------
     log : what ``sacct --parsable2`` printed, or a workload that knows when its jobs started. Jobs join the queue when they
-        were eligible; ``reading`` are further options of :func:`cluster_sim.formats.sacct.read`.
+        were eligible; ``reading`` are further options of :func:`cluster_sim.formats.slurm.sacct.read`.
     folder : receives ``unchanged/slurm.conf`` and ``changed/slurm.conf``; :meth:`Study.save` adds the rest.
-    changes, nodes : see :mod:`cluster_sim.formats.slurm_changes`, ``["PriorityWeightAge=5000"]`` and ``"+10"``.
+    changes, nodes : see :mod:`cluster_sim.formats.slurm.conf_changes`, ``["PriorityWeightAge=5000"]`` and ``"+10"``.
     scheduler, power_policy : specs of the changed run, where these are what changes.
     baseline : scheduler of the unchanged run, and of the changed one unless ``scheduler`` says otherwise; by default Slurm's
         rules with the configuration, ``slurm:conf=…``.

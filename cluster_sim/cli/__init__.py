@@ -17,23 +17,23 @@ from __future__ import annotations
 
 import click
 
-from cluster_sim.cli.compare import compare
-from cluster_sim.cli.convert import convert
-from cluster_sim.cli.demo import demo
-from cluster_sim.cli.evaluate import evaluate
-from cluster_sim.cli.explain import explain
-from cluster_sim.cli.explore import explore
-from cluster_sim.cli.gantt import gantt
+from cluster_sim.cli.commands.compare import compare
+from cluster_sim.cli.commands.convert import convert
+from cluster_sim.cli.commands.demo import demo
+from cluster_sim.cli.commands.evaluate import evaluate
+from cluster_sim.cli.commands.explain import explain
+from cluster_sim.cli.commands.explore import explore
+from cluster_sim.cli.commands.gantt import gantt
+from cluster_sim.cli.commands.lesson import lesson
+from cluster_sim.cli.commands.listing import list_names
+from cluster_sim.cli.commands.optimum import optimum
+from cluster_sim.cli.commands.reproduce import reproduce
+from cluster_sim.cli.commands.run import run
+from cluster_sim.cli.commands.sweep import sweep
+from cluster_sim.cli.commands.train import train
+from cluster_sim.cli.commands.validate import validate
+from cluster_sim.cli.commands.whatif import whatif
 from cluster_sim.cli.group import CommandLine, show_version
-from cluster_sim.cli.lesson import lesson
-from cluster_sim.cli.listing import list_names
-from cluster_sim.cli.optimum import optimum
-from cluster_sim.cli.reproduce import reproduce
-from cluster_sim.cli.run import run
-from cluster_sim.cli.sweep import sweep
-from cluster_sim.cli.train import train
-from cluster_sim.cli.validate import validate
-from cluster_sim.cli.whatif import whatif
 
 
 @click.group(

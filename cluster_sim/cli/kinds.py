@@ -72,8 +72,8 @@ def _kind_of_file(path: str) -> Kind:
     from cluster_sim.files.reading import read_bytes, read_text
     from cluster_sim.formats.foreign_files import foreign
     from cluster_sim.formats.irmasim_platform import is_irmasim
-    from cluster_sim.formats.sacct_table import delimiter_of
-    from cluster_sim.formats.slurm_lines import is_slurm_conf
+    from cluster_sim.formats.slurm.conf_lines import is_slurm_conf
+    from cluster_sim.formats.slurm.sacct_table import delimiter_of
 
     if not is_yaml_name(path):
         first = read_bytes(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]

@@ -52,7 +52,7 @@ REPORT = "report.html"
 
 def load(settings: RunSettings, schedulers: Iterable[str] = ()) -> tuple[Platform, Workload]:
     """The platform and the workload that ``settings`` name, for runs under these schedulers. Raises InputError."""
-    from cluster_sim.formats.slurm_conf import read_for
+    from cluster_sim.formats.slurm.slurm_conf import read_for
     from cluster_sim.platform.platform import Platform
     from cluster_sim.platform.specs import has_time_unit
     from cluster_sim.run.hosts import as_counted, platform_of_log
@@ -109,7 +109,7 @@ def with_think_times(workload: Workload, source: str) -> Workload:
 def build(settings: RunSettings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:
     """The simulation that ``settings`` describe, under the given scheduler. Raises InputError for unknown names."""
     from cluster_sim.formats.reservations import read_reservations
-    from cluster_sim.formats.sacctmgr import read_accounts
+    from cluster_sim.formats.slurm.sacctmgr import read_accounts
     from cluster_sim.run.settings import simulation_of
     from cluster_sim.workload.advance_reservations import windows_on
     from schedulers import make_power_policy, make_scheduler

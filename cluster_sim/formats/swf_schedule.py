@@ -36,8 +36,8 @@ from cluster_sim.formats.swf import numbers_of_names, warn_of_names, whole_where
 from cluster_sim.workload.fields import UNKNOWN
 
 if TYPE_CHECKING:
+    from cluster_sim.records.reasons.spells import Spell
     from cluster_sim.records.result import Result
-    from cluster_sim.records.spells import Spell
 
 _Fields = dict[str, np.ndarray]
 _STATUS = {"completed": 1, "killed": 0, "rejected": 5, "unfinished": -1}

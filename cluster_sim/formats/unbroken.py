@@ -18,7 +18,7 @@ import numpy as np
 
 from cluster_sim.errors import counted
 from cluster_sim.machine.core_ranges import spread
-from cluster_sim.records.spells import MOVED, RESIZED, SUSPENDED
+from cluster_sim.records.reasons.spells import MOVED, RESIZED, SUSPENDED
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Any
 from cluster_sim.errors import FormatError, ModelWarning, SpecError, warn_user
 from cluster_sim.files import reading as files
 from cluster_sim.files.documents import parse_json
-from cluster_sim.formats import batsim_workload, elastisim_workload, irmasim_workload, sacct, sacct_table, swf, tables
+from cluster_sim.formats import batsim_workload, elastisim_workload, irmasim_workload, swf, tables
 from cluster_sim.formats.foreign_files import foreign
-from cluster_sim.formats.sacct_json import is_sacct_json
+from cluster_sim.formats.slurm import sacct, sacct_table
+from cluster_sim.formats.slurm.sacct_json import is_sacct_json
 from cluster_sim.registry import misspelt
 from cluster_sim.workload.fields import JOB_FIELDS
 

@@ -1,6 +1,6 @@
 """How far a job is in its work, and what it does next: its parts, checkpoints, restarts and changes of its cores.
 
-Passive: :mod:`cluster_sim.run.staged` takes a job through its course, stage by stage. A job that has no parts, makes no
+Passive: :mod:`cluster_sim.run.jobs.staged` takes a job through its course, stage by stage. A job that has no parts, makes no
 checkpoints, and is neither suspended nor resized nor started on other cores than it requested has none.
 """
 

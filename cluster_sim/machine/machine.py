@@ -3,7 +3,7 @@
 State is kept in columns over nodes and processors, in platform order, because a run may have 100,000 of them and a job
 thousands; :class:`Node` and :class:`Processor` are handles on one row, made when they are asked for. The free cores
 are booked in :mod:`cluster_sim.machine.bookings`, which nodes can be used stands in :mod:`cluster_sim.machine.availability`,
-and what is drawn in :mod:`cluster_sim.machine.power_meter`; handles, channels, states and clocks are added here.
+and what is drawn in :mod:`cluster_sim.machine.power.power_meter`; handles, channels, states and clocks are added here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from cluster_sim.machine.guest_requests import Guests, Request
 from cluster_sim.machine.memory_channel import MemoryChannel
 from cluster_sim.machine.node import Node, NodeState
-from cluster_sim.machine.power_meter import PowerMeter
+from cluster_sim.machine.power.power_meter import PowerMeter
 from cluster_sim.machine.processor import Processor
 from cluster_sim.machine.switching import Switching
 from cluster_sim.models.processor_step import ProcessorModels
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.engine import Environment
-    from cluster_sim.machine.power_budget import PowerBudget
+    from cluster_sim.machine.power.power_budget import PowerBudget
     from cluster_sim.platform.platform import Platform, PowerTransitions, ProcessorType
     from cluster_sim.workload.jobs import Job
 

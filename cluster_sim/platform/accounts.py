@@ -1,6 +1,6 @@
 """Accounts of a Slurm cluster: who is charged, with which shares, qualities of service and limits.
 
-What ``sacctmgr`` keeps in its database, as plain data; :func:`cluster_sim.formats.sacctmgr.read_accounts` reads its output.
+What ``sacctmgr`` keeps in its database, as plain data; :func:`cluster_sim.formats.slurm.sacctmgr.read_accounts` reads its output.
 """
 
 from __future__ import annotations

@@ -109,8 +109,8 @@ def _read_file(path: str, name: str | None, options: dict[str, Any]) -> Platform
     from cluster_sim.files.documents import MAX_JSON_BYTES, is_yaml_name, read_document
     from cluster_sim.files.reading import read_text
     from cluster_sim.formats import irmasim_platform, native_platform
-    from cluster_sim.formats.slurm_conf import read_slurm_conf
-    from cluster_sim.formats.slurm_lines import is_slurm_conf
+    from cluster_sim.formats.slurm.conf_lines import is_slurm_conf
+    from cluster_sim.formats.slurm.slurm_conf import read_slurm_conf
 
     if path in platforms:
         raise SpecError(f"platform '{path}'", f"options, as in {path}:… ({platforms.help(path)})")

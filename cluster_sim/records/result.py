@@ -26,10 +26,10 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.records.assumptions import kind_of
 from cluster_sim.records.attempt_tables import attempts_tell_more
 from cluster_sim.records.cautions import Cautions
+from cluster_sim.records.reasons.spells import Spells, spells
 from cluster_sim.records.run_tables import RunTables
 from cluster_sim.records.saved_checks import check_said, check_summary
 from cluster_sim.records.saved_tables import CONDITIONS_FILE, SUMMARY_FILE, SavedTables, seal_of
-from cluster_sim.records.spells import Spells, spells
 from cluster_sim.records.summary import queue_steps, waits_again
 from cluster_sim.registry import describe
 from cluster_sim.run.settings import SETTINGS
@@ -38,10 +38,10 @@ from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Span
-    from cluster_sim.records.conditions import Conditions
     from cluster_sim.records.core_holds import CoreHolds
-    from cluster_sim.records.spells import Spell
-    from cluster_sim.records.waiting import Waits
+    from cluster_sim.records.reasons.conditions import Conditions
+    from cluster_sim.records.reasons.spells import Spell
+    from cluster_sim.records.reasons.waiting import Waits
     from cluster_sim.run.simulation import Simulation
 
 FileFormat = Literal["csv", "parquet"]
@@ -276,7 +276,7 @@ class Result:
     @cached_property
     def waits(self) -> Waits:
         """Why jobs waited, at any time."""
-        from cluster_sim.records.waiting import Waits
+        from cluster_sim.records.reasons.waiting import Waits
 
         return Waits(self)
 
@@ -286,7 +286,7 @@ class Result:
         While too few cores were free for it, that is the reason; while there were enough, its scheduler knows it, if the
         run kept a log of decisions. Raises InputError for a job that the run does not have.
         """
-        from cluster_sim.records.explanation import explain
+        from cluster_sim.records.reasons.explanation import explain
 
         return explain(self, job_id)
 

@@ -17,14 +17,14 @@ from cluster_sim.records.accounting import Accounts, History, goes_on, node_boun
 from cluster_sim.records.assumptions import of_run
 from cluster_sim.records.attempt_tables import attempt_columns, lost_core_s, numbers_of_attempts
 from cluster_sim.records.clock_table import clock_table
-from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds, bounds_of_parts
 from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.job_labels import job_labels
 from cluster_sim.records.metrics import InPieces, job_columns
 from cluster_sim.records.node_table import node_columns
+from cluster_sim.records.reasons.conditions import Conditions
 from cluster_sim.records.summary import Changes, RunColumns, TenantsEnergy, summarise
-from cluster_sim.run.attempts import STATES
+from cluster_sim.run.jobs.attempts import STATES
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:

@@ -22,12 +22,12 @@ from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.attempt_tables import JOB, attempts_of, with_over_time
 from cluster_sim.records.clock_table import as_clock_table
-from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.job_labels import JOB_LABELS
+from cluster_sim.records.reasons.conditions import Conditions
+from cluster_sim.records.reasons.spells import reserved
 from cluster_sim.records.saved_checks import check_values
-from cluster_sim.records.spells import reserved
 from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.fields import RESULT_TABLES, names
 

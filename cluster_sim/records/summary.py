@@ -21,7 +21,7 @@ from cluster_sim.records.metrics import (
     utilisation,
     watt_minutes,
 )
-from cluster_sim.run.attempts import Outcome
+from cluster_sim.run.jobs.attempts import Outcome
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.core_ranges import Floats, Ints
     from cluster_sim.records.accounting import Accounts
-    from cluster_sim.run.attempts import Absence
+    from cluster_sim.run.jobs.attempts import Absence
 
 
 class Columns(Protocol):

@@ -11,8 +11,8 @@ from cluster_sim.errors import SimulationError
 
 if TYPE_CHECKING:
     from cluster_sim.engine import Environment
-    from cluster_sim.run.attempts import Attempts
-    from cluster_sim.run.run_jobs import RunJobs
+    from cluster_sim.run.jobs.attempts import Attempts
+    from cluster_sim.run.jobs.run_jobs import RunJobs
 
 
 class Closing:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.machine import Machine
-    from cluster_sim.machine.power_budget import PowerBudget
+    from cluster_sim.machine.power.power_budget import PowerBudget
     from cluster_sim.machine.transition_log import TransitionLog
     from cluster_sim.models.contention import ContentionModel
     from cluster_sim.models.power import PowerModel

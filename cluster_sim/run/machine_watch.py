@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cluster_sim.machine.node import NodeState
-from cluster_sim.run.attempts import Outcome
+from cluster_sim.run.jobs.attempts import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

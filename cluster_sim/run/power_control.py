@@ -6,7 +6,7 @@ from numbers import Real
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError, warn_user
-from cluster_sim.machine.power_budget import PowerBudget
+from cluster_sim.machine.power.power_budget import PowerBudget
 from cluster_sim.platform.hardware import is_count
 from cluster_sim.run.decisions import (
     LimitPower,

@@ -25,18 +25,19 @@ from cluster_sim.models.power import PowerModel
 from cluster_sim.models.processor_step import ProcessorModels, models_of
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.registry import describe
-from cluster_sim.run.admission import Admission
-from cluster_sim.run.attempts import Attempts, Outcome
 from cluster_sim.run.clairvoyant_view import ClairvoyantView
 from cluster_sim.run.closing import Closing
 from cluster_sim.run.decision_log import DecisionLog
 from cluster_sim.run.decisions import PowerDecision, Start
 from cluster_sim.run.dispatcher import Dispatcher
-from cluster_sim.run.execution import Executor
 from cluster_sim.run.failures import Failures, failure_models
 from cluster_sim.run.hosts import as_counted
-from cluster_sim.run.job_life import JobLife
-from cluster_sim.run.late_jobs import LateJobs
+from cluster_sim.run.jobs.admission import Admission
+from cluster_sim.run.jobs.attempts import Attempts, Outcome
+from cluster_sim.run.jobs.execution import Executor
+from cluster_sim.run.jobs.job_life import JobLife
+from cluster_sim.run.jobs.late_jobs import LateJobs
+from cluster_sim.run.jobs.run_jobs import RunJobs
 from cluster_sim.run.machine_watch import MachineWatch
 from cluster_sim.run.notices import Notices
 from cluster_sim.run.own_processes import Process, name_of, start
@@ -44,7 +45,6 @@ from cluster_sim.run.passes import Passes, PowerPolicy, Scheduler, Steered
 from cluster_sim.run.power_control import PowerControl
 from cluster_sim.run.progress import show_progress
 from cluster_sim.run.quirks import known_quirks
-from cluster_sim.run.run_jobs import RunJobs
 from cluster_sim.run.service import serve
 from cluster_sim.run.view import View
 from cluster_sim.siblings import sibling

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.running import Running
     from cluster_sim.platform.accounts import Accounts
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.job_changes import JobChanges, Spared, Suspended
+    from cluster_sim.run.jobs.job_changes import JobChanges, Spared, Suspended
     from cluster_sim.workload.advance_reservations import AdvanceReservation, Window
     from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.workload import Workload
@@ -80,7 +80,7 @@ class View(MachineView):
         reservations: Iterable[AdvanceReservation] = (),
     ) -> View:
         """A view of an idle machine with these jobs pending, at time 0; decisions are applied with :meth:`apply`."""
-        from cluster_sim.run.execution import Bench
+        from cluster_sim.run.jobs.execution import Bench
         from cluster_sim.workload.workload import Workload
 
         bench = Bench(platform)

@@ -15,7 +15,7 @@ from cluster_sim.records.metrics import (
     turnaround_time,
     wait_time,
 )
-from cluster_sim.run.attempts import STATES
+from cluster_sim.run.jobs.attempts import STATES
 from cluster_sim.workload.jobs import JobState
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.placement import Placement
     from cluster_sim.machine.running import Running
-    from cluster_sim.run.job_changes import Suspended
+    from cluster_sim.run.jobs.job_changes import Suspended
     from cluster_sim.run.outlook import Outlook
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View

@@ -28,7 +28,7 @@ from cluster_sim.models.processor_step import (
     loads_of,
     next_end,
 )
-from cluster_sim.run.execution import Bench
+from cluster_sim.run.jobs.execution import Bench
 from cluster_sim.workload.fields import JOB_FIELDS
 from cluster_sim.workload.jobs import Job, requests
 from cluster_sim.workload.work import Work

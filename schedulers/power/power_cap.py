@@ -21,7 +21,7 @@ class PowerCap(PowerPolicy):
     With ``how=wait`` a job whose start would exceed the cap cannot start, whatever the scheduler: no placement is found
     for it, or one that draws less. With ``slow`` the processors that draw most are put in lower p-states to make room
     (processors without p-states cannot be), and in higher ones again, the one that draws least first, when there is.
-    What counts is what the machine may come to draw, see :mod:`cluster_sim.machine.power_budget`: booting nodes included.
+    What counts is what the machine may come to draw, see :mod:`cluster_sim.machine.power.power_budget`: booting nodes included.
 
     A job that could not start even if nothing else ran is rejected, when it is submitted or, where only a try can tell,
     when nothing else runs; nodes that have failed are then taken for lost. Raises SpecError without a finite number of watts

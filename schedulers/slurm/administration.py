@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import InputError, ModelWarning, warn_user
-from cluster_sim.formats import slurm_values as values
+from cluster_sim.formats.slurm import conf_values as values
 from cluster_sim.run.decisions import Decision, Preempt, Reject
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import Window

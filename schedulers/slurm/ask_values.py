@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from cluster_sim.errors import InputError
-from cluster_sim.formats.slurm_values import host_list
+from cluster_sim.formats.slurm.conf_values import host_list
 from schedulers.slurm.asks import Ask
 
 _MOST = 2**53

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cluster_sim.formats import slurm_values as values
+from cluster_sim.formats.slurm import conf_values as values
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.slurm import Partition
 from schedulers.slurm.asks import Ask

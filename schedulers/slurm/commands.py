@@ -11,7 +11,7 @@ from typing import Any
 
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.reading import read_text
-from cluster_sim.formats import slurm_values as values
+from cluster_sim.formats.slurm import conf_values as values
 from schedulers.slurm.dependencies import Dependency
 
 NODE_STATES = ("DOWN", "DRAIN", "FAIL", "RESUME", "UNDRAIN")

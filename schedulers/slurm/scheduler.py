@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import InputError, ModelWarning, warn_user
-from cluster_sim.formats.sacctmgr import read_accounts
-from cluster_sim.formats.slurm_conf import read_for
+from cluster_sim.formats.slurm.sacctmgr import read_accounts
+from cluster_sim.formats.slurm.slurm_conf import read_for
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.hardware import check_number

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
-from cluster_sim.formats import slurm_values as values
-from cluster_sim.formats.slurm_keys import Switches, is_finite
+from cluster_sim.formats.slurm import conf_values as values
+from cluster_sim.formats.slurm.conf_keys import Switches, is_finite
 from cluster_sim.platform.slurm import DEFAULTS, Partition, SlurmMachine
 from schedulers.slurm.priority.factors import Factors
 

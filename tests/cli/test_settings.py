@@ -15,11 +15,11 @@ from analysis.sweep import Grid
 from analysis.sweep import cell as sweep_cell
 from analysis.sweep.config import FactorKeys, WorkloadKeys
 from cluster_sim import Result, Simulation
-from cluster_sim.cli.compare import compare
+from cluster_sim.cli.commands.compare import compare
+from cluster_sim.cli.commands.run import run
 from cluster_sim.cli.config import settings_of
 from cluster_sim.cli.options import setting_option
 from cluster_sim.cli.own_config import _Config
-from cluster_sim.cli.run import run
 from cluster_sim.cli.simulate import build, load
 from cluster_sim.formats.native_platform import OwnKeys
 from cluster_sim.run.settings import SETTINGS, NotTaken, Place, RunSettings, Setting, as_in_a_run, with_settings

@@ -12,7 +12,7 @@ import pytest
 
 from cluster_sim import InputError, Platform, Result, Simulation, Start, View, Workload
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
-from cluster_sim.records.waiting import at
+from cluster_sim.records.reasons.waiting import at
 from schedulers import Scheduler, make_scheduler
 from tests.rows import workload_of
 

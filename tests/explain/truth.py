@@ -20,7 +20,7 @@ from typing import Any
 from cluster_sim import Result, Simulation
 from cluster_sim.errors import InputError, ModelWarning, SimulationError
 from cluster_sim.machine.placement import place
-from cluster_sim.records.waiting import NO_LOG, NO_REASON, NOT_RECORDED, Stretch
+from cluster_sim.records.reasons.waiting import NO_LOG, NO_REASON, NOT_RECORDED, Stretch
 from cluster_sim.run.decisions import Reserve
 from tests.invariants.full import BY_HAND, NotACase, disturb, full_case, may_stall
 from tests.invariants.runs import Case

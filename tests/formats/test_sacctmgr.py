@@ -9,7 +9,7 @@ import pytest
 
 from cluster_sim import Workload
 from cluster_sim.errors import FormatError, ModelWarning
-from cluster_sim.formats.sacctmgr import read_accounts
+from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts
 
 OUTPUT = """\

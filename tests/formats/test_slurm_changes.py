@@ -8,9 +8,9 @@ import pytest
 
 from cluster_sim import Platform
 from cluster_sim.errors import InputError
-from cluster_sim.formats.slurm_changes import differences, with_changes, with_nodes, written
-from cluster_sim.formats.slurm_conf import platform_of
-from cluster_sim.formats.slurm_lines import Line, lines_of
+from cluster_sim.formats.slurm.conf_changes import differences, with_changes, with_nodes, written
+from cluster_sim.formats.slurm.conf_lines import Line, lines_of
+from cluster_sim.formats.slurm.slurm_conf import platform_of
 from cluster_sim.platform.slurm import SlurmMachine
 
 pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")

@@ -14,8 +14,8 @@ import pytest
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.errors import FormatError, ModelWarning, SchedulerWarning
-from cluster_sim.formats.slurm_conf import read_for
-from cluster_sim.formats.slurm_values import host_list
+from cluster_sim.formats.slurm.conf_values import host_list
+from cluster_sim.formats.slurm.slurm_conf import read_for
 
 RECORDED = sorted(Path(__file__).resolve().parents[3].joinpath("shared/cases/slurm").glob("*/slurm.conf"))
 

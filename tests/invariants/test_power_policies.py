@@ -134,7 +134,7 @@ def test_the_running_sum_of_watts_is_what_the_nodes_draw(case: Case, scheduler: 
 
     kept = curve()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cluster_sim.machine.power_meter.WATTS_FALL", 1e9)
+        patch.setattr("cluster_sim.machine.power.power_meter.WATTS_FALL", 1e9)
         anew = curve()
     assert anew[0] == kept[0]
     assert anew[1] == pytest.approx(kept[1], rel=1e-12, abs=1e-9)

@@ -9,7 +9,7 @@ from cluster_sim import Platform, View, Workload
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.run import Start
-from cluster_sim.run.run_jobs import RunJobs
+from cluster_sim.run.jobs.run_jobs import RunJobs
 from learning.tasks.episodes import Whole
 from learning.tasks.job_node.actions import PairFinder, PairOptions, Pairs
 from learning.tasks.job_node.environment import TOO_HUNGRY, JobNode

@@ -23,7 +23,7 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from analysis.reports.training_report import write_training_report
-from cluster_sim.cli.train import _told as told
+from cluster_sim.cli.commands.train import _told as told
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
 from cluster_sim.workload import Workload
 from learning.algorithms.rollouts import collect

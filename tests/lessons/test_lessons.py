@@ -154,7 +154,7 @@ def test_wrong_calls_end_in_one_line(words: tuple[str, ...], told: str) -> None:
 
 def test_what_opens_a_notebook_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where JupyterLab is not there, the line that installs it stands beside the command that needs it."""
-    command = sys.modules["cluster_sim.cli.lesson"]  # the module, whose name in its package is the command's
+    command = sys.modules["cluster_sim.cli.commands.lesson"]  # the module, whose name in its package is the command's
     monkeypatch.chdir(tmp_path)
     for found, told in ((None, " (after pip install "), (object(), ", or in an editor")):
         monkeypatch.setattr(command, "find_spec", lambda name, found=found: found)

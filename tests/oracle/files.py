@@ -36,7 +36,7 @@ def read(name: str) -> Inputs:
 
 
 def _demo() -> Inputs:
-    from cluster_sim.cli.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, WORKLOAD
+    from cluster_sim.cli.commands.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, WORKLOAD
 
     log = Workload.read(WORKLOAD, reference_gflops=REFERENCE_GFLOPS)
     return Inputs(Platform.read(PLATFORM), log.with_profiles(PROFILES, seed=0))

@@ -13,7 +13,7 @@ import pytest
 from cluster_sim import Platform, Result, Simulation, Start, View, Workload
 from cluster_sim.errors import FormatError, InputError, SimulationError
 from cluster_sim.platform.accounts import Accounts, Association
-from cluster_sim.records.waiting import NO_REASON
+from cluster_sim.records.reasons.waiting import NO_REASON
 from cluster_sim.run.decisions import Decision, Hold
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 from schedulers import EasyBackfilling, Scheduler, make_scheduler

@@ -153,7 +153,7 @@ def test_imports_go_one_way() -> None:
     [
         ("cluster_sim/machine/node.py", "import schedulers.policy.policy", 1),
         ("cluster_sim/machine/node.py", "def f():\n    from analysis import gantt", 2),
-        ("cluster_sim/cli/run.py", "from schedulers import make_scheduler", 1),
+        ("cluster_sim/cli/commands/run.py", "from schedulers import make_scheduler", 1),
         ("schedulers/lists.py", "import os, learning", 1),
         ("learning/gantt.py", "if TYPE_CHECKING:\n    from analysis import gantt", 2),
     ],
@@ -170,7 +170,7 @@ def test_a_wrong_import_is_found(tmp_path: Path, module: str, source: str, line:
     ("module", "source"),
     [
         ("learning/training/agent.py", "from schedulers import Scheduler\nimport cluster_sim"),
-        ("cluster_sim/cli/run.py", "def run():\n    from schedulers import make_scheduler"),
+        ("cluster_sim/cli/commands/run.py", "def run():\n    from schedulers import make_scheduler"),
         ("analysis/reproduce/ineps.py", "import learning, schedulers"),
         ("cluster_sim/analysis.py", "if TYPE_CHECKING:\n    from analysis import gantt"),
     ],

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.slurm_accounts import sacctmgr_output
 from cluster_sim import Platform
-from cluster_sim.formats.sacctmgr import read_accounts
+from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.slurm import SlurmMachine
 from schedulers.slurm.asks import Ask

@@ -11,7 +11,7 @@ import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, ModelWarning
-from cluster_sim.formats.sacctmgr import read_accounts
+from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts
 from schedulers import Fcfs
 from schedulers.slurm.commands import Command, read_commands

@@ -10,9 +10,9 @@ import pytest
 
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError
-from cluster_sim.formats.slurm_keys import FOLLOWED, NOT_SIMULATED, OPTIONS
+from cluster_sim.formats.slurm.conf_keys import FOLLOWED, NOT_SIMULATED, OPTIONS
 from cluster_sim.platform.slurm import SlurmMachine
-from cluster_sim.run.limit_gate import are_enforced
+from cluster_sim.run.jobs.limit_gate import are_enforced
 from schedulers import make_scheduler
 from schedulers.slurm import settings
 from schedulers.slurm.priority.factors import Factors

@@ -10,10 +10,10 @@ from random import Random
 import pytest
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
-from cluster_sim.formats.sacctmgr import read_accounts
+from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts, Association, QualityOfService
 from cluster_sim.records.result import Result
-from cluster_sim.run.limit_gate import limits_hold
+from cluster_sim.run.jobs.limit_gate import limits_hold
 from tests.invariants import chaos
 from tests.rows import workload_of
 

@@ -12,7 +12,7 @@ import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError
-from cluster_sim.formats.sacctmgr import read_accounts
+from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from schedulers.slurm.scheduler import Slurm
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -10,7 +10,7 @@ import pytest
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import CautionWarning, InputError, ModelWarning
-from cluster_sim.formats.sacctmgr import read_accounts
+from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.records.result import Result
 from cluster_sim.run.decisions import Decision
 from cluster_sim.run.view import View

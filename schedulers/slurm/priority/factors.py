@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.errors import InputError, ModelWarning, warn_user
-from cluster_sim.formats.slurm_values import YES, duration
+from cluster_sim.formats.slurm.conf_values import YES, duration
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.slurm import SlurmMachine
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from cluster_sim.errors import ModelWarning, warn_user
 from cluster_sim.platform.accounts import Accounts, Association, QualityOfService
-from cluster_sim.run.account_limits import Demand, Limits
-from cluster_sim.run.limit_gate import are_enforced
+from cluster_sim.run.jobs.account_limits import Demand, Limits
+from cluster_sim.run.jobs.limit_gate import are_enforced
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import Queue
 from schedulers.slurm.priority.factors import Factors, warn_without_qualities

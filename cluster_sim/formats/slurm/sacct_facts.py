@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats import sacct_columns
-from cluster_sim.formats import slurm_values as values
-from cluster_sim.formats.sacct_columns import NOT_OVER
-from cluster_sim.formats.sacct_jobs import Cells, FoldedJobs
+from cluster_sim.formats.slurm import conf_values as values
+from cluster_sim.formats.slurm import sacct_columns
+from cluster_sim.formats.slurm.sacct_columns import NOT_OVER
+from cluster_sim.formats.slurm.sacct_jobs import Cells, FoldedJobs
 
 TRES_READ = ("cpu", "mem", "node")
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import simpy
 
 from cluster_sim.machine.course import Doing
-from cluster_sim.run.execution import REPLANNED, STOPPED
+from cluster_sim.run.jobs.execution import REPLANNED, STOPPED
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
     from cluster_sim.machine.course import Course
     from cluster_sim.machine.running import Running
-    from cluster_sim.run.execution import Executor
-    from cluster_sim.run.job_life import JobLife
-    from cluster_sim.run.stage_log import StageLog
+    from cluster_sim.run.jobs.execution import Executor
+    from cluster_sim.run.jobs.job_life import JobLife
+    from cluster_sim.run.jobs.stage_log import StageLog
 
 
 def pursue(life: JobLife, course: Course, running: Running) -> Generator[Event, Any, None]:

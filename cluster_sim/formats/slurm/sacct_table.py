@@ -21,7 +21,7 @@ import pandas as pd
 from cluster_sim.errors import FormatError
 from cluster_sim.extras import needed
 from cluster_sim.files.reading import read_bytes, read_text
-from cluster_sim.formats.sacct_columns import FREE_TEXT, READ, known_state
+from cluster_sim.formats.slurm.sacct_columns import FREE_TEXT, READ, known_state
 
 _IDS = ("jobid", "jobidraw")
 _FEWEST_CELLS = 3

@@ -13,18 +13,18 @@ from cluster_sim.engine import CHANGE, WALLTIME, EagerProcess, latest
 from cluster_sim.errors import InputError, PlacementError, SimulationError
 from cluster_sim.machine.running import Running
 from cluster_sim.registry import describe
-from cluster_sim.run.attempts import STATES, Outcome, Stopped
-from cluster_sim.run.courses import Courses, asks_for
-from cluster_sim.run.execution import Kill, execute
-from cluster_sim.run.job_changes import JobChanges
-from cluster_sim.run.staged import Stages, pursue
+from cluster_sim.run.jobs.attempts import STATES, Outcome, Stopped
+from cluster_sim.run.jobs.courses import Courses, asks_for
+from cluster_sim.run.jobs.execution import Kill, execute
+from cluster_sim.run.jobs.job_changes import JobChanges
+from cluster_sim.run.jobs.staged import Stages, pursue
 from cluster_sim.workload.jobs import Job, JobState
 
 if TYPE_CHECKING:
     from cluster_sim.machine.course import Course
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.placement import Placement
-    from cluster_sim.run.job_changes import Suspended
+    from cluster_sim.run.jobs.job_changes import Suspended
     from cluster_sim.run.simulation import Simulation
 
 

@@ -16,7 +16,7 @@ from cluster_sim.machine.running import Running
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.models.processor_step import ProcessorModels
-from cluster_sim.run.attempts import Outcome
+from cluster_sim.run.jobs.attempts import Outcome
 from cluster_sim.workload.work import Work
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.node import NodeState
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.job_life import JobLife
+    from cluster_sim.run.jobs.job_life import JobLife
     from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.phases import Phase
 

@@ -11,11 +11,11 @@ from typing import TypeVar
 import numpy as np
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats import sacct_columns, submit_line
-from cluster_sim.formats import slurm_values as values
-from cluster_sim.formats.sacct_clock import LocalClock
-from cluster_sim.formats.sacct_columns import NOT_OVER
-from cluster_sim.formats.sacct_table import SacctTable
+from cluster_sim.formats.slurm import conf_values as values
+from cluster_sim.formats.slurm import sacct_columns, submit_line
+from cluster_sim.formats.slurm.sacct_clock import LocalClock
+from cluster_sim.formats.slurm.sacct_columns import NOT_OVER
+from cluster_sim.formats.slurm.sacct_table import SacctTable
 
 Value = TypeVar("Value")
 

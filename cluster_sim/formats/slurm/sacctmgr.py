@@ -15,7 +15,7 @@ from typing import TypeVar
 from cluster_sim.errors import FormatError, ModelWarning, warn_user
 from cluster_sim.files.documents import MAX_JSON_BYTES
 from cluster_sim.files.reading import read_text
-from cluster_sim.formats import slurm_values as values
+from cluster_sim.formats.slurm import conf_values as values
 from cluster_sim.platform.accounts import ROOT, Accounts, Association, QualityOfService
 
 Value = TypeVar("Value")

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cluster_sim.errors import InputError, few
-from cluster_sim.formats.slurm_keys import (
+from cluster_sim.formats.slurm.conf_keys import (
     FOLLOWED,
     FOLLOWED_OF_NODES,
     FOLLOWED_OF_PARTITIONS,
@@ -32,8 +32,8 @@ from cluster_sim.formats.slurm_keys import (
     PARTITIONS_NOT_SIMULATED,
     Options,
 )
-from cluster_sim.formats.slurm_lines import Line
-from cluster_sim.formats.slurm_values import host_list
+from cluster_sim.formats.slurm.conf_lines import Line
+from cluster_sim.formats.slurm.conf_values import host_list
 from cluster_sim.records.comparison import Difference
 from cluster_sim.spelling import nearest
 

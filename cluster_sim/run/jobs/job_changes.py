@@ -12,8 +12,8 @@ from cluster_sim.errors import InputError, PlacementError
 from cluster_sim.machine.course import Progress
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
-from cluster_sim.run.attempts import Outcome
-from cluster_sim.run.execution import REPLANNED, STOPPED, Kill
+from cluster_sim.run.jobs.attempts import Outcome
+from cluster_sim.run.jobs.execution import REPLANNED, STOPPED, Kill
 
 if TYPE_CHECKING:
     from simpy.events import Event
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.allocation import Allocation
     from cluster_sim.machine.course import Course
     from cluster_sim.run.decisions import Preempt
-    from cluster_sim.run.job_life import JobLife
+    from cluster_sim.run.jobs.job_life import JobLife
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.jobs import Job
 

@@ -21,15 +21,15 @@ import numpy as np
 
 from cluster_sim.amounts import duration, moment
 from cluster_sim.errors import counted
-from cluster_sim.records.machine_then import MachineHistory, MachineThen
-from cluster_sim.records.spells import MOVED, RESIZED
+from cluster_sim.records.reasons.machine_then import MachineHistory, MachineThen
+from cluster_sim.records.reasons.spells import MOVED, RESIZED
 from cluster_sim.run.shortage import LACKS, expected, seconds
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cluster_sim.records.result import Result
-    from cluster_sim.run.attempts import Absence
+    from cluster_sim.run.jobs.attempts import Absence
 
 ENOUGH = "enough cores are free"
 NO_LOG = f"{ENOUGH}, but the scheduler kept it back (only a run with --explain knows why)"

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import counted
 from cluster_sim.machine.course import Doing
-from cluster_sim.records.spells import MOVED, RESIZED, SUSPENDED
-from cluster_sim.records.waiting import lasting
+from cluster_sim.records.reasons.spells import MOVED, RESIZED, SUSPENDED
+from cluster_sim.records.reasons.waiting import lasting
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from cluster_sim.records.reasons.spells import Spell
     from cluster_sim.records.result import Result
-    from cluster_sim.records.spells import Spell
 
 SHOWN_CHANGES = 20
 """Suspensions and changes of an attempt that are told before the rest is counted."""

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import InputError, PlacementError
-from cluster_sim.machine.draw_bound import DrawBound
-from cluster_sim.machine.lone_draw import LoneDraw
+from cluster_sim.machine.power.draw_bound import DrawBound
+from cluster_sim.machine.power.lone_draw import LoneDraw
 from cluster_sim.registry import describe
 
 if TYPE_CHECKING:

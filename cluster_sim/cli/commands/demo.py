@@ -8,7 +8,7 @@ import click
 
 from cluster_sim.cli.group import Invocation
 
-DATA = Path(__file__).resolve().parent.parent / "data"
+DATA = Path(__file__).resolve().parents[2] / "data"
 PLATFORM = DATA / "gaia.yaml"
 WORKLOAD = DATA / "unilu-gaia-2014-week.swf.gz"
 
@@ -42,7 +42,7 @@ def demo(invocation: Invocation, out: str) -> None:
     the Gantt charts of both.
     """
     from analysis import compare
-    from cluster_sim.cli.compare import run_all
+    from cluster_sim.cli.commands.compare import run_all
     from cluster_sim.cli.simulate import prepare, summary_text
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.settings import RunSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cluster_sim.run.account_limits import Demand, Limits
+from cluster_sim.run.jobs.account_limits import Demand, Limits
 
 if TYPE_CHECKING:
     from cluster_sim.engine import Environment

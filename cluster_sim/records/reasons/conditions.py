@@ -15,7 +15,7 @@ import numpy as np
 from cluster_sim.errors import ClusterSimError, FormatError
 from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.platform.hardware import is_number
-from cluster_sim.run.attempts import Absence
+from cluster_sim.run.jobs.attempts import Absence
 from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cluster_sim.run.stage_log import StageLog
+from cluster_sim.run.jobs.stage_log import StageLog
 from cluster_sim.workload.jobs import JobState
 
 if TYPE_CHECKING:

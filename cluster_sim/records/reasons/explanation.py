@@ -1,7 +1,7 @@
 """What became of one job and why, in plain words: the text of ``result.explain(job_id)``.
 
 Everything is read from the tables of the result, so that a run that was saved and loaded says the same. Why a job waited
-is told by :mod:`cluster_sim.records.waiting`.
+is told by :mod:`cluster_sim.records.reasons.waiting`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from cluster_sim.amounts import number
 from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.errors import InputError, counted
 from cluster_sim.records.attempt_tables import GUEST
-from cluster_sim.records.telling_pieces import Pieces
-from cluster_sim.records.waiting import Stretch, at, held_because, lasting
-from cluster_sim.run.attempts import Outcome
+from cluster_sim.records.reasons.telling_pieces import Pieces
+from cluster_sim.records.reasons.waiting import Stretch, at, held_because, lasting
+from cluster_sim.run.jobs.attempts import Outcome
 from cluster_sim.run.shortage import seconds
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats.sacct_table import LeftOut, SacctTable, table_of
+from cluster_sim.formats.slurm.sacct_table import LeftOut, SacctTable, table_of
 
 _PER_CPU = 2**63
 """Slurm's flag in an amount of memory that counts for each CPU."""

@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.machine.placement import why_impossible
-from cluster_sim.run.arrivals import arrivals
-from cluster_sim.run.limit_gate import LimitGate, limits_hold
-from cluster_sim.run.precedence import Precedence, has_dependencies
-from cluster_sim.run.window_gate import WindowGate
+from cluster_sim.run.jobs.arrivals import arrivals
+from cluster_sim.run.jobs.limit_gate import LimitGate, limits_hold
+from cluster_sim.run.jobs.precedence import Precedence, has_dependencies
+from cluster_sim.run.jobs.window_gate import WindowGate
 
 if TYPE_CHECKING:
     import numpy as np

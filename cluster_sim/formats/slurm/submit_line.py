@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from cluster_sim.formats import slurm_values as values
+from cluster_sim.formats.slurm import conf_values as values
 
 _ARRAY = re.compile(r"(?:^|\s)(?:--array[=\s]\s*|-a\s*)([0-9][0-9,:%-]*)(?=\s|$)")
 _DEPENDENCY = re.compile(

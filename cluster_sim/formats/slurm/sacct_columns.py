@@ -10,8 +10,8 @@ import math
 import re
 from collections.abc import Callable
 
-from cluster_sim.formats import slurm_values as values
-from cluster_sim.formats.sacct_clock import check_time
+from cluster_sim.formats.slurm import conf_values as values
+from cluster_sim.formats.slurm.sacct_clock import check_time
 
 FREE_TEXT = frozenset(
     "jobname comment admincomment systemcomment submitline workdir extra reason constraints container wckey stdin stdout "

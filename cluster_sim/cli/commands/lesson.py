@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cluster_sim.cli.grade import grade
+from cluster_sim.cli.commands.grade import grade
 from cluster_sim.errors import InputError
 from cluster_sim.extras import needed, pip_line
 

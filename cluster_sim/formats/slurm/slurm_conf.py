@@ -16,9 +16,9 @@ from itertools import groupby
 from typing import TypeVar
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SchedulerWarning, counted, few, warn_user
-from cluster_sim.formats import slurm_hardware as hardware
-from cluster_sim.formats import slurm_values as values
-from cluster_sim.formats.slurm_keys import (
+from cluster_sim.formats.slurm import conf_hardware as hardware
+from cluster_sim.formats.slurm import conf_values as values
+from cluster_sim.formats.slurm.conf_keys import (
     ADMINISTRATION,
     FOLLOWED,
     FOLLOWED_OF_NODES,
@@ -31,7 +31,7 @@ from cluster_sim.formats.slurm_keys import (
     PARTITIONS_NOT_SIMULATED,
     Switches,
 )
-from cluster_sim.formats.slurm_lines import Line, lines_of
+from cluster_sim.formats.slurm.conf_lines import Line, lines_of
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.processor_table import power_at

@@ -114,7 +114,7 @@ def _with_rejections(outcome: Outcome) -> list[str]:
 
 def _warn_if_equal(outcome: Outcome, grid: Grid) -> None:
     """Tell when the replications of every combination of the factors came out alike."""
-    from cluster_sim.cli.compare import warn_if_equal
+    from cluster_sim.cli.commands.compare import warn_if_equal
     from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
     factors, metrics = list(grid.factors), list(names(SUMMARY_METRICS))

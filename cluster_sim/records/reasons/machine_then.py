@@ -18,8 +18,8 @@ from cluster_sim.machine.core_ranges import by_unit, cut
 from cluster_sim.machine.placement import Placement, place
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.accounting import node_bounds
-from cluster_sim.records.conditions import MIN_CORES
-from cluster_sim.records.spells import SUSPENDED
+from cluster_sim.records.reasons.conditions import MIN_CORES
+from cluster_sim.records.reasons.spells import SUSPENDED
 from cluster_sim.run.shortage import ASKS, missing
 from cluster_sim.workload.jobs import Job
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from cluster_sim.machine.eligibility import Eligibility
     from cluster_sim.machine.machine import Machine
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.conditions import Conditions
+    from cluster_sim.records.reasons.conditions import Conditions
+    from cluster_sim.records.reasons.spells import Spell, Spells
     from cluster_sim.records.result import Result
-    from cluster_sim.records.spells import Spell, Spells
 
 STATES = tuple(NodeState)
 _ON = STATES.index(NodeState.IDLE)

@@ -1,0 +1,1 @@
+"""Slurm's files: sacct's logs, sacctmgr's accounts, slurm.conf."""

@@ -1,0 +1,1 @@
+"""What the machine draws, may draw, and would draw."""

@@ -1,0 +1,1 @@
+"""Why jobs waited and what became of them, in words."""

@@ -1,0 +1,1 @@
+"""The jobs of a run: submitted, admitted, started, changed, ended."""
