@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from learning.choice_rewards import choice_rewards
-from learning.environments.base import SchedulingEnv
+from learning.environments.base import SchedulingEnv, names_options
 from learning.environments.metrics import KEYS, quick_metrics
 from learning.episodes import platform_of
 from learning.job_choice import JobChoices
@@ -34,6 +34,7 @@ class JobChoice(SchedulingEnv):
 
     metric_names = KEYS
 
+    @names_options
     def __init__(
         self,
         episodes: EpisodeSource | None = None,

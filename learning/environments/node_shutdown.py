@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.run.passes import Steered
 from cluster_sim.run.simulation import Simulation
-from learning.environments.base import SchedulingEnv
+from learning.environments.base import SchedulingEnv, names_options
 from learning.episodes import platform_of
 from learning.reservations import LATE, Reservations
 from learning.shutdown_rewards import shutdown_rewards
@@ -57,6 +57,7 @@ class NodeShutdown(SchedulingEnv):
     one of the rewards, too: minus it stands in ``info["cost"]``, for what is to be kept within a limit.
     """
 
+    @names_options
     def __init__(
         self,
         episodes: EpisodeSource | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from learning.environments.base import SchedulingEnv
+from learning.environments.base import SchedulingEnv, names_options
 from learning.episodes import platform_of
 from learning.policy_choice import PolicyChoice
 from learning.selection_rewards import selection_rewards
@@ -32,6 +32,7 @@ class PolicySelection(SchedulingEnv):
     ``info["cost"]``. Without ``episodes``, a small built-in case is run.
     """
 
+    @names_options
     def __init__(
         self,
         episodes: EpisodeSource | None = None,
