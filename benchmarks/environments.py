@@ -3,6 +3,9 @@
 Each run stands beside one of SimPy's floor (:func:`benchmarks.measure.floor`), and a step's cost is also given as a multiple
 of a job there: that ratio holds on other machines and on busy ones, steps per second do not.
 
+First each environment on its small built-in case, as ``gymnasium.make`` gives it, with Gymnasium's checks of every step: what
+a first script sees. Then what papers and trainings play.
+
 López (2023), Experiment 2: 18 jobs on four nodes; Experiment 3: 180 jobs on forty. The papers' program collects 170 to 270
 decisions per second on Experiment 2, environments of other schedulers that learn reach 1,750 to 2,750. NodeShutdown: the 48
 days of Casagrande et al. (2022). JobChoice: windows of 256 jobs, as an agent learns on them. Trainings step a group of
@@ -12,20 +15,23 @@ CPU time.
 
 from __future__ import annotations
 
+import inspect
 import math
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
+import gymnasium
 
 from benchmarks.inputs import LOG
 from benchmarks.measure import alternate, floor
 from benchmarks.report import circumstances, described
 from cluster_sim import Platform, Workload
+from learning import ENVIRONMENTS
 from learning.algorithms.rollouts import rare_collections
 from learning.tasks.environment import SchedulingEnv
 from learning.tasks.episodes import Trajectories, Whole
@@ -53,10 +59,10 @@ GROUP = 64
 FLOOR_JOBS = 10_000
 
 
-def random_steps(environments: Sequence[SchedulingEnv], steps: int, seed: int = 0) -> Callable[[], int]:
+def random_steps(environments: Sequence[gymnasium.Env[Any, Any]], steps: int, seed: int = 0) -> Callable[[], int]:
     """Whole episodes of at least so many decisions in all, one in each environment at a time; to draw costs next to nothing."""
     if len(environments) > 1:
-        return _steps_together(environments, steps, seed)
+        return _steps_together([cast(SchedulingEnv, env.unwrapped) for env in environments], steps, seed)
     (env,) = environments
 
     def run() -> int:
@@ -110,8 +116,12 @@ def measured(steps: int, repeat: int, group: int = GROUP, jobs: int = FLOOR_JOBS
         yield f"| {name} | {observation} | {reward} | {per_second:,.0f} | {floors} | {'' if aim is None else f'≤ {aim}'} |"
 
 
-def cells(together: int) -> Iterator[tuple[str, str, str, Sequence[SchedulingEnv], int | None]]:
+def cells(together: int) -> Iterator[tuple[str, str, str, Sequence[gymnasium.Env[Any, Any]], int | None]]:
     """What is measured: experiment, observation, reward, the environments, and most floors aimed at."""
+    for kind in ENVIRONMENTS:
+        env = gymnasium.make(kind)
+        given = inspect.signature(type(env.unwrapped)).parameters
+        yield f'gymnasium.make("{kind}")', given["observation"].default, given["reward"].default, [env], None
     for number, source in experiments():
         for observation, reward, aim in JOB_NODE:
             env = JobNode(episodes=source, observation=observation, reward=reward)
@@ -122,7 +132,6 @@ def cells(together: int) -> Iterator[tuple[str, str, str, Sequence[SchedulingEnv
     for observation, options, most in SHUTDOWN if TAURUS.is_dir() else ():
         env = environment_on(days_of_taurus(observation, options), training_episodes(days_of_taurus()))
         yield "NodeShutdown, Taurus", observation, observation, [env], most
-    yield "JobChoice, built in", "default", "bounded-slowdown", [JobChoice()], None
     if LOG.is_file():
         windows = Trajectories(Platform.homogeneous(nodes=1, cores=256), Workload.read(LOG).first(5000), 256)
         yield "JobChoice, windows of Lublin-256", "default", "bounded-slowdown", [JobChoice(windows)], None

@@ -6,6 +6,7 @@
     ├── InputError          what the user gave is wrong (also a ValueError); the command line exits with 2
     │   ├── FormatError     a file: malformed, truncated, an unknown reference, an impossible value
     │   ├── SpecError       a name or an option in a spec such as ``list:first/low_power``
+    │   ├── OptionError     an option that a class does not have (also a TypeError)
     │   ├── MissingLibraryError   a library of an extra that is not installed (also an ImportError)
     │   └── ShadowedError   another module with the name of one of our packages (also an ImportError)
     └── SimulationError     a request that the state of the running simulation forbids
@@ -37,7 +38,9 @@ class ClusterSimError(Exception):
 class InputError(ClusterSimError, ValueError):
     """Wrong input, told in one line: where, what was expected, what was found."""
 
-    def __init__(self, where: object, expected: str, found: object = None):
+    def __init__(self, where: object, expected: str = "", found: object = None):
+        if isinstance(where, InputError):  # Gymnasium makes an error anew, from itself or from its text alone
+            where, expected, found = where.args
         self.where = str(where)
         self.expected = expected
         self.found = found
@@ -45,7 +48,7 @@ class InputError(ClusterSimError, ValueError):
         super().__init__(self.where, expected, found)
 
     def __str__(self) -> str:
-        line = f"{self.where}: expected {self.expected}"
+        line = f"{self.where}: expected {self.expected}" if self.expected else self.where
         if self.found is not None:
             line += f", found {_shortened(self.found)}"
         return printable(" ".join(line.split()))
@@ -57,6 +60,13 @@ class FormatError(InputError):
 
 class SpecError(InputError):
     """A registry name or an option of one that does not exist or has a wrong value."""
+
+
+class OptionError(InputError, TypeError):
+    """An option that a class does not have. Libraries that try options out, as TorchRL does, know Python's words for it."""
+
+    def __init__(self, where: object, expected: str = "", found: object = None):
+        super().__init__(where if found is None else f"{where}, unexpected keyword argument '{found}'", expected)
 
 
 class MissingLibraryError(InputError, ImportError):

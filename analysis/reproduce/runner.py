@@ -26,6 +26,7 @@ from cluster_sim import __version__
 from cluster_sim.errors import InputError
 from cluster_sim.executors import end_processes, make_processes
 from cluster_sim.files.atomic import write_bytes
+from cluster_sim.run.progress import Progress
 
 Tell = Callable[[str], None]
 CODE = ("cluster_sim", "schedulers", "learning", "analysis.reproduce")
@@ -55,11 +56,12 @@ def reproduce(
     workers: int | None = None,
     executor: Executor | None = None,
     tell: Tell = lambda line: None,
+    progress: bool = False,
 ) -> Reproduction:
     """Compute what is not yet in ``out``, judge, and return it all. Raises InputError when no part has its inputs.
 
     ``workers``: processes, as many as there are cores by default; 1 computes in this process. An ``executor`` takes
-    their place. ``tell`` gets a line for each part that is finished.
+    their place. ``tell`` gets a line about what is left out or kept; ``progress`` shows on stderr how far it is.
     """
     began = time.monotonic()
     parts = list(paper.parts(setting))
@@ -68,7 +70,7 @@ def reproduce(
     if not ready:
         gone = missing(setting.inputs, (need for part in parts for need in part.needs))
         raise InputError(f"{paper.name}, --inputs {setting.inputs}", "the paper's inputs", f"no {', '.join(gone)}")
-    finished = _computed(ready, setting.inputs, out / "parts", workers, executor, tell)
+    finished = _computed(ready, setting.inputs, out / "parts", workers, executor, tell, progress)
     values: dict[str, Any] = {}
     figures: list[Figure] = []
     curtailed: dict[str, str] = {}
@@ -102,7 +104,13 @@ def _with_inputs(parts: Iterable[Part], setting: Setting, absent: dict[str, str]
 
 
 def _computed(
-    parts: Sequence[Part], inputs: Path, folder: Path, workers: int | None, executor: Executor | None, tell: Tell
+    parts: Sequence[Part],
+    inputs: Path,
+    folder: Path,
+    workers: int | None,
+    executor: Executor | None,
+    tell: Tell,
+    progress: bool,
 ) -> dict[str, tuple[dict[str, Any], bool]]:
     """For each part its record, and whether it was there already."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -114,12 +122,13 @@ def _computed(
             records[part.name] = record, True
     tell(f"{len(records)} of {len(parts)} parts are kept from an earlier call")
     todo = [part for part in parts if part.name not in records]
-    for part, record in _in_processes(todo, inputs, workers, executor):
-        record["key"] = keys[part.name]
-        text = json.dumps(record, allow_nan=True)
-        write_bytes(folder / f"{file_name(part.name)}.json", text.encode())
-        records[part.name] = json.loads(text), False
-        tell(f"{len(records)}/{len(parts)} {part.name}: {record['runs']} runs, {record['wall_s']:.1f} s")
+    with Progress("reproduce", len(parts), "parts", len(records), progress) as shown:
+        for part, record in _in_processes(todo, inputs, workers, executor):
+            record["key"] = keys[part.name]
+            text = json.dumps(record, allow_nan=True)
+            write_bytes(folder / f"{file_name(part.name)}.json", text.encode())
+            records[part.name] = json.loads(text), False
+            shown.reach(len(records), last=part.name)
     return records
 
 

@@ -22,11 +22,10 @@ from analysis.sweep.runner import Runner, Task
 from analysis.sweep.storage import STATUS, Memory, Storage
 from cluster_sim.errors import InputError, UnfamiliarWarning
 from cluster_sim.executors import Serial, cores, make_processes, single_threaded_children
-from cluster_sim.run.progress import on_terminal
+from cluster_sim.run.progress import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
-    from tqdm import tqdm
 
 AnyExecutor = Executor | Callable[[], Executor]
 _OTHERS_IN_FLIGHT = 32  # of an executor that does not say how many workers it has
@@ -85,7 +84,7 @@ def sweep(
     in_flight : most runs under way, or a function that says so from time to time; by default twice the workers, or 32 where
         the executor does not say how many it has.
     resume : go on with the sweep that is in the folder. Runs that failed are tried again.
-    progress : a bar on stderr, if that is a terminal.
+    progress : show on stderr how far it is: a bar on a terminal, else a line now and then.
 
     A run that fails is a row with its traceback. Raises InputError for wrong inputs, before any run; and where the folder holds
     a sweep and ``resume`` was not asked for, or another one.
@@ -171,11 +170,12 @@ class _Session:
         if not self.left:
             return 0
         runner = Runner(make, own, in_flight)
-        with _bar(len(self._grid), len(self._grid) - self.left, not self._progress) as bar:
+        cells = len(self._grid)
+        with Progress("sweep", cells, "runs", done=cells - self.left, shown=self._progress) as progress:
             try:
                 # Agents first; meanwhile the cells that do without them.
-                runner.run(self._first_tasks(), partial(self._ended, bar))
-                runner.run(self._tasks(with_agents=True), partial(self._ended, bar))
+                runner.run(self._first_tasks(), partial(self._ended, progress))
+                runner.run(self._tasks(with_agents=True), partial(self._ended, progress))
             finally:
                 runner.close()
         return self.left
@@ -205,7 +205,7 @@ class _Session:
             cell["lost"] = self._lost[cell["agent"]]
         return cell
 
-    def _ended(self, bar: tqdm, task: Task, answer: dict[str, Any]) -> None:
+    def _ended(self, progress: Progress, task: Task, answer: dict[str, Any]) -> None:
         if task.work is train_agent:
             if answer["status"] != DONE:
                 self._lost[task.given["agent"]] = str(answer["error"])
@@ -216,9 +216,7 @@ class _Session:
             self._unfamiliar[key] = min(self._unfamiliar.get(key, (index, one)), (index, one), key=lambda each: each[0])
         self._store.append(self._grid.labels(index) | answer | {"cell": index})
         self._failed += answer["status"] != DONE
-        bar.update(1)
-        if self._failed:
-            bar.set_postfix(failed=self._failed, refresh=False)
+        progress.reach(progress.done + 1, **({"failed": str(self._failed)} if self._failed else {}))
 
     def _wanted_trainings(self) -> dict[str, dict[str, Any]]:
         """The trainings, by their keys, whose agents play in cells that are left to do and that have not ended yet."""
@@ -230,9 +228,3 @@ class _Session:
             if training is not None and not (self._folder / AGENTS / training[0] / FINISHED).exists():
                 found[training[0]] = training[1]
         return found
-
-
-def _bar(total: int, initial: int, hidden: bool) -> tqdm:
-    from tqdm import tqdm
-
-    return tqdm(total=total, initial=initial, unit=" runs", disable=hidden or not on_terminal(), smoothing=0.05)

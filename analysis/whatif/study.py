@@ -173,6 +173,7 @@ def what_if(
         rules with the configuration, ``slurm:conf=…``.
     accounts : file of accounts, shares and limits, which every scheduler keeps to, as ``sacctmgr -P show assoc`` prints them.
     ignore_gpus : run jobs that need GPUs as if they needed none.
+    progress : show on stderr how far each run is.
 
     Raises InputError for a change that is none, a log without starts, and one whose partitions the configuration does not have.
     """
@@ -230,7 +231,7 @@ def what_if(
     stalls: dict[str, StallWarning] = {}
     for name in platforms:
         with _once(told, name, stalls=stalls):  # remarks say of each run which jobs do not start
-            result = simulation(name, folder, workload).run(progress=progress)
+            result = simulation(name, folder, workload).run(progress=f"{name} run" if progress else False)
         said_of = {"scheduler": rules(name, folder), "power_policy": power[name]}
         result.meta |= {**said_of, "workload": workload.name, "platform": str(conf)}
         runs[name] = result

@@ -152,7 +152,7 @@ def simulate(
         simulation = build(settings, scheduler, platform, workload)
         invocation.tell_warnings()
         with _telling_of_sources(scheduler, settings.power_policy):
-            result = simulation.run(progress=True)
+            result = simulation.run(progress=f"run of {scheduler}")
     result.cautions = result.cautions.leaving_out(warned)
     machine = simulation.platform
     result.meta |= settings.specs() | {

@@ -1,39 +1,126 @@
-"""A progress bar for long runs."""
+"""How far a long command is, on stderr: a bar on a terminal, a line now and then anywhere else."""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
+from cluster_sim.amounts import PLAIN_SECONDS, duration
 
-    from simpy.events import Event
+if TYPE_CHECKING:
     from tqdm import tqdm
 
-    from cluster_sim.run.simulation import Simulation
+LEAST_GAP_S = 5.0
+"""Wall-clock seconds from the start, or from the line before, in which there is no line: a short command stays quiet."""
+LONGEST_GAP_S = 30.0
+"""Wall-clock seconds after which there is a line, whatever was done since the one before."""
+LINES = 10
+"""Parts of the whole after each of which there is a line."""
+_LOOK_EVERY_S = 0.5
 
 
 def on_terminal() -> bool:
-    """Whether there is a standard error, and it is a terminal: where bars are shown."""
-    return sys.stderr is not None and sys.stderr.isatty()
+    """Return whether there is a standard error, and it is a terminal: where bars are shown."""
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 
 
-def show_progress(simulation: Simulation) -> None:
-    """Show on stderr how many jobs are over, if it is a terminal. The bar is a process that listens, like a user's own."""
-    if not on_terminal():
-        return
-    from tqdm import tqdm
+class Progress:
+    """How far a piece of work is, shown while the ``with`` block runs; nothing is written to stdout, ever.
 
-    bar = tqdm(total=len(simulation.workload), unit=" jobs", leave=False)
-    simulation.env.process(_follow(simulation, bar))
+    On a terminal it is a bar that vanishes at the end. Elsewhere :meth:`look` writes plain lines, such as
+    ``train: 30 % (6 of 20 iterations), 95 s gone, about 220 s left``. A thread looks twice a second, so that a long step
+    does not look like a standstill. Whatever goes wrong with stderr, the work goes on.
 
+    Parameters
+    ----------
+    name, unit : what the lines begin with, and what is counted, in the plural.
+    total, done : how many there are, and how many of them an earlier call has done.
+    shown : False shows nothing, as in processes that work for another one.
+    count : says how many are done, where nobody calls :meth:`reach`.
+    clock : wall-clock time, s.
+    """
 
-def _follow(simulation: Simulation, bar: tqdm) -> Generator[Event, object, None]:
-    while True:
-        yield simulation.on("instant")
-        bar.n = simulation.attempts.over
-        bar.update(0)
-        if bar.n >= len(simulation.workload):
-            bar.close()
+    def __init__(
+        self,
+        name: str,
+        total: int,
+        unit: str,
+        done: int = 0,
+        shown: bool = True,
+        count: Callable[[], int] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.name, self.total, self.unit, self.done, self.shown = name, total, unit, done, shown
+        self.notes: dict[str, str] = {}
+        self._count, self._clock = count, clock
+        self._before, self._began = done, clock()
+        self._last_line, self._parts = self._began, self._part(done)
+        self._over, self._thread, self._bar = Event(), Thread(target=self._watch, daemon=True), self._new_bar()
+
+    def reach(self, done: int, **notes: str) -> None:
+        """Note that so many are done, and what is to stand behind: ``failed="2"``."""
+        self.done = done
+        if notes:
+            self.notes = notes
+
+    def look(self) -> None:
+        """Draw the bar anew; without one, write a line if it is time for one."""
+        if self._count is not None:
+            self.done = self._count()
+        if self._bar is not None:
+            self._bar.n = self.done
+            self._bar.set_postfix(self.notes, refresh=False)
+            self._bar.refresh()
             return
+        now = self._clock()
+        waited, part = now - self._last_line, self._part(self.done)
+        if waited >= LONGEST_GAP_S or (part > self._parts and waited >= LEAST_GAP_S):
+            self._last_line, self._parts = now, part
+            if sys.stderr is not None:
+                sys.stderr.write(f"{self._line(now - self._began)}\n")
+                sys.stderr.flush()
+
+    def __enter__(self) -> Progress:
+        if self.shown:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if not self.shown:
+            return
+        self._over.set()
+        self._thread.join()
+        with suppress(OSError, ValueError):
+            self.look()
+            if self._bar is not None:
+                self._bar.close()
+
+    def _watch(self) -> None:
+        while not self._over.wait(_LOOK_EVERY_S):
+            with suppress(OSError, ValueError):  # a stderr that is full, or closed
+                self.look()
+
+    def _part(self, done: int) -> int:
+        return LINES * done // max(self.total, 1)
+
+    def _line(self, gone_s: float) -> str:
+        line = f"{self.name}: {100 * self.done // max(self.total, 1)} % ({self.done:,} of {self.total:,} {self.unit})"
+        line += f", {_in_words(gone_s)} gone"
+        if self._before < self.done < self.total:
+            line += f", about {_in_words(gone_s * (self.total - self.done) / (self.done - self._before))} left"
+        return line + "".join(f", {name} {value}" for name, value in self.notes.items())
+
+    def _new_bar(self) -> tqdm | None:
+        if not self.shown or not on_terminal():
+            return None
+        from tqdm import tqdm
+
+        return tqdm(total=self.total, initial=self.done, unit=f" {self.unit}", leave=False, dynamic_ncols=True)
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < PLAIN_SECONDS else duration(seconds)

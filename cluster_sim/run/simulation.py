@@ -43,7 +43,7 @@ from cluster_sim.run.notices import Notices
 from cluster_sim.run.own_processes import Process, name_of, start
 from cluster_sim.run.passes import Passes, PowerPolicy, Scheduler, Steered
 from cluster_sim.run.power_control import PowerControl
-from cluster_sim.run.progress import show_progress
+from cluster_sim.run.progress import Progress
 from cluster_sim.run.quirks import known_quirks
 from cluster_sim.run.service import serve
 from cluster_sim.run.view import View
@@ -273,24 +273,26 @@ class Simulation:
         """Whether the last job is over, or nothing is left that could start another."""
         return self.closing.is_over
 
-    def run(self, until: float | None = None, progress: bool = False, warn: bool = True) -> Result:
+    def run(self, until: float | None = None, progress: bool | str = False, warn: bool = True) -> Result:
         """Run to the end of the last job, or to ``until`` (s), and return the result so far.
 
         No run goes beyond the simulation's own ``until``. Warns (StallWarning) when jobs are left that nothing will ever
         start, and once (CautionWarning) of what the run assumes and of jobs that it rejects, unless ``warn`` is false;
-        ``result.cautions`` has these too. ``progress`` shows a bar on stderr. Raises InputError for a time that is negative
-        or not finite.
+        ``result.cautions`` has these too. ``progress`` shows on stderr how many jobs are over: a bar on a terminal,
+        else a line now and then, which begins with ``progress`` where that is a text. Raises InputError for a time that
+        is negative or not finite.
         """
-        if progress:
-            show_progress(self)
         if until is not None:
             until = _time_to_stop(until) if self.until is None else min(_time_to_stop(until), self.until)
         self.stopped_at = self.until if until is None else until
         stop: float | Event = self.closing.event if until is None or until == self.until else until
         if stop > self.env.now if isinstance(stop, float) else not self.is_over:
             self._serve()
+            name = progress if isinstance(progress, str) else "run"
+            shown = Progress(name, len(self.workload), "jobs", shown=bool(progress), count=lambda: self.attempts.over)
             try:
-                self.env.run(until=stop)
+                with shown:
+                    self.env.run(until=stop)
             except BaseException as error:
                 if not isinstance(error, RuntimeError) or not isinstance(error.__context__, EmptySchedule):
                     self.has_failed = True

@@ -7,16 +7,17 @@ that is stepped here is the one that also runs without an agent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache, wraps
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, Protocol
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from cluster_sim.errors import InputError, counted
+from cluster_sim.errors import InputError, OptionError, counted, naming
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.network import network_models
 from cluster_sim.models.power import power_models
@@ -24,6 +25,7 @@ from cluster_sim.models.processor_step import ProcessorModels
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.registry import Spec
 from cluster_sim.run.simulation import Simulation
+from cluster_sim.spelling import nearest
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 from learning.tasks.episodes import Episode, machines_of
 
@@ -36,9 +38,26 @@ if TYPE_CHECKING:
     from learning.tasks.reward import Reward
     from schedulers.policy.policy import PowerPolicy
 
+P = ParamSpec("P")
 Observation = dict[str, np.ndarray]
 _EPISODE = "episode"
 """The only option of a reset."""
+
+
+def names_options(init: Callable[P, None]) -> Callable[P, None]:
+    """Decorate an environment's ``__init__``: an InputError about an option names the environment, and the nearest option."""
+    known = list(inspect.signature(init).parameters)[1:]
+
+    @wraps(init)
+    def checked(*args: P.args, **options: P.kwargs) -> None:
+        name = type(args[0]).__name__
+        for option in options:
+            if option not in known:
+                raise OptionError(name, nearest(option, known), option)
+        with naming(name):
+            init(*args, **options)
+
+    return checked
 
 
 class DecisionMaker(Protocol):
@@ -131,10 +150,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         render_mode: str | None = None,
     ):
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise InputError(
-                "environment, render_mode", f"one of {', '.join(self.metadata['render_modes'])}", render_mode
-            )
-        check_truth("environment, flat", flat)
+            raise InputError("render_mode", f"one of {', '.join(self.metadata['render_modes'])}", render_mode)
+        check_truth("flat", flat)
         self.maker = maker
         self.episodes = episodes
         self.reward = reward
@@ -143,6 +160,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.flat = flat
         self.render_mode = render_mode
         self.power = power
+        self._power_policy()  # a wrong spec is better found now
         self.listeners: list[Listener] = []
         self.simulation: Simulation | None = None
         self.episode: Episode | None = None
@@ -255,15 +273,16 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Begin an episode and go on to its first decision, which is yet to be observed."""
+        name = type(self).__name__
         if options is not None and not isinstance(options, Mapping):
-            raise InputError("reset, options", "a mapping such as {'episode': Episode}", options)
-        if unknown := [name for name in options or () if name != _EPISODE]:
-            raise InputError("reset, options", f"only '{_EPISODE}'", unknown[0])
+            raise InputError(f"{name}.reset, options", "a mapping such as {'episode': Episode}", options)
+        if unknown := [option for option in options or () if option != _EPISODE]:
+            raise InputError(f"{name}.reset, options", f"only '{_EPISODE}'", unknown[0])
         super().reset(seed=seed, options=options)
         episode = (options or {}).get(_EPISODE)
         self.episode = episode = self.episodes.draw(self.np_random) if episode is None else episode
         if not isinstance(episode, Episode):
-            raise InputError("reset, option episode", "an episode, such as env.episodes.all() has", episode)
+            raise InputError(f"{name}.reset, option episode", "an episode, such as env.episodes.all() has", episode)
         self._check_machine("episode", episode.platform)
         self.simulation = simulation = self.make_simulation(episode)
         self.maker.begin(simulation.view)

@@ -32,6 +32,7 @@ from cluster_sim.files.source import load, running_no_new_files, source_of
 from cluster_sim.records.assumptions import merged, of_inputs
 from cluster_sim.records.comparison import Comparison, Difference, Effect, named
 from cluster_sim.records.intervals import FEWEST_BLOCKS, Verdict, told_apart
+from cluster_sim.run.progress import Progress
 from cluster_sim.run.settings import TIME_UNITS, part_of
 from cluster_sim.workload.days import all_as_executed
 from cluster_sim.workload.fields import label_of, unit_of
@@ -54,7 +55,6 @@ from learning.training.heuristics import (
     switches_nodes,
 )
 from learning.training.inputs import read_folder, read_platform, rules_of
-from learning.training.logs import progress_bar
 from learning.training.validation import REWARD, check_minimised, spread
 
 _VERDICTS = {str(each): str(each) for each in Verdict} | {str(Verdict.VALUES): "too few cases"}
@@ -296,6 +296,7 @@ def evaluate(
         runs: test runs of each agent in which it samples its actions, spread over the cases (at least one on each). Each
             has a seed of its own, from ``seed`` on; one greedy run on each case comes on top.
         workers, executor: processes to run on. The result does not depend on them.
+        progress: show on stderr how far it is.
         also: specs of heuristics besides those.
 
     Raises InputError where there is no agent, no such metric or heuristic. Warns (UnfamiliarWarning) once of each agent that
@@ -318,9 +319,9 @@ def evaluate(
                 seeds = tuple(range(seed + number * each, seed + (number + 1) * each)) if sample else (seed,)
                 training_seed = int(agent.facts["seed"])
                 tasks.append(_Task(number, case, spec, kind, agent.environment, trust, chosen, seeds, training_seed))
-    bar = progress_bar(len(tasks), unit=" tests", hidden=not progress)
-    with bar, processes(workers, len(tasks), executor) as pool:
-        ended = map_in_order(_run, tasks, pool, lambda _: bar.update())
+    shown = Progress("evaluate", len(tasks), "tests", shown=progress)
+    with shown, processes(workers, len(tasks), executor) as pool:
+        ended = map_in_order(_run, tasks, pool, lambda _: shown.reach(shown.done + 1))
     unfamiliar: dict[str, UnfamiliarWarning] = {}
     for _, noted in ended:
         for one in noted:

@@ -1,4 +1,4 @@
-"""What a training tells while it runs: every logged number, explained once, and the files and the bar that show them.
+"""What a training tells while it runs: every logged number, explained once, and the files that hold them.
 
 :data:`NUMBERS` is read by ``metrics.csv``, by TensorBoard's event files and by the manual (docs/training.md). Names and
 meanings under ``train/`` and ``time/`` are those of Stable-Baselines3, so that runs can be laid beside each other.
@@ -11,16 +11,11 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cluster_sim.errors import FormatError
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.csv import check_lengths
-from cluster_sim.run.progress import on_terminal
 from learning.training.tensorboard import SUFFIX, EventFile
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,22 +156,8 @@ def read_metrics(folder: str | Path) -> list[dict[str, float]]:
     return found
 
 
-def progress_bar(iterations: int, done: int = 0, unit: str = " iterations", hidden: bool = False) -> tqdm:
-    """A bar on stderr, shown only where that is a terminal."""
-    from tqdm import tqdm
-
-    return tqdm(
-        total=iterations,
-        initial=done,
-        unit=unit,
-        disable=hidden or not on_terminal(),
-        leave=False,
-        dynamic_ncols=True,
-    )
-
-
 def in_brief(numbers: Mapping[str, float]) -> dict[str, str]:
-    """What stands behind the bar: the reward and the reduction in % against the best baseline."""
+    """What is shown of a training on its way: the reward and the reduction in % against the best baseline."""
     brief = {"reward": f"{numbers['rollout/ep_rew_mean']:.4g}"} if "rollout/ep_rew_mean" in numbers else {}
     for name, key in (
         ("reduction", "rollout/reduction_mean"),

@@ -31,6 +31,7 @@ from cluster_sim.files.folders import held
 from cluster_sim.records.assumptions import merged, of_inputs
 from cluster_sim.records.comparison import Effect, too_few
 from cluster_sim.records.intervals import Verdict
+from cluster_sim.run.progress import Progress
 from learning.algorithms.constraint import check_classes
 from learning.algorithms.hyper_parameters import options_of
 from learning.algorithms.imitation import ImitationOptions, Teacher, demonstrate, greedy, imitate
@@ -47,13 +48,11 @@ from learning.training.algorithms import Algorithm, make_algorithm
 from learning.training.configuration import Config, WarmStartKeys, check_same, read_config, write_config
 from learning.training.heuristics import switches_nodes
 from learning.training.inputs import MakeEnvironment
-from learning.training.logs import CSV, Log, in_brief, progress_bar, read_metrics
+from learning.training.logs import CSV, Log, in_brief, read_metrics
 from learning.training.seen import Seen
 from learning.training.validation import Validation, check_names, objective_of, ratio, source_of, spread
 
 if TYPE_CHECKING:
-    from tqdm import tqdm
-
     from learning.tasks.environment import SchedulingEnv
     from learning.tasks.episodes import EpisodeSource
 
@@ -307,23 +306,23 @@ class Training:
             self.load()
         log = Log(self.folder, kept=self.iteration if begun else None)
         self._started = time.perf_counter()
-        with progress_bar(self.config.iterations, self.iteration, hidden=not progress) as bar:
+        with Progress("train", self.config.iterations, "iterations", self.iteration, progress) as shown:
             if not begun:
                 write_config(self.config, self.folder / CONFIG)
-                self._begin(log, bar)
+                self._begin(log, shown)
             while self.iteration < self.config.iterations:
-                log.write(self._log_of(self.step(), bar))
+                log.write(self._log_of(self.step(), shown))
                 if self.iteration % self.config.checkpoint_every == 0 or self.iteration == self.config.iterations:
                     self.save()
         return self.summary()
 
-    def _begin(self, log: Log, bar: tqdm) -> None:
+    def _begin(self, log: Log, progress: Progress) -> None:
         """Before the first update: learn from the teacher, see what that is worth, and have something to resume from."""
         numbers: dict[str, float] = {"iteration": 0}
         if self.config.warm_start is not None:
-            bar.set_postfix_str(f"learning from {self.config.warm_start.teacher}")
+            progress.reach(0, learning=f"from {self.config.warm_start.teacher}")
             numbers |= self.imitate(self.config.warm_start)
-        log.write(self._log_of(numbers | self.validate(), bar))
+        log.write(self._log_of(numbers | self.validate(), progress))
         self.save()
 
     def imitate(self, keys: WarmStartKeys) -> dict[str, float]:
@@ -508,10 +507,9 @@ class Training:
             numbers |= {"rollout/reduction_mean": float(np.mean(reductions)), "rollout/reduction_max": max(reductions)}
         return numbers
 
-    def _log_of(self, numbers: Mapping[str, float], bar: tqdm) -> dict[str, float]:
-        """The numbers with the time; the bar shows them."""
-        bar.n = self.iteration
-        bar.set_postfix(in_brief(numbers))
+    def _log_of(self, numbers: Mapping[str, float], progress: Progress) -> dict[str, float]:
+        """Return the numbers with the time, and show the main ones."""
+        progress.reach(self.iteration, **in_brief(numbers))
         return {"time/elapsed_s": time.perf_counter() - self._started} | dict(numbers)
 
 

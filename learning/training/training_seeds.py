@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 
 from cluster_sim.errors import InputError
+from cluster_sim.run.progress import Progress
 from learning.algorithms.workers import processes
 from learning.training import checkpoints
 from learning.training.configuration import Config
-from learning.training.logs import progress_bar
 from learning.training.training import CHECKPOINT, STATE, Summary, has_begun, last_iteration, train_one, warn_ahead
-
-_LOOK_AFTER_S = 0.5
 
 
 def train_several(config: Config, out: Path, resume: bool, progress: bool) -> list[Summary]:
@@ -23,23 +21,26 @@ def train_several(config: Config, out: Path, resume: bool, progress: bool) -> li
     """
     tasks = tasks_of(config, out, resume)
     total = config.iterations * len(tasks)
-    with progress_bar(total, hidden=not progress) as bar, processes(config.workers, len(tasks)) as pool:
+
+    def done() -> int:
+        return sum(last_iteration(task.folder) for task in tasks)
+
+    shown = Progress("train", total, "iterations", done() if progress and resume else 0, progress, count=done)
+    with shown, processes(config.workers, len(tasks)) as pool:
         if pool is None:
             summaries = []
-            for i, task in enumerate(tasks):
+            for task in tasks:
                 summaries.append(_train(task))
-                bar.n = config.iterations * (i + 1)
-                bar.set_postfix(_brief(summaries))
+                shown.notes = _brief(summaries)
             return summaries
         warn_ahead(config)
         futures: list[Future[Summary]] = [pool.submit(_train, task) for task in tasks]
         while any(not future.done() for future in futures):
-            wait([future for future in futures if not future.done()], timeout=_LOOK_AFTER_S)
+            wait([future for future in futures if not future.done()], return_when=FIRST_COMPLETED)
             for future in futures:
                 if future.done():
                     future.result()  # whatever is wrong with one of them is likely wrong with all
-            bar.n = sum(last_iteration(task.folder) for task in tasks) if not bar.disable else 0
-            bar.set_postfix(_brief([future.result() for future in futures if future.done()]))
+            shown.notes = _brief([future.result() for future in futures if future.done()])
         return [future.result() for future in futures]
 
 
@@ -68,7 +69,7 @@ def _train(task: _Task) -> Summary:
 
 
 def _brief(summaries: list[Summary]) -> dict[str, str]:
-    """What stands behind the bar: the best agents of the seeds that are done."""
+    """What is shown of trainings on their way: the best agents of the seeds that are done."""
     if not summaries:
         return {}
     mean = sum(summary.reduction for summary in summaries) / len(summaries)

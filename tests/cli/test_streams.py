@@ -90,10 +90,10 @@ def test_python_without_a_standard_error_shows_no_bar() -> None:
     program = (
         "import sys; sys.stderr = None\n"
         "from cluster_sim import Platform, Simulation, Workload, make_scheduler\n"
-        "from learning.training.logs import progress_bar\n"
+        "from cluster_sim.run.progress import Progress\n"
         "jobs = Workload.read('lublin:jobs=5,nodes=4')\n"
         "Simulation(Platform.homogeneous(nodes=1, cores=4), jobs, make_scheduler('fcfs')).run(progress=True)\n"
-        "progress_bar(3).update(1)\n"
+        "with Progress('train', 3, 'iterations') as shown: shown.reach(1)\n"
         "print('done')\n"
     )
     assert (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,17 @@ import pytest
 pytest.importorskip("gymnasium")
 pytest.importorskip("torch")
 
+import gymnasium
+
+from cluster_sim import Platform, Workload
 from cluster_sim.errors import InputError, SpecError
+from learning import ENVIRONMENTS
 from learning.algorithms.actor_critic import ActorCriticOptions
 from learning.algorithms.constraint import ConstraintOptions
 from learning.algorithms.imitation import ImitationOptions
 from learning.algorithms.ppo import PPOOptions
 from learning.algorithms.reinforce import ReinforceOptions
+from learning.tasks.environment import SchedulingEnv
 from learning.tasks.job_choice.environment import JobChoice
 from learning.tasks.job_node.environment import JobNode
 from learning.tasks.node_shutdown.environment import NodeShutdown
@@ -106,3 +113,113 @@ def test_jobs_are_counted_in_whole_numbers(kind: type, value: Any) -> None:
     with pytest.raises(InputError, match="num_jobs: expected an integer from"):
         kind(num_jobs=value)
     assert kind(num_jobs=np.int64(8)).reset(seed=0)[1]["action_mask"].any()
+
+
+WRONG: dict[str, tuple[Any, ...]] = {
+    "platform": (5, [1], b"x"),
+    "workload": (5, [1], b"x"),
+    "episodes": (5, "x", [1]),
+    "observation": (5, None, [1], {"a": 1}, "nonsense"),
+    "reward": (5, None, [1], "nonsense"),
+    "cost": (5, [1], "nonsense"),
+    "power": (5, [1], "nonsense"),
+    "scheduler": (5, None, [1], "nonsense"),
+    "placements": (5, None, [1], "nonsense"),
+    "wait": (True, None, [1], "nonsense"),
+    "idle": (5, None, [1], "nonsense"),
+    "policies": (5, None, [1], b"x", "nonsense"),
+    "patience": (True, None, [1], "1", b"x", float("nan")),
+    "step_s": (True, None, [1], "1", float("nan")),
+    "tau": (True, None, [1], "1", float("nan")),
+    "num_jobs": (True, None, [1], "16", 2.5, 0),
+    "merge_equal": (1, "no"),
+    "memory": (1, None, "no"),
+    "blocking": (1, None, "no"),
+    "extra": (1, None, "no"),
+    "skip": (1, None, "no"),
+    "flat": (1, None, "no"),
+    "render_mode": ("nonsense",),
+}
+"""Of every option of an environment: values that it does not take."""
+every_environment = pytest.mark.parametrize("kind", ENVIRONMENTS)
+
+
+def class_of(kind: str) -> type[SchedulingEnv]:
+    """The class behind one of Gymnasium's ids."""
+    return type(gymnasium.make(kind).unwrapped)  # type: ignore[return-value]
+
+
+def line_of(make: Callable[[], object]) -> str:
+    """What an InputError says, in one line."""
+    with pytest.raises(InputError) as error:
+        make()
+    told = str(error.value)
+    assert "\n" not in told
+    return told
+
+
+@every_environment
+def test_an_unknown_option_names_the_environment_and_the_nearest(kind: str) -> None:
+    """By ``gymnasium.make``, for several at once, and by the class itself, of which a user's may be derived."""
+    env = class_of(kind)
+    known = list(inspect.signature(env).parameters)
+    for make in (
+        lambda **options: gymnasium.make(kind, **options),
+        lambda **options: gymnasium.make_vec(kind, num_envs=2, **options),
+        lambda **options: gymnasium.make_vec(kind, num_envs=2, vectorization_mode="async", **options),
+        env,
+    ):
+        told = line_of(lambda make=make: make(foo=1))
+        assert told.startswith(f"{env.__name__}, unexpected keyword argument 'foo': expected one of {', '.join(known)}")
+        for option in known:
+            misspelt = option[:-2] + option[-1] + option[-2] + "s"
+            told = line_of(lambda make=make, misspelt=misspelt: make(**{misspelt: 1}))
+            name = f"{env.__name__}, unexpected keyword argument '{misspelt}'"
+            assert told.startswith(f"{name}: expected {option} (the nearest known name)")
+
+
+def test_a_class_of_a_users_is_named() -> None:
+    """With its own name, as the options are passed on."""
+
+    class Mine(JobNode):
+        def __init__(self, colour: str = "red", **options: Any):
+            super().__init__(**options)
+
+    assert Mine(colour="blue", flat=True).flat
+    assert line_of(lambda: Mine(flatt=True)) == (
+        "Mine, unexpected keyword argument 'flatt': expected flat (the nearest known name)"
+    )
+
+
+@every_environment
+def test_a_value_of_another_type_names_environment_and_option(kind: str) -> None:
+    """For every option that there is, so that a new one gets its row."""
+    env = class_of(kind)
+    for option in inspect.signature(env).parameters:
+        for value in WRONG[option]:
+            beside = {"workload": "lublin:jobs=2,nodes=1", "platform": "homogeneous:nodes=1,cores=1"}
+            rest = {name: spec for name, spec in beside.items() if option in beside and name != option}
+            told = line_of(lambda given={option: value, **rest}: gymnasium.make(kind, **given))
+            assert env.__name__ in told, told
+            assert option in told or option in ("scheduler", "power", "cost"), told
+
+
+@every_environment
+@pytest.mark.parametrize("mode", ["one", "sync", "async"])
+@pytest.mark.filterwarnings("ignore:.*ERROR:UserWarning")
+def test_a_misspelt_option_of_a_reset_is_told(kind: str, mode: str) -> None:
+    """Also by environments in processes of Gymnasium's, which make errors anew from themselves."""
+    env = gymnasium.make(kind) if mode == "one" else gymnasium.make_vec(kind, num_envs=2, vectorization_mode=mode)
+    try:
+        told = line_of(lambda: env.reset(options={"episod": None}))
+        assert told == f"{class_of(kind).__name__}.reset, options: expected only 'episode', found episod"
+    finally:
+        env.close(**({"terminate": True} if mode == "async" else {}))
+
+
+def test_files_may_be_paths(tmp_path: Path) -> None:
+    """A platform and a workload by ``pathlib``."""
+    Platform.homogeneous(nodes=1, cores=2).write(tmp_path / "p.yaml")
+    Workload.read("lublin:jobs=3,nodes=2").write(tmp_path / "w.csv")
+    env = JobNode(tmp_path / "p.yaml", tmp_path / "w.csv")
+    assert env.episodes.platform.node_count == 1

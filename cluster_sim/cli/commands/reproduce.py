@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -75,7 +74,7 @@ def reproduce(
         folder = Path(out) / each.name if name == ALL else Path(out)
         prepare(str(folder))
         try:
-            found = run(each, setting, folder, workers, tell=_tell)
+            found = run(each, setting, folder, workers, tell=say, progress=True)
         except InputError as error:
             if name != ALL:
                 raise
@@ -98,9 +97,3 @@ def reproduce(
 def plain_lines(text: str) -> str:
     """``text`` with what could steer a terminal escaped, line by line."""
     return "\n".join(printable(line) for line in text.splitlines())
-
-
-def _tell(line: str) -> None:
-    """What is left out, or kept from an earlier call, is always said; how far it is, only to people."""
-    if line.startswith("left out") or "parts are kept" in line or sys.stderr.isatty():
-        say(line)

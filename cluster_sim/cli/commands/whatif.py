@@ -38,13 +38,11 @@ def whatif(invocation: Invocation, sacct: str, conf: str, out: str, as_json: boo
     what happened; then with the change. The folder receives whatif.html, both configurations and runs, replay.csv (job by
     job) and effects.csv (mean waits of partitions, accounts, users, sizes and limits, with intervals).
     """
-    from sys import stderr
-
     from analysis import what_if
     from cluster_sim.cli.simulate import prepare
 
     prepare(out)
-    study = what_if(sacct, conf, out, progress=stderr.isatty(), **given(options))
+    study = what_if(sacct, conf, out, progress=True, **given(options))
     for run in study.runs.values():
         run.meta["command"] = invocation.command
     page = study.save()

@@ -37,7 +37,7 @@ class JobChoices:
     on_any_machine = True  # observations and actions are the same there
 
     def __init__(self, platform: Platform, num_jobs: int = 128, extra: bool = False, observation: str = "default"):
-        if observation not in LOOKS:
+        if not isinstance(observation, str) or observation not in LOOKS:
             raise SpecError("observation of job-choice", " or ".join(LOOKS), observation)
         self.num_jobs = num_jobs = check_count("JobChoice, num_jobs", num_jobs, MOST_JOBS, 2)
         check_truth("JobChoice, extra", extra)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from learning.tasks.environment import SchedulingEnv
+from learning.tasks.environment import SchedulingEnv, names_options
 from learning.tasks.episode_metrics import KEYS, quick_metrics
 from learning.tasks.episodes import platform_of
 from learning.tasks.job_choice.decision_maker import JobChoices
@@ -34,6 +34,7 @@ class JobChoice(SchedulingEnv):
 
     metric_names = KEYS
 
+    @names_options
     def __init__(
         self,
         episodes: EpisodeSource | None = None,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from gymnasium import spaces
 
 from cluster_sim.errors import InputError, counted
-from cluster_sim.platform.hardware import check_count, check_truth
+from cluster_sim.platform.hardware import check_count, check_truth, is_number
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
 from learning.tasks.built_in_cases import job_node_case
-from learning.tasks.environment import SchedulingEnv, observes_together
+from learning.tasks.environment import SchedulingEnv, names_options, observes_together
 from learning.tasks.episode_metrics import KEYS, quick_metrics
 from learning.tasks.episodes import Whole, platform_of
 from learning.tasks.job_node.actions import PairFinder, PairOptions, Pairs
@@ -76,7 +77,7 @@ class JobNodeMaker:
         check_truth("JobNode, memory", memory)
         if merge_equal is not None:
             check_truth("JobNode, merge_equal", merge_equal)
-        if not 0.0 <= patience < np.inf:
+        if not is_number(patience) or not 0.0 <= patience < np.inf:
             raise InputError("JobNode, patience", "seconds, 0 or more", patience)
         self.placements, self.memory, self.patience = placements, memory, patience
         self.wait, self.timer = _wait_option(wait)
@@ -219,10 +220,11 @@ class JobNode(SchedulingEnv):
 
     metric_names = KEYS
 
+    @names_options
     def __init__(
         self,
-        platform: Platform | str | None = None,
-        workload: Workload | str | None = None,
+        platform: Platform | str | Path | None = None,
+        workload: Workload | str | Path | None = None,
         *,
         episodes: EpisodeSource | None = None,
         observation: str = "default",
@@ -260,7 +262,7 @@ class JobNode(SchedulingEnv):
 
 
 def episode_source(
-    platform: Platform | str | None, workload: Workload | str | None, episodes: EpisodeSource | None
+    platform: Platform | str | Path | None, workload: Workload | str | Path | None, episodes: EpisodeSource | None
 ) -> EpisodeSource:
     """The episodes that are meant: those given, the whole workload, or a built-in case. Raises InputError for half."""
     from cluster_sim.platform.platform import Platform
@@ -273,8 +275,12 @@ def episode_source(
         return episodes
     if platform is None or workload is None:
         return job_node_case()
-    machine = Platform.read(platform) if isinstance(platform, str) else platform
-    jobs = Workload.read(workload) if isinstance(workload, str) else workload
+    machine = Platform.read(platform) if isinstance(platform, str | Path) else platform
+    jobs = Workload.read(workload) if isinstance(workload, str | Path) else workload
+    if not isinstance(machine, Platform):
+        raise InputError("JobNode, platform", "a platform, its file, or a spec", machine)
+    if not isinstance(jobs, Workload):
+        raise InputError("JobNode, workload", "a workload, its file, or a spec", jobs)
     return Whole(as_counted(machine, jobs), jobs)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.run.passes import Steered
 from cluster_sim.run.simulation import Simulation
-from learning.tasks.environment import SchedulingEnv
+from learning.tasks.environment import SchedulingEnv, names_options
 from learning.tasks.episodes import platform_of
 from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
 from learning.tasks.node_shutdown.rewards import shutdown_rewards
@@ -58,6 +58,7 @@ class NodeShutdown(SchedulingEnv):
     within a limit.
     """
 
+    @names_options
     def __init__(
         self,
         episodes: EpisodeSource | None = None,

@@ -44,8 +44,10 @@ def named_policies(policies: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(policies, str):
         names = SETS.get(policies) or tuple(policies.split("+"))
     else:
-        names = tuple(policies)
+        names = tuple(policies) if isinstance(policies, Sequence) else (policies,)
     for name in names:
+        if not isinstance(name, str):
+            raise SpecError("policy-selection, policies", f"names such as JOB/NODE, {VOID}, or {', '.join(SETS)}", name)
         job, slash, node = name.partition("/")
         if name != VOID and not (slash and job in job_orders and node in node_orders):
             raise SpecError("policy-selection, policies", f"JOB/NODE, {VOID}, or {', '.join(SETS)}", name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from learning.tasks.environment import SchedulingEnv
+from learning.tasks.environment import SchedulingEnv, names_options
 from learning.tasks.episodes import platform_of
 from learning.tasks.policy_selection.decision_maker import PolicyChoice
 from learning.tasks.policy_selection.rewards import selection_rewards
@@ -33,6 +33,7 @@ class PolicySelection(SchedulingEnv):
     run.
     """
 
+    @names_options
     def __init__(
         self,
         episodes: EpisodeSource | None = None,
