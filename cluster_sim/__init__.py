@@ -8,7 +8,7 @@ Everything a script needs is here by name, and loaded when it is first touched::
     cs.gantt(result).show()
 """
 
-import lazy_loader
+from cluster_sim.offered import offered
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = offered(__name__, __file__)
 __version__ = "0.1.0"

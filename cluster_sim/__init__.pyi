@@ -1,9 +1,14 @@
-from . import analysis as analysis
-from . import learning as learning
-from . import schedulers as schedulers
-from .analysis import comparison_table as comparison_table
-from .analysis import gantt as gantt
-from .analysis import write_report as write_report
+import analysis as analysis
+import learning as learning
+import schedulers as schedulers
+from analysis import comparison_table as comparison_table
+from analysis import gantt as gantt
+from analysis import write_report as write_report
+from schedulers import PowerPolicy as PowerPolicy
+from schedulers import Scheduler as Scheduler
+from schedulers import make_power_policy as make_power_policy
+from schedulers import make_scheduler as make_scheduler
+
 from .errors import CautionWarning as CautionWarning
 from .errors import ClusterSimError as ClusterSimError
 from .errors import FormatError as FormatError
@@ -25,10 +30,6 @@ from .run import Simulation as Simulation
 from .run import Start as Start
 from .run import View as View
 from .run import WakeAt as WakeAt
-from .schedulers import PowerPolicy as PowerPolicy
-from .schedulers import Scheduler as Scheduler
-from .schedulers import make_power_policy as make_power_policy
-from .schedulers import make_scheduler as make_scheduler
 from .workload import AdvanceReservation as AdvanceReservation
 from .workload import Job as Job
 from .workload import Workload as Workload

@@ -15,8 +15,6 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from contextlib import contextmanager
 from typing import Any
 
-from cluster_sim.siblings import pass_over_others
-
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 # By name, so that dask need not be there: a worker died too often under a task, or the cluster went away.
@@ -46,11 +44,10 @@ def cores() -> int:
 
 
 def begin_worker() -> None:
-    """Prepare a spawned process: one thread, our packages and not a user's of the same name, no Ctrl-C of its own."""
+    """Prepare a spawned process: one thread, no Ctrl-C of its own."""
     one_thread_each()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    pass_over_others()
 
 
 def make_processes(count: int, begin: Callable[[], None] = begin_worker) -> ProcessPoolExecutor:

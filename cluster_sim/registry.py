@@ -23,8 +23,7 @@ from typing import Any, Generic, TypeVar
 
 from cluster_sim.errors import ClusterSimError, ModelWarning, SpecError, printable
 from cluster_sim.files.source import failure_in, load, source_of
-from cluster_sim.packages import is_ours
-from cluster_sim.siblings import sibling
+from cluster_sim.packages import is_ours, sibling
 from cluster_sim.spelling import hint, near, one_of
 
 T = TypeVar("T")

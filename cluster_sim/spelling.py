@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from cluster_sim.errors import ModelWarning, warn_user
 
@@ -71,9 +72,8 @@ def near(name: str, known: Iterable[str], count: int = 1, least: float = 0.6) ->
     from difflib import get_close_matches
 
     spelled = {each.lower(): each for each in reversed(list(known))}
-    name, lowered = name.lower(), list(reversed(spelled))
-    words = set(_words(name))
-    common = {each: len(words.intersection(_words(each))) for each in lowered}
+    words, name, lowered = {name.lower(), *_words(name)}, name.lower(), list(reversed(spelled))
+    common = {each: len(words.intersection(_words(spelled[each]))) for each in lowered}
     with_words = sorted((each for each in lowered if common[each]), key=lambda each: -common[each])
     found = [
         *get_close_matches(name, lowered, count, 0.8),
@@ -90,6 +90,21 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"{close[0]} (the nearest known name)" if close else f"one of {', '.join(known)}"
 
 
+def no_attribute(
+    thing: object, name: str, instead: Mapping[str, str] = MappingProxyType({}), known: Iterable[str] | None = None
+) -> AttributeError:
+    """Return the error of an attribute that a thing does not have, for its ``__getattr__`` to raise.
+
+    It names what stands ``instead`` of what people guess, or the nearest of the ``known`` names, by default all public ones.
+    """
+    kind = type(thing)
+    text = f"{kind.__name__} has no {name}"
+    if not name.startswith("_") and not hasattr(kind, name):
+        public = known or [each for each in dir(kind) if not each.startswith("_")]
+        text += f": expected {instead.get(name) or nearest(name, public)}"
+    return AttributeError(text, name=name, obj=thing)
+
+
 def one_of(name: str, known: Iterable[str]) -> str:
     """All known names in words, and which of them is the nearest, if one is near: for names of which there are few."""
     known = list(known)
@@ -104,4 +119,4 @@ def hint(name: str, known: Iterable[str]) -> str:
 
 
 def _words(name: str) -> list[str]:
-    return re.split(r"[-_. /]+", name.lower())
+    return [word.lower() for word in re.split(r"[-_. /]+|(?<=[a-z])(?=[A-Z])", name)]

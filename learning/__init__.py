@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-import lazy_loader
+from cluster_sim.offered import offered
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = offered(__name__, __file__)
 
 ENVIRONMENTS = {
     "ClusterSim/JobNode-v0": "learning.tasks.job_node.environment:JobNode",

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from cluster_sim.cli.commands.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, WORKLOAD
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.files.source import files_of
-from cluster_sim.packages import is_ours
+from cluster_sim.packages import is_ours, sibling
 from cluster_sim.platform.library import machines
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.specs import platforms
 from cluster_sim.registry import Registry, Spec
 from cluster_sim.run.hosts import platform_of_log
-from cluster_sim.siblings import sibling
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ import plotly.graph_objects as go
 from analysis.figures.figure_style import run_styles, styled
 from analysis.figures.palette import BUSY
 from analysis.figures.time_axis import show_durations, start_date_of
-from analysis.tables.run_metrics import named_runs
+from analysis.tables.run_metrics import Runs, named_runs
 from analysis.tables.wording import label_of
 from cluster_sim.amounts import amount
 from cluster_sim.errors import SpecError
@@ -28,7 +27,7 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 _NUMBERS = {field.name: field.unit for field in RESULT_TABLES["jobs"] if field.kind in ("float", "int")}
 
 
-def ecdf_table(results: Mapping[str, Result] | Result, column: str = "wait_time") -> pd.DataFrame:
+def ecdf_table(results: Runs, column: str = "wait_time") -> pd.DataFrame:
     """The empirical distribution function of a column of ``result.jobs``: ``run``, ``value``, ``share``.
 
     A row for each distinct value of a run: ``share`` of its jobs have this value or less. Jobs without a value, such as
@@ -46,7 +45,7 @@ def ecdf_table(results: Mapping[str, Result] | Result, column: str = "wait_time"
 
 
 def ecdf(
-    results: Mapping[str, Result] | Result,
+    results: Runs,
     column: str = "wait_time",
     *,
     log: bool | None = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,14 +10,14 @@ import plotly.graph_objects as go
 
 from analysis.figures.figure_style import run_styles, show_log, styled
 from analysis.figures.time_axis import show_durations
-from analysis.tables.run_metrics import named_runs
+from analysis.tables.run_metrics import Runs, named_runs
 from analysis.tables.wording import label_of, plotly_text, shortened
 from cluster_sim.amounts import amount
 from cluster_sim.errors import SpecError
 from cluster_sim.records.metrics import is_measured
 
 if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
+    pass
 
 NO_USER = "(no user)"
 _WIDE = 100.0
@@ -33,7 +32,7 @@ _METRICS = {
 }
 
 
-def user_table(results: Mapping[str, Result] | Result) -> pd.DataFrame:
+def user_table(results: Runs) -> pd.DataFrame:
     """What each user got, of jobs that ran to an end, a row per run and user, by core-seconds, most first.
 
     Columns: ``run``, ``user``, ``jobs``, ``core_s`` (core-seconds that they had while they ran, attempts that came to nothing
@@ -72,7 +71,7 @@ def fairness_index(values: np.ndarray | pd.Series) -> float:
 
 
 def user_fairness(
-    results: Mapping[str, Result] | Result,
+    results: Runs,
     metric: str = "mean_bounded_slowdown",
     *,
     most: int = MOST_USERS,

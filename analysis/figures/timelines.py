@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from analysis.figures.figure_style import run_styles, styled, transparent
 from analysis.figures.palette import CAPACITY, OKABE_ITO, OTHERS, STATE_COLOURS
 from analysis.figures.time_axis import TimeAxis, start_date_of
-from analysis.tables.run_metrics import named_runs
+from analysis.tables.run_metrics import Runs, named_runs
 from analysis.tables.series import OTHER_NODES, PowerBy, energy_table, power_table, queue_table, utilisation_table
 from analysis.tables.wording import plotly_text
 from cluster_sim.amounts import duration, energies, number
@@ -73,7 +73,7 @@ def power_timeline(
 
 
 def energy_timeline(
-    results: Mapping[str, Result] | Result,
+    results: Runs,
     *,
     most_points: int = MOST_POINTS,
     title: str | None = None,
@@ -100,7 +100,7 @@ def energy_timeline(
 
 
 def utilisation_timeline(
-    results: Mapping[str, Result] | Result,
+    results: Runs,
     *,
     most_points: int = MOST_POINTS,
     title: str | None = None,
@@ -127,7 +127,7 @@ def utilisation_timeline(
 
 
 def queue_timeline(
-    results: Mapping[str, Result] | Result,
+    results: Runs,
     unit: Literal["jobs", "cores"] = "jobs",
     *,
     most_points: int = MOST_POINTS,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.tables.replications import REPLICATIONS
-from analysis.tables.run_metrics import comparison_table, named_runs
+from analysis.tables.run_metrics import Runs, comparison_table, named_runs
 from analysis.tables.wording import label_of, listing, setting, unit_of
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import counted
@@ -54,7 +54,7 @@ def run_sentence(result: Result) -> str:
     return sentence + (" Metrics are of the jobs that are over, and so differ from these waits." if still else "")
 
 
-def compare(results: Mapping[str, Result] | Result, replications: pd.DataFrame | None = None) -> Comparison:
+def compare(results: Runs, replications: pd.DataFrame | None = None) -> Comparison:
     """Return what can be said of runs of the same workload beside each other, the first one the base.
 
     ``replications`` is a table of :func:`analysis.replication_table`: then the runs are told apart by its values, one for each

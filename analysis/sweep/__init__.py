@@ -26,6 +26,6 @@
 Names load when they are first used: a worker that unpickles a function here loads nothing else.
 """
 
-import lazy_loader
+from cluster_sim.offered import offered
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = offered(__name__, __file__)

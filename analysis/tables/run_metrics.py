@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -37,9 +37,12 @@ HEADLINES = (
     "edp_js",
 )
 
+Runs: TypeAlias = "Mapping[str, Result] | Sequence[Result] | Result"
+"""One or several runs, by name or in a list."""
 
-def comparison_table(results: Mapping[str, Result] | Result) -> pd.DataFrame:
-    """Metrics of one or more runs.
+
+def comparison_table(results: Runs) -> pd.DataFrame:
+    """Metrics of one or more runs, by name or in a list.
 
     Returns a frame with the summary's keys as index (in the first run's order) and the columns ``unit``, one per run
     under its name, and, from the second run on, ``NAME vs first, %``: the difference to the first run relative to
@@ -100,11 +103,16 @@ def cells_html(
     return piece("table.html", head=header, rows=rows, kind=kind, values=values)
 
 
-def named_runs(results: Mapping[str, Result] | Result) -> dict[str, Result]:
-    """The runs by name; a single one is named by its scheduler."""
+def named_runs(results: Runs) -> dict[str, Result]:
+    """Return the runs by name; those without one are named by their schedulers: ``easy``, ``easy (2)``."""
     if isinstance(results, Mapping):
         return {str(name): result for name, result in results.items()}
-    return {str(results.meta.get("scheduler") or "run"): results}
+    found: dict[str, Result] = {}
+    for result in results if isinstance(results, Sequence) else [results]:
+        name = str(result.meta.get("scheduler") or "run")
+        alike = sum(known == name or known.startswith(f"{name} (") for known in found)
+        found[f"{name} ({alike + 1})" if alike else name] = result
+    return found
 
 
 def metrics_of(summary: Mapping[str, Any] | pd.Series) -> dict[str, float]:

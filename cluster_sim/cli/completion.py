@@ -23,9 +23,7 @@ _ALWAYS_WITH_OPTIONS = ("platform", "workload")
 def names_for(setting: str) -> list[CompletionItem]:
     """The names that the option of a setting takes."""
     from cluster_sim.cli.commands.listing import rows_of
-    from cluster_sim.siblings import pass_over_others
 
-    pass_over_others()  # a user's files of our packages' names, in the working directory
     names = rows_of(NAMED[setting][0])
     if setting in _ALWAYS_WITH_OPTIONS:
         names = [(name if ":" in name else f"{name}:", meaning) for name, meaning in names]

@@ -19,7 +19,7 @@ from cluster_sim.errors import CautionWarning, InputError, ModelWarning, StallEr
 from cluster_sim.extras import needed
 from cluster_sim.files.json_values import for_json
 from cluster_sim.files.source import failure_in_any
-from cluster_sim.siblings import pass_over_others
+from cluster_sim.packages import refuse_shadows
 
 PROGRAM = "cluster-sim"
 RUNS_FAILED = 1
@@ -141,8 +141,8 @@ class CommandLine(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command of ``ctx``; what click would turn into its own kind of exit is taken out here."""
-        pass_over_others()  # files and folders of these names in the working directory
         try:
+            refuse_shadows()
             return super().invoke(ctx)
         except ImportError as error:
             with needed(ctx.invoked_subcommand or PROGRAM):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from cluster_sim.errors import FormatError
-from cluster_sim.siblings import READY_PREFIX, ready_agents
+from cluster_sim.files.source import READY_PREFIX, ready_agents
 
 Kind = Literal[
     "workload",

@@ -14,7 +14,7 @@ import pandas as pd
 import yaml
 
 from cluster_sim.errors import InputError
-from cluster_sim.siblings import sibling
+from cluster_sim.packages import sibling
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -16,7 +16,7 @@ from types import ModuleType
 
 from cluster_sim.errors import InputError
 from cluster_sim.files.reading import instead_of_file
-from cluster_sim.siblings import READY_PREFIX, ready_agents
+from cluster_sim.packages import sibling
 
 FILE_OPTIONS = ("conf", "accounts", "asks", "commands")
 """Options whose value is a file, of a policy or of an order within it: ``easy:order=multifactor:conf=FILE``."""
@@ -24,6 +24,16 @@ NAMING = ("learned", "replay", "trace")
 """Specs of policies that name a file or a folder: ``learned:DIR``."""
 _FILE_OPTION = re.compile(rf"(\b(?:{'|'.join(FILE_OPTIONS)})=)([^,]+)|(=)([^,:=]+\.py)(?=:)")
 """A file as the value of an option, or a Python file in one: ``easy:order=mine.py:shortest``."""
+
+
+READY_PREFIX = "ready:"
+"""Before the name of an agent that comes with the toolkit: that one, whatever folders there are."""
+
+
+def ready_agents() -> Container[str]:
+    """Return the names of the agents that come with the toolkit."""
+    found: Container[str] = sibling("learning.training.agent").ready_agents()
+    return found
 
 
 def source_of(spec: str) -> str | None:
@@ -51,7 +61,7 @@ def with_place(spec: str, place: Callable[[str], str], names: tuple[str, ...] = 
 def policy_with_place(spec: str, place: Callable[[str], str]) -> str:
     """A spec of a policy with its files and folders where ``place`` says they are.
 
-    ``learned:NAME`` is ``learned:ready:NAME`` where NAME is one of :func:`~cluster_sim.siblings.ready_agents` and there is
+    ``learned:NAME`` is ``learned:ready:NAME`` where NAME is one of :func:`ready_agents` and there is
     nothing at its place: no other folder of that name is meant.
     """
     agent = spec.startswith("learned:")

@@ -1,5 +1,5 @@
 """The hardware as it is described: nodes, processors, cores, what they draw, and a library of machines."""
 
-import lazy_loader
+from cluster_sim.offered import offered
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = offered(__name__, __file__)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from cluster_sim.platform.hardware import (
     check_parameters,
 )
 from cluster_sim.platform.processor_table import power_at
+from cluster_sim.spelling import no_attribute
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -61,6 +62,14 @@ __all__ = [
     "check_contention",
 ]
 
+_INSTEAD = {
+    "nodes": "node_count, node_names(), node_types",
+    "cores": "core_count, node_cores",
+    "processors": "processor_count, processor_types",
+    "describe": "print(platform)",
+    "save": "write(path)",
+}
+"""What stands in the place of names that people guess."""
 _PLAIN_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
@@ -309,6 +318,11 @@ class Platform:
             graph.add_node(name, kind="node", cores=node.cores, gflops=gflops[node], type=node.name)
             graph.add_edge(name.rpartition(".node")[0], name)
         return graph
+
+    if not TYPE_CHECKING:  # who are to go on knowing what there is
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name, _INSTEAD)
 
     def __repr__(self) -> str:
         return (

@@ -1,5 +1,5 @@
 """What a run leaves: tables, accounts, metrics, explanations; saved and loaded."""
 
-import lazy_loader
+from cluster_sim.offered import offered
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = offered(__name__, __file__)

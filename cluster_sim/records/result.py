@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ from cluster_sim.records.saved_tables import CONDITIONS_FILE, SUMMARY_FILE, Save
 from cluster_sim.records.summary import queue_steps, waits_again
 from cluster_sim.registry import describe
 from cluster_sim.run.settings import SETTINGS
-from cluster_sim.spelling import UnknownKeys, nearest
+from cluster_sim.spelling import UnknownKeys, nearest, no_attribute
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
@@ -144,6 +144,14 @@ class Tables(Protocol):
     def assumptions(self, result: Result) -> list[str]:
         """See the property of that name of Result."""
         ...
+
+
+_INSTEAD = {
+    **dict.fromkeys(("plot", "show", "gantt"), "analysis.gantt(result).show()"),
+    **dict.fromkeys(("to_csv", "write"), "save(folder), or jobs.to_csv(path)"),
+    "describe": "summary()",
+}
+"""What stands in the place of names that people guess."""
 
 
 class Result:
@@ -460,6 +468,11 @@ class Result:
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>{self.summary().to_frame().to_html()}{self.cautions._repr_html_()}"
+
+    if not TYPE_CHECKING:  # who are to go on knowing what there is
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name, _INSTEAD)
 
     def __repr__(self) -> str:
         cautions = f", {counted(len(self.cautions), 'caution')}" if self.cautions else ""

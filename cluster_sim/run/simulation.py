@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 from simpy.core import EmptySchedule
@@ -23,6 +23,7 @@ from cluster_sim.models.contention import ContentionModel
 from cluster_sim.models.network import NetworkModel, network_models
 from cluster_sim.models.power import PowerModel
 from cluster_sim.models.processor_step import ProcessorModels, models_of
+from cluster_sim.packages import sibling
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.registry import describe
 from cluster_sim.run.clairvoyant_view import ClairvoyantView
@@ -47,7 +48,7 @@ from cluster_sim.run.progress import Progress
 from cluster_sim.run.quirks import known_quirks
 from cluster_sim.run.service import serve
 from cluster_sim.run.view import View
-from cluster_sim.siblings import sibling
+from cluster_sim.spelling import no_attribute
 from cluster_sim.workload.advance_reservations import AdvanceReservation, reservations_of
 from cluster_sim.workload.jobs import Job
 from cluster_sim.workload.work import Work
@@ -219,6 +220,11 @@ class Simulation:
         processes = list(processes)
         self.processes = [name_of(each) for each in processes]  #: Of the user's, by name.
         start(self, processes)
+
+    if not TYPE_CHECKING:  # who are to go on knowing what there is
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name, {"start": "run()", "simulate": "run()", "time": "env.now", "now": "env.now"})
 
     def __repr__(self) -> str:
         policies = f"{describe(self.scheduler) if self.scheduler else 'no scheduler'}"

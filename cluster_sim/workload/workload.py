@@ -11,7 +11,7 @@ from functools import cached_property
 from html import escape
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, overload
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from cluster_sim.amounts import amount
 from cluster_sim.errors import InputError, SpecError, counted
 from cluster_sim.files.reading import check_source
 from cluster_sim.registry import Registry
-from cluster_sim.spelling import nearest
+from cluster_sim.spelling import nearest, no_attribute
 from cluster_sim.workload.days import SEQUENTIAL_S, day_edges, sequential_share
 from cluster_sim.workload.dependencies import (
     When,
@@ -73,6 +73,18 @@ _COUNT = re.compile(r"([0-9]{1,3}([,'_][0-9]{3})+|[0-9]+)(?!\w|[.,'][0-9])", re.
 
 _OF_A_NAME = re.compile(r"\bNote: (User|Group|Executable) \S+ is ")
 """What :mod:`cluster_sim.formats.swf_schedule` writes of the names behind numbers."""
+
+
+_INSTEAD = {
+    "to_csv": "write(path)",
+    "save": "write(path)",
+    "shape": "len(workload), jobs.shape",
+    "describe": "jobs.describe()",
+    "tail": "workload[-5:], jobs.tail()",
+    "iloc": "jobs.iloc",
+    "loc": "jobs.loc",
+}
+"""What stands in the place of names that people guess."""
 
 
 class Workload:
@@ -159,11 +171,31 @@ class Workload:
     def __len__(self) -> int:
         return len(self.jobs if "jobs" in self.__dict__ else self._table["submit_time"])
 
-    def __getitem__(self, column: str) -> pd.Series:
-        """A column of :attr:`jobs`. Raises KeyError, with the nearest name."""
-        if column not in self.jobs.columns:
-            raise KeyError(f"{column}: expected {nearest(str(column), list(self.jobs.columns))}")
-        return self.jobs[column]
+    @overload
+    def __getitem__(self, key: slice) -> Workload: ...
+    @overload
+    def __getitem__(self, key: str) -> pd.Series: ...
+    @overload
+    def __getitem__(self, key: list[str]) -> pd.DataFrame: ...
+    def __getitem__(self, key: Any) -> Any:
+        """Return a column of :attr:`jobs`, several, or with a slice, ``workload[:100]``, the workload of these jobs.
+
+        Raises KeyError, with the nearest name, for a column that there is not, InputError for a slice that leaves gaps.
+        """
+        if isinstance(key, slice):
+            if key.step not in (None, 1):
+                raise InputError("workload, slice", "a step of 1: parts of a workload are consecutive jobs", key.step)
+            low, high, _ = key.indices(len(self))
+            return self._part(low, max(low, high))
+        for column in key if isinstance(key, list) else [key]:
+            if column not in self.jobs.columns:
+                raise KeyError(f"{column}: expected {nearest(str(column), list(self.jobs.columns))}")
+        return self.jobs[key]
+
+    if not TYPE_CHECKING:  # who are to go on knowing what there is
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self, name, _INSTEAD)
 
     def __iter__(self) -> Iterator[Any]:
         """The jobs in order of submission, as named tuples of their fields."""

@@ -54,8 +54,13 @@ def names_options(init: Callable[P, None]) -> Callable[P, None]:
         for option in options:
             if option not in known:
                 raise OptionError(name, nearest(option, known), option)
-        with naming(name):
+        try:
             init(*args, **options)
+        except InputError as error:
+            if name in str(error):
+                raise
+            with naming(name):
+                raise
 
     return checked
 

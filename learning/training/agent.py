@@ -11,10 +11,9 @@ import numpy as np
 
 from cluster_sim.errors import FormatError, InputError, UnfamiliarWarning, naming, warn_user
 from cluster_sim.extras import needed
-from cluster_sim.files.source import running_no_new_files
+from cluster_sim.files.source import READY_PREFIX, running_no_new_files
 from cluster_sim.formats.native_platform import validated
 from cluster_sim.run.decisions import Decision, PowerDecision
-from cluster_sim.siblings import READY_PREFIX
 from learning.tasks.episodes import Drawn
 from learning.training.seen import FIRST_LOOK, Seen
 from schedulers.policy.policy import PowerPolicy, Scheduler

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.engine import REACT, RESERVE, SCHEDULE
 from cluster_sim.errors import SimulationError, counted
-from cluster_sim.registry import Registry
+from cluster_sim.registry import Registry, describe
 from cluster_sim.run.decisions import Decision, PowerDecision, Start
 from cluster_sim.run.passes import take_turns
 
@@ -45,6 +45,9 @@ class Scheduler:
     spreads_tasks = False  #: Whether it decides how many tasks each of a job's `nodes` gets; else all get as many.
     gives_gpus = False  #: Whether it knows where GPUs are free; else jobs that need some are rejected.
     at_boundaries = False  #: Whether it decides whenever a malleable job comes to the end of a part.
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {describe(self)}>"
 
     def begin(self, view: View) -> None:
         """A run begins; forget everything about the last one. Nothing to do by default.
@@ -85,6 +88,9 @@ class PowerPolicy:
     follows_submissions = True
     follows_switching = True
     reserves = True
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {describe(self)}>"
 
     def begin(self, view: View) -> None:
         """A run begins; forget everything about the last one. Nothing to do by default."""

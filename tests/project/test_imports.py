@@ -26,7 +26,6 @@ MAY_IMPORT = {
     "learning": {"cluster_sim", "schedulers", "learning"},
     "analysis": {"cluster_sim", "schedulers", "learning", "analysis"},
 }
-FACADES_BELOW = ("cluster_sim/analysis.py", "cluster_sim/schedulers.py", "cluster_sim/learning.py")
 HEAVY = ("torch", "plotly", "dash", "gymnasium", "dask", "distributed", "pyarrow", "matplotlib", "scipy", "jinja2")
 
 
@@ -61,10 +60,7 @@ def allowed(module: Path, imported: str, when: str) -> bool:
     """Whether ``module`` (a path from the root) may import the package ``imported`` at the time ``when``."""
     if imported in MAY_IMPORT[module.parts[0]]:
         return True
-    if module.is_relative_to("cluster_sim/cli"):
-        return when != "start"
-    # They tell type checkers what they load on demand.
-    return module.as_posix() in FACADES_BELOW and when == "typing"
+    return module.is_relative_to("cluster_sim/cli") and when != "start"
 
 
 def forbidden(root: Path) -> list[str]:
@@ -172,7 +168,6 @@ def test_a_wrong_import_is_found(tmp_path: Path, module: str, source: str, line:
         ("learning/training/agent.py", "from schedulers import Scheduler\nimport cluster_sim"),
         ("cluster_sim/cli/commands/run.py", "def run():\n    from schedulers import make_scheduler"),
         ("analysis/reproduce/ineps.py", "import learning, schedulers"),
-        ("cluster_sim/analysis.py", "if TYPE_CHECKING:\n    from analysis import gantt"),
     ],
 )
 def test_an_allowed_import_passes(tmp_path: Path, module: str, source: str) -> None:
@@ -205,74 +200,39 @@ def test_importing_the_simulator_is_quick(tmp_path: Path) -> None:
 
 @pytest.fixture
 def crowded_directory(tmp_path: Path) -> Path:
-    """A working directory in which the user keeps folders named like our packages, one of them a package itself."""
-    for name in ("analysis", "learning", "schedulers"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "analysis" / "__init__.py").write_text("raise RuntimeError('the user’s own analysis was imported')\n")
+    """A working directory in which the user keeps a package named like one of ours."""
+    (tmp_path / "analysis").mkdir()
+    (tmp_path / "analysis" / "__init__.py").write_text("")
     return tmp_path
 
 
-def test_the_facade_works_beside_folders_of_the_same_names(crowded_directory: Path) -> None:
-    """``cs.gantt`` and ``cs.make_scheduler`` are ours wherever the user works."""
-    code = "import cluster_sim as cs; print(cs.gantt.__module__, cs.make_scheduler('fcfs') is not None)"
-    assert run_python(crowded_directory, "-c", code).startswith("analysis.")
+SHADOWED = (
+    "analysis: expected cluster-sim's package of that name; rename the file or folder that Python finds before it"
+)
 
 
-def test_the_command_works_beside_folders_of_the_same_names(crowded_directory: Path) -> None:
-    """So does ``python -m cluster_sim``, which puts the working directory first on the path."""
-    assert "fcfs" in run_python(crowded_directory, "-m", "cluster_sim", "list", "schedulers")
-
-
-def test_the_facade_gives_what_the_users_own_package_does_not_stand_for(crowded_directory: Path) -> None:
-    """A script that has imported an ``analysis`` of its own gets our schedulers all the same."""
-    (crowded_directory / "analysis" / "__init__.py").write_text("")
-    code = "import analysis, cluster_sim as cs; print(cs.make_scheduler('fcfs').__module__)"
-    assert run_python(crowded_directory, "-c", code).startswith("schedulers.")
-
-
-def test_our_packages_have_names_that_no_file_takes(crowded_directory: Path) -> None:
-    """``cluster_sim.analysis`` is our analysis, the very same, wherever the user works; so are the other two."""
-    code = (
-        "from cluster_sim.analysis import gantt; from cluster_sim.schedulers import Scheduler; import cluster_sim.learning;"
-        "import analysis, schedulers, learning;"
-        "print(gantt is analysis.gantt, Scheduler is schedulers.Scheduler,"
-        "cluster_sim.learning.ENVIRONMENTS is learning.ENVIRONMENTS)"
-    )
-    assert run_python(crowded_directory, "-c", code) == "True True True\n"
-
-
-def test_a_script_may_be_called_as_one_of_our_packages(tmp_path: Path) -> None:
-    """A script ``analysis.py`` would import itself; by the other names it gets what it wants."""
-    script = tmp_path / "analysis.py"
-    script.write_text("from cluster_sim.analysis import gantt\nimport cluster_sim as cs\nprint(cs.gantt is gantt)\n")
-    assert run_python(tmp_path, str(script)) == "True\n"
-
-
-@pytest.mark.parametrize("access", ["cluster_sim.gantt", "cluster_sim.analysis.gantt"])
-def test_another_package_that_was_imported_before_is_named(crowded_directory: Path, access: str) -> None:
-    """Python keeps one module of a name: one sentence says which file has it, and what to do."""
-    own = crowded_directory / "analysis" / "__init__.py"
-    own.write_text("")
-    code = f"import analysis\nimport cluster_sim\ntry: {access}\nexcept ImportError as error: print(error)"
+@pytest.mark.parametrize("access", ["cluster_sim.gantt", "cluster_sim.analysis", "cluster_sim.comparison_table"])
+def test_a_package_of_the_users_with_a_name_of_ours_is_told(crowded_directory: Path, access: str) -> None:
+    """One sentence says which file has the name, and what to do; the other packages work."""
+    code = "import cluster_sim\ncluster_sim.make_scheduler('fcfs')\n"
+    code += f"try: {access}\nexcept ImportError as error: print(error)"
     told = run_python(crowded_directory, "-c", code)
-    expected = "cluster_sim's own package of that name; rename what was imported before it"
-    assert told == f"analysis: expected {expected}, found {own}\n"
+    assert told == f"{SHADOWED}, found {crowded_directory / 'analysis' / '__init__.py'}\n"
 
 
-def test_the_path_is_left_as_it_was(crowded_directory: Path) -> None:
-    """The user's folders are passed over for our packages only: other files beside a script are found as before."""
-    (crowded_directory / "mine.py").write_text("print('mine')")
-    code = "import sys, cluster_sim as cs; before = sys.path[:]; cs.gantt; import mine; print(sys.path == before)"
-    assert run_python(crowded_directory, "-c", code) == "mine\nTrue\n"
+def test_the_command_line_tells_it_at_once(crowded_directory: Path) -> None:
+    """``python -m cluster_sim`` puts the working directory first on the path: exit status 2, nothing done."""
+    command = [sys.executable, "-m", "cluster_sim", "list", "schedulers"]
+    ended = subprocess.run(command, cwd=crowded_directory, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"cluster-sim: {SHADOWED}")
 
 
-def test_workers_have_our_packages_beside_folders_of_the_same_names(crowded_directory: Path) -> None:
-    """The processes of a sweep find the analysis that they work for, not the user's."""
-    (crowded_directory / "grid.yaml").write_text(
-        "factors: {platform: 'homogeneous:nodes=2,cores=2', workload: 'lublin:jobs=5,nodes=4', scheduler: [fcfs, easy]}\n"
-    )
-    words = ("sweep", "grid.yaml", "--out", "out", "--workers", "2")
-    assert "2 of 2 runs done" in run_python(crowded_directory, "-m", "cluster_sim", *words)
+def test_a_script_may_not_be_called_as_one_of_our_packages(tmp_path: Path) -> None:
+    """A script ``analysis.py`` would import itself."""
+    script = tmp_path / "analysis.py"
+    script.write_text("import cluster_sim\ntry: cluster_sim.gantt\nexcept ImportError as error: print(error)\n")
+    assert run_python(tmp_path, str(script)) == f"{SHADOWED}, found {script}\n"
 
 
 FACADES = ("cluster_sim", "schedulers", "learning", "learning.training", "analysis", "analysis.sweep")

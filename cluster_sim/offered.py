@@ -1,0 +1,58 @@
+"""The names that a package offers: each loads its module when it is first used."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from cluster_sim.packages import is_ours, sibling
+
+
+def offered(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose stub, ``__init__.pyi``, says where its names are.
+
+    A name that it does not have ends in an AttributeError with the nearest one. A library that is missing ends in the line of
+    the command line (MissingLibraryError).
+    """
+    places = _places(package, Path(file).with_suffix(".pyi"))
+
+    def get(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(_unknown(package, name, list(places)), name=name, obj=sys.modules.get(package))
+        module, attribute = places[name]
+        try:
+            found: Any = import_module(module) if module.startswith(package) else sibling(module)
+        except ImportError as error:
+            from cluster_sim.extras import needed
+
+            with needed(f"{package}.{name}"):
+                raise error
+        value = getattr(found, attribute) if attribute else found
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get, lambda: sorted(places), sorted(places)
+
+
+def _places(package: str, stub: Path) -> dict[str, tuple[str, str]]:
+    """Of each name its module, and what it is called there: "" for the module itself."""
+    found: dict[str, tuple[str, str]] = {}
+    for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            module = ".".join(filter(None, [package if node.level else "", node.module]))
+            found |= {alias.asname or alias.name: (module, alias.name) for alias in node.names if is_ours(module)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name: (alias.name, "") for alias in node.names if is_ours(alias.name)}
+    return found
+
+
+def _unknown(package: str, name: str, known: list[str]) -> str:
+    if name.startswith("__"):
+        return f"{package} has no {name}"
+    from cluster_sim.spelling import nearest
+
+    return f"{package} has no {name}: expected {nearest(name, known)}"
