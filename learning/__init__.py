@@ -6,8 +6,6 @@ is loaded when it is first asked for: torch takes seconds, and stepping an envir
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from cluster_sim.offered import offered
 
 __getattr__, __dir__, __all__ = offered(__name__, __file__)
@@ -23,9 +21,10 @@ ENVIRONMENTS = {
 
 def _register() -> None:
     """Make the environments known to Gymnasium, where that is installed."""
-    if find_spec("gymnasium") is None:
+    try:
+        import gymnasium
+    except ImportError:
         return
-    import gymnasium
 
     for name, entry_point in ENVIRONMENTS.items():
         if name not in gymnasium.registry:

@@ -239,9 +239,10 @@ def _last_rows(
     between: tuple[int, int] | None = None,
 ) -> pa.Table:
     """The last row of each cell with a number in a range; ``cell`` is always among the columns."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
+    with needed("analysis.sweep", "pyarrow"):
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
 
     wanted = None if columns is None else list(dict.fromkeys(["cell", *columns]))
     filters = None if between is None else (pc.field("cell") >= between[0]) & (pc.field("cell") < between[1])

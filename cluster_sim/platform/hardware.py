@@ -19,6 +19,7 @@ from cluster_sim.errors import InputError, told_apart
 from cluster_sim.files.documents import MAX_NAME
 from cluster_sim.platform.boot_times import boot_times
 from cluster_sim.registry import Spec
+from cluster_sim.spelling import nearest
 
 MAX_NODES = 10_000_000
 MAX_CORES = 100_000_000
@@ -113,6 +114,8 @@ class Parameters(Mapping[str, float]):
         self._values = {str(name): value for name, value in sorted(dict(values).items())}
 
     def __getitem__(self, name: str) -> float:
+        if name not in self._values:
+            raise KeyError(f"{name}: expected {nearest(name, self._values)}")
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -1,1 +1,6 @@
 """Networks of agents, and their registry."""
+
+from cluster_sim.extras import needed
+
+with needed("learning.networks"):
+    import torch  # noqa: F401

@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from cluster_sim.extras import needed
+
 SUFFIX = ".cluster-sim"
 
 
@@ -13,7 +15,8 @@ class EventFile:
     """One event file in a folder; after every call of :meth:`add` it holds one whole record more."""
 
     def __init__(self, folder: str | Path):
-        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        with needed("learning.training.tensorboard"):
+            from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
         # Not torch's SummaryWriter, whose import takes 5 s; tensorboard's own writer is what it wraps.
         self._writer = EventFileWriter(str(folder), filename_suffix=SUFFIX)

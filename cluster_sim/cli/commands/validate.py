@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,7 @@ import click
 from cluster_sim.cli.group import json_option, tell_json
 from cluster_sim.cli.options import setting_option
 from cluster_sim.errors import counted, naming, printable
+from cluster_sim.extras import pip_line
 from cluster_sim.workload.fields import RESULT_TABLES
 
 if TYPE_CHECKING:
@@ -181,7 +183,8 @@ def _sweep_facts(source: str) -> Facts:
     assumptions = check(grid)
     factors = [(name, counted(len(values), "value")) for name, values in grid.factors.items() if len(values) > 1]
     size = [("replications", f"{grid.config.replications:,}"), ("runs", f"{len(grid):,}")]
-    return [*factors, *size, *_assumed(assumptions)]
+    lacking = [] if find_spec("pyarrow") else [("sweep needs", f"pyarrow: {pip_line('parquet')}")]
+    return [*factors, *size, *lacking, *_assumed(assumptions)]
 
 
 def _reservations_facts(source: str) -> Facts:
