@@ -21,7 +21,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -279,6 +279,75 @@ def simgrid(content: bytes, kind: str, rng: random.Random) -> Damage | None:
     return Damage(kind, text.replace('speed="1Gf"', 'speed="2Gf"').encode(), ("speed",), 2.0)
 
 
+# ---------------------------------------------------------------------- Slurm's texts
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text in which words are misspelt, or replaced: by kind, what stands there, what instead, and what names it."""
+
+    keys: Sequence[str]
+    changes: Mapping[str, Sequence[tuple[str, str, str]]]
+    doubled: Sequence[tuple[str, str, float]] = ()
+
+    def __call__(self, content: bytes, kind: str, rng: random.Random) -> Damage | None:
+        """Damage a word."""
+        text = content.decode()
+        value: float | None = None
+        if kind == "misspelt":
+            right = rng.choice(self.keys)
+            wrong = misspelt(right, rng)
+            names: tuple[str, ...] = (wrong, right)
+        elif kind == "doubled" and self.doubled:
+            right, wrong, value = rng.choice(self.doubled)
+            names = (right,)
+        elif kind in self.changes:
+            right, wrong, name = rng.choice(self.changes[kind])
+            names = (name,)
+        else:
+            return None
+        if text.replace(right, wrong, 1) == text:
+            raise ValueError(f"the sample has no {right!r}")
+        return Damage(kind, text.replace(right, wrong, 1).encode(), names, value)
+
+
+_SLURM_NODES = Words(
+    ("Sockets", "CoresPerSocket", "ThreadsPerCore", "RealMemory", "Feature", "Weight"),
+    {"bounds": [("CoresPerSocket=4", "CoresPerSocket=-4", "CoresPerSocket"), ("RealMemory=64000", "RealMemory=x", "RealMemory"),
+                ("Weight=10", "Weight=-1", "Weight"), ("CPUs=8", "CPUs=0.5", "CPUs")],
+     "order": [("n[01-05]", "n[05-01]", "n[05-01]")],
+     "contradiction": [("NodeName=old", "NodeName=m8", "m8")]},
+)  # fmt: skip
+# Still open: a partition of an unknown State (UPP) is read without a word where only the platform is.
+_SLURM_CONF = Words(
+    ("SchedulerParameters", "PriorityTier", "MaxNodes", "GraceTime", "MaxTime"),
+    {"bounds": [("MaxTime=1-00:00:00", "MaxTime=x", "MaxTime"), ("MaxNodes=2", "MaxNodes=-2", "MaxNodes"),
+                ("PriorityTier=5", "PriorityTier=-5", "PriorityTier")],
+     "contradiction": [("Nodes=quick,", "Nodes=quik,", "quik")]},
+)  # fmt: skip
+_SACCTMGR = Words(
+    ("ParentName", "GrpJobs", "GrpTRES", "MaxWall"),
+    {"bounds": [("|60|9|", "|-60|9|", "Share"), ("|60|9|", "|60|x|", "GrpJobs"), ("02:00:00", "2 hours", "MaxWall"),
+                ("high|100", "high|x", "Priority"), ("2.5", "-2.5", "UsageFactor")],
+     "contradiction": [("wet||bio", "wet||boi", "boi"), ("|02:00:00|high", "|02:00:00|hihg", "hihg")]},
+    [("|60|9|", "|120|9|", 120.0), ("2.5", "5.0", 5.0)],
+)  # fmt: skip
+_SACCT = Words(
+    ("JobID", "Submit"),
+    {"bounds": [("2026-03-01T11:05:06", "2026-13-01T11:05:06", "Submit"), ("TIMEOUT", "TIMOUT", "TIMOUT"),
+                ("|00:10:00|01:00:00|", "|00:10:00|one hour|", "one hour")],
+     "order": [("2026-03-01T11:10:00|2026-03-01T11:20:00", "2026-03-01T11:10:00|2026-03-01T11:05:00", "End")]},
+)  # fmt: skip
+
+
+def _accounts(path: str) -> Iterator[float]:
+    from cluster_sim.formats.slurm.sacctmgr import read_accounts
+
+    accounts = read_accounts(path)
+    for entry in (*accounts.associations, *accounts.qos):
+        yield from _leaves(asdict(entry))
+
+
 # ---------------------------------------------------------------------- formats
 
 
@@ -499,6 +568,9 @@ def formats() -> dict[str, Format]:
             )},
             _workload,
         ),
+        "sacct": Format("sacct", {"jobs.txt": _SACCT}, _workload),
+        "slurm.conf": Format("slurm.conf", {"slurm.conf": _SLURM_CONF, "nodes.conf": _SLURM_NODES}, _platform),
+        "sacctmgr": Format("sacctmgr", {"accounts.txt": _SACCTMGR}, _accounts),
         "platform yaml": Format("platform yaml", {"lab.yaml": _PLATFORM}, _platform),
         "platform json": Format("platform json", {"lab.json": _PLATFORM}, _platform),
         "irmasim platform": Format(

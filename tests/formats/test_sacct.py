@@ -807,3 +807,12 @@ def test_a_submit_line_says_throttles_and_for_whom_a_job_waits(tmp_path: Path) -
     assert jobs["after"].to_dict() == {"7_1": "", "7_2": "", "8": "any:7_2", "9": "", "10": "7_1 7_2 any:9"}
     assert any("dependencies other than afterok and afterany: 1 job" in text for text in warned(path))
     assert set(Workload.read(path, submission="eligible").jobs["after"]) == {""}
+
+
+def test_an_end_before_its_start_is_told(tmp_path: Path) -> None:
+    """Elapsed contradicts the two times: it counts, and this is said."""
+    times = "2026-03-01T10:00:00|2026-03-01T10:00:00|2026-03-01T10:00:05|2026-03-01T09:00:00"
+    row = f"1|a|ann|phys|p|{times}|00:10:00|01:00:00|COMPLETED|4|4|"
+    (tmp_path / "jobs.txt").write_text(f"{HEADER}\n{row}\n")
+    with pytest.warns(ModelWarning, match="End before Start: 1 job, Elapsed is their run time"):
+        Workload.read(str(tmp_path / "jobs.txt"))

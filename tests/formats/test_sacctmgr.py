@@ -137,3 +137,16 @@ def test_what_is_wrong_is_told_in_a_line(tmp_path: Path, text: str, said: str) -
         read(tmp_path, text)
     assert said in str(error.value)
     assert "accounts.txt" in str(error.value)
+
+
+@pytest.mark.parametrize("wrong", ["GrpJbos", "GrppJobs", "rGpJobs"])
+def test_a_misspelt_column_is_named(tmp_path: Path, wrong: str) -> None:
+    """A column that is almost one that is read would else be passed over, and its limits lost."""
+    with pytest.warns(ModelWarning, match=f"line 1: column '{wrong}' is not read; expected grpjobs"):
+        read(tmp_path, OUTPUT.replace("GrpJobs", wrong, 1))
+
+
+def test_a_default_qos_that_is_no_quality_is_named(tmp_path: Path) -> None:
+    """The two tables contradict each other."""
+    with pytest.warns(ModelWarning, match="line 3: default QOS 'hihg' is not in the table"):
+        read(tmp_path, OUTPUT.replace("high,normal|high|", "high,normal|hihg|"))

@@ -173,6 +173,11 @@ def _warn(
             later[rows].sum() if submission == "submitted" else 0,
             "they join the queue when submitted (submission=eligible: when eligible)",
         ),
+        (
+            "End before Start",
+            (jobs.times["end"] < jobs.times["start"])[rows].sum(),
+            "Elapsed is their run time",
+        ),
         ("parts of heterogeneous jobs", sum("+" in jobs.ids[row] for row in rows), "each counts as a job of its own"),
         ("with licences", sum(bool(facts.licenses[row]) for row in rows), "which are kept but not simulated"),
         ("with a number given before", jobs.reused, "told apart by #2"),

@@ -17,6 +17,7 @@ from cluster_sim.files.documents import MAX_JSON_BYTES
 from cluster_sim.files.reading import read_text
 from cluster_sim.formats.slurm import conf_values as values
 from cluster_sim.platform.accounts import ROOT, Accounts, Association, QualityOfService
+from cluster_sim.spelling import near, nearest, one_of
 
 Value = TypeVar("Value")
 
@@ -37,6 +38,14 @@ _NOT_SIMULATED = frozenset(
     "minprio mintres minpriothresh usagethres limitfactor flags".split()
 )
 """Columns that would change a schedule, and change none here: named where one is set."""
+_READ = frozenset(
+    "cluster account user partition parentname share grpjobs grptres maxjobs maxtres maxwall qos defaultqos name priority "
+    "preempt preemptmode usagefactor maxjobspu maxtrespu maxjobspa maxtrespa".split()
+)
+_WITHOUT_EFFECT = frozenset(
+    "id lft rgt lineage parentid qosraw comment description descr gracetime preemptexempttime usagethreshold "
+    "maxtrespn maxtrespj maxtresminspu maxtresrunminspu maxtresrunminspa maxtresminspj".split()
+)
 _TRES = ("cpu", "node", "mem")
 
 
@@ -101,6 +110,11 @@ def read_accounts(path: str) -> Accounts:
         raise FormatError(path, "associations: a table with the columns Account, User and ParentName", "none")
     if len(found.clusters) > 1:
         raise FormatError(f"{path}, Cluster", "the associations of one cluster", ", ".join(found.clusters))
+    for place, association in found.associations:
+        if found.qos and association.default_qos not in ("", *found.qos):
+            expected = one_of(association.default_qos, found.qos)
+            text = f"{place}: default QOS {association.default_qos!r} is not in the table of qualities; expected {expected}"
+            warn_user(ModelWarning(text))
     if unused:
         warn_user(ModelWarning(f"{path}: not simulated: {', '.join(unused)}"))
     qos = tuple(found.qos.values()) or (QualityOfService("normal"),)
@@ -127,6 +141,10 @@ def _rows(path: str, unused: dict[str, None]) -> Iterator[_Row]:
             twice = next((written[name] for name in names if name and names.count(name) > 1), None)
             if twice:
                 raise FormatError(f"{path} line {number}", "every column once", f"{twice} twice")
+            for name in {*names} - _READ - _NOT_SIMULATED - _WITHOUT_EFFECT - {""}:
+                if near(name, sorted(_READ), least=0.8):
+                    text = f"{path} line {number}: column {written[name]!r} is not read; expected {nearest(name, sorted(_READ))}"
+                    warn_user(ModelWarning(text))
         elif not names:
             expected = "a header with Account and User, or with Name and Priority (sacctmgr --parsable2, no --noheader)"
             raise FormatError(f"{path} line {number}", expected, line)
