@@ -21,6 +21,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -121,6 +122,34 @@ class Table:
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerows([header, *rows])
         return Damage(kind, (above + out.getvalue()).encode(), names, value)
+
+
+@dataclass(frozen=True)
+class Parquet:
+    """A table as Parquet, damaged as its CSV would be; instead of a cell it can lose a column."""
+
+    table: Table
+    required: Sequence[str] = ()
+
+    def __call__(self, content: bytes, kind: str, rng: random.Random) -> Damage | None:
+        """Damage the table."""
+        frame, value = pd.read_parquet(io.BytesIO(content)), None
+        if kind == "lost" and self.required:
+            lost = rng.choice(self.required)
+            damaged, names = frame.drop(columns=lost), (lost,)
+        elif kind == "lost" or (damage := self.table(frame.to_csv(index=False).encode(), kind, rng)) is None:
+            return None
+        else:
+            damaged = pd.read_csv(io.BytesIO(damage.content), dtype=str, keep_default_na=False)
+            for name in damaged.columns.intersection(frame.columns):
+                with suppress(ValueError):  # what is no number stays text
+                    if frame[name].dtype != object:
+                        cells = damaged[name].replace({"": "nan"}) if frame[name].dtype.kind == "f" else damaged[name]
+                        damaged[name] = cells.astype(frame[name].dtype)
+            names, value = damage.names, damage.value
+        out = io.BytesIO()
+        damaged.to_parquet(out)
+        return Damage(kind, out.getvalue(), names, value)
 
 
 def _is_number(text: str) -> bool:
@@ -318,11 +347,11 @@ _SLURM_NODES = Words(
      "order": [("n[01-05]", "n[05-01]", "n[05-01]")],
      "contradiction": [("NodeName=old", "NodeName=m8", "m8")]},
 )  # fmt: skip
-# Still open: a partition of an unknown State (UPP) is read without a word where only the platform is.
+# A partition's State is read by its beginning, as Slurm does: UPP is UP.
 _SLURM_CONF = Words(
     ("SchedulerParameters", "PriorityTier", "MaxNodes", "GraceTime", "MaxTime"),
     {"bounds": [("MaxTime=1-00:00:00", "MaxTime=x", "MaxTime"), ("MaxNodes=2", "MaxNodes=-2", "MaxNodes"),
-                ("PriorityTier=5", "PriorityTier=-5", "PriorityTier")],
+                ("PriorityTier=5", "PriorityTier=-5", "PriorityTier"), ("State=UP", "State=OPEN", "State")],
      "contradiction": [("Nodes=quick,", "Nodes=quik,", "quik")]},
 )  # fmt: skip
 _SACCTMGR = Words(
@@ -478,6 +507,14 @@ _JOBS_TABLE = Table(
     ("energy_j",),
     mark=lambda line, column: (f"line {line}",),
 )  # fmt: skip
+_KEYS_OF_TABLES = {
+    "jobs.csv": ("job_id", "submit_time", "state"),
+    "node_states.csv": ("node", "start", "state"),
+    "nodes.csv": ("node",),
+    "power.csv": ("time", "watts"),
+    "decisions.csv": ("time", "job_id", "decision"),
+}
+"""Columns that a table cannot do without."""
 _RESULT: dict[str, Damager] = {
     "jobs.csv": _JOBS_TABLE,
     "node_states.csv": Table({"state": ("ON", ""), "start": ("-1", "x"), "node": ("c.node99",)}, (("start", "end"),)),
@@ -499,6 +536,11 @@ _RESULT: dict[str, Damager] = {
         free=("processor_types", "node_types"),
     ),
 }  # fmt: skip
+_RESULT_PARQUET: dict[str, Damager] = {
+    name.replace(".csv", ".parquet"): Parquet(damager, _KEYS_OF_TABLES[name])
+    for name, damager in _RESULT.items()
+    if isinstance(damager, Table)
+}
 ELASTISIM = {
     "jobs": [
         {"type": "malleable", "submit_time": 0, "num_nodes": 2, "num_nodes_min": 1, "num_nodes_max": 4, "walltime": 60,
@@ -631,6 +673,7 @@ def formats() -> dict[str, Format]:
             _configuration,
         ),
         "result": Format("result", _RESULT, _result),
+        "result parquet": Format("result parquet", _RESULT_PARQUET, _result),
         "batsim results": Format(
             "batsim results",
             {"out_jobs.csv": _BATSIM_TABLE, "out_machine_states.csv": _STATES_TABLE, "out_consumed_energy.csv": _ENERGY_TABLE},

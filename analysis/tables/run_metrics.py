@@ -11,6 +11,7 @@ import pandas as pd
 
 from analysis.tables.wording import label_of, unit_of
 from cluster_sim.amounts import NOTHING, SCALED, amount, number
+from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -109,6 +110,8 @@ def named_runs(results: Runs) -> dict[str, Result]:
         return {str(name): result for name, result in results.items()}
     found: dict[str, Result] = {}
     for result in results if isinstance(results, Sequence) else [results]:
+        if not hasattr(result, "meta"):
+            raise InputError("runs", "a result, a list of results, or results by name", type(result).__name__)
         name = str(result.meta.get("scheduler") or "run")
         alike = sum(known == name or known.startswith(f"{name} (") for known in found)
         found[f"{name} ({alike + 1})" if alike else name] = result
