@@ -12,15 +12,15 @@ from benchmarks.slurm_runs import Recording, end_of, extras, preemptions, slurm_
 from cluster_sim.errors import ModelWarning
 from cluster_sim.formats.slurm import conf_values as values
 from schedulers.slurm.administration import Administrator
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.asks import Ask, Entry
 from schedulers.slurm.backfill import BackfillPass, Planned, Started
-from schedulers.slurm.cluster import Cluster, Entry
+from schedulers.slurm.cluster import Cluster
 from schedulers.slurm.commands import read_commands
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import order
 from schedulers.slurm.requests import Requests
 from schedulers.slurm.scheduler import REQUEUED_WAIT_S
-from schedulers.slurm.selection.nodes import Held
+from schedulers.slurm.selection.held import Held
 from schedulers.slurm.settings import Settings
 
 KILL_CLEANUP_S = 3.71

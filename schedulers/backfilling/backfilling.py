@@ -11,7 +11,8 @@ from cluster_sim.errors import SpecError
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
 from schedulers.backfilling.job_queue import JobQueue
-from schedulers.backfilling.plans import Plan, Promise, Where
+from schedulers.backfilling.node_choice import Where
+from schedulers.backfilling.plans import Plan, Promise
 from schedulers.backfilling.profile_plan import ProfilePlan
 from schedulers.backfilling.promise_losses import CAPPED, GOES_FIRST, Losses
 from schedulers.backfilling.releases import Releases

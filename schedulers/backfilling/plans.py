@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from cluster_sim.engine import latest
+from schedulers.backfilling.node_choice import Where
 from schedulers.backfilling.releases import Returns, about_to_boot, by_instant, cores_coming, planned_end, planned_time
-from schedulers.queue.orders import platform_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
     from schedulers.backfilling.releases import Releases
     from schedulers.backfilling.trials import Trials
-    from schedulers.queue.orders import NodeOrder
 
 
 class Promise(NamedTuple):
@@ -77,35 +76,6 @@ class Plan(Protocol):
     def delayed_by(self, job: Job) -> Job | None:
         """The job whose promise would be broken if this one, which fits, started now; None if that cannot be said."""
         ...
-
-
-class Where:
-    """The scheduler's choice of nodes, and whether memory counts: how a plan turns a job into a placement."""
-
-    def __init__(self, view: View, order: NodeOrder, memory: bool):
-        self.view = view
-        self._order = order
-        self.counts_memory = memory
-        #: Whether jobs that ask for as many cores are placed alike.
-        self.treats_alike = order is platform_order and view.one_node_rule and not memory
-
-    def now(self, job: Job, within: npt.NDArray[np.integer] | None = None) -> Placement | None:
-        """On what is free now."""
-        if job.requested_cores > self.view.free_total:
-            return None  # before the node order is worked out
-        return self.view.place(job, self._order(self.view, job), self.counts_memory, within)
-
-    def later(
-        self, job: Job, outlook: Outlook, time: float, within: npt.NDArray[np.integer] | None = None
-    ) -> Placement | None:
-        """On what should be free at ``time``."""
-        if job.requested_cores > outlook.free_total:
-            return None
-        return outlook.place(job, self._order(self.view, job), self.counts_memory, time, within)
-
-    def memory_of(self, job: Job) -> float:
-        """MB of one task, if memory counts."""
-        return job.memory if self.counts_memory else 0.0
 
 
 class CountedPlan:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.placement import Placement
     from cluster_sim.machine.running import Running
     from cluster_sim.workload.jobs import Job
-    from schedulers.backfilling.plans import Where
+    from schedulers.backfilling.node_choice import Where
 
 MOST_MB = 1e15
 """Stands for the memory of a node of which it is not known."""

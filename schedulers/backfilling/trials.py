@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -21,8 +21,24 @@ if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from schedulers.backfilling.job_queue import JobQueue
-    from schedulers.backfilling.plans import CountedPlan, Where
+    from schedulers.backfilling.node_choice import Where
     from schedulers.backfilling.releases import Releases
+
+
+class PlanOfCores(Protocol):
+    """What is asked of a plan about jobs on trial."""
+
+    def may_stay(self, running: Running) -> bool:
+        """Whether a job on trial delays nobody who was promised a start."""
+        ...
+
+    def takes_room(self, job: Job, cores: int) -> bool:
+        """Whether so many cores for a job take room that others were promised."""
+        ...
+
+    def take(self, running: Running) -> None:
+        """Count a job as started."""
+        ...
 
 
 class Trials:
@@ -84,13 +100,13 @@ class Trials:
         self._tried[running.job.index] += 1
         self._running[running.job.index] = running
 
-    def settle(self, plan: CountedPlan, releases: Releases) -> None:
+    def settle(self, plan: PlanOfCores, releases: Releases) -> None:
         """Those that could be backfilled where they run are on trial no more."""
         for one in self:
             if plan.may_stay(one):
                 self._keep(one, plan, releases)
 
-    def settle_before(self, job: Job, queue: JobQueue, plan: CountedPlan, releases: Releases) -> bool:
+    def settle_before(self, job: Job, queue: JobQueue, plan: PlanOfCores, releases: Releases) -> bool:
         """Those that go before a job of the queue, which does not fit, keep their cores; whether there were any."""
         first = queue.before(job, [one.job for one in self], self._view.now)
         for one in [self._running[other.index] for other in first]:
@@ -98,7 +114,7 @@ class Trials:
                 self._keep(one, plan, releases)
         return bool(first)
 
-    def _keep(self, running: Running, plan: CountedPlan, releases: Releases) -> None:
+    def _keep(self, running: Running, plan: PlanOfCores, releases: Releases) -> None:
         del self._running[running.job.index]
         releases.add(running)
         plan.take(running)
@@ -137,7 +153,7 @@ class Trials:
             outlook.release(one)
         return outlook
 
-    def in_the_way_of_first(self, plan: CountedPlan, job: Job, placement: Placement | None) -> list[Running]:
+    def in_the_way_of_first(self, plan: PlanOfCores, job: Job, placement: Placement | None) -> list[Running]:
         """Those that have to leave for the first job of the queue to start, or to start without a boot, if it has a placement.
 
         None if it waits for watts, or for the room that it has to leave.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cluster_sim.errors import InputError, ModelWarning, warn_user
 from cluster_sim.formats.slurm import conf_values as values
@@ -14,7 +14,8 @@ from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import Window
 from schedulers.slurm.commands import Command
 from schedulers.slurm.running_jobs import lives_on
-from schedulers.slurm.selection.nodes import Held, NodeSet, set_of
+from schedulers.slurm.selection.held import Held
+from schedulers.slurm.selection.node_sets import NodeSet, set_of
 from schedulers.slurm.settings import refuse_slices
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform.slurm import SlurmMachine
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-    from schedulers.slurm.scheduler import Slurm
+    from schedulers.slurm.cluster import Cluster
 
 _OF_PARTITION = {
     "state": "state",
@@ -40,12 +41,26 @@ ANSWER_S = 1.0
 """How long after it is resumed a node has answered, and gets jobs."""
 
 
+class Administered(Protocol):
+    """The scheduler, as far as an administrator changes it."""
+
+    cluster: Cluster
+
+    def changed(self) -> None:
+        """Note that nodes, partitions or jobs are others than before."""
+        ...
+
+    def keep(self, ask: Ask) -> None:
+        """Keep a job out of the queue as long as it has to wait for something else."""
+        ...
+
+
 class Administrator:
     """Obeys commands in a run of a scheduler; it remembers which nodes it has closed, and what it changed of jobs."""
 
     def __init__(
         self,
-        slurm: Slurm,
+        slurm: Administered,
         waiting: Mapping[int, tuple[Job, Ask]],
         commands: Sequence[Command],
         node_names: Sequence[str],

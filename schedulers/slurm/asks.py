@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from schedulers.slurm.partitions import Queue
+
+if TYPE_CHECKING:
+    pass
+
+
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from schedulers.slurm.cluster import Queue
+    from schedulers.slurm.partitions import Queue
 
 MINUTE = 60.0
 
@@ -86,3 +95,12 @@ class Ask:
         if self.time_min_s:
             seconds = min(seconds, most)
         return seconds if seconds == math.inf else math.ceil(seconds / MINUTE) * MINUTE
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A job in one of its partitions, with its priority there: it stands in the queue once for each."""
+
+    ask: Ask
+    queue: Queue
+    priority: int = 0

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.asks import Ask, Entry
 from schedulers.slurm.clockwork import TEST_S
-from schedulers.slurm.cluster import Cluster, Entry
+from schedulers.slurm.cluster import Cluster
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.queue import Reason, why_not_in
 from schedulers.slurm.selection.best_fit import Choice, Shape
 from schedulers.slurm.selection.earliest import Releases
 from schedulers.slurm.selection.licence_plan import LicencePlan
+from schedulers.slurm.selection.node_sets import NodeSet
 from schedulers.slurm.selection.node_table import NodeTable
-from schedulers.slurm.selection.nodes import NodeSet
 
 
 @dataclass(slots=True)

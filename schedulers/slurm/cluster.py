@@ -10,73 +10,20 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.formats.slurm import conf_values as values
 from cluster_sim.platform.platform import Platform
-from cluster_sim.platform.slurm import Partition
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.asks import Ask, Entry
 from schedulers.slurm.gang import SharedFree
+from schedulers.slurm.partitions import Queue
 from schedulers.slurm.preemption import Preempted, Preemption
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.selection.best_fit import Choice, Shape, choose
 from schedulers.slurm.selection.ends import Ends
-from schedulers.slurm.selection.nodes import GUESTS, Free, Held, NodeFacts, NodeSet, set_of
+from schedulers.slurm.selection.held import GUESTS, Held
+from schedulers.slurm.selection.node_sets import NodeSet, set_of
+from schedulers.slurm.selection.nodes import Free, NodeFacts
 from schedulers.slurm.settings import Settings
 
 if TYPE_CHECKING:
     from cluster_sim.machine.guest_requests import Departure
-
-
-@dataclass(slots=True, eq=False)
-class Queue:
-    """A partition as it is now: an administrator may change it. Times in s; 0 nodes: no limit."""
-
-    name: str
-    nodes: NodeSet
-    tier: int = 1
-    max_time: float = math.inf
-    default_time: float | None = None  #: None: the most.
-    min_nodes: int = 0
-    max_nodes: int = 0
-    exclusive: bool = False
-    state: str = "UP"
-    alternate: str = ""  #: The partition that takes its jobs while it takes none.
-    memory_per_node: float = 0.0  #: MB, of jobs that say nothing of memory; 0: as on the whole machine.
-    memory_per_cpu: float = 0.0
-
-    @classmethod
-    def of(cls, partition: Partition) -> Queue:
-        """A partition as the configuration has it."""
-        return cls(
-            partition.name,
-            set_of(partition.nodes),
-            partition.priority_tier,
-            partition.max_time_s,
-            partition.default_time_s,
-            partition.min_nodes,
-            partition.max_nodes,
-            partition.over_subscribe.startswith("EXCLUSIVE"),
-            partition.state,
-            partition.alternate,
-            partition.def_memory_per_node,
-            partition.def_memory_per_cpu,
-        )
-
-    @property
-    def starts_jobs(self) -> bool:
-        """Whether jobs that wait for it are started: one that drains does so."""
-        return self.state in ("UP", "DRAIN")
-
-    @property
-    def takes_jobs(self) -> bool:
-        """Whether jobs may be submitted to it: they wait in one that is down."""
-        return self.state in ("UP", "DOWN")
-
-
-@dataclass(slots=True, eq=False)
-class Entry:
-    """A job in one of its partitions, with its priority there: it stands in the queue once for each."""
-
-    ask: Ask
-    queue: Queue
-    priority: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedulers.slurm.selection.best_fit import Choice, Shape, choose
-from schedulers.slurm.selection.nodes import GUESTS, Free, Held, NodeFacts, NodeSet, set_where
+from schedulers.slurm.selection.held import GUESTS, Held
+from schedulers.slurm.selection.node_sets import NodeSet, set_where
+from schedulers.slurm.selection.nodes import Free, NodeFacts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from schedulers.slurm.cluster import Queue
+    from schedulers.slurm.partitions import Queue
     from schedulers.slurm.selection.ends import Ends
 
     Busy = npt.NDArray[np.int64]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from schedulers.slurm.asks import Entry
 from schedulers.slurm.backfill import Started
-from schedulers.slurm.cluster import Cluster, Entry
+from schedulers.slurm.cluster import Cluster
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.queue import Reason, why_not_in
 

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cluster_sim.platform.accounts import QualityOfService
-    from schedulers.slurm.asks import Ask
-    from schedulers.slurm.cluster import Entry, Queue
+    from schedulers.slurm.asks import Ask, Entry
+    from schedulers.slurm.partitions import Queue
     from schedulers.slurm.selection.best_fit import Shape
-    from schedulers.slurm.selection.nodes import Free, Held, NodeSet
+    from schedulers.slurm.selection.held import Held
+    from schedulers.slurm.selection.node_sets import NodeSet
+    from schedulers.slurm.selection.nodes import Free
     from schedulers.slurm.settings import PreemptSettings
 
 _MOST = 0xFFFF

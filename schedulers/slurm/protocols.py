@@ -11,7 +11,7 @@ from cluster_sim.platform.accounts import QualityOfService
 from schedulers.slurm.asks import Ask
 
 if TYPE_CHECKING:
-    from schedulers.slurm.cluster import Queue
+    from schedulers.slurm.partitions import Queue
 
 
 class Accounting:

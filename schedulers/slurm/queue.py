@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 from functools import cmp_to_key
 
-from schedulers.slurm.asks import Ask
-from schedulers.slurm.cluster import Cluster, Entry
-from schedulers.slurm.selection.nodes import members
+from schedulers.slurm.asks import Ask, Entry
+from schedulers.slurm.cluster import Cluster
+from schedulers.slurm.selection.node_sets import members
 
 
 class Reason(StrEnum):

@@ -12,7 +12,7 @@ from schedulers.slurm.clean_up import CleanUps
 from schedulers.slurm.cluster import Cluster
 from schedulers.slurm.dependencies import Dependencies
 from schedulers.slurm.gang import turns
-from schedulers.slurm.selection.nodes import Held
+from schedulers.slurm.selection.held import Held
 
 if TYPE_CHECKING:
     from cluster_sim.run.view import View

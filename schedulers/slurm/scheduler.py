@@ -33,7 +33,7 @@ from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import Reason, order, refused_in
 from schedulers.slurm.requests import Requests, why_no_gpus
 from schedulers.slurm.running_jobs import RunningJobs
-from schedulers.slurm.selection.nodes import set_where
+from schedulers.slurm.selection.node_sets import set_where
 from schedulers.slurm.settings import Settings, defaults_taken
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from benchmarks.slurm_runs import Recording, replay, slurm_for
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError
 from schedulers import make_scheduler
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.asks import Ask, Entry
 from schedulers.slurm.backfill import BackfillPass, Planned, Started
-from schedulers.slurm.cluster import Cluster, Entry, Queue
+from schedulers.slurm.cluster import Cluster
+from schedulers.slurm.partitions import Queue
 from schedulers.slurm.selection.nodes import NodeFacts
 from schedulers.slurm.settings import Settings
 

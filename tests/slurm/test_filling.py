@@ -8,7 +8,9 @@ import pytest
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.selection.best_fit import Shape, choose
 from schedulers.slurm.selection.filling import longest_runs
-from schedulers.slurm.selection.nodes import Free, Held, NodeFacts, set_of
+from schedulers.slurm.selection.held import Held
+from schedulers.slurm.selection.node_sets import set_of
+from schedulers.slurm.selection.nodes import Free, NodeFacts
 
 CPUS = 4
 

@@ -14,7 +14,7 @@ from cluster_sim.platform.accounts import Accounts, Association, QualityOfServic
 from cluster_sim.run.jobs.account_limits import Demand, Limits
 from cluster_sim.run.jobs.limit_gate import are_enforced
 from schedulers.slurm.asks import Ask
-from schedulers.slurm.cluster import Queue
+from schedulers.slurm.partitions import Queue
 from schedulers.slurm.priority.factors import Factors, warn_without_qualities
 from schedulers.slurm.priority.shares import Shares
 from schedulers.slurm.protocols import Accounting, BasicPriority

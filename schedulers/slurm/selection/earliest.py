@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from schedulers.slurm.gang import SharedFree
 from schedulers.slurm.selection.best_fit import Choice, Shape, choose, choose_of
 from schedulers.slurm.selection.ends import Ends
-from schedulers.slurm.selection.nodes import Free, Held, NodeSet
+from schedulers.slurm.selection.held import Held
+from schedulers.slurm.selection.node_sets import NodeSet
+from schedulers.slurm.selection.nodes import Free
 from schedulers.slurm.settings import Settings
 
 if TYPE_CHECKING:
-    from schedulers.slurm.cluster import Queue
+    from schedulers.slurm.partitions import Queue
 
 _WINDOW = 30.0
 """Bunches of jobs go by multiples of this on the clock, s."""

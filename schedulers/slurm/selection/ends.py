@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from schedulers.slurm.selection.nodes import Held
+from schedulers.slurm.selection.held import Held
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedulers.slurm.selection.nodes import NodeSet, edges
+from schedulers.slurm.selection.node_sets import NodeSet, edges
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from schedulers.slurm.selection.nodes import NodeSet
+from schedulers.slurm.selection.node_sets import NodeSet
 
 
 class NodeTable:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.selection.held import Held
+from schedulers.slurm.selection.node_sets import NodeSet, edges, set_of, set_where
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,52 +18,6 @@ if TYPE_CHECKING:
 
     Counts = npt.NDArray[np.int64]
     """One entry per node."""
-
-NodeSet = int
-"""Bit i stands for node i, by its position in the platform."""
-
-
-def set_of(nodes: Sequence[int]) -> NodeSet:
-    """The set of some nodes."""
-    octets = bytearray((max(nodes, default=0) >> 3) + 1)
-    for node in nodes:
-        octets[node >> 3] |= 1 << (node & 7)
-    return int.from_bytes(octets, "little")
-
-
-def bits(mask: NodeSet) -> npt.NDArray[np.uint8]:
-    """A set of nodes as zeros and ones, one for each node up to the last of the set, and some zeros."""
-    octets = mask.to_bytes((mask.bit_length() >> 3) + 1, "little")
-    return np.unpackbits(np.frombuffer(octets, np.uint8), bitorder="little")
-
-
-def members(mask: NodeSet) -> list[int]:
-    """The nodes of a set, rising."""
-    found: list[int] = bits(mask).nonzero()[0].tolist()
-    return found
-
-
-def edges(mask: NodeSet) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Of each run of consecutive nodes of a set the first node, and the first one after it."""
-    changes = bits(mask ^ (mask << 1)).nonzero()[0]
-    return changes[::2], changes[1::2]
-
-
-def runs(mask: NodeSet) -> Iterator[tuple[int, int]]:
-    """First node and length of each run of consecutive nodes of a set."""
-    base = 0
-    while mask:
-        gap = (mask & -mask).bit_length() - 1
-        mask >>= gap
-        length = (~mask & (mask + 1)).bit_length() - 1
-        yield base + gap, length
-        base += gap + length
-        mask >>= length
-
-
-def set_where(nodes: npt.NDArray[np.bool_]) -> NodeSet:
-    """The set of the nodes for which it is so, shape (nodes,)."""
-    return int.from_bytes(np.packbits(nodes, bitorder="little").tobytes(), "little")
 
 
 class Capacities:
@@ -160,41 +114,6 @@ class NodeFacts:
             return self.all
         choices = [frozenset(choice.split("&")) for choice in expression.split("|")]
         return set_of([n for n, has in enumerate(self._features) if any(choice <= has for choice in choices)])
-
-
-GUESTS = "(guests)"
-"""What stands for a partition where a guest holds cores of a node."""
-
-
-@dataclass(slots=True, eq=False)
-class Held:
-    """A job, or a guest, that holds nodes: CPUs and memory (MB) on each, and when its limit ends it."""
-
-    ask: Ask
-    nodes: tuple[int, ...]  #: Rising.
-    cpus: tuple[int, ...]  #: On each of them.
-    memory: tuple[float, ...]
-    start: float  #: s
-    end: float  #: By its limit, s.
-    ending: bool = False  #: Its end has come, its nodes are not yet cleaned up.
-    made: float = math.nan  #: When Slurm made its record, s: at its submission, or when the task before it was started.
-    partition: str = ""
-    cores: tuple[tuple[int, ...], ...] = ()  #: Which on each of its nodes, where jobs of several tiers share them.
-    preemptor: int = -1  #: The job that has last asked for its nodes; -1: none.
-    is_told: bool = False  #: Whether it has to leave them.
-    stopped: float = math.nan  #: Since when it is suspended, s; NaN: it runs.
-    mask: NodeSet = 0
-    arrays: tuple[npt.NDArray[Any], ...] = ()
-
-    @property
-    def is_guest(self) -> bool:
-        """Whether no job holds them, but a process of a user's own: it has no limit, and cannot be preempted."""
-        return self.partition == GUESTS
-
-    def __post_init__(self) -> None:
-        self.made = self.ask.submit_time if math.isnan(self.made) else self.made
-        self.mask = set_of(self.nodes)
-        self.arrays = (np.array(self.nodes), np.array(self.cpus), np.array(self.memory))
 
 
 class Free:

@@ -1,0 +1,47 @@
+"""How a backfilling scheduler turns a job into a placement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from schedulers.queue.orders import platform_order
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.run.outlook import Outlook
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from schedulers.queue.orders import NodeOrder
+
+
+class Where:
+    """The scheduler's choice of nodes, and whether memory counts: how a plan turns a job into a placement."""
+
+    def __init__(self, view: View, order: NodeOrder, memory: bool):
+        self.view = view
+        self._order = order
+        self.counts_memory = memory
+        #: Whether jobs that ask for as many cores are placed alike.
+        self.treats_alike = order is platform_order and view.one_node_rule and not memory
+
+    def now(self, job: Job, within: npt.NDArray[np.integer] | None = None) -> Placement | None:
+        """On what is free now."""
+        if job.requested_cores > self.view.free_total:
+            return None  # before the node order is worked out
+        return self.view.place(job, self._order(self.view, job), self.counts_memory, within)
+
+    def later(
+        self, job: Job, outlook: Outlook, time: float, within: npt.NDArray[np.integer] | None = None
+    ) -> Placement | None:
+        """On what should be free at ``time``."""
+        if job.requested_cores > outlook.free_total:
+            return None
+        return outlook.place(job, self._order(self.view, job), self.counts_memory, time, within)
+
+    def memory_of(self, job: Job) -> float:
+        """MB of one task, if memory counts."""
+        return job.memory if self.counts_memory else 0.0

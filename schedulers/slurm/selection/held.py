@@ -1,0 +1,53 @@
+"""Jobs and guests that hold nodes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from schedulers.slurm.asks import Ask
+from schedulers.slurm.selection.node_sets import NodeSet, set_of
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Counts = npt.NDArray[np.int64]
+    """One entry per node."""
+
+
+GUESTS = "(guests)"
+"""What stands for a partition where a guest holds cores of a node."""
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A job, or a guest, that holds nodes: CPUs and memory (MB) on each, and when its limit ends it."""
+
+    ask: Ask
+    nodes: tuple[int, ...]  #: Rising.
+    cpus: tuple[int, ...]  #: On each of them.
+    memory: tuple[float, ...]
+    start: float  #: s
+    end: float  #: By its limit, s.
+    ending: bool = False  #: Its end has come, its nodes are not yet cleaned up.
+    made: float = math.nan  #: When Slurm made its record, s: at its submission, or when the task before it was started.
+    partition: str = ""
+    cores: tuple[tuple[int, ...], ...] = ()  #: Which on each of its nodes, where jobs of several tiers share them.
+    preemptor: int = -1  #: The job that has last asked for its nodes; -1: none.
+    is_told: bool = False  #: Whether it has to leave them.
+    stopped: float = math.nan  #: Since when it is suspended, s; NaN: it runs.
+    mask: NodeSet = 0
+    arrays: tuple[npt.NDArray[Any], ...] = ()
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether no job holds them, but a process of a user's own: it has no limit, and cannot be preempted."""
+        return self.partition == GUESTS
+
+    def __post_init__(self) -> None:
+        self.made = self.ask.submit_time if math.isnan(self.made) else self.made
+        self.mask = set_of(self.nodes)
+        self.arrays = (np.array(self.nodes), np.array(self.cpus), np.array(self.memory))
