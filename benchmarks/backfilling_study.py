@@ -22,7 +22,7 @@ from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from learning.tasks.episodes import consecutive
 from learning.training.agent import find_agents
 from learning.training.configuration import read_config
-from learning.training.training import train
+from learning.training.training_seeds import train
 
 LOG = "traces/lublin_256.swf.gz"
 CONFIG = Path(__file__).resolve().parents[1] / "examples" / "training" / "lublin-choice.yaml"

@@ -35,7 +35,7 @@ from cluster_sim.records.result import Result
 from learning.tasks.episodes import Episode
 from learning.training.configuration import Config
 from learning.training.inputs import MakeEnvironment, rules_of, split_days
-from learning.training.training import train
+from learning.training.training_seeds import train
 from learning.training.validation import spread
 
 LIMIT = 0.175

@@ -311,7 +311,7 @@ def _results(file_format: Any = "csv") -> tuple[dict[str, bytes], dict[str, byte
 
 
 def _agent() -> dict[str, bytes]:
-    from learning.networks.network import make_network
+    from learning.networks.building import make_network
     from learning.training.agent import Agent
     from learning.training.configuration import EnvironmentKeys
     from learning.training.inputs import environment_on

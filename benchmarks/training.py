@@ -68,7 +68,7 @@ def random_decisions(make: Experiment, decisions: int) -> Callable[[], int]:
 def collecting(make: Experiment, spec: str, episodes: int) -> Callable[[], int]:
     """Episodes with a network of that spec, sixteen in lockstep; how many decisions they had."""
     from learning.algorithms.rollouts import collect, episode_seeds
-    from learning.networks.network import make_network
+    from learning.networks.building import make_network
 
     environment = make()
     network = make_network(spec, environment.observation_space, int(environment.action_space.n), seed=1)
@@ -79,7 +79,7 @@ def training_simulation(make: Experiment, spec: str) -> Callable[[], int]:
     """One iteration of the paper: five episodes, then 50 epochs; how many iterations that were."""
     from learning.algorithms.ppo import PPO, PUBLISHED, PPOOptions
     from learning.algorithms.rollouts import collect, episode_seeds
-    from learning.networks.network import make_network
+    from learning.networks.building import make_network
 
     environment = make()
     network = make_network(spec, environment.observation_space, int(environment.action_space.n), seed=1)

@@ -1,4 +1,4 @@
-from .tasks.environment import DecisionMaker as DecisionMaker
+from .tasks.decision_maker import DecisionMaker as DecisionMaker
 from .tasks.environment import SchedulingEnv as SchedulingEnv
 from .tasks.episodes import Days as Days
 from .tasks.episodes import Drawn as Drawn

@@ -77,12 +77,11 @@ def train_agent(task: dict[str, Any]) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from learning.training import training
-            from learning.training.configuration import Config
+            from learning.training import Config, train
 
             config = Config.model_validate(task["document"])
             one_thread_each()  # now that torch is there
-            training.train(config, task["folder"], resume=True)
+            train(config, task["folder"], resume=True)
         (Path(task["folder"]) / FINISHED).touch()
     except Exception:
         return {"status": FAILED, "error": traceback.format_exc()[-_LONGEST_TRACEBACK:]}

@@ -25,8 +25,9 @@ import torch
 from torch import Tensor
 
 from cluster_sim.errors import InputError
+from learning.networks.building import make_network
 from learning.networks.categorical import best, draw
-from learning.networks.network import MASK, Batch, Kept, Memory, Network, Weights, make_network, one_thread
+from learning.networks.network import MASK, Batch, Kept, Memory, Network, Weights, one_thread
 from learning.tasks.environment import SchedulingEnv
 from learning.tasks.episode_metrics import which_ended
 

@@ -8,10 +8,10 @@ that is stepped here is the one that also runs without an agent.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, wraps
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -27,19 +27,18 @@ from cluster_sim.registry import Spec
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.spelling import nearest
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
+from learning.tasks.decision_maker import DecisionMaker, Observation
 from learning.tasks.episodes import Episode, machines_of
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
-    from cluster_sim.run.decisions import Decision, PowerDecision
     from cluster_sim.run.view import View
     from learning.tasks.episodes import EpisodeSource
     from learning.tasks.reward import Reward
     from schedulers.policy.policy import PowerPolicy
 
 P = ParamSpec("P")
-Observation = dict[str, np.ndarray]
 _EPISODE = "episode"
 """The only option of a reset."""
 
@@ -63,46 +62,6 @@ def names_options(init: Callable[P, None]) -> Callable[P, None]:
                 raise
 
     return checked
-
-
-class DecisionMaker(Protocol):
-    """Puts questions to an agent and turns its answers into decisions. To write one, all of these.
-
-    A pass of it, in an environment as in a scheduler that an agent has become::
-
-        carry out maker.attend(view)
-        while maker.goes_on(view):
-            action = agent(maker.observe(view))
-            carry out maker.decisions(view, action)
-    """
-
-    kind: Literal["scheduler", "power"]  #: Whose decisions these are.
-    memory: bool  #: Whether what it starts respects the nodes' memory.
-    observation_space: spaces.Dict
-    action_space: spaces.Discrete
-    # ``on_any_machine = True``, if observations and actions are the same on every machine: then episodes may be of several.
-    #: Of parts of the observation, for messages; those without are numbered.
-    feature_names: Mapping[str, Sequence[str]]
-
-    def begin(self, view: View) -> None:
-        """A run begins; forget everything about the last one."""
-        ...
-
-    def attend(self, view: View) -> Sequence[Decision | PowerDecision]:
-        """A pass begins: take note of what is new. What comes back leaves no choice, and is to be carried out."""
-        ...
-
-    def goes_on(self, view: View) -> bool:
-        """Whether there is something to decide now: at the beginning of a pass, and again after each decision."""
-        ...
-
-    def observe(self, view: View) -> Observation:
-        """What the agent sees, ``action_mask`` (int8, 1: allowed) among it; never is all of that 0."""
-        ...
-
-    def decisions(self, view: View, action: int) -> Sequence[Decision | PowerDecision]:
-        """What an allowed action means; to be carried out before anything else is asked."""
-        ...
 
 
 class Listener(Protocol):
@@ -502,13 +461,3 @@ def _flat_space(space: spaces.Dict) -> spaces.Box:
 
 def _flattened(observation: Observation) -> np.ndarray:
     return np.concatenate([observation[name].ravel() for name in sorted(observation) if name != "action_mask"])
-
-
-class OneByOne:
-    """Decisions that are worked out while the ones before are carried out."""
-
-    def __init__(self, decisions: Iterator[Decision]):
-        self._decisions = decisions
-
-    def __iter__(self) -> Iterator[Decision]:
-        return self._decisions

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.passes import Scheduler
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
-    from learning.tasks.environment import DecisionMaker
+    from learning.tasks.decision_maker import DecisionMaker
 
 
 class Reward(Protocol):

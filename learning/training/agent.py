@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from cluster_sim.workload.workload import Workload
     from learning.networks.network import Kept, Memory, Network
-    from learning.tasks.environment import DecisionMaker
+    from learning.tasks.decision_maker import DecisionMaker
 
 BEST = "best"
 FILE = "agent"
@@ -103,7 +103,8 @@ class Agent:
 
         With ``trust`` Python files that the agent names are run. Raises InputError where the weights do not suit it.
         """
-        from learning.networks.network import make_network, one_thread
+        from learning.networks.building import make_network
+        from learning.networks.network import one_thread
 
         # Weights are drawn before they are overwritten: with one thread that takes a tenth of the time on a busy machine.
         with naming(self.source), one_thread(), running_no_new_files(unless=trust):

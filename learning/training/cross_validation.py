@@ -26,7 +26,7 @@ from learning.training.agent import Agent, find_agents
 from learning.training.configuration import Config, read_config
 from learning.training.heuristics import metric_of, policies, run_on
 from learning.training.inputs import all_days, split_days
-from learning.training.training import train
+from learning.training.training_seeds import train
 
 METRICS = ("energy_waste_by_core_j", "node_switches", "mean_stretch")
 """What is measured unless something else is asked for: the figures of Casagrande et al. (2022)."""

@@ -37,7 +37,8 @@ from learning.algorithms.hyper_parameters import options_of
 from learning.algorithms.imitation import ImitationOptions, Teacher, demonstrate, greedy, imitate
 from learning.algorithms.rollouts import Trajectory, collect, episode_seeds
 from learning.algorithms.workers import processes
-from learning.networks.network import Network, make_network, one_thread
+from learning.networks.building import make_network
+from learning.networks.network import Network, one_thread
 from learning.tasks.episodes import Days, inputs_of
 from learning.tasks.job_choice.teachers import FirstByOrder
 from learning.tasks.job_node.teachers import make_teacher
@@ -132,29 +133,6 @@ class Summary:
         return f"{Verdict.TIE}, {told}" if effect.verdict is Verdict.TIE else told
 
 
-def train(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> list[Summary]:
-    """Train as ``config`` says and leave everything in a folder; several seeds in folders ``seed-…`` in it, at the same time.
-
-    With ``resume``, a training goes on from its last checkpoint (and begins where there is none). Raises InputError when
-    the folder holds a training and ``resume`` was not asked for, or one of another configuration. Warns (ModelWarning)
-    where a shaped reward has another discount than the algorithm, where an algorithm takes the cut of an episode for its end,
-    where there was nothing to learn, and where no agent was better than the untrained one.
-    """
-    if config.seeds == 1:
-        summaries = [train_one(config, out, resume, progress)]
-    else:
-        from learning.training.training_seeds import train_several
-
-        summaries = train_several(config, Path(out), resume, progress)
-    for remark in dict.fromkeys(summary.remark for summary in summaries if summary.remark):
-        warnings.warn(f"nothing to learn: {remark}", ModelWarning, stacklevel=2)
-    untrained = [str(summary.seed) for summary in summaries if summary.untrained and not summary.remark]
-    if untrained:
-        text = "the best agent is the untrained one, as its weights were drawn; no update has made a better one"
-        warnings.warn(f"seed {', '.join(untrained)}: {text}", ModelWarning, stacklevel=2)
-    return summaries
-
-
 def check(config: Config) -> list[str]:
     """Read and make everything that a configuration names, and play nothing. Raises InputError for the first wrong thing.
 
@@ -203,16 +181,6 @@ def _warn_of_returns(config: Config, environment: SchedulingEnv, algorithm: Algo
             ModelWarning,
             stacklevel=3,
         )
-
-
-def check_folder(config: Config, out: str | Path, resume: bool) -> None:
-    """Raise InputError for a folder in which what :func:`train` is to do can neither begin nor, with ``resume``, go on."""
-    if config.seeds == 1:
-        has_begun(config, Path(out), resume)
-    else:
-        from learning.training.training_seeds import tasks_of
-
-        tasks_of(config, Path(out), resume)
 
 
 def has_begun(config: Config, folder: Path, resume: bool) -> bool:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.run.progress import Progress
 from learning.algorithms.workers import processes
 from learning.training import checkpoints
 from learning.training.configuration import Config
+
+if TYPE_CHECKING:
+    pass
+
+
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+
 from learning.training.training import CHECKPOINT, STATE, Summary, has_begun, last_iteration, train_one, warn_ahead
 
 
@@ -74,3 +82,36 @@ def _brief(summaries: list[Summary]) -> dict[str, str]:
         return {}
     mean = sum(summary.reduction for summary in summaries) / len(summaries)
     return {"seeds": str(len(summaries)), "reduction": f"{mean:z.2f} %"}
+
+
+def train(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> list[Summary]:
+    """Train as ``config`` says and leave everything in a folder; several seeds in folders ``seed-…`` in it, at the same time.
+
+    With ``resume``, a training goes on from its last checkpoint (and begins where there is none). Raises InputError when
+    the folder holds a training and ``resume`` was not asked for, or one of another configuration. Warns (ModelWarning)
+    where a shaped reward has another discount than the algorithm, where an algorithm takes the cut of an episode for its end,
+    where there was nothing to learn, and where no agent was better than the untrained one.
+    """
+    if config.seeds == 1:
+        summaries = [train_one(config, out, resume, progress)]
+    else:
+        from learning.training.training_seeds import train_several
+
+        summaries = train_several(config, Path(out), resume, progress)
+    for remark in dict.fromkeys(summary.remark for summary in summaries if summary.remark):
+        warnings.warn(f"nothing to learn: {remark}", ModelWarning, stacklevel=2)
+    untrained = [str(summary.seed) for summary in summaries if summary.untrained and not summary.remark]
+    if untrained:
+        text = "the best agent is the untrained one, as its weights were drawn; no update has made a better one"
+        warnings.warn(f"seed {', '.join(untrained)}: {text}", ModelWarning, stacklevel=2)
+    return summaries
+
+
+def check_folder(config: Config, out: str | Path, resume: bool) -> None:
+    """Raise InputError for a folder in which what :func:`train` is to do can neither begin nor, with ``resume``, go on."""
+    if config.seeds == 1:
+        has_begun(config, Path(out), resume)
+    else:
+        from learning.training.training_seeds import tasks_of
+
+        tasks_of(config, Path(out), resume)

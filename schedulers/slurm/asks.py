@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from schedulers.slurm.partitions import Queue
-
-if TYPE_CHECKING:
-    pass
-
-
-from collections.abc import Mapping
-from dataclasses import field
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from schedulers.slurm.partitions import Queue

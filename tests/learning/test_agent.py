@@ -15,7 +15,7 @@ pytest.importorskip("gymnasium")
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.files import source
-from learning.networks.network import make_network
+from learning.networks.building import make_network
 from learning.tasks.built_in_cases import mixed_jobs, small_cluster
 from learning.tasks.episodes import Drawn
 from learning.training.agent import Agent, LearnedScheduler, find_agents

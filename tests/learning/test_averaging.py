@@ -13,7 +13,8 @@ pytest.importorskip("gymnasium")
 from cluster_sim.errors import InputError
 from learning.algorithms.ppo import PPO, PPOOptions
 from learning.algorithms.rollouts import collect
-from learning.networks.network import Weights, make_network
+from learning.networks.building import make_network
+from learning.networks.network import Weights
 from learning.training import checkpoints
 
 from .toys import CheapestRow, Make

@@ -16,7 +16,8 @@ from learning.algorithms.constraint import ConstraintOptions, check_classes
 from learning.algorithms.imitation import demonstrate
 from learning.algorithms.ppo import PPO, PPOOptions
 from learning.algorithms.rollouts import Trajectory, collect, episode_seeds
-from learning.networks.network import Network, make_network
+from learning.networks.building import make_network
+from learning.networks.network import Network
 from learning.training.validation import Validated
 
 from .toys import Make, Tempting

@@ -23,7 +23,7 @@ from learning.tasks.job_choice.environment import JobChoice
 from learning.tasks.job_choice.observations import LOOKS, ChoiceRow, PublishedRow
 from learning.tasks.job_choice.teachers import FirstByOrder
 from learning.training.configuration import Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
-from learning.training.training import train
+from learning.training.training_seeds import train
 from tests.rows import workload_of
 
 

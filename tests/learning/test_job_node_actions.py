@@ -11,10 +11,10 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.run import Start
 from cluster_sim.run.jobs.run_jobs import RunJobs
 from learning.tasks.episodes import Whole
-from learning.tasks.job_node.actions import PairFinder, PairOptions, Pairs
+from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.job_node.environment import TOO_HUNGRY, JobNode
-from learning.tasks.job_node.predictions import estimates
-from learning.tasks.job_node.situations import Situations
+from learning.tasks.job_node.pairs import PairOptions, Pairs
+from learning.tasks.job_node.situations import Situations, estimates
 from learning.tasks.occupancy import Requests
 
 POWER = {"static_w": 30.0, "dynamic_w": 2.0, "min_power": 0.5}

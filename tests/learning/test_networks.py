@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_sim.errors import InputError, SpecError
+from learning.networks.building import make_network
 from learning.networks.categorical import best, divergence, draw, entropy, log_probabilities, of_chosen
-from learning.networks.network import Network, dense, make_network, networks, one_thread
+from learning.networks.network import Network, dense, networks, one_thread
 from learning.networks.selu_layers import SeluLayers
 
 from .toys import collated

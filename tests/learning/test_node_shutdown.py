@@ -21,8 +21,9 @@ from cluster_sim.run.passes import Steered
 from learning.tasks.built_in_shutdown import built_in_day
 from learning.tasks.episodes import Whole
 from learning.tasks.node_shutdown.decision_maker import Reservations
-from learning.tasks.node_shutdown.environment import Metered, NodeShutdown
+from learning.tasks.node_shutdown.environment import NodeShutdown
 from learning.tasks.node_shutdown.foresight import ROW
+from learning.tasks.node_shutdown.waste_meter import Metered
 
 PUBLISHED: dict[str, Any] = {
     "observation": "as-published",

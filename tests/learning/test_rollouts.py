@@ -16,7 +16,7 @@ pytest.importorskip("gymnasium")
 from cluster_sim.errors import InputError
 from learning.algorithms.rollouts import Trajectory, collect, episode_seeds, rare_collections
 from learning.algorithms.samples import Samples
-from learning.networks.network import make_network
+from learning.networks.building import make_network
 from learning.tasks.job_node.environment import JobNode
 
 from .toys import ROWS, CheapestRow, CutOff, Make, Recall, network_for

@@ -20,7 +20,8 @@ from learning.tasks.job_node.environment import JobNode
 from learning.training.configuration import Config, EnvironmentKeys, placed, read_config, write_config
 from learning.training.evaluation import cases_of
 from learning.training.inputs import MakeEnvironment
-from learning.training.training import Training, check, train
+from learning.training.training import Training, check
+from learning.training.training_seeds import train
 from learning.training.validation import as_many
 
 SMALL, LARGE = Platform.homogeneous(nodes=1, cores=8), Platform.homogeneous(nodes=1, cores=32)

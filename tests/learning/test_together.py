@@ -12,12 +12,13 @@ pytest.importorskip("gymnasium")
 
 from cluster_sim import View
 from learning.algorithms.rollouts import collect, rare_collections
-from learning.networks.network import make_network
-from learning.tasks.environment import Observation, SchedulingEnv, observes_together
+from learning.networks.building import make_network
+from learning.tasks.decision_maker import Observation
+from learning.tasks.environment import SchedulingEnv, observes_together
 from learning.tasks.job_choice.environment import JobChoice
-from learning.tasks.job_node.actions import Pairs
 from learning.tasks.job_node.environment import JobNode
 from learning.tasks.job_node.features import PairFeatures
+from learning.tasks.job_node.pairs import Pairs
 from learning.tasks.node_shutdown.environment import NodeShutdown
 
 from .cases_for_job_node import experiment

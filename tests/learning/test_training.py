@@ -37,7 +37,8 @@ from learning.training.configuration import Config, EnvironmentKeys, write_confi
 from learning.training.heuristics import run_on
 from learning.training.inputs import MakeEnvironment, training_episodes
 from learning.training.logs import read_metrics
-from learning.training.training import Summary, Training, check, last, train, train_one
+from learning.training.training import Summary, Training, check, last, train_one
+from learning.training.training_seeds import train
 from learning.training.validation import OBJECTIVES, Validated, Validation, spread
 from schedulers import make_scheduler
 

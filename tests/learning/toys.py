@@ -161,7 +161,7 @@ ROWS = Make(CheapestRow)
 
 def network_for(make: Make, spec: str, seed: int = 1) -> Network:
     """A network for what it makes."""
-    from learning.networks.network import make_network
+    from learning.networks.building import make_network
 
     environment = make()
     return make_network(spec, environment.observation_space, int(environment.action_space.n), seed=seed)

@@ -13,7 +13,8 @@ from analysis.reproduce.irmasim.agents import AGENTS, FIGURE_ROWS, ROWS, _Case, 
 from analysis.reproduce.trainings import FILES
 from cluster_sim import Workload
 from learning.training.configuration import read_config
-from learning.training.training import train, untrained
+from learning.training.training import untrained
+from learning.training.training_seeds import train
 
 
 def test_figs_9_to_11_are_about_one_batch() -> None:

@@ -150,7 +150,7 @@ def _folds(config: Config, quick: bool) -> Iterator[tuple[tuple[int, int], Confi
 
 
 def _train(config: Config, folder: Path, quick: bool) -> None:
-    from learning.training.training import train
+    from learning.training.training_seeds import train
 
     for (fold, _), of_fold in _folds(config, quick):
         train(of_fold, folder / f"fold-{fold}", resume=True)

@@ -45,8 +45,9 @@ def train(
     """
     from cluster_sim.cli.simulate import prepare
     from learning.training.configuration import read_config
-    from learning.training.training import check, check_folder
-    from learning.training.training import train as learn
+    from learning.training.training import check
+    from learning.training.training_seeds import check_folder
+    from learning.training.training_seeds import train as learn
 
     given = {"iterations": iterations, "seed": seed, "seeds": seeds, "workers": workers}
     settings = read_config(config)

@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from cluster_sim.errors import SpecError
 from cluster_sim.platform.hardware import check_count, check_truth
-from learning.tasks.environment import OneByOne
+from learning.tasks.decision_maker import OneByOne
 from learning.tasks.job_choice.observations import LOOKS, ChoiceState
 from schedulers.backfilling.committed import CommittedBackfilling
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-    from learning.tasks.environment import DecisionMaker
+    from learning.tasks.decision_maker import DecisionMaker
     from learning.tasks.reward import Reward
 
 

@@ -16,8 +16,9 @@ from learning.tasks.built_in_cases import job_node_case
 from learning.tasks.environment import SchedulingEnv, names_options, observes_together
 from learning.tasks.episode_metrics import KEYS, quick_metrics
 from learning.tasks.episodes import Whole, platform_of
-from learning.tasks.job_node.actions import PairFinder, PairOptions, Pairs
+from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.job_node.observations import observations
+from learning.tasks.job_node.pairs import PairOptions, Pairs
 from learning.tasks.job_node.rewards import rewards
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.workload import Workload
-    from learning.tasks.environment import Observation
+    from learning.tasks.decision_maker import Observation
     from learning.tasks.episodes import EpisodeSource
 
 NO_ROOM = "no set of nodes has memory for it"
@@ -203,7 +204,7 @@ class JobNode(SchedulingEnv):
     without any of them a small built-in case. ``observation`` and ``reward`` are registered names with options, such as
     ``p2:features=wait_time+requested_cores`` and ``edp:shaped=no``; ``placements``, ``wait``, ``patience``, ``num_jobs``,
     ``merge_equal`` and ``memory`` are those of :class:`JobNodeMaker` and
-    :class:`~learning.tasks.job_node.actions.PairOptions`, the others those of :class:`~learning.tasks.environment.SchedulingEnv`.
+    :class:`~learning.tasks.job_node.pairs.PairOptions`, the others those of :class:`~learning.tasks.environment.SchedulingEnv`.
 
     ==============  ========================================  =====================================================
     space           shape                                     what

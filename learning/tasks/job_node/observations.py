@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.view import View
-    from learning.tasks.job_node.actions import PairFinder, PairOptions, Pairs
+    from learning.tasks.job_node.actions import PairFinder
+    from learning.tasks.job_node.pairs import PairOptions, Pairs
 
 
 class JobNodeObservation(Protocol):

@@ -7,39 +7,25 @@ only where tasks slow each other is a forecast made. :func:`estimates` puts them
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from learning.tasks.idle_nodes import Figure, RequestTable
-from learning.tasks.job_node.situations import joined
 from schedulers.energy.expectations import Expectations
 
 if TYPE_CHECKING:
     from cluster_sim.machine.running import Running
     from cluster_sim.run.view import View
     from learning.tasks.idle_nodes import IdleNodes
-    from learning.tasks.job_node.actions import Pairs
-    from learning.tasks.job_node.situations import Situations
+    from learning.tasks.job_node.pairs import Pairs
     from learning.tasks.occupancy import Asked, Occupancy, Requests
 
 Floats = npt.NDArray[np.float64]
 
 OVERRUN = 0.1
 """What a job that outlives its prediction is expected to need more, as a share of its whole work."""
-
-
-class Estimates(NamedTuple):
-    """What each allowed pair is expected to bring, arrays of shape (pairs,)."""
-
-    uncontended: Floats  #: The job's own time if nothing slowed it, s.
-    finish: Floats  #: Its own time, s.
-    others: Floats  #: By how much it delays the jobs on the node, summed, s.
-    energy: Floats  #: By how much it raises the node's energy, to the end of all that runs there, J.
-    contended: npt.NDArray[np.bool_]  #: Whether tasks would slow each other.
-    asked: Floats  #: Bandwidth that the job asks for there, MB/s.
-    threshold: Floats  #: Bandwidth of the node below which nothing slows, MB/s.
 
 
 class Predictions:
@@ -174,28 +160,3 @@ class Predictions:
     def next_end(self, now: float) -> float:
         """When the first running job should be over, s on the run's clock; inf when none runs."""
         return max(self._first, now)
-
-
-def estimates(at: Situations) -> Estimates:
-    """What each pair is expected to bring, if it is started now."""
-    idle, node, node_of = at.idle, at.node, at.node_of
-    alone = joined([p.alone_on_types(pairs.asked) for p, pairs in zip(at.predictions, at.pairs, strict=True)])
-    alone = alone.take(at.job_of * len(idle.kinds) + idle.types.take(node), axis=1)
-    own, finish, energy = alone[Figure.uncontended], alone[Figure.finish], alone[Figure.energy]
-    wanted = at.cores.take(at.job_of)
-    tasks = np.minimum(wanted, at.free.take(node_of))
-    asked, threshold = tasks * alone[Figure.bandwidth], idle.threshold.take(node)
-    total = at.demand.take(node_of) + asked
-    contended = (total >= threshold) & (total > 0.0)
-    busy = (at.job_count > 0).take(node_of)
-    others = np.zeros(len(node))
-    beyond = np.maximum(own - at.left.take(node_of), 0.0)
-    shared = idle.dynamic_w.take(node) * tasks * own + idle.rise_w.take(node) * beyond
-    finish, energy = np.where(busy, own, finish), np.where(busy, shared, energy)
-    for i in (busy & (contended | ~idle.closed_form.take(node))).nonzero()[0].tolist():
-        decision, pair = at.pair_at(i)
-        finish[i], others[i], energy[i] = at.predictions[decision].forecast(at.pairs[decision], pair, int(tasks[i]))
-    for i in (tasks < wanted).nonzero()[0].tolist():
-        decision, pair = at.pair_at(i)
-        finish[i], energy[i] = at.predictions[decision].spread(at.views[decision], at.pairs[decision], pair)
-    return Estimates(own, finish, others, energy, contended, asked, threshold)

@@ -23,7 +23,7 @@ from learning.tasks.reward import Reward, run_alike
 if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
-    from learning.tasks.environment import DecisionMaker
+    from learning.tasks.decision_maker import DecisionMaker
 
 
 rewards: Registry[Reward] = Registry("reward", "cluster_sim.rewards")

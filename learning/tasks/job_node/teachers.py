@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.placement import Placement
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
-    from learning.tasks.job_node.actions import Pairs
+    from learning.tasks.job_node.pairs import Pairs
 
 
 class Teacher:

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.run.passes import Steered
 from cluster_sim.run.simulation import Simulation
 from learning.tasks.environment import SchedulingEnv, names_options
 from learning.tasks.episodes import platform_of
 from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
 from learning.tasks.node_shutdown.rewards import shutdown_rewards
+from learning.tasks.node_shutdown.waste_meter import Metered
 from schedulers.policy.policy import make_scheduler
 
 if TYPE_CHECKING:
-    from cluster_sim.run.decisions import PowerDecision
     from cluster_sim.run.view import View
     from learning.tasks.episodes import Episode, EpisodeSource
-    from learning.tasks.node_shutdown.waste_meter import WasteMeter
-
-
-class Metered(Steered):
-    """The place of a power policy, held for an agent, with a meter that looks at the end of every instant."""
-
-    def __init__(self, maker: Reservations):
-        self._maker = maker
-        self.meter: WasteMeter | None = None
-
-    def react(self, view: View) -> Iterable[PowerDecision]:
-        """After the scheduler's pass: what the agent decided of nodes that are left idle; then read the meter."""
-        yield from self._maker.settle(view)
-        if self.meter is not None:
-            self.meter.look(view)
 
 
 class NodeShutdown(SchedulingEnv):

@@ -8,7 +8,7 @@ are skipped. That is what EASY does but for jobs that it holds back for the head
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from learning.tasks.node_shutdown.waste_meter import cycle_joules, idle_node_wat
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.platform.platform import Platform
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-    from learning.tasks.node_shutdown.decision_maker import Reservations
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
@@ -70,10 +70,32 @@ MOST_JOBS = 128
 """So many of the waiting jobs are looked at."""
 
 
+class NodesKeptOff(Protocol):
+    """The decision-maker of NodeShutdown, as far as observations read it."""
+
+    platform: Platform
+    idle: str  #: What becomes of nodes that are left idle: stay, sleep or choose.
+    tau: float
+    step_s: float  #: s between decisions.
+    reserved: int  #: Nodes that are kept off.
+
+    def waiting(self, view: View) -> WaitingJobs:
+        """Return the jobs that wait, as columns."""
+        ...
+
+    def fresh(self) -> list[int]:
+        """Return the nodes that have just fallen idle."""
+        ...
+
+    def order(self, view: View) -> list[int]:
+        """Return the nodes in the order in which they are kept off."""
+        ...
+
+
 class Foresight:
     """Rows of features, one for each action; what does not change with time alone is worked out once."""
 
-    def __init__(self, view: View, maker: Reservations):
+    def __init__(self, view: View, maker: NodesKeptOff):
         self._maker = maker
         self._nodes = view.platform.node_count
         self._total = float(view.platform.core_count)

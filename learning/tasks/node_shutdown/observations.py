@@ -15,7 +15,7 @@ from cluster_sim.registry import Registry
 from cluster_sim.workload.days import DAY_S
 from cluster_sim.workload.jobs import JobColumns
 from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part
-from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ActionRow, Foresight
+from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ActionRow, Foresight, NodesKeptOff
 from learning.tasks.node_shutdown.waste_meter import state_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-    from learning.tasks.node_shutdown.decision_maker import Reservations
     from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
 
     Arrays = dict[str, npt.NDArray[np.float32]]
@@ -37,7 +36,7 @@ MOST = 100.0
 class ShutdownObservation(Protocol):
     """To write one: its spaces, and what it shows. Register it in :data:`shutdown_observations`."""
 
-    def spaces(self, maker: Reservations) -> dict[str, spaces.Box]:
+    def spaces(self, maker: NodesKeptOff) -> dict[str, spaces.Box]:
         """Its parts, without the mask."""
         ...
 
@@ -123,7 +122,7 @@ class AsPublished:
         self._history = history
         self._jobs = jobs
 
-    def spaces(self, maker: Reservations) -> dict[str, spaces.Box]:
+    def spaces(self, maker: NodesKeptOff) -> dict[str, spaces.Box]:
         """``observation``, shape (history, 8 + 4 · jobs)."""
         self._maker = maker
         self._shape = (self._history, PublishedLook.size + PublishedJob.size * self._jobs)
@@ -240,7 +239,7 @@ class Default:
 
     names: ClassVar[dict[str, tuple[str, ...]]] = {"actions": ActionRow.names, "state": State.names}
 
-    def spaces(self, maker: Reservations) -> dict[str, spaces.Box]:
+    def spaces(self, maker: NodesKeptOff) -> dict[str, spaces.Box]:
         """``actions``, shape (actions, features), and ``state``."""
         self._maker = maker
         actions = (maker.platform.node_count + 1) * (2 if maker.idle == "choose" else 1)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-    from learning.tasks.environment import DecisionMaker
+    from learning.tasks.decision_maker import DecisionMaker
     from learning.tasks.node_shutdown.decision_maker import Reservations
     from learning.tasks.reward import Reward
 
@@ -38,7 +38,7 @@ class _OfWaste:
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
         """An episode begins."""
-        from learning.tasks.node_shutdown.environment import Metered
+        from learning.tasks.node_shutdown.waste_meter import Metered
 
         assert isinstance(simulation.power_policy, Metered)
         if simulation.power_policy.meter is None:  # a cost may have begun it

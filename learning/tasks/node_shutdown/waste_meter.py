@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+from cluster_sim.run.passes import Steered
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import PowerTransitions
+    from cluster_sim.run.decisions import PowerDecision
     from cluster_sim.run.view import View
 
 
@@ -93,3 +97,25 @@ def _cycle(costs: PowerTransitions, idle_w: float) -> float:
     on_w = idle_w if costs.switch_on_w is None else costs.switch_on_w
     off_w = idle_w if costs.switch_off_w is None else costs.switch_off_w
     return on_w * costs.switch_on_s + off_w * costs.switch_off_s
+
+
+class Settling(Protocol):
+    """The agent's decision-maker, which decides of nodes that the scheduler left idle."""
+
+    def settle(self, view: View) -> Iterable[PowerDecision]:
+        """Return what follows from the scheduler's pass."""
+        ...
+
+
+class Metered(Steered):
+    """The place of a power policy, held for an agent, with a meter that looks at the end of every instant."""
+
+    def __init__(self, maker: Settling):
+        self._maker = maker
+        self.meter: WasteMeter | None = None
+
+    def react(self, view: View) -> Iterable[PowerDecision]:
+        """After the scheduler's pass: what the agent decided of nodes that are left idle; then read the meter."""
+        yield from self._maker.settle(view)
+        if self.meter is not None:
+            self.meter.look(view)

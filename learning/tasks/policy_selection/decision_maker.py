@@ -11,7 +11,7 @@ from gymnasium import spaces
 from cluster_sim.errors import SpecError
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Start
-from learning.tasks.environment import OneByOne
+from learning.tasks.decision_maker import OneByOne
 from learning.tasks.policy_selection.observations import selection_observations
 from schedulers.queue.orders import job_orders, node_orders, order_in
 

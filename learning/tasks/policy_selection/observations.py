@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from gymnasium import spaces
@@ -15,9 +15,9 @@ from learning.tasks.feature_table import FeatureTable, block, bounded, feature, 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.platform.platform import Platform
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-    from learning.tasks.policy_selection.decision_maker import PolicyChoice
 
     Arrays = dict[str, npt.NDArray[np.float32]]
     Floats = npt.NDArray[np.float64]
@@ -27,10 +27,19 @@ HALF_S, HALF_MB, HALF_VOLUME_MB = 3600.0, 1000.0, 1e5
 """Requested time, memory and memory volume of a job whose features are 0.5."""
 
 
+class PoliciesToChoose(Protocol):
+    """The decision-maker of PolicySelection, as far as observations read it."""
+
+    platform: Platform
+    policies: tuple[str, ...]
+    orders: list[Any]  #: Of each policy its orders of jobs and of nodes; None: it starts nothing.
+    memory: bool
+
+
 class SelectionObservation(Protocol):
     """To write one: its spaces, and what it shows. Register it in :data:`selection_observations`."""
 
-    def spaces(self, maker: PolicyChoice) -> dict[str, spaces.Box]:
+    def spaces(self, maker: PoliciesToChoose) -> dict[str, spaces.Box]:
         """Its parts, without the mask."""
         ...
 
@@ -147,7 +156,7 @@ class AsPublished:
         self._level = level
         self._queue = _Queue()
 
-    def spaces(self, maker: PolicyChoice) -> dict[str, spaces.Box]:
+    def spaces(self, maker: PoliciesToChoose) -> dict[str, spaces.Box]:
         """``observation``, shape (nodes + 3 · cores + 21,), (nodes + 21,) or (21,)."""
         platform, size = maker.platform, QueueNow.size
         if self._level != "minimal":
@@ -212,7 +221,7 @@ class Default:
     def __init__(self) -> None:
         self._queue = _Queue()
 
-    def spaces(self, maker: PolicyChoice) -> dict[str, spaces.Box]:
+    def spaces(self, maker: PoliciesToChoose) -> dict[str, spaces.Box]:
         """``actions`` and ``state``."""
         self._maker = maker
         pairs = [policy.partition("/") for policy in maker.policies]

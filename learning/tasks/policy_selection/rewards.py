@@ -20,7 +20,7 @@ from cluster_sim.registry import Registry
 if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
-    from learning.tasks.environment import DecisionMaker
+    from learning.tasks.decision_maker import DecisionMaker
     from learning.tasks.reward import Reward
 
 OBJECTIVES = {
