@@ -14,7 +14,6 @@ from analysis.figures.palette import ColourStrategy, colour_strategy
 from analysis.figures.time_axis import StartDate, TimeAxis
 from analysis.gantt_chart.drawing import MOST_BARS, chosen_drawing, colour_bar, raster_note
 from analysis.gantt_chart.hover import Hover
-from analysis.gantt_chart.job_pieces import piece_traces
 from analysis.gantt_chart.panels import (
     GAP_PX,
     PANEL_PX,
@@ -26,6 +25,7 @@ from analysis.gantt_chart.panels import (
     panels_of,
     stacked_domains,
 )
+from analysis.gantt_chart.piece_traces import piece_traces
 from analysis.gantt_chart.reservations import reservation_traces
 from analysis.gantt_chart.scene import Held, Scene
 from analysis.gantt_chart.tool import MOST_CARRIED, MOST_TOLD, tool

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from analysis.reproduce.agents import AgentRow, agent_parts, as_published, left_out, reductions
+from analysis.reproduce.agent_row import AgentRow
+from analysis.reproduce.agents import agent_parts, as_published, left_out, reductions
 from analysis.reproduce.claims import Claim, Values
 from analysis.reproduce.energy_scheduler import experiment_3 as convergence
 from analysis.reproduce.energy_scheduler import experiment_4 as adaptability

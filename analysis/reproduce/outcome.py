@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +14,8 @@ from analysis.reproduce.claims import VERDICTS, Judged, Kind
 from analysis.reproduce.learned import HEADINGS as LEARNED
 from analysis.reproduce.learned import LEAD, TITLE
 from analysis.reproduce.learned import lines as learned_lines
-from cluster_sim import __version__
 from cluster_sim.amounts import NOTHING, number
 from cluster_sim.errors import counted
-from cluster_sim.files.atomic import atomic_files
-from cluster_sim.files.json_values import for_json
 
 if TYPE_CHECKING:
     from analysis.reproduce.paper import Figure, Paper
@@ -41,33 +36,6 @@ COLUMNS = (
     "why",
     "source",
 )
-
-
-def save(found: Reproduction, out: Path, meta: Mapping[str, Any]) -> Path:
-    """Leave the files in ``out``: all of them, or what was there; the path of the report is returned."""
-    from analysis.reproduce.page import page
-
-    meta = {"paper": found.paper.name, "version": __version__, "date": datetime.now(UTC).date().isoformat(), **meta}
-    document = {
-        **meta,
-        "title": found.paper.title,
-        "citation": found.paper.citation,
-        "verdicts": {kind.value: tally for kind, tally in counts(found.judged).items()},
-        "untrained agents that pass": slips(found.judged),
-        "cost": found.cost,
-        "claims": [row(judged) for judged in found.judged],
-        "values": found.values,
-    }
-    texts = {
-        "report.html": page(found, meta),
-        "results.csv": _csv(found.judged),
-        "results.json": json.dumps(for_json(document), indent=1) + "\n",
-        "results.md": markdown(found, meta),
-    }
-    with atomic_files(out / "report.html") as aside:
-        for name, text in texts.items():
-            aside(out / name).write_bytes(text.encode())
-    return out / "report.html"
 
 
 def save_pictures(found: Reproduction, out: Path) -> list[Path]:
@@ -272,7 +240,8 @@ HEADINGS = (
 )
 
 
-def _csv(judged: Iterable[Judged]) -> str:
+def claims_csv(judged: Iterable[Judged]) -> str:
+    """Return the claims as CSV, a row each."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()

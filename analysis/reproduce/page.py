@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
@@ -10,7 +13,10 @@ import plotly.graph_objects as go
 from analysis.pages.page import figures_html, render
 from analysis.reproduce import learned
 from analysis.reproduce.claims import Judged
-from analysis.reproduce.outcome import HEADINGS, cells, counts, slips
+from analysis.reproduce.outcome import HEADINGS, cells, claims_csv, counts, markdown, row, slips
+from cluster_sim import __version__
+from cluster_sim.files.atomic import atomic_files
+from cluster_sim.files.json_values import for_json
 
 if TYPE_CHECKING:
     from analysis.reproduce.runner import Reproduction
@@ -48,3 +54,28 @@ def _groups(judged: Iterable[Judged]) -> dict[str, list[tuple[str, tuple[str, ..
     for one in judged:
         groups.setdefault(one.claim.group, []).append((one.verdict.value, cells(one)))
     return groups
+
+
+def save(found: Reproduction, out: Path, meta: Mapping[str, Any]) -> Path:
+    """Leave the files in ``out``: all of them, or what was there; the path of the report is returned."""
+    meta = {"paper": found.paper.name, "version": __version__, "date": datetime.now(UTC).date().isoformat(), **meta}
+    document = {
+        **meta,
+        "title": found.paper.title,
+        "citation": found.paper.citation,
+        "verdicts": {kind.value: tally for kind, tally in counts(found.judged).items()},
+        "untrained agents that pass": slips(found.judged),
+        "cost": found.cost,
+        "claims": [row(judged) for judged in found.judged],
+        "values": found.values,
+    }
+    texts = {
+        "report.html": page(found, meta),
+        "results.csv": claims_csv(found.judged),
+        "results.json": json.dumps(for_json(document), indent=1) + "\n",
+        "results.md": markdown(found, meta),
+    }
+    with atomic_files(out / "report.html") as aside:
+        for name, text in texts.items():
+            aside(out / name).write_bytes(text.encode())
+    return out / "report.html"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.reproduce.claims import Claim, Values
 
 if TYPE_CHECKING:
-    from analysis.reproduce.agents import AgentRow
+    from analysis.reproduce.agent_row import AgentRow
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def _play(place: Path, case: Episode, runs: int) -> Played:
 
 
 def _key(agent: Agent, case: str, episodes: str, runs: int) -> str:
-    from analysis.reproduce.runner import code
+    from analysis.reproduce.code_digest import code
 
     environment = {key: value for key, value in agent.environment.items() if key != "reward"}
     told = json.dumps([code(), episodes, case, runs, agent.network, environment], sort_keys=True, default=str)

@@ -14,12 +14,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import asdict, dataclass, field
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from analysis.reproduce.claims import Judged, judge
+from analysis.reproduce.code_digest import code
 from analysis.reproduce.inputs import fingerprint, missing
 from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
 from cluster_sim import __version__
@@ -29,8 +28,6 @@ from cluster_sim.files.atomic import write_bytes
 from cluster_sim.run.progress import Progress
 
 Tell = Callable[[str], None]
-CODE = ("cluster_sim", "schedulers", "learning", "analysis.reproduce")
-"""Packages of which any change makes finished parts stale."""
 
 
 @dataclass
@@ -182,18 +179,6 @@ def _key(part: Part, inputs: Path) -> str:
         fingerprint(inputs, part.needs),
     ]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode() + source).hexdigest()
-
-
-@cache
-def code() -> str:
-    """A digest of the project's code that parts run: names and texts of the modules of :data:`CODE`."""
-    digest = hashlib.sha256()
-    for name in CODE:
-        folder = Path(str(import_module(name).__file__)).parent
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(f"{name}/{path.relative_to(folder).as_posix()}\0".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
 
 
 def _kept(path: Path, key: str) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.sweep.runs_table import DECIDERS, LARGEST_IS_BEST, deciders, factors_of, heuristics, shared
+from analysis.sweep.runs_table import DECIDERS, LARGEST_IS_BEST, POLICY, deciders, factors_of, heuristics, shared
 from analysis.tables.wording import label_of, unit_of
 from cluster_sim.amounts import scale_of
 from cluster_sim.errors import counted
@@ -21,7 +21,6 @@ from cluster_sim.records.comparison import Comparison, Difference, Standing, nam
 from cluster_sim.records.intervals import CONFIDENCE
 
 MOST_PANELS = 12
-POLICY = "power_policy"
 _LIST = re.compile(r"list:([^/,]+)/([^,]+)")
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from analysis.sweep.statuses import DONE, FAILED, TRAINED
 from cluster_sim.errors import InputError, naming, unfamiliar_to
 from cluster_sim.executors import one_thread_each
 from cluster_sim.run import settings
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 Thing = TypeVar("Thing")
 
-DONE, FAILED = "done", "failed"
-TRAINED = "trained"
-"""The scheduler, or power policy, that the sweep trains itself."""
 FINISHED = "finished"
 """The file that says that a training has reached its end."""
 

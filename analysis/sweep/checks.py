@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from analysis.sweep.cell import TRAINED, inputs_of, read_workload, simulation_of
+from analysis.sweep.cell import inputs_of, read_workload, simulation_of
 from analysis.sweep.grid import DECIDERS, Cell, Grid, source_key
+from analysis.sweep.statuses import TRAINED
 from cluster_sim.errors import InputError, naming
 from cluster_sim.records.assumptions import merged, of_simulation
 from cluster_sim.run.settings import SETTINGS, try_begin

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from analysis.sweep.agents import Variant, key_of, variants
-from analysis.sweep.cell import TRAINED
 from analysis.sweep.config import SweepConfig, WorkloadKeys, config_of, read_config
+from analysis.sweep.statuses import TRAINED
 from analysis.sweep.wildcards import schedulers_of
 from cluster_sim.errors import InputError, naming
 from cluster_sim.registry import Spec

@@ -11,8 +11,7 @@ import plotly.graph_objects as go
 
 from analysis.figures.figure_style import styled
 from analysis.figures.palette import OKABE_ITO, OTHERS
-from analysis.sweep.alternatives import POLICY
-from analysis.sweep.runs_table import factors_of
+from analysis.sweep.runs_table import POLICY, factors_of
 from analysis.tables.wording import label_of, plotly_text, shortened, unit_of
 from cluster_sim.amounts import NOTHING, amount, duration, number, scale_of
 from cluster_sim.records.comparison import Effect, Standing

@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
-from analysis.sweep.cell import FAILED
+from analysis.sweep.statuses import FAILED
 from cluster_sim.errors import InputError
 from cluster_sim.executors import UNDER_MAIN, end_processes, is_worker_death
 

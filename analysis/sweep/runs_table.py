@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.sweep.cell import DONE, TRAINED
 from analysis.sweep.manifest import read_manifest
+from analysis.sweep.statuses import DONE, TRAINED
 from analysis.sweep.storage import read_runs
 from analysis.tables.run_metrics import HALF_WIDTH, percent
 from analysis.tables.wording import label_of, unit_of
@@ -352,3 +352,6 @@ def _check(runs: pd.DataFrame, columns: Sequence[str]) -> None:
     for name in columns:
         if name not in runs.columns:
             raise InputError("sweep", "a column of the runs", name)
+
+
+POLICY = "power_policy"

@@ -15,10 +15,11 @@ import numpy as np
 
 from analysis.sweep import manifest as manifests
 from analysis.sweep.agents import AGENTS
-from analysis.sweep.cell import DONE, FINISHED, run_cell, train_agent
+from analysis.sweep.cell import FINISHED, run_cell, train_agent
 from analysis.sweep.checks import check, share_workloads
 from analysis.sweep.grid import Cell, Grid, source_key
 from analysis.sweep.runner import Runner, Task
+from analysis.sweep.statuses import DONE
 from analysis.sweep.storage import STATUS, Memory, Storage
 from cluster_sim.errors import InputError, UnfamiliarWarning
 from cluster_sim.executors import Serial, cores, make_processes, single_threaded_children

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analysis.sweep.cell import DONE, FAILED
+from analysis.sweep.statuses import DONE, FAILED
 from cluster_sim.errors import FormatError
 from cluster_sim.extras import needed
 from cluster_sim.files.atomic import atomic_path

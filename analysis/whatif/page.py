@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -21,9 +21,12 @@ from cluster_sim.records.comparison import LEAST_TIME, Effect, too_few
 from cluster_sim.records.intervals import FEWEST_BLOCKS
 
 if TYPE_CHECKING:
+    import pandas as pd
     from markupsafe import Markup
 
-    from analysis.whatif.study import Study
+    from cluster_sim.records.comparison import Comparison
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 _CLASS = {
     "partition": "partition",
@@ -36,7 +39,34 @@ _EXPLAINED = 3
 _VERDICTS = {LESS: "less", MORE: "more", UNSURE: "unsure"}
 
 
-def write_page(study: Study, path: str | Path) -> Path:
+class Replayed(Protocol):
+    """A study, as far as its page shows it."""
+
+    @property
+    def workload(self) -> Workload: ...  # noqa: D102 - as in Study, all of them
+    @property
+    def runs(self) -> dict[str, Result]: ...  # noqa: D102
+    @property
+    def jobs(self) -> pd.DataFrame: ...  # noqa: D102
+    @property
+    def changes(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def folder(self) -> Path: ...  # noqa: D102
+    @property
+    def comparison(self) -> Comparison: ...  # noqa: D102
+    @property
+    def agreement(self) -> pd.DataFrame: ...  # noqa: D102
+    @property
+    def causes(self) -> pd.DataFrame: ...  # noqa: D102
+    @property
+    def overall(self) -> pd.DataFrame: ...  # noqa: D102
+    @property
+    def effects(self) -> pd.DataFrame: ...  # noqa: D102
+    @property
+    def cores(self) -> dict[str, int]: ...  # noqa: D102
+
+
+def write_page(study: Replayed, path: str | Path) -> Path:
     """Write the page and return its path; the file appears whole or not at all."""
     count = iter(range(10_000))
 
@@ -71,7 +101,7 @@ def write_page(study: Study, path: str | Path) -> Path:
     return write_whole(path, text)
 
 
-def _lead(study: Study) -> str:
+def _lead(study: Replayed) -> str:
     jobs, platform = study.jobs, study.runs[UNCHANGED].platform
     days = float(np.ptp(jobs["submit_time"])) / 86_400
     since = study.workload.start_date
@@ -81,7 +111,7 @@ def _lead(study: Study) -> str:
     )
 
 
-def _tiles(study: Study) -> list[dict[str, str]]:
+def _tiles(study: Replayed) -> list[dict[str, str]]:
     """The figures that matter most: of the change if there is one, of the replay otherwise."""
     if CHANGED not in study.runs:
         return [
@@ -99,7 +129,7 @@ def _tiles(study: Study) -> list[dict[str, str]]:
     ]
 
 
-def _weeks(study: Study) -> str:
+def _weeks(study: Replayed) -> str:
     """How the intervals of changes came about, or why there are none."""
     weeks = int(study.jobs["week"].nunique())
     if weeks < FEWEST_BLOCKS:
@@ -119,7 +149,7 @@ def _text(value: float, unit: str) -> str:
     return amount(float(np.rint(value)) if unit == "s" else value, unit)
 
 
-def agreement_rows(study: Study) -> list[list[str]]:
+def agreement_rows(study: Replayed) -> list[list[str]]:
     """The log and its replay beside each other, as texts under a header."""
     return [["", RECORDED, UNCHANGED]] + [
         [str(name), *(_text(row[run], str(row["unit"])) for run in (RECORDED, UNCHANGED))]
@@ -127,7 +157,7 @@ def agreement_rows(study: Study) -> list[list[str]]:
     ]
 
 
-def _causes(study: Study) -> Markup | None:
+def _causes(study: Replayed) -> Markup | None:
     table = study.causes
     columns = (table[name].tolist() for name in ("cause", "jobs", "share", "mean_s"))
     rows = [
@@ -136,7 +166,7 @@ def _causes(study: Study) -> Markup | None:
     return cells_html(("a job …", "jobs", "of all difference", "mean shift"), rows, "causes") if rows else None
 
 
-def _by_class(study: Study, by: str, drawn: Any) -> dict[str, Any]:
+def _by_class(study: Replayed, by: str, drawn: Any) -> dict[str, Any]:
     """A figure of a class of jobs, and all its rows as a table to unfold; nothing where there is one group only."""
     names = (RECORDED, *study.runs)
     table = by_class(study.jobs, by, names)
@@ -156,7 +186,7 @@ def _by_class(study: Study, by: str, drawn: Any) -> dict[str, Any]:
     return {"name": _CLASS[by], "figure": drawn(waits_of_classes(table)), "table": told, "left": left}
 
 
-def overall_rows(study: Study) -> list[list[str]]:
+def overall_rows(study: Replayed) -> list[list[str]]:
     """What the change makes of all jobs and of the energy, as texts under a header."""
     rows = [["", RECORDED, UNCHANGED, CHANGED, _change_heading(study)]]
     effects = {effect.label: effect for effect in study.comparison.effects}
@@ -174,18 +204,18 @@ def overall_rows(study: Study) -> list[list[str]]:
     return rows
 
 
-def _change_heading(study: Study) -> str:
+def _change_heading(study: Replayed) -> str:
     return "change (95 % interval)" if study.jobs["week"].nunique() >= FEWEST_BLOCKS else "change"
 
 
-def _schedules(study: Study) -> Any:
+def _schedules(study: Replayed) -> Any:
     options: dict[str, Any] = {"colour_by": "wait_time", "workload": study.workload, "panels": ("busy", "queue")}
     if len(study.runs) == 1:
         return gantt(study.runs[UNCHANGED], **options)
     return gantt_runs(study.runs, title="By wait; ◂ ▸ where a job starts earlier or later than unchanged", **options)
 
 
-def _explained(study: Study) -> list[dict[str, Any]]:
+def _explained(study: Replayed) -> list[dict[str, Any]]:
     """The jobs that the change moves most, and what both runs say of them."""
     table = most_moved(study.jobs, _EXPLAINED)
     found = []
@@ -197,7 +227,7 @@ def _explained(study: Study) -> list[dict[str, Any]]:
     return found
 
 
-def _difference(study: Study) -> str:
+def _difference(study: Replayed) -> str:
     before, after = ((study.folder / name / CONF).read_text().splitlines() for name in (UNCHANGED, CHANGED))
     lines = difflib.unified_diff(before, after, UNCHANGED, CHANGED, n=0, lineterm="")
     return "\n".join(line for line in lines if not line.startswith(("@@", "---", "+++")))

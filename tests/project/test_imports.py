@@ -7,11 +7,13 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+import networkx as nx
 import pytest
 
 from cluster_sim import packages
@@ -75,8 +77,16 @@ def forbidden(root: Path) -> list[str]:
     return found
 
 
-# A room knows those above it in this list only.
-ROOMS = ("files", "platform", "workload", "models", "machine", "run", "records", "formats", "cli")
+ROOMS = {
+    "cluster_sim": ("files", "platform", "workload", "models", "machine", "run", "records", "formats", "cli"),
+    "schedulers": ("policy", "queue", "backfilling", "energy", "changing", "power", "slurm", "optimum"),
+    "learning": ("networks", "tasks", "algorithms", "training"),
+    "analysis": (
+        *("pages", "tables", "figures", "gantt_chart", "stepping", "reports"),
+        *("sweep", "whatif", "explore", "lessons", "reproduce"),
+    ),
+}
+"""The rooms of each package. A room knows those before it only."""
 DOORS = {
     ("cluster_sim/platform/platform.py", "formats"),  # Platform.write
     ("cluster_sim/platform/specs.py", "formats"),  # Platform.read, by what a file holds
@@ -86,12 +96,15 @@ DOORS = {
     ("cluster_sim/run/simulation.py", "records"),  # Simulation.result
 }
 """Modules that open a later room, when somebody reads, writes or asks: inside a function, or for type checkers."""
+MOST_MODULES = 22
+"""Modules of a folder: more are rooms that were not made."""
 
 
-def of_room(name: str) -> str:
-    """The room of a module of cluster_sim; empty for what all may know."""
-    parts = name.split(".")
-    return parts[1] if parts[0] == "cluster_sim" and len(parts) > 1 and parts[1] in ROOMS else ""
+def of_room(name: str) -> tuple[str, str]:
+    """The package and the room of a module; no room for what all of the package may know."""
+    package, _, rest = name.partition(".")
+    room = rest.partition(".")[0]
+    return package, room if room in ROOMS.get(package, ()) else ""
 
 
 def imported_modules(tree: ast.AST, when: str = "start") -> Iterator[tuple[str, int, str]]:
@@ -105,22 +118,55 @@ def imported_modules(tree: ast.AST, when: str = "start") -> Iterator[tuple[str, 
         yield from imported_modules(node, inside)
 
 
-def test_rooms_know_only_those_above_them() -> None:
-    """No circle among the rooms of cluster_sim, type-only imports counted; the doors are six, and open when they are used."""
+def modules_of(package: str) -> dict[str, Path]:
+    """The modules of a package, by name."""
+    paths = sorted((ROOT / package).rglob("*.py"))
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_rooms_know_only_those_above_them(package: str) -> None:
+    """No circle among the rooms, type-only imports counted; doors are few, and open when they are used."""
     wrong, used = [], set()
-    for path in sorted((ROOT / "cluster_sim").rglob("*.py")):
-        module = path.relative_to(ROOT)
-        room = of_room(".".join(module.with_suffix("").parts))
+    for module, path in modules_of(package).items():
+        _, room = of_room(module)
         for name, line, when in imported_modules(ast.parse(path.read_text(encoding="utf-8"))) if room else ():
-            other = of_room(name)
-            if not other or ROOMS.index(other) <= ROOMS.index(room):
+            theirs, other = of_room(name)
+            if theirs != package or not other or ROOMS[package].index(other) <= ROOMS[package].index(room):
                 continue
-            door = (module.as_posix(), other)
+            door = (path.relative_to(ROOT).as_posix(), other)
             used.add(door)
             if door not in DOORS or when == "start":
                 wrong.append(f"{module}:{line} imports {name}")
     assert not wrong
-    assert used == DOORS, "a door that nobody uses is none"
+    assert used == {door for door in DOORS if door[0].startswith(package)}, "a door that nobody uses is none"
+
+
+def test_tasks_do_not_know_each_other() -> None:
+    """What several tasks of agents need stands beside them."""
+    tasks = {name: path for name, path in modules_of("learning").items() if name.count(".") > 2 and ".tasks." in name}
+    for module, path in tasks.items():
+        own = module.rpartition(".")[0]
+        for name, _, _ in imported_modules(ast.parse(path.read_text(encoding="utf-8"))):
+            assert not (name in tasks and not name.startswith(f"{own}.")), f"{module} imports {name}"
+
+
+@pytest.mark.parametrize("package", ["schedulers", "learning", "analysis"])
+def test_no_modules_import_each_other(package: str) -> None:
+    """Type-only imports and those inside functions count."""
+    modules, graph = modules_of(package), nx.DiGraph()
+    for module, path in modules.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = {f"{node.module}.{alias.name}" for alias in node.names}
+                graph.add_edges_from((module, name) for name in (names | {node.module}) & modules.keys() - {module})
+    assert [sorted(circle) for circle in nx.strongly_connected_components(graph) if len(circle) > 1] == []
+
+
+def test_no_folder_is_crowded() -> None:
+    """Who looks for a module finds it."""
+    counts = Counter(path.parent for package in PACKAGES for path in modules_of(package).values())
+    assert {str(folder.relative_to(ROOT)): count for folder, count in counts.items() if count - 1 > MOST_MODULES} == {}
 
 
 def test_which_modules_are_ours() -> None:

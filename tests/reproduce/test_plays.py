@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from analysis.reproduce import ineps, paper_of, plays
-from analysis.reproduce.agents import IN_SAMPLE, OUT_OF_SAMPLE, AgentRow
+from analysis.reproduce.agent_row import IN_SAMPLE, OUT_OF_SAMPLE, AgentRow
 from analysis.reproduce.controls import RANDOM_PLAY, TEACHER, UNTRAINED, leave
 from analysis.reproduce.energy_scheduler import experiment_1 as energy_scheduler_1
 from analysis.reproduce.energy_scheduler import experiment_2 as energy_scheduler_2

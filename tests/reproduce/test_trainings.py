@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.reproduce.agents import OUR_AGENTS, PUBLISHED_AGENTS, AgentRow, agent_parts, trained
+from analysis.reproduce.agent_row import OUR_AGENTS, PUBLISHED_AGENTS, AgentRow
+from analysis.reproduce.agents import agent_parts, trained
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Verdict, judge, points
 from analysis.reproduce.controls import CONTROLS, RANDOM_PLAY, TEACHER, UNSEEN, UNTRAINED, leave
 from analysis.reproduce.energy_scheduler.experiment_1 import ROWS

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.reproduce.agents import AgentRow, agent_parts, as_published, both_reductions, left_out
+from analysis.reproduce.agent_row import AgentRow
+from analysis.reproduce.agents import agent_parts, as_published, both_reductions, left_out
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting

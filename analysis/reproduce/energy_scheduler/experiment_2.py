@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.reproduce.agents import AgentRow, agent_parts, as_published, both_reductions, left_out
+from analysis.reproduce.agent_row import AgentRow
+from analysis.reproduce.agents import agent_parts, as_published, both_reductions, left_out
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.energy_scheduler.experiment_1 import CITATION, HEURISTICS

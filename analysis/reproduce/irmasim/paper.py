@@ -14,7 +14,8 @@ from statistics import mean, median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from analysis.reproduce.agents import IN_SAMPLE, left_out, row_part
+from analysis.reproduce.agent_row import IN_SAMPLE
+from analysis.reproduce.agents import left_out, row_part
 from analysis.reproduce.claims import AT_LEAST, HOLDS, MORE, RANGE, Claim, Kind, Values, points, relative
 from analysis.reproduce.irmasim.agents import (
     AGENTS,

@@ -60,7 +60,8 @@ def reproduce(
     """
     from analysis.reproduce import MODULES, paper_of
     from analysis.reproduce.inputs import inputs_folder
-    from analysis.reproduce.outcome import save, save_pictures, text
+    from analysis.reproduce.outcome import save_pictures, text
+    from analysis.reproduce.page import save
     from analysis.reproduce.paper import Setting
     from analysis.reproduce.runner import reproduce as run
     from cluster_sim.cli.simulate import check_out, prepare

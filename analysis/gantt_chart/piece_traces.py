@@ -1,0 +1,150 @@
+"""Traces of what a Gantt chart shows of jobs that had cores more than once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.gantt_chart.drawing import MOST_BARS, overlay_bars, overlay_polygons
+from analysis.gantt_chart.job_pieces import MOST_SHOWN_AT_ONCE, PIECES, JobPieces
+from analysis.tables.wording import plotly_text
+from cluster_sim.amounts import number
+from cluster_sim.machine.course import Doing
+from cluster_sim.records.reasons.spells import RESIZED
+from cluster_sim.run.jobs.attempts import Outcome
+
+if TYPE_CHECKING:
+    from analysis.figures.time_axis import TimeAxis
+    from analysis.gantt_chart.scene import Scene
+
+
+_LEAST_WIDE_PX = 2.0
+
+
+_INK = "#22303C"
+
+
+_AGAIN = (Outcome.REQUEUED, Outcome.PREEMPTED, Outcome.FAILED)
+
+
+_LOOKS = {Doing.CHECKPOINT: "", Doing.RESTART: "\\", Doing.RECONFIGURATION: "x"}
+
+
+_LOST = {"shape": "/", "fgcolor": _INK, "bgcolor": "#FFFFFF", "size": 7, "solidity": 0.16}
+
+
+def piece_traces(scene: Scene, axis: TimeAxis) -> list[Any]:
+    """Work that was lost, stages that are no work, and lines from each piece of a job to the next; none without pieces."""
+    pieces = scene.held.pieces
+    traces: list[Any] = []
+    if pieces is not None:
+        traces += [*_lost(scene, pieces), *_links(scene, pieces)]
+    stages = getattr(scene.held.result, "stages", None)
+    return [*traces, *_stages(scene, stages, axis)] if stages is not None and len(stages) else traces
+
+
+def _lost(scene: Scene, pieces: JobPieces) -> list[Any]:
+    """A pale hatched veil over what attempts computed in vain: since their last checkpoint, or since they began."""
+    kept = _last_checkpoints(scene.held.result.stages, scene.held.result.jobs["job_id"])
+    since = {
+        key: kept.get(key, -np.inf)
+        for key, attempt in pieces.attempts.items()
+        if attempt["lost_core_s"] and attempt["outcome"] in _AGAIN
+    }
+    shown = scene.rectangles
+    keys = zip(scene.position[shown["owner"]].tolist(), shown["attempt"].tolist(), strict=True)
+    begin = np.array([since.get(key, np.inf) for key in keys])
+    lost = shown.assign(start=np.maximum(shown["start"], begin))
+    lost = lost[lost["start"] < lost["end"]]
+    if lost.empty:
+        return []
+    legend = _legend("work lost, done again")
+    if len(lost) > MOST_BARS:
+        return [overlay_polygons(lost, "rgba(255,255,255,0.7)", meta=PIECES, **legend)]
+    marker = {"color": "#FFFFFF", "opacity": 0.72, "line": {"width": 0}, "pattern": _LOST}
+    return [overlay_bars(lost, scene.canvas, marker, meta=PIECES, hoverinfo="skip", **legend)]
+
+
+def _last_checkpoints(stages: pd.DataFrame, job_ids: pd.Series) -> dict[tuple[int, int], float]:
+    """When the last checkpoint of each attempt that was done was done, s."""
+    made = stages[stages["stage"] == Doing.CHECKPOINT]
+    rows = pd.Index(job_ids).get_indexer(pd.Index(made["job_id"])).tolist()
+    found: dict[tuple[int, int], float] = {}
+    saved = dict.fromkeys(rows, 0.0)
+    for row, attempt, end, now in zip(rows, *(made[n].tolist() for n in ("attempt", "end", "saved")), strict=True):
+        if now > saved[row]:
+            found[row, attempt], saved[row] = end, now
+    return found
+
+
+def _stages(scene: Scene, stages: pd.DataFrame, axis: TimeAxis) -> list[Any]:
+    """Bars over the jobs while they make checkpoints, restart or change their cores."""
+    held, canvas = scene.held, scene.canvas
+    seen = stages[(stages["end"] >= canvas.start) & (stages["start"] <= canvas.end)]
+    rows = pd.Index(held.jobs["job_id"]).get_indexer(pd.Index(seen["job_id"]))
+    wanted = seen.assign(row=rows, stage_start=seen["start"], stage_end=seen["end"]).drop(columns=["start", "end"])
+    over = scene.rectangles.assign(row=scene.position[scene.rectangles["owner"]])
+    both = over.merge(wanted, on=["row", "attempt"])
+    both = both[
+        (both["stage_start"] < both["end"]) & (both["stage_end"] > both["start"])
+        | (both["stage_start"] == both["stage_end"]) & (both["stage_end"] == both["end"])
+        | (both["stage_start"] == both["stage_end"]) & (both["stage_start"] == both["start"])
+    ]
+    both = both.assign(start=both["stage_start"], end=both["stage_end"])
+    traces = []
+    for doing, shape in _LOOKS.items():
+        some = both[both["stage"] == doing]
+        if some.empty:
+            continue
+        apart = ((some["end"] - some["start"]) * canvas.px_per_s).median() >= _LEAST_WIDE_PX
+        shown = apart or len(some) <= MOST_SHOWN_AT_ONCE
+        legend = _legend(str(doing) if shown else f"{doing} ({number(len(some))})")
+        legend |= {"visible": True if shown else "legendonly"}
+        if len(some) > MOST_BARS:
+            traces.append(overlay_polygons(some, _INK, meta=PIECES, opacity=0.6, **legend))
+            continue
+        pattern = {"shape": shape, "fgcolor": _INK, "bgcolor": "#FFFFFF", "size": 5, "solidity": 0.4}
+        marker = {
+            "color": _INK,
+            "opacity": 0.6,
+            "line": {"width": 1, "color": _INK},
+            "pattern": pattern if shape else {},
+        }
+        texts = (axis.texts(some[name].to_numpy()) for name in ("start", "end"))
+        saved = [f"; {number(100 * each, 3)} % of its work is saved" if doing is Doing.CHECKPOINT else ""
+                 for each in some["saved"]]  # fmt: skip
+        data = np.array([plotly_text(some["job_id"]), *texts, saved], dtype=object).T
+        template = (
+            f"<b>{doing}</b> of job %{{customdata[0]}}<br>from %{{customdata[1]}} to %{{customdata[2]}}"
+            "%{customdata[3]}<extra></extra>"
+        )
+        bars = overlay_bars(some, canvas, marker, meta=PIECES, customdata=data, hovertemplate=template, **legend)
+        traces.append(bars)
+    return traces
+
+
+def _links(scene: Scene, pieces: JobPieces) -> list[Any]:
+    """A dotted line from the end of each piece that is not the last of its job to where it goes on.
+
+    Shown by a click on its entry in the legend: over many jobs such lines hide more than they tell. In pages, those of
+    the job under the mouse are drawn.
+    """
+    middle = scene.rectangles.groupby("said")[["low", "high"]].agg({"low": "min", "high": "max"}).mean(axis=1).to_dict()
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for code, (spell, after) in enumerate(zip(pieces.spells, pieces.spells[1:], strict=False), start=1):
+        if spell.row == after.row and spell.then != RESIZED and code in middle and code + 1 in middle:
+            x += [spell.end, after.start, None]
+            y += [middle[code], middle[code + 1], None]
+    if not x:
+        return []
+    legend = _legend("where it goes on") | {"visible": "legendonly"}
+    line = {"color": _INK, "width": 1.2, "dash": "dot"}
+    return [go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", meta=PIECES, **legend)]
+
+
+def _legend(name: str) -> dict[str, Any]:
+    return {"name": name, "legendgroup": f"Pieces: {name}", "legendrank": 1_800, "showlegend": True}
