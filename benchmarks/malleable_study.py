@@ -21,7 +21,7 @@ from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.records import Result
 from cluster_sim.run.view import View
 from schedulers.changing.malleable import Malleable
-from schedulers.changing.malleable_rules import Elastic
+from schedulers.changing.malleable_rules import ResizableJob
 
 INPUTS = Path(__file__).resolve().parents[2] / "shared" / "cases" / "pecs23"
 NODES, OPS_PER_S = 128, 1e12
@@ -51,11 +51,11 @@ class Counting(Malleable):
         self.shrunk: list[int] = []
         self.grown: list[int] = []
 
-    def _shrink(self, job: Elastic, count: int) -> list[int]:
+    def _shrink(self, job: ResizableJob, count: int) -> list[int]:
         self.shrunk.append(count)
         return super()._shrink(job, count)
 
-    def _grow(self, job: Elastic, nodes: list[int]) -> None:
+    def _grow(self, job: ResizableJob, nodes: list[int]) -> None:
         self.grown += [len(nodes)] if nodes else []
         super()._grow(job, nodes)
 

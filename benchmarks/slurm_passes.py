@@ -12,15 +12,15 @@ from benchmarks.slurm_runs import Recording, end_of, extras, preemptions, slurm_
 from cluster_sim.errors import ModelWarning
 from cluster_sim.formats.slurm import conf_values as values
 from schedulers.slurm.administration import Administrator
-from schedulers.slurm.asks import Ask, Entry
-from schedulers.slurm.backfill import BackfillPass, Planned, Started
-from schedulers.slurm.cluster import Cluster
+from schedulers.slurm.asks import Ask, QueuedJob
+from schedulers.slurm.backfill import BackfillPass, JobStarted, Planned
+from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.commands import read_commands
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import order
-from schedulers.slurm.requests import Requests
+from schedulers.slurm.requests import SlurmRequests
 from schedulers.slurm.scheduler import REQUEUED_WAIT_S
-from schedulers.slurm.selection.held import Held
+from schedulers.slurm.selection.held import NodeHolder
 from schedulers.slurm.settings import Settings
 
 KILL_CLEANUP_S = 3.71
@@ -29,7 +29,9 @@ COMMAND_S = 0.2
 """How long after its whole second a command is carried out."""
 
 
-def state_at(recording: Recording, accounting: Accounting, plan: Mapping[str, Any]) -> tuple[Cluster, list[Entry]]:
+def state_at(
+    recording: Recording, accounting: Accounting, plan: Mapping[str, Any]
+) -> tuple[SlurmCluster, list[QueuedJob]]:
     """The cluster and the queue as they were at a recorded pass, which ``plan`` is.
 
     A job that ended less than 0.15 s before still holds its nodes, unless the pass gave them to another.
@@ -67,13 +69,13 @@ class _Past:
 
     def __init__(self, recording: Recording, accounting: Accounting, now: float):
         machine = slurm_of(recording)
-        self.cluster = Cluster.of(recording.platform, Settings.of(machine), accounting, recording.epoch)
+        self.cluster = SlurmCluster.of(recording.platform, Settings.of(machine), accounting, recording.epoch)
         self.asks: dict[str, Ask] = {}
         self._waiting: dict[int, tuple[Any, Ask]] = {}
         self._view: Any = SimpleNamespace(now=0.0, is_pending=lambda job: True, running_by_index={})
         commands = read_commands([(event["t"], event["command"]) for event in recording.events if event["t"] <= now])
         self._administrator = Administrator(self, self._waiting, commands, machine.node_names)  # type: ignore[arg-type]
-        requests = Requests(extras(recording.asks), "")
+        requests = SlurmRequests(extras(recording.asks), "")
         for key, (job_id, given) in enumerate(recording.asks.items()):
             job = recording.jobs.get(job_id)
             if job is not None and job["state"] != "REJECTED" and given["submitted"] <= now:
@@ -140,8 +142,8 @@ def _is_clean(job: Mapping[str, Any], now: float, given: set[str]) -> bool:
     return end_of(job) + cleanup <= now or (end_of(job) <= now and bool(given & set(job["nodes"])))
 
 
-def _held(recording: Recording, cluster: Cluster, ask: Ask, job: Mapping[str, Any], now: float) -> Held:
-    entry = Entry(ask, cluster.queues[job["partition"]])
+def _held(recording: Recording, cluster: SlurmCluster, ask: Ask, job: Mapping[str, Any], now: float) -> NodeHolder:
+    entry = QueuedJob(ask, cluster.queues[job["partition"]])
     pieces = {recording.nodes[node]: piece for piece in job.get("allocation", ()) for node in piece["nodes"]}
     nodes = tuple(sorted(recording.nodes[node] for node in job["nodes"]))
     cores = [_cores(pieces[node]["cores"]) if node in pieces else () for node in nodes]
@@ -151,7 +153,7 @@ def _held(recording: Recording, cluster: Cluster, ask: Ask, job: Mapping[str, An
     memory = tuple(float(pieces[node]["mem"]) if node in pieces else 0.0 for node in nodes)
     limit = job["limit_s"] if "limit_s" in job else cluster.limit(entry)
     start = job["start_exact"]
-    held = Held(
+    held = NodeHolder(
         ask, nodes, cpus, memory, start, math.floor(start) + limit, partition=entry.queue.name, cores=tuple(cores)
     )
     array = [j.get("start_exact") for i, j in recording.jobs.items() if ask.array and i.partition("_")[0] == ask.array]
@@ -185,10 +187,10 @@ def computed_pass(recording: Recording, plan: Mapping[str, Any]) -> tuple[Decide
     started: Decided = []
     planned: Decided = []
     for outcome in BackfillPass(cluster, queue, plan["t"]).decisions():
-        if isinstance(outcome, (Started, Planned)):
+        if isinstance(outcome, (JobStarted, Planned)):
             where = [names[node] for node in outcome.choice.nodes]
             head = _head(outcome.entry.ask.job_id)
-            if isinstance(outcome, Started):
+            if isinstance(outcome, JobStarted):
                 started.append((head, plan["t"], where))
             else:
                 planned.append((head, outcome.start, where))

@@ -12,7 +12,7 @@ from analysis.pages.page import CONFIG
 from analysis.tables.wording import shortened
 
 if TYPE_CHECKING:
-    from analysis.explore.offers import Offer
+    from analysis.explore.offers import OfferedItem
     from analysis.explore.runs import Choices, Desk
 
 COLOURS = ("auto", "job", "user", "profile", "state", "wait", "slowdown", "energy")
@@ -49,7 +49,7 @@ def page(desk: Desk) -> html.Div:
 
 def _form(desk: Desk, choices: Choices) -> html.Div:
     offers = desk.offers
-    of_kind: dict[str, Mapping[str, Offer[Any]]] = {
+    of_kind: dict[str, Mapping[str, OfferedItem[Any]]] = {
         "workload": offers.workloads,
         "platform": offers.platforms,
         "scheduler": offers.schedulers,
@@ -103,7 +103,7 @@ _HINTS = {
 }
 
 
-def _option(name: str, offer: Offer[Any]) -> dict[str, Any]:
+def _option(name: str, offer: OfferedItem[Any]) -> dict[str, Any]:
     label = html.Span([html.B(shortened(name, 60)), html.Span(f" {shortened(offer.meaning, 90)}", className="soft")])
     return {"label": label, "value": name, "search": f"{name} {offer.meaning}"}
 

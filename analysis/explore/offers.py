@@ -23,7 +23,7 @@ from cluster_sim.run.hosts import platform_of_log
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 
 if TYPE_CHECKING:
-    from cluster_sim.run.passes import PowerPolicy, Scheduler
+    from cluster_sim.run.passes import PowerProcess, SchedulerProcess
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ OF_THE_LOG = "as the log says"
 
 
 @dataclass(frozen=True, slots=True)
-class Offer(Generic[T]):
+class OfferedItem(Generic[T]):
     """One thing that can be chosen: ``make(options)`` is it; ``options`` is text that only some of them take."""
 
     meaning: str
@@ -50,10 +50,10 @@ class Offer(Generic[T]):
 class Offers:
     """All that can be chosen, each kind by name. Making a platform takes the workload, too."""
 
-    workloads: Mapping[str, Offer[Workload]]
-    platforms: Mapping[str, Offer[Platform]]
-    schedulers: Mapping[str, Offer[Scheduler]]
-    power_policies: Mapping[str, Offer[PowerPolicy]]
+    workloads: Mapping[str, OfferedItem[Workload]]
+    platforms: Mapping[str, OfferedItem[Platform]]
+    schedulers: Mapping[str, OfferedItem[SchedulerProcess]]
+    power_policies: Mapping[str, OfferedItem[PowerProcess]]
 
     @classmethod
     def of(
@@ -79,7 +79,7 @@ class Offers:
         )
 
 
-def chosen(offers: Mapping[str, Offer[T]], what: str, name: str, options: str, *inputs: Any) -> T:
+def chosen(offers: Mapping[str, OfferedItem[T]], what: str, name: str, options: str, *inputs: Any) -> T:
     """Make the thing of that name. Raises SpecError for a name that is not offered, InputError as its maker does."""
     offer = offers.get(name)
     if offer is None:
@@ -94,41 +94,43 @@ def chosen(offers: Mapping[str, Offer[T]], what: str, name: str, options: str, *
     return offer.make(options, *inputs)
 
 
-def _first(named: dict[str, Offer[T]], built_in: dict[str, Offer[T]]) -> dict[str, Offer[T]]:
+def _first(named: dict[str, OfferedItem[T]], built_in: dict[str, OfferedItem[T]]) -> dict[str, OfferedItem[T]]:
     return named | {name: offer for name, offer in built_in.items() if name not in named}
 
 
-def _named(specs: Iterable[str], make: Callable[[str], T]) -> dict[str, Offer[T]]:
+def _named(specs: Iterable[str], make: Callable[[str], T]) -> dict[str, OfferedItem[T]]:
     """What was named at the start, whole specs; made anew for every run, since a scheduler remembers things."""
     found = {}
     for spec in specs:
         make(spec)
-        found[spec] = Offer("named at the start", lambda _, spec=spec: make(spec), named=True)
+        found[spec] = OfferedItem("named at the start", lambda _, spec=spec: make(spec), named=True)
     return found
 
 
-def _named_workloads(sources: Iterable[str]) -> dict[str, Offer[Workload]]:
+def _named_workloads(sources: Iterable[str]) -> dict[str, OfferedItem[Workload]]:
     found = {}
     for source in sources:
         workload = Workload.read(source)
-        found[source] = Offer(f"{len(workload):,} jobs", lambda _, workload=workload: workload, named=True)
+        found[source] = OfferedItem(f"{len(workload):,} jobs", lambda _, workload=workload: workload, named=True)
     return found
 
 
-def _named_platforms(sources: Iterable[str]) -> dict[str, Offer[Platform]]:
+def _named_platforms(sources: Iterable[str]) -> dict[str, OfferedItem[Platform]]:
     found = {}
     for source in sources:
         platform = Platform.read(source)
-        found[source] = Offer(f"{platform.node_count:,} nodes", lambda _, __, platform=platform: platform, named=True)
+        found[source] = OfferedItem(
+            f"{platform.node_count:,} nodes", lambda _, __, platform=platform: platform, named=True
+        )
     return found
 
 
-def _built_in_workloads() -> dict[str, Offer[Workload]]:
-    found = {GAIA: Offer("a week of May 2014 of the Gaia cluster, 1,692 jobs", lambda _: demo_workload())}
+def _built_in_workloads() -> dict[str, OfferedItem[Workload]]:
+    found = {GAIA: OfferedItem("a week of May 2014 of the Gaia cluster, 1,692 jobs", lambda _: demo_workload())}
     examples = {"lublin": "jobs=200,nodes=32,seed=4", "npb": "jobs=60,seed=4", "lopez-mixed": "jobs=200,seed=4"}
     for name in _own(WORKLOAD_GENERATORS):
         meaning = WORKLOAD_GENERATORS.help(name)
-        found[name] = Offer(meaning, lambda o, name=name: _generated(f"{name}:{o}"), True, examples.get(name, ""))
+        found[name] = OfferedItem(meaning, lambda o, name=name: _generated(f"{name}:{o}"), True, examples.get(name, ""))
     return found
 
 
@@ -153,20 +155,20 @@ def _whole(text: str) -> int:
         return 0
 
 
-def _built_in_platforms() -> dict[str, Offer[Platform]]:
+def _built_in_platforms() -> dict[str, OfferedItem[Platform]]:
     examples = {"homogeneous": "nodes=4,cores=8", "mixed": "3x64@3.0,9x8@4.2"}
     found = {
-        OF_THE_LOG: Offer("as many one-core nodes as the log's machine had", _platform_of_log),
-        "gaia": Offer("the machine of that log: 149 nodes, 1,808 cores", lambda _, __: Platform.read(PLATFORM)),
+        OF_THE_LOG: OfferedItem("as many one-core nodes as the log's machine had", _platform_of_log),
+        "gaia": OfferedItem("the machine of that log: 149 nodes, 1,808 cores", lambda _, __: Platform.read(PLATFORM)),
     }
     # A machine is one by its name; the spec alone says nothing.
     for name in _own(platforms, without=frozenset({"machine"})):
         meaning = platforms.help(name)
-        found[name] = Offer(
+        found[name] = OfferedItem(
             meaning, lambda o, _, name=name: Platform.read(_spec(name, o)), True, examples.get(name, "")
         )
     for name in _own(machines):
-        found[f"machine:{name}"] = Offer(
+        found[f"machine:{name}"] = OfferedItem(
             machines.help(name), lambda o, _, name=name: Platform.read(f"machine:{name}" + (f",{o}" if o else "")), True
         )
     return found
@@ -178,9 +180,9 @@ def _platform_of_log(_: str, workload: Workload) -> Platform:
     return platform_of_log(workload, workload.name)
 
 
-def _registered(registry: Registry[Any], make: Callable[[str], T]) -> dict[str, Offer[T]]:
+def _registered(registry: Registry[Any], make: Callable[[str], T]) -> dict[str, OfferedItem[T]]:
     return {
-        name: Offer(registry.help(name), lambda options, name=name: make(_spec(name, options)), True)
+        name: OfferedItem(registry.help(name), lambda options, name=name: make(_spec(name, options)), True)
         for name in _own(registry)
     }
 

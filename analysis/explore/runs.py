@@ -22,7 +22,7 @@ from analysis.explore.offers import OF_THE_LOG, Offers, chosen
 from analysis.figures.palette import ColourClasses, colour_strategy
 from analysis.figures.time_axis import TimeAxis
 from analysis.gantt_chart.gantt import draw_held, options_of, time_window
-from analysis.gantt_chart.scene import Held
+from analysis.gantt_chart.scene import HeldRectangles
 from analysis.stepping.frames import Frames
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.run.simulation import Simulation
@@ -30,7 +30,7 @@ from cluster_sim.run.simulation import Simulation
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from analysis.explore.offers import Offer
+    from analysis.explore.offers import OfferedItem
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
     from cluster_sim.workload.workload import Workload
@@ -69,7 +69,7 @@ class Choices:
     def first(cls, offers: Offers) -> Choices:
         """What the page begins with: what was named at the start, if anything was."""
         found: dict[str, Any] = {}
-        kinds: dict[str, tuple[Mapping[str, Offer[Any]], str]] = {
+        kinds: dict[str, tuple[Mapping[str, OfferedItem[Any]], str]] = {
             "workload": (offers.workloads, "workload_options"),
             "platform": (offers.platforms, "platform_options"),
             "scheduler": (offers.schedulers, "scheduler_options"),
@@ -141,9 +141,9 @@ class Run:
         self.frames = Frames(result)
 
     @cached_property
-    def held(self) -> Held:
+    def held(self) -> HeldRectangles:
         """What is drawn of it."""
-        return Held.of(self.result)
+        return HeldRectangles.of(self.result)
 
     def figure(self, colour_by: str = "job", window: tuple[float, float] | None = None) -> go.Figure:
         """The chart of the run or of a window of it (s): exact where the rectangles are few enough, else shaded."""

@@ -38,7 +38,7 @@ _MOST_CORES = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class HeatmapGrid:
     """A heatmap's numbers: ``edges`` of the intervals (s, bins + 1), names of the rows, ``values`` (rows, bins)."""
 
     edges: Floats
@@ -46,7 +46,7 @@ class Grid:
     values: Floats
 
 
-def occupancy_grid(result: Result, rows: Literal["auto", "core", "node"] = "auto", bins: int = BINS) -> Grid:
+def occupancy_grid(result: Result, rows: Literal["auto", "core", "node"] = "auto", bins: int = BINS) -> HeatmapGrid:
     """The share of the time, from 0 to 1, for which each core, or the cores of each node, are held by jobs.
 
     More than 256 rows are drawn in groups of neighbours. "auto" takes cores up to 4,096 of them, else nodes. Raises
@@ -62,16 +62,16 @@ def occupancy_grid(result: Result, rows: Literal["auto", "core", "node"] = "auto
         parts, node = by_unit(used, platform.first_core[platform.first_processor])
         width = (parts.last - parts.first + 1) / platform.node_cores[node]
         values = _binned(node, parts.start, parts.end, width, edges, platform.node_count)
-        return _grouped(Grid(edges, tuple(platform.node_names()), values))
+        return _grouped(HeatmapGrid(edges, tuple(platform.node_names()), values))
     # A range of cores is a step up at its first core and one down behind its last.
     both = np.concatenate([used.first, used.last + 1])
     sign = np.repeat([1.0, -1.0], len(used.first))
     steps = _binned(both, np.tile(used.start, 2), np.tile(used.end, 2), sign, edges, platform.core_count + 1)
     values = np.cumsum(steps, axis=0)[:-1]
-    return _grouped(Grid(edges, tuple(f"core {i}" for i in range(platform.core_count)), values))
+    return _grouped(HeatmapGrid(edges, tuple(f"core {i}" for i in range(platform.core_count)), values))
 
 
-def pressure_grid(result: Result, workload: Workload, bins: int = BINS) -> Grid:
+def pressure_grid(result: Result, workload: Workload, bins: int = BINS) -> HeatmapGrid:
     """Memory bandwidth that the tasks on each processor ask for, over the bandwidth from which on they slow each other.
 
     Above 1 the run's contention model stretches them. ``workload`` is the run's: results do not keep how much memory jobs
@@ -94,7 +94,7 @@ def pressure_grid(result: Result, workload: Workload, bins: int = BINS) -> Grid:
     owner = np.searchsorted(platform.first_processor, contended, side="right") - 1
     within = contended - platform.first_processor[owner]
     labels = [f"{names[n]}.processor{p}" for n, p in zip(owner.tolist(), within.tolist(), strict=True)]
-    return _grouped(Grid(edges, tuple(labels), values[contended]))
+    return _grouped(HeatmapGrid(edges, tuple(labels), values[contended]))
 
 
 def occupancy_heatmap(
@@ -122,7 +122,7 @@ def memory_pressure(result: Result, workload: Workload, *, bins: int = BINS, tit
 
 
 def _heatmap(
-    grid: Grid,
+    grid: HeatmapGrid,
     start: datetime.datetime | None,
     title: str,
     words: str,
@@ -185,7 +185,7 @@ def _binned(row: npt.NDArray[np.int64], start: Floats, end: Floats, size: Floats
     return np.where(np.abs(values) < 1e-9, 0.0, values)
 
 
-def _grouped(grid: Grid) -> Grid:
+def _grouped(grid: HeatmapGrid) -> HeatmapGrid:
     size = int(np.ceil(len(grid.rows) / MOST_ROWS))
     if size <= 1:
         return grid
@@ -195,7 +195,7 @@ def _grouped(grid: Grid) -> Grid:
         f"{grid.rows[i]} to {grid.rows[i + n - 1]}" if n > 1 else grid.rows[i]
         for i, n in zip(first.tolist(), count.tolist(), strict=True)
     )
-    return Grid(grid.edges, names, np.add.reduceat(grid.values, first, axis=0) / count[:, None])
+    return HeatmapGrid(grid.edges, names, np.add.reduceat(grid.values, first, axis=0) / count[:, None])
 
 
 def _thresholds(result: Result) -> Floats:

@@ -27,7 +27,7 @@ from analysis.gantt_chart.panels import (
 )
 from analysis.gantt_chart.piece_traces import piece_traces
 from analysis.gantt_chart.reservations import reservation_traces
-from analysis.gantt_chart.scene import Held, Scene
+from analysis.gantt_chart.scene import HeldRectangles, Scene
 from analysis.gantt_chart.tool import MOST_CARRIED, MOST_TOLD, tool
 from analysis.pages.redrawn import LABELS
 from analysis.tables.wording import listing, plotly_text, shortened
@@ -101,7 +101,7 @@ def gantt(
 
     Returns the figure. Raises SpecError for an unknown name, and for patterns on another drawing than bars.
     """
-    held = Held.of(result, rows, workload)
+    held = HeldRectangles.of(result, rows, workload)
     return draw_held(
         held,
         carry=len(held.rectangles) <= MOST_CARRIED,
@@ -123,7 +123,7 @@ def gantt(
 def tool_chart(result: Result, **options: Any) -> go.Figure:
     """The chart of a run for a page, where it becomes a tool whatever its size; ``options`` are those of :func:`gantt`."""
     known = options_of(options)
-    return draw_held(Held.of(result, known.pop("rows"), known.pop("workload")), **known, carry=True)
+    return draw_held(HeldRectangles.of(result, known.pop("rows"), known.pop("workload")), **known, carry=True)
 
 
 def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def draw_held(
-    held: Held,
+    held: HeldRectangles,
     *,
     colour_by: str | ColourStrategy,
     drawing: str,

@@ -13,7 +13,7 @@ from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import duration
 from cluster_sim.errors import counted
 from cluster_sim.records.reasons.spells import RESIZED, SUSPENDED
-from cluster_sim.run.jobs.attempts import Outcome
+from cluster_sim.run.jobs.attempts import AttemptEnd
 
 if TYPE_CHECKING:
     from analysis.figures.time_axis import TimeAxis
@@ -86,7 +86,7 @@ class JobPieces:
         attempt = self.attempts[spell.row, spell.attempt]
         reason = f" ({shortened(attempt['reason'])})" if attempt["reason"] not in ("", attempt["outcome"]) else ""
         lost = f", {duration(attempt['lost_core_s'])} of core time lost" if attempt["lost_core_s"] else ""
-        taker = self._taker(spell) if attempt["outcome"] == Outcome.PREEMPTED else ""
+        taker = self._taker(spell) if attempt["outcome"] == AttemptEnd.PREEMPTED else ""
         return f"attempt {spell.attempt} of {tries}: {attempt['outcome']}{taker}{reason}{lost}"
 
     def _then(self, spell: Spell, after: Spell | None) -> str:

@@ -14,7 +14,7 @@ from analysis.tables.wording import plotly_text
 from cluster_sim.amounts import number
 from cluster_sim.machine.course import Doing
 from cluster_sim.records.reasons.spells import RESIZED
-from cluster_sim.run.jobs.attempts import Outcome
+from cluster_sim.run.jobs.attempts import AttemptEnd
 
 if TYPE_CHECKING:
     from analysis.figures.time_axis import TimeAxis
@@ -27,7 +27,7 @@ _LEAST_WIDE_PX = 2.0
 _INK = "#22303C"
 
 
-_AGAIN = (Outcome.REQUEUED, Outcome.PREEMPTED, Outcome.FAILED)
+_AGAIN = (AttemptEnd.REQUEUED, AttemptEnd.PREEMPTED, AttemptEnd.FAILED)
 
 
 _LOOKS = {Doing.CHECKPOINT: "", Doing.RESTART: "\\", Doing.RECONFIGURATION: "x"}

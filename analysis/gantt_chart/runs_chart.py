@@ -36,7 +36,7 @@ from analysis.gantt_chart.panels import (
     panels_of,
     stacked_domains,
 )
-from analysis.gantt_chart.scene import Held, Scene
+from analysis.gantt_chart.scene import HeldRectangles, Scene
 from analysis.gantt_chart.tool import MOST_CARRIED, MOST_TOLD, compared, tool
 from analysis.tables.run_metrics import named_runs
 from analysis.tables.wording import plotly_text, shortened
@@ -91,7 +91,7 @@ def gantt_runs(
     lower = panels_of(panels)
     windows = [time_window(result) for result in runs.values()]
     window = x_range or (min(start for start, _ in windows), max(end for _, end in windows))
-    held = [Held.of(result, rows, workload) for result in runs.values()]
+    held = [HeldRectangles.of(result, rows, workload) for result in runs.values()]
     axis = TimeAxis.of(time_unit, window, start_date or held[0].start_date)
     upper = [float(np.clip(180 + 4 * each.scale.height, 200, 420)) for each in held]
     inner = sum(upper) + len(lower) * PANEL_PX + (len(upper) + len(lower) - 1) * GAP_PX
@@ -180,7 +180,7 @@ def _submitted_otherwise(first: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
     return pd.Series(differs & (early[0] | early[1]), index=first.index)
 
 
-def differences(first: Held, other: Held) -> pd.DataFrame:
+def differences(first: HeldRectangles, other: HeldRectangles) -> pd.DataFrame:
     """What became of the jobs that started in both runs, compared with the first.
 
     Columns: ``job_id``, ``shift_s`` (start there − start in the first), ``kind``: earlier, later, elsewhere (at the same
@@ -197,7 +197,7 @@ def differences(first: Held, other: Held) -> pd.DataFrame:
     return pd.DataFrame({"job_id": mine["job_id"].to_numpy(), "shift_s": shift, "kind": kind})
 
 
-def _places(held: Held) -> pd.Series:
+def _places(held: HeldRectangles) -> pd.Series:
     """A number per job that is the same where its cores are."""
     table = held.rectangles.sort_values(["owner", "first_core"])
     text = table["first_core"].astype(str) + "-" + table["last_core"].astype(str)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldRectangles:
     """All rectangles of a run, whatever the window; worth keeping, since a million of them take seconds."""
 
     result: Result
@@ -53,7 +53,7 @@ class Held:
     pieces: JobPieces | None = None  # of jobs that had cores more than once, if any had
 
     @classmethod
-    def of(cls, result: Result, rows: str = "auto", workload: Workload | None = None) -> Held:
+    def of(cls, result: Result, rows: str = "auto", workload: Workload | None = None) -> HeldRectangles:
         """The rectangles of ``result``; ``rows`` as in :func:`analysis.gantt`, ``workload`` for speedups."""
         if not hasattr(result, "core_holds"):
             raise InputError("gantt", "a result, such as Simulation.run() returns", result)
@@ -92,7 +92,7 @@ def _with_core_time(jobs: pd.DataFrame, cores: CoreHolds) -> pd.DataFrame:
 class Scene:
     """What is in view. ``rectangles["owner"]`` is the row in ``jobs``, which has only the jobs in view."""
 
-    held: Held
+    held: HeldRectangles
     jobs: pd.DataFrame
     position: np.ndarray  # of those jobs in the run's table
     rectangles: pd.DataFrame
@@ -103,7 +103,7 @@ class Scene:
 
     @classmethod
     def of(
-        cls, held: Held, window: tuple[float, float], width_px: float, height_px: float, part: bool = False
+        cls, held: HeldRectangles, window: tuple[float, float], width_px: float, height_px: float, part: bool = False
     ) -> Scene:
         """What of ``held`` overlaps ``window`` (s), on a panel of that size."""
         start, end = window

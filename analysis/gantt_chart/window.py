@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.gantt_chart.drawing import MOST_POLYGONS
 from analysis.gantt_chart.gantt import draw_held, options_of
-from analysis.gantt_chart.scene import Held, within
+from analysis.gantt_chart.scene import HeldRectangles, within
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
 
@@ -25,7 +25,7 @@ class GanttWindows:
 
     def __init__(self, result: Result, **options: Any):
         self.options = options_of(options)
-        self.held = Held.of(result, self.options.pop("rows"), self.options.pop("workload"))
+        self.held = HeldRectangles.of(result, self.options.pop("rows"), self.options.pop("workload"))
 
     def count(self, start: float, end: float) -> int:
         """How many rectangles of jobs are in view from ``start`` to ``end`` (s)."""

@@ -18,13 +18,13 @@ from cluster_sim.amounts import amount
 from cluster_sim.errors import InputError, counted
 from cluster_sim.files.documents import flat, read_document
 from cluster_sim.records.cautions import Cautions
-from cluster_sim.records.intervals import Verdict
+from cluster_sim.records.intervals import ComparisonVerdict
 
 if TYPE_CHECKING:
     import pandas as pd
     from markupsafe import Markup
 
-    from learning.training.training import Summary
+    from learning.training.training import TrainingSummary
 
 _IN_VALIDATION = {
     "validation/share": "The greatest share of a limit in validation",
@@ -52,7 +52,7 @@ _HEALTH = {
 
 
 def write_training_report(
-    summaries: Sequence[Summary], path: str | Path, *, assumptions: Sequence[str] = (), command: str = ""
+    summaries: Sequence[TrainingSummary], path: str | Path, *, assumptions: Sequence[str] = (), command: str = ""
 ) -> Path:
     """Write the page of a training, one or several seeds as ``learning.training.train`` returns them, and return its
     path.
@@ -133,7 +133,7 @@ def _of_validation(columns: Collection[str]) -> dict[str, str]:
     return found
 
 
-def _lead(summaries: Sequence[Summary], settings: dict[str, Any]) -> str:
+def _lead(summaries: Sequence[TrainingSummary], settings: dict[str, Any]) -> str:
     many = "1 training" if len(summaries) == 1 else f"{len(summaries)} trainings, which differ by their seeds,"
     each = f"{summaries[0].iterations:,} iterations of {settings['episodes']:,} episodes"
     platform = settings.get("environment.platform", "the built-in cluster")
@@ -142,7 +142,7 @@ def _lead(summaries: Sequence[Summary], settings: dict[str, Any]) -> str:
     return f"{many} of {each}, by {str(settings['algorithm.name']).upper()}, on {platform}{others}."
 
 
-def _verdict(summaries: Sequence[Summary], chosen_by_reduction: bool) -> str:
+def _verdict(summaries: Sequence[TrainingSummary], chosen_by_reduction: bool) -> str:
     """What came out in a sentence or two: against the baseline, and whether anything was learned at all."""
     first = summaries[0]
     said = [f"Nothing to learn: {remark}." for remark in dict.fromkeys(one.remark for one in summaries) if remark]
@@ -174,7 +174,7 @@ def _verdict(summaries: Sequence[Summary], chosen_by_reduction: bool) -> str:
     return " ".join(said)
 
 
-def _reached(summaries: Sequence[Summary]) -> str:
+def _reached(summaries: Sequence[TrainingSummary]) -> str:
     """How the means over the validation episodes compare with the baseline's, as the command line tells it of each seed."""
     first, reductions = summaries[0], [one.reduction for one in summaries]
     whom = f"{label_of(first.objective)} than {first.baseline} on the mean of the validation episodes"
@@ -183,7 +183,7 @@ def _reached(summaries: Sequence[Summary]) -> str:
         return f"The best agent reaches {change(reductions[0])} {whom}{certainty}."
     better = sum(reduction > 0.0 for reduction in reductions)
     effects = [one.effect for one in summaries]
-    surely = sum(effect is not None and effect.verdict is Verdict.LESS for effect in effects)
+    surely = sum(effect is not None and effect.verdict is ComparisonVerdict.LESS for effect in effects)
     return (
         f"{better} of {len(summaries)} best agents reach less {whom}: {_ranging(reductions)}. "
         f"Paired by episodes, the interval shows less for {surely} of them."
@@ -196,7 +196,7 @@ def _ranging(reductions: Sequence[float]) -> str:
     return " to ".join(ends)
 
 
-def _table(summaries: Sequence[Summary]) -> Markup:
+def _table(summaries: Sequence[TrainingSummary]) -> Markup:
     """A row for the best agent of each seed, and one for each baseline, the best one first."""
     from learning.training.validation import ratio  # brings torch, too
 

@@ -16,7 +16,7 @@ from cluster_sim.amounts import amount, number
 from cluster_sim.errors import counted
 from cluster_sim.records.comparison import LEAST_CHANGE, Difference, Effect, Standing, too_few
 from cluster_sim.records.comparison import Comparison as Comparison
-from cluster_sim.records.intervals import Verdict
+from cluster_sim.records.intervals import ComparisonVerdict
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
@@ -111,14 +111,17 @@ def _moved(effects: Sequence[Effect]) -> str:
     found = [
         f"{each.label} {each.in_percent()}"
         for each in effects
-        if each.matters and not math.isnan(each.difference) and each.difference and each.verdict is not Verdict.TIE
+        if each.matters
+        and not math.isnan(each.difference)
+        and each.difference
+        and each.verdict is not ComparisonVerdict.TIE
     ]
     least = f"{LEAST_CHANGE:g} % or more"
     of = f"{effects[0].name} against {effects[0].against}" if effects else ""
     if not found:
         moves = "moves" if not effects or effects[0].blocks == 1 else "is shown to move"
         return f"{of}: no other metric {moves} by {least}." if of else ""
-    few = effects[0].blocks > 1 and all(each.verdict is Verdict.VALUES for each in effects)
+    few = effects[0].blocks > 1 and all(each.verdict is ComparisonVerdict.VALUES for each in effects)
     return f"{of}: {listing(found)}{f' ({too_few(effects[0].blocks, effects[0].block)})' if few else ''}."
 
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from analysis.reproduce.agent_row import AgentRow
 from analysis.reproduce.claims import MORE, Claim, Kind, of_runs
 from analysis.reproduce.controls import CONTROLS, UNSEEN, control_values, training_in, tries
-from analysis.reproduce.paper import Measured, Part, Setting
+from analysis.reproduce.paper import ComputedPart, Measured, ReproductionSetting
 from analysis.reproduce.plays import Played, plays, reached_by, reductions_of
-from analysis.reproduce.trainings import Training, train_first, training_of
+from analysis.reproduce.trainings import AgentTraining, train_first, training_of
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ def as_published(
     )
 
 
-def agent_parts(paper: str, rows: Sequence[AgentRow], setting: Setting, episodes: str) -> list[Part]:
+def agent_parts(
+    paper: str, rows: Sequence[AgentRow], setting: ReproductionSetting, episodes: str
+) -> list[ComputedPart]:
     """A part for each row whose agent is there or can be trained; ``episodes``: ``module:function`` that makes a case."""
     runs = 10 if setting.quick else 100
     found = []
@@ -73,27 +75,27 @@ def agent_parts(paper: str, rows: Sequence[AgentRow], setting: Setting, episodes
 def row_part(
     paper: str,
     row: AgentRow,
-    setting: Setting,
+    setting: ReproductionSetting,
     compute: Callable[..., Measured],
     arguments: Mapping[str, Any],
     needs: tuple[str, ...] = (),
-) -> list[Part]:
+) -> list[ComputedPart]:
     """The part of one row, computed with ``arguments`` and those that say where its agent is or how it is trained."""
     measures = (f"agent/{row.name}/",)
     folder = trained(paper, row, setting)
     if folder is not None:
         written = max(file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file())
         given = {"folder": str(folder), "written": written, "training": None}
-        return [Part(f"agent {row.name}", compute, {**arguments, **given}, needs, measures)]
+        return [ComputedPart(f"agent {row.name}", compute, {**arguments, **given}, needs, measures)]
     training = training_of(row.file or row.training, row.environment, setting, row.most)
     if training is None or setting.trainings is None:
         return []
     place = setting.trainings / ("quick" if setting.quick else "") / row.training
     given = {"folder": str(place), "written": 0, "training": training.as_json()}
-    return [Part(f"agent {row.name}", compute, {**arguments, **given}, (*needs, *training.needs), measures)]
+    return [ComputedPart(f"agent {row.name}", compute, {**arguments, **given}, (*needs, *training.needs), measures)]
 
 
-def trained(paper: str, row: AgentRow, setting: Setting) -> Path | None:
+def trained(paper: str, row: AgentRow, setting: ReproductionSetting) -> Path | None:
     """The folder of a row's agents, if there is one: of one training, of several seeds, or of folds."""
     if setting.agents is None:
         return None
@@ -115,7 +117,7 @@ def _check_learned(folder: Path) -> None:
             raise InputError(f"{path}, iterations", "at least 1: agents that have learned", 0)
 
 
-def left_out(paper: str, rows: Sequence[AgentRow], setting: Setting) -> dict[str, str]:
+def left_out(paper: str, rows: Sequence[AgentRow], setting: ReproductionSetting) -> dict[str, str]:
     """Why the values of rows without an agent are absent."""
     return {
         f"agent/{row.name}/": NEEDS.format(paper=paper, row=row.name, training=row.training)
@@ -149,7 +151,7 @@ def agent_rows(
 
     module, _, function = episodes.partition(":")
     make: Callable[[Path, str], Episode] = getattr(import_module(module), function)
-    found = train_first(f"agent/{row}/", inputs, folder, Training.of(training))
+    found = train_first(f"agent/{row}/", inputs, folder, AgentTraining.of(training))
     config = training_in(folder, inputs)
     reward = config.environment.reward or ""
     found.values |= {

@@ -22,7 +22,7 @@ Values = Mapping[str, Any]
 """What the parts of a paper measured, by name."""
 
 
-class Verdict(StrEnum):
+class ClaimVerdict(StrEnum):
     """What became of a claim; the last one is no verdict but its absence."""
 
     REPRODUCED = "reproduced"
@@ -48,10 +48,10 @@ class Kind(StrEnum):
 
 
 VERDICTS = {
-    Kind.PAPER: (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED),
-    Kind.OUR_AGENT: (Verdict.BEATS, Verdict.DOES_NOT_BEAT),
-    Kind.PRINTED: (Verdict.CONSISTENT, Verdict.INCONSISTENT),
-    Kind.OURS: (Verdict.HOLDS, Verdict.DOES_NOT_HOLD),
+    Kind.PAPER: (ClaimVerdict.REPRODUCED, ClaimVerdict.NOT_REPRODUCED),
+    Kind.OUR_AGENT: (ClaimVerdict.BEATS, ClaimVerdict.DOES_NOT_BEAT),
+    Kind.PRINTED: (ClaimVerdict.CONSISTENT, ClaimVerdict.INCONSISTENT),
+    Kind.OURS: (ClaimVerdict.HOLDS, ClaimVerdict.DOES_NOT_HOLD),
 }
 """The verdict where the measured value agrees, and where it does not."""
 
@@ -180,7 +180,7 @@ class Judged:
     claim: Claim
     measured: float | bool | None
     difference: float | None
-    verdict: Verdict
+    verdict: ClaimVerdict
     why: str
     several: tuple[float, ...] = ()
     controls: tuple[Control, ...] = ()
@@ -201,23 +201,23 @@ def judge(
         unseen = _control(claim, "unseen", seen[claim.unseen]) if claim.unseen else None
     except KeyError as error:
         if claim.impossible:
-            return Judged(claim, None, None, Verdict.NOT_REPRODUCIBLE, claim.reason)
-        return Judged(claim, None, None, Verdict.NOT_RUN, _why_absent(str(error.args[0]), absent or {}))
+            return Judged(claim, None, None, ClaimVerdict.NOT_REPRODUCIBLE, claim.reason)
+        return Judged(claim, None, None, ClaimVerdict.NOT_RUN, _why_absent(str(error.args[0]), absent or {}))
     difference = _difference(claim, measured)
     verdict, why = _verdict(claim, measured, controls), claim.reason
     short = next(filter(None, (_said_of(name, curtailed or {}) for name in seen.names)), None)
-    if short is not None and verdict is not Verdict.NOT_REPRODUCIBLE:
-        verdict, why = Verdict.NOT_RUN, short
+    if short is not None and verdict is not ClaimVerdict.NOT_REPRODUCIBLE:
+        verdict, why = ClaimVerdict.NOT_RUN, short
     return Judged(claim, measured, difference, verdict, why, several, controls, unseen)
 
 
-def _verdict(claim: Claim, measured: float | bool | None, controls: Sequence[Control]) -> Verdict:
+def _verdict(claim: Claim, measured: float | bool | None, controls: Sequence[Control]) -> ClaimVerdict:
     if claim.impossible or measured is None:
-        return Verdict.NOT_REPRODUCIBLE
+        return ClaimVerdict.NOT_REPRODUCIBLE
     agrees, differs = VERDICTS[claim.kind]
     if not _agrees(claim, measured):
         return differs
-    return Verdict.NOT_DISCRIMINATING if any(control.agreeing for control in controls) else agrees
+    return ClaimVerdict.NOT_DISCRIMINATING if any(control.agreeing for control in controls) else agrees
 
 
 def _control(claim: Claim, name: str, reached: float | Sequence[float]) -> Control:

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from analysis.reproduce.plays import Played, Reached, reached_by, reductions_of
-from analysis.reproduce.trainings import Training, configuration
+from analysis.reproduce.trainings import AgentTraining, configuration
 
 if TYPE_CHECKING:
     from learning.tasks.episodes import Episode
@@ -74,7 +74,7 @@ def _as_played(reached: Reached) -> Played:
 def training_in(folder: str | Path, inputs: Path) -> Config:
     """The configuration that a training has left beside its agents, with its inputs in that folder."""
     files = sorted(Path(folder).glob("**/config.yaml"))
-    return configuration(Training(str(files[0]), {}, False), inputs)
+    return configuration(AgentTraining(str(files[0]), {}, False), inputs)
 
 
 def leave(control: str, config: Config, folder: Path, seeds: Sequence[int] | None = None) -> None:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from analysis.figures.figure_style import styled
 from analysis.figures.palette import OKABE_ITO
-from analysis.reproduce.paper import Figure
+from analysis.reproduce.paper import PaperFigure
 from analysis.tables.wording import plotly_text
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 Numbers = Sequence[float | None]
 
 
-def as_figure(name: str, caption: str, figure: go.Figure) -> Figure:
+def as_figure(name: str, caption: str, figure: go.Figure) -> PaperFigure:
     """A plotly figure as it is kept."""
-    return Figure(name, caption, json.loads(figure.to_json()))
+    return PaperFigure(name, caption, json.loads(figure.to_json()))
 
 
 def bars(
     name: str, caption: str, x: Sequence[str], series: Mapping[str, Numbers], unit: str, zero: bool = True
-) -> Figure:
+) -> PaperFigure:
     """A group of bars at each of ``x``, one for each series; without ``zero`` the axis shows where the values are."""
     labels = plotly_text(x)
     figure = go.Figure(
@@ -44,7 +44,9 @@ def bars(
     return as_figure(name, caption, figure)
 
 
-def points(name: str, caption: str, x: Sequence[Any], series: Mapping[str, Numbers], x_title: str, unit: str) -> Figure:
+def points(
+    name: str, caption: str, x: Sequence[Any], series: Mapping[str, Numbers], x_title: str, unit: str
+) -> PaperFigure:
     """A cloud of points for each series."""
     symbols = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
     figure = go.Figure(
@@ -64,7 +66,7 @@ def points(name: str, caption: str, x: Sequence[Any], series: Mapping[str, Numbe
 
 def lines(
     name: str, caption: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], x_title: str, unit: str
-) -> Figure:
+) -> PaperFigure:
     """A line for each of the curves (x, y)."""
     figure = go.Figure(
         [
@@ -75,7 +77,7 @@ def lines(
     return as_figure(name, caption, styled(figure, name, x_title, unit))
 
 
-def schedule(name: str, caption: str, result: Result, **options: Any) -> Figure:
+def schedule(name: str, caption: str, result: Result, **options: Any) -> PaperFigure:
     """A run's Gantt chart. ``options`` go to :func:`analysis.gantt`."""
     from analysis.gantt_chart.gantt import gantt
 

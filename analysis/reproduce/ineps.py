@@ -12,7 +12,7 @@ from analysis.reproduce.claims import Claim, Values
 from analysis.reproduce.energy_scheduler import experiment_3 as convergence
 from analysis.reproduce.energy_scheduler import experiment_4 as adaptability
 from analysis.reproduce.energy_scheduler import lopez
-from analysis.reproduce.paper import Figure, Paper, Part, Setting
+from analysis.reproduce.paper import ComputedPart, Paper, PaperFigure, ReproductionSetting
 
 NAME = "ineps"
 RANDOM = f"list:{convergence.RANDOM}"
@@ -70,7 +70,7 @@ GROUPS = (
 WHY_12 = "the table was made on 30 + 4 nodes: it is the thesis' Table 4.18, figure for figure"
 
 
-def parts(setting: Setting) -> Sequence[Part]:
+def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
     """All pairs on the experiments' inputs, agents."""
     cases = ("3", "4-mem", "4-comp", "12-mem", "12-comp")
     return [
@@ -108,7 +108,7 @@ def claims() -> Sequence[Claim]:
     return [*found, *sorted(reached, key=attrgetter("group"))]
 
 
-def figures(values: Values) -> Sequence[Figure]:
+def figures(values: Values) -> Sequence[PaperFigure]:
     """Figs. 5, 6 and 8, the last on both platforms."""
     drawn = [
         *lopez.pair_figure("Fig. 5", "Convergence: energy of every pair.", values, "3", "energy"),

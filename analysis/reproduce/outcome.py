@@ -18,7 +18,7 @@ from cluster_sim.amounts import NOTHING, number
 from cluster_sim.errors import counted
 
 if TYPE_CHECKING:
-    from analysis.reproduce.paper import Figure, Paper
+    from analysis.reproduce.paper import Paper, PaperFigure
     from analysis.reproduce.runner import Reproduction
 
 COLUMNS = (
@@ -47,7 +47,7 @@ def save_pictures(found: Reproduction, out: Path) -> list[Path]:
     return write_pictures({picture(found.paper, figure): go.Figure(figure.plotly) for figure in found.figures}, out)
 
 
-def picture(paper: Paper, figure: Figure) -> str:
+def picture(paper: Paper, figure: PaperFigure) -> str:
     """Name of a figure's file, without its ending."""
     return re.sub(r"[^a-z0-9]+", "-", f"{paper.name} {figure.name}".lower()).strip("-")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Figure:
+class PaperFigure:
     """A plotly figure as its JSON, under the number that it has in the paper."""
 
     name: str
@@ -30,13 +30,13 @@ class Measured:
     """
 
     values: dict[str, Any] = field(default_factory=dict)
-    figures: list[Figure] = field(default_factory=list)
+    figures: list[PaperFigure] = field(default_factory=list)
     runs: int = 0
     curtailed: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Part:
+class ComputedPart:
     """A piece of the work that is computed in one go, in a process of its own, and kept when it is done.
 
     Attributes
@@ -56,7 +56,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ReproductionSetting:
     """How a reproduction is to be done.
 
     Attributes
@@ -96,11 +96,11 @@ class Paper:
     name: str
     title: str
     citation: str
-    parts: Callable[[Setting], Sequence[Part]]
+    parts: Callable[[ReproductionSetting], Sequence[ComputedPart]]
     claims: Callable[[], Sequence[Claim]]
-    figures: Callable[[Values], Sequence[Figure]]
+    figures: Callable[[Values], Sequence[PaperFigure]]
     quick: str
     notes: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     rows: tuple[AgentRow, ...] = ()
-    left_out: Callable[[Setting], Mapping[str, str]] = lambda setting: {}
+    left_out: Callable[[ReproductionSetting], Mapping[str, str]] = lambda setting: {}

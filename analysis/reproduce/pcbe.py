@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.reproduce.claims import HOLDS, PRINTED, Claim, Values, points
-from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
+from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from analysis.reproduce.tables import cells_of
 
 FOLDER = "cases/pcbe"
@@ -104,7 +104,7 @@ def small_table(inputs: Path, table: str, row: int) -> Measured:
     return found
 
 
-def _schedule(folder: Path, table: str, name: str, scheduler: str, caption: str) -> Figure:
+def _schedule(folder: Path, table: str, name: str, scheduler: str, caption: str) -> PaperFigure:
     from analysis.reproduce.drawing import schedule
     from cluster_sim import Platform, Simulation, Workload, make_scheduler
 
@@ -125,10 +125,10 @@ def segment(inputs: Path, number: int) -> Measured:
     return _figures(inputs / FOLDER / SCALE, f"segment/{number}", LARGE, number)
 
 
-def parts(setting: Setting) -> Sequence[Part]:
+def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
     """Tables 5.1 and 5.2 by rows, Table 5.3 by columns, the segments."""
     rows = [
-        Part(
+        ComputedPart(
             f"table-{table}-row-{row}",
             small_table,
             {"table": table, "row": row},
@@ -138,9 +138,12 @@ def parts(setting: Setting) -> Sequence[Part]:
         for table in ("5.1", "5.2")
         for row in (1, 2, 3, 4)
     ]
-    columns = [Part(f"scale {name}", scale, {"scheduler": name}, (f"{FOLDER}/{SCALE}",), ("5.3/",)) for name in LARGE]
+    columns = [
+        ComputedPart(f"scale {name}", scale, {"scheduler": name}, (f"{FOLDER}/{SCALE}",), ("5.3/",)) for name in LARGE
+    ]
     numbers = [
-        Part(f"segment {i}", segment, {"number": i}, (f"{FOLDER}/{SCALE}",), (f"segment/{i}/",)) for i in range(20)
+        ComputedPart(f"segment {i}", segment, {"number": i}, (f"{FOLDER}/{SCALE}",), (f"segment/{i}/",))
+        for i in range(20)
     ]
     return [*columns, *rows, *numbers] if not setting.quick else [*rows, *numbers]
 
@@ -347,7 +350,7 @@ def _segment_conclusions(label: str) -> list[Claim]:
 # ----------------------------------------------------------------------------------------------------- what is drawn
 
 
-def figures(values: Values) -> Sequence[Figure]:
+def figures(values: Values) -> Sequence[PaperFigure]:
     """Figs. 5.1 to 5.3, 5.5, 5.7 to 5.11, as far as their values are there."""
     from analysis.reproduce.drawing import bars
     from analysis.reproduce.drawing import points as cloud

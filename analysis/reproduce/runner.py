@@ -20,7 +20,7 @@ from typing import Any
 from analysis.reproduce.claims import Judged, judge
 from analysis.reproduce.code_digest import code
 from analysis.reproduce.inputs import fingerprint, missing
-from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
+from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from cluster_sim import __version__
 from cluster_sim.errors import InputError
 from cluster_sim.executors import end_processes, make_processes
@@ -40,7 +40,7 @@ class Reproduction:
 
     paper: Paper
     judged: list[Judged]
-    figures: list[Figure]
+    figures: list[PaperFigure]
     values: dict[str, Any]
     absent: dict[str, str]
     cost: dict[str, float] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Reproduction:
 
 def reproduce(
     paper: Paper,
-    setting: Setting,
+    setting: ReproductionSetting,
     out: Path,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -69,14 +69,14 @@ def reproduce(
         raise InputError(f"{paper.name}, --inputs {setting.inputs}", "the paper's inputs", f"no {', '.join(gone)}")
     finished = _computed(ready, setting.inputs, out / "parts", workers, executor, tell, progress)
     values: dict[str, Any] = {}
-    figures: list[Figure] = []
+    figures: list[PaperFigure] = []
     curtailed: dict[str, str] = {}
     cost = {"computing_s": 0.0, "runs": 0, "parts": len(ready), "kept_parts": 0}
     for part in ready:
         record, kept = finished[part.name]
         values |= record["values"]
         curtailed |= record["curtailed"]
-        figures += [Figure(**figure) for figure in record["figures"]]
+        figures += [PaperFigure(**figure) for figure in record["figures"]]
         cost["computing_s"] += record["wall_s"]
         cost["runs"] += record["runs"]
         cost["kept_parts"] += kept
@@ -86,7 +86,9 @@ def reproduce(
     return Reproduction(paper, judged, figures, values, absent, cost)
 
 
-def _with_inputs(parts: Iterable[Part], setting: Setting, absent: dict[str, str], tell: Tell) -> Iterator[Part]:
+def _with_inputs(
+    parts: Iterable[ComputedPart], setting: ReproductionSetting, absent: dict[str, str], tell: Tell
+) -> Iterator[ComputedPart]:
     """The parts whose inputs are there; why the values of the others are absent is noted, and told in one line."""
     gone: dict[str, None] = {}
     for part in parts:
@@ -101,7 +103,7 @@ def _with_inputs(parts: Iterable[Part], setting: Setting, absent: dict[str, str]
 
 
 def _computed(
-    parts: Sequence[Part],
+    parts: Sequence[ComputedPart],
     inputs: Path,
     folder: Path,
     workers: int | None,
@@ -130,8 +132,8 @@ def _computed(
 
 
 def _in_processes(
-    parts: Sequence[Part], inputs: Path, workers: int | None, executor: Executor | None
-) -> Iterator[tuple[Part, dict[str, Any]]]:
+    parts: Sequence[ComputedPart], inputs: Path, workers: int | None, executor: Executor | None
+) -> Iterator[tuple[ComputedPart, dict[str, Any]]]:
     """Every part with its record, as they are finished."""
     count = min(workers or os.cpu_count() or 1, len(parts))
     if executor is None and count <= 1:
@@ -140,7 +142,9 @@ def _in_processes(
         return
     pool = executor or make_processes(count)
     try:
-        waiting: dict[Future[dict[str, Any]], Part] = {pool.submit(compute, part, inputs): part for part in parts}
+        waiting: dict[Future[dict[str, Any]], ComputedPart] = {
+            pool.submit(compute, part, inputs): part for part in parts
+        }
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 yield waiting.pop(future), future.result()
@@ -152,7 +156,7 @@ def _in_processes(
         pool.shutdown()
 
 
-def compute(part: Part, inputs: Path) -> dict[str, Any]:
+def compute(part: ComputedPart, inputs: Path) -> dict[str, Any]:
     """The record of a part: what it measured, and what that cost."""
     began = time.monotonic()
     found: Measured = part.compute(inputs, **part.arguments)
@@ -166,7 +170,7 @@ def compute(part: Part, inputs: Path) -> dict[str, Any]:
     }
 
 
-def _key(part: Part, inputs: Path) -> str:
+def _key(part: ComputedPart, inputs: Path) -> str:
     """Changes with whatever could change what a part finds; the code of libraries is not looked at."""
     module = sys.modules[part.compute.__module__]
     source = Path(module.__file__).read_bytes() if module.__file__ else b""

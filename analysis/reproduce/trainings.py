@@ -14,7 +14,7 @@ from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
-from analysis.reproduce.paper import Measured, Setting
+from analysis.reproduce.paper import Measured, ReproductionSetting
 
 if TYPE_CHECKING:
     from learning.training.configuration import Config
@@ -27,7 +27,7 @@ QUICK = {"iterations": 2, "episodes": 4, "teacher_episodes": 2, "epochs": 3}
 
 
 @dataclass(frozen=True)
-class Training:
+class AgentTraining:
     """How agents are trained.
 
     Attributes
@@ -50,20 +50,20 @@ class Training:
         return asdict(self)
 
     @classmethod
-    def of(cls, document: Mapping[str, Any] | None) -> Training | None:
+    def of(cls, document: Mapping[str, Any] | None) -> AgentTraining | None:
         """The training that :meth:`as_json` wrote."""
         return None if document is None else cls(**dict(document))
 
 
 def training_of(
-    name: str, environment: Mapping[str, Any], setting: Setting, most: Mapping[str, int] | None = None
-) -> Training | None:
+    name: str, environment: Mapping[str, Any], setting: ReproductionSetting, most: Mapping[str, int] | None = None
+) -> AgentTraining | None:
     """The training of that name, if it is to be had: with the sources, and with what the extra ``learning`` installs."""
     file = FILES / f"{name}.yaml"
     if setting.trainings is None or not file.is_file() or find_spec("torch") is None:
         return None
     at_most = {} if setting.seeds is None else {"seeds": setting.seeds}
-    training = Training(str(file), dict(environment), setting.quick, most=fewest(most or {}, at_most))
+    training = AgentTraining(str(file), dict(environment), setting.quick, most=fewest(most or {}, at_most))
     config = configuration(training, setting.inputs)
     files = [config.environment.platform, config.environment.workload, config.validation.workload]
     needs = [_below(setting.inputs, file) for file in files if file is not None]
@@ -75,7 +75,7 @@ def fewest(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int
     return {**first, **{key: min(count, first.get(key, count)) for key, count in second.items()}}
 
 
-def configuration(training: Training, inputs: Path) -> Config:
+def configuration(training: AgentTraining, inputs: Path) -> Config:
     """What the file says, with its inputs in that folder, and as few iterations as ``quick`` allows."""
     from learning.training.configuration import read_config
 
@@ -90,7 +90,7 @@ def configuration(training: Training, inputs: Path) -> Config:
     return _shortened(config) if training.quick else config
 
 
-def train_first(start: str, inputs: Path, folder: str, training: Training | None) -> Measured:
+def train_first(start: str, inputs: Path, folder: str, training: AgentTraining | None) -> Measured:
     """Train what is not trained yet; what was measured so far is what that took, under ``start``.
 
     Each seed has a folder of its own, also where there is one only: more may be asked for later, or be there already.
@@ -104,7 +104,7 @@ def train_first(start: str, inputs: Path, folder: str, training: Training | None
     return trained_in(start, process_time() - began, training)
 
 
-def trained_in(start: str, seconds: float, training: Training) -> Measured:
+def trained_in(start: str, seconds: float, training: AgentTraining) -> Measured:
     """The cost of a training, s of CPU; and, if it was quick, that nothing follows from its results."""
     found = Measured({f"{start}training_s": seconds})
     if training.quick:

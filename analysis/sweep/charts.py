@@ -19,7 +19,7 @@ from analysis.tables.run_metrics import HALF_WIDTH
 from analysis.tables.wording import axis_of, label_of, listing, plotly_text, shortened, unit_of
 from cluster_sim.amounts import number, scale_of
 from cluster_sim.errors import InputError
-from cluster_sim.records.intervals import CONFIDENCE, FEWEST_BLOCKS, Verdict, bootstrap_interval
+from cluster_sim.records.intervals import CONFIDENCE, FEWEST_BLOCKS, ComparisonVerdict, bootstrap_interval
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
@@ -107,7 +107,7 @@ def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -
     for place, panel in enumerate(panels):
         standing = sweep.standing(metric, panel, confidence)
         winners = standing.winners if standing is not None else ()
-        is_tie = standing is not None and standing.verdict is Verdict.TIE
+        is_tie = standing is not None and standing.verdict is ComparisonVerdict.TIE
         tied = (*standing.best, *standing.tied) if standing is not None and is_tie else ()
         for look, names in (
             ({"color": _OTHERS}, [name for name in order if name not in winners and name not in tied]),

@@ -15,7 +15,7 @@ from analysis.sweep.runs_table import POLICY, factors_of
 from analysis.tables.wording import label_of, plotly_text, shortened, unit_of
 from cluster_sim.amounts import NOTHING, amount, duration, number, scale_of
 from cluster_sim.records.comparison import Effect, Standing
-from cluster_sim.records.intervals import CONFIDENCE, Verdict
+from cluster_sim.records.intervals import CONFIDENCE, ComparisonVerdict
 
 ENERGY, WAIT = "energy_j", "mean_wait_s"
 _BASE = "always-on"
@@ -124,7 +124,7 @@ def policies_sentences(found: Policies) -> list[str]:
         name, (energy, wait) = row["policy"], found.effects[row["policy"]]
         per_case = f" (by case {_span(-row['most'], -row['least'])} %)" if found.cases > 1 else ""
         parts = [
-            f"{each.label} {text}{f', {Verdict.TIE}' if each.verdict is Verdict.TIE else ''}"
+            f"{each.label} {text}{f', {ComparisonVerdict.TIE}' if each.verdict is ComparisonVerdict.TIE else ''}"
             for each, text in ((energy, energy.in_percent() + per_case), (wait, wait.change()))
         ]
         told.append(f"{name} against {found.base}: {'; '.join(parts)}.")

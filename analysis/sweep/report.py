@@ -43,7 +43,7 @@ from analysis.tables.wording import label_of, listing
 from cluster_sim.amounts import NOTHING, number
 from cluster_sim.records.cautions import Cautions
 from cluster_sim.records.comparison import Standing
-from cluster_sim.records.intervals import CONFIDENCE, Verdict
+from cluster_sim.records.intervals import CONFIDENCE, ComparisonVerdict
 from cluster_sim.run.settings import SETTINGS
 
 _SHOWN = 12
@@ -201,11 +201,11 @@ def _table(
 
 def _mark(standing: Standing | None, name: str) -> str:
     """``best`` where all others are told apart from this one, ``tied`` where it is not told apart from the best."""
-    if standing is None or standing.verdict is Verdict.VALUES:
+    if standing is None or standing.verdict is ComparisonVerdict.VALUES:
         return ""
     if name in standing.winners:
         return "best"
-    return "tied" if standing.verdict is Verdict.TIE and name in (*standing.best, *standing.tied) else ""
+    return "tied" if standing.verdict is ComparisonVerdict.TIE and name in (*standing.best, *standing.tied) else ""
 
 
 def _cell(value: float, best: float, unit: tuple[float, str], mark: str) -> tuple[str, str, str]:

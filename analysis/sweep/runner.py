@@ -24,7 +24,7 @@ _FRUITLESS = 5  # pools that break one after the other before anything has ended
 
 
 @dataclass(slots=True)
-class Task:
+class SweepTask:
     """A function of a worker and what it is given; ``deaths`` of workers that it was near to."""
 
     work: Callable[[dict[str, Any]], dict[str, Any]]
@@ -42,13 +42,13 @@ class Runner:
     def __init__(self, make: Callable[[], Executor], own: bool, in_flight: Callable[[], int]):
         self._make, self._own, self._in_flight = make, own, in_flight
         self._executor = make()
-        self._flying: dict[Future[dict[str, Any]], Task] = {}
-        self._again: deque[Task] = deque()
-        self._alone: deque[Task] = deque()
+        self._flying: dict[Future[dict[str, Any]], SweepTask] = {}
+        self._again: deque[SweepTask] = deque()
+        self._alone: deque[SweepTask] = deque()
         self._fruitless = 0
         self._lived = False  # whether a worker has answered
 
-    def run(self, tasks: Iterable[Task], ended: Callable[[Task, dict[str, Any]], object]) -> None:
+    def run(self, tasks: Iterable[SweepTask], ended: Callable[[SweepTask, dict[str, Any]], object]) -> None:
         """Run all tasks; ``ended`` gets each with its answer, in this thread, as they end.
 
         An answer says at least ``status`` and ``error``. Raises InputError when executors break and nothing comes of it.
@@ -75,7 +75,7 @@ class Runner:
                 self._executor.shutdown()
         self._flying.clear()
 
-    def _submit(self, source: Iterator[Task]) -> None:
+    def _submit(self, source: Iterator[SweepTask]) -> None:
         limit = max(1, self._in_flight())
         while len(self._flying) < limit:
             task = self._again.popleft() if self._again else next(source, None)
@@ -85,7 +85,7 @@ class Runner:
                 return
             self._send(task)
 
-    def _send(self, task: Task) -> None:
+    def _send(self, task: SweepTask) -> None:
         try:
             # What is tried again is another task to an executor that knows tasks by what they are given.
             given = task.given | ({"attempt": task.deaths} if task.deaths else {})
@@ -94,7 +94,7 @@ class Runner:
             self._again.appendleft(task)
             self._replace(error)
 
-    def _collect(self, future: Future[dict[str, Any]], ended: Callable[[Task, dict[str, Any]], object]) -> None:
+    def _collect(self, future: Future[dict[str, Any]], ended: Callable[[SweepTask, dict[str, Any]], object]) -> None:
         task = self._flying.pop(future, None)
         if task is None:
             return
@@ -110,7 +110,7 @@ class Runner:
             self._fruitless, self._lived = 0, True
             ended(task, future.result())
 
-    def _all_broken(self, error: BaseException, ended: Callable[[Task, dict[str, Any]], object]) -> None:
+    def _all_broken(self, error: BaseException, ended: Callable[[SweepTask, dict[str, Any]], object]) -> None:
         """A pool is broken: all that was submitted to it ends at once, some of it well."""
         flying, self._flying = self._flying, {}
         wait(flying)
@@ -122,7 +122,7 @@ class Runner:
                 ended(task, future.result())
         self._replace(error)
 
-    def _died(self, task: Task, ended: Callable[[Task, dict[str, Any]], object]) -> None:
+    def _died(self, task: SweepTask, ended: Callable[[SweepTask, dict[str, Any]], object]) -> None:
         task.deaths += 1
         if task.deaths > TOGETHER:
             hint = "" if self._lived else f" None has lived so far: {UNDER_MAIN}"

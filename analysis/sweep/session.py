@@ -18,7 +18,7 @@ from analysis.sweep.agents import AGENTS
 from analysis.sweep.cell import FINISHED, run_cell, train_agent
 from analysis.sweep.checks import check, share_workloads
 from analysis.sweep.grid import Cell, Grid, source_key
-from analysis.sweep.runner import Runner, Task
+from analysis.sweep.runner import Runner, SweepTask
 from analysis.sweep.statuses import DONE
 from analysis.sweep.storage import STATUS, Memory, Storage
 from cluster_sim.errors import InputError, UnfamiliarWarning
@@ -181,19 +181,21 @@ class _Session:
                 runner.close()
         return self.left
 
-    def _first_tasks(self) -> Iterator[Task]:
+    def _first_tasks(self) -> Iterator[SweepTask]:
         for key, document in self._trainings.items():
             assert self._folder is not None
-            yield Task(train_agent, {"agent": key, "document": document, "folder": str(self._folder / AGENTS / key)})
+            yield SweepTask(
+                train_agent, {"agent": key, "document": document, "folder": str(self._folder / AGENTS / key)}
+            )
         yield from self._tasks(with_agents=False)
 
-    def _tasks(self, with_agents: bool) -> Iterator[Task]:
+    def _tasks(self, with_agents: bool) -> Iterator[SweepTask]:
         if with_agents and self._grid.config.train is None:
             return
         for index in self._todo:
             cell = self._grid[int(index)]
             if (cell["agent"] is not None) == with_agents:
-                yield Task(run_cell, self._complete(cell))
+                yield SweepTask(run_cell, self._complete(cell))
 
     def _complete(self, cell: Cell) -> Cell:
         """The cell with what this session adds: where its files go, and where its workload's columns are."""
@@ -206,7 +208,7 @@ class _Session:
             cell["lost"] = self._lost[cell["agent"]]
         return cell
 
-    def _ended(self, progress: Progress, task: Task, answer: dict[str, Any]) -> None:
+    def _ended(self, progress: Progress, task: SweepTask, answer: dict[str, Any]) -> None:
         if task.work is train_agent:
             if answer["status"] != DONE:
                 self._lost[task.given["agent"]] = str(answer["error"])

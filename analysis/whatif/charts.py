@@ -20,7 +20,7 @@ from analysis.whatif.replayed import CHANGED, DAY, RECORDED, UNCHANGED, busy_cor
 from cluster_sim.amounts import duration
 from cluster_sim.errors import counted
 from cluster_sim.records.comparison import Effect
-from cluster_sim.records.intervals import Verdict
+from cluster_sim.records.intervals import ComparisonVerdict
 
 LOOKS = {RECORDED: ("#7A8691", "diamond"), UNCHANGED: (OKABE_ITO[0], "circle"), CHANGED: (OKABE_ITO[1], "circle")}
 LESS, MORE, UNSURE = "#009E73", "#D55E00", "#9AA5B1"
@@ -127,7 +127,9 @@ def _lengths(figure: go.Figure, axis: str, title: str, ends: tuple[float, float]
 
 def verdict_colour(effect: Effect) -> str:
     """Green if waits are shown to be less, red if more, grey if that is not known or too little to matter."""
-    return LESS if effect.shown is Verdict.LESS else MORE if effect.shown is Verdict.MORE else UNSURE
+    return (
+        LESS if effect.shown is ComparisonVerdict.LESS else MORE if effect.shown is ComparisonVerdict.MORE else UNSURE
+    )
 
 
 def signed(seconds: float) -> str:

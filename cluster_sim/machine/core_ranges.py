@@ -95,7 +95,7 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class HeldCores:
     """``cores`` cores of one unit that a tenant holds."""
 
     tenant: Ints
@@ -105,7 +105,7 @@ class Pieces:
     end: Floats
 
 
-def cut(holds: Holds, bounds: Ints) -> tuple[Runs, Pieces]:
+def cut(holds: Holds, bounds: Ints) -> tuple[Runs, HeldCores]:
     """Cut holds at the bounds of units; ``bounds`` are the units' first cores and the core count, ascending."""
     first_unit = np.searchsorted(bounds, holds.first, side="right") - 1
     last_unit = np.searchsorted(bounds, holds.last, side="right") - 1
@@ -117,7 +117,7 @@ def cut(holds: Holds, bounds: Ints) -> tuple[Runs, Pieces]:
     tail = (holds.last < bounds[last_unit + 1] - 1) & (first_unit != last_unit)
     head_cores = np.minimum(bounds[first_unit + 1] - 1, holds.last) - holds.first + 1
     tail_cores = holds.last - bounds[last_unit] + 1
-    pieces = Pieces(
+    pieces = HeldCores(
         np.concatenate([holds.tenant[head], holds.tenant[tail]]),
         np.concatenate([first_unit[head], last_unit[tail]]),
         np.concatenate([head_cores[head], tail_cores[tail]]),
@@ -164,7 +164,7 @@ def seconds_in_runs(runs: Runs, units: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class HeldSteps:
     """How many cores of each shared unit are held, as a step function: rows sorted by unit, then time.
 
     ``row_of_start`` and ``row_of_end`` say for each piece where it begins and ends to count.
@@ -178,7 +178,7 @@ class Steps:
     row_of_end: Ints
 
 
-def steps(pieces: Pieces) -> Steps:
+def steps(pieces: HeldCores) -> HeldSteps:
     """The step function of the pieces' cores on each unit."""
     count = len(pieces.tenant)
     unit = np.concatenate([pieces.unit, pieces.unit])
@@ -195,13 +195,13 @@ def steps(pieces: Pieces) -> Steps:
         seconds[:-1] = np.where(unit[1:] == unit[:-1], time[1:] - time[:-1], 0.0)
     # In the middle of an instant cores that change hands count twice, or less than nothing: only what lasts counts.
     held[seconds == 0.0] = 0
-    return Steps(unit, seconds, held, time, row[:count], row[count:])
+    return HeldSteps(unit, seconds, held, time, row[:count], row[count:])
 
 
 def busy_intervals(holds: Holds, bounds: Ints) -> tuple[Ints, Floats, Floats]:
     """Maximal intervals (unit, start, end) in which some core of a unit is held, sorted by unit and start."""
     pieces, unit = by_unit(holds, bounds)
-    table = steps(Pieces(pieces.tenant, unit, pieces.last - pieces.first + 1, pieces.start, pieces.end))
+    table = steps(HeldCores(pieces.tenant, unit, pieces.last - pieces.first + 1, pieces.start, pieces.end))
     lasting = table.seconds > 0.0
     unit, time, seconds = table.unit[lasting], table.time[lasting], table.seconds[lasting]
     busy = table.cores[lasting] > 0

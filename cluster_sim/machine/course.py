@@ -55,7 +55,7 @@ class Costs:
     reconfiguration: float = 0.0  #: s.
 
 
-class Progress(NamedTuple):
+class CourseProgress(NamedTuple):
     """How far a running job is, as its user could know it."""
 
     parts_done: int

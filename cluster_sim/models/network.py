@@ -28,7 +28,7 @@ Link = tuple[str, str]
 _TAKES_NO_TIME = "jobs communicate between nodes, which takes no time without a network model (--network-model shared)"
 
 
-class Network(Protocol):
+class RunNetwork(Protocol):
     """The network of one run."""
 
     def transfer(self, nodes: list[int], volume: float) -> Event | None:
@@ -47,7 +47,7 @@ class Network(Protocol):
 class NetworkModel(Protocol):
     """To write a model: ``on`` returns the network of a run; register a name for it."""
 
-    def on(self, env: Environment, platform: Platform) -> Network:
+    def on(self, env: Environment, platform: Platform) -> RunNetwork:
         """The model on this platform."""
         ...
 
@@ -59,7 +59,7 @@ network_models: Registry[NetworkModel] = Registry("network model", "cluster_sim.
 class NoNetwork:
     """Communication takes no time; a caution of the result tells of jobs on several nodes that declare some."""
 
-    def on(self, env: Environment, platform: Platform) -> Network:
+    def on(self, env: Environment, platform: Platform) -> RunNetwork:
         """A network that only notes that it was asked."""
         return _Ignored()
 
@@ -94,7 +94,7 @@ class SharedNetwork:
             raise InputError("network model 'shared', graph", "a networkx graph, which only a script can give", graph)
         self.node_link, self.cluster_link, self.graph = node_link, cluster_link, graph
 
-    def on(self, env: Environment, platform: Platform) -> Network:
+    def on(self, env: Environment, platform: Platform) -> RunNetwork:
         """The links of this platform, idle."""
         graph = platform.topology() if self.graph is None else self.graph
         return _SharedLinks(env, platform, graph, self.node_link, self.cluster_link)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from cluster_sim.machine.core_ranges import Floats, Ints, Pieces, Runs
+    from cluster_sim.machine.core_ranges import Floats, HeldCores, Ints, Runs
     from cluster_sim.machine.transition_log import TransitionLog
     from cluster_sim.models.power import PowerModel
     from cluster_sim.platform.platform import Platform
@@ -38,7 +38,7 @@ Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
 @dataclass(slots=True)
-class Accounts:
+class EnergyAccounts:
     """Energy in joules: of each tenant, shape (tenants,), and of each node by state, shape (nodes,) each."""
 
     tenants: Floats
@@ -151,10 +151,10 @@ def computing_seconds(holds: Holds, platform: Platform) -> Floats:
     )  # not -1e-13 for a node that computed nothing
 
 
-def settle(history: History) -> Accounts:
+def settle(history: History) -> EnergyAccounts:
     """The accounts of a run."""
     platform = history.platform
-    accounts = Accounts(
+    accounts = EnergyAccounts(
         np.zeros(history.tenants),
         np.zeros(platform.node_count),
         np.zeros(platform.processor_count),
@@ -209,7 +209,7 @@ def _parted(
 # ---------------------------------------------------------------------- ordinary nodes, in bulk
 
 
-def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts: Accounts) -> None:
+def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts: EnergyAccounts) -> None:
     platform, power = history.platform, history.power
     kinds = platform.processor_types
     kind = platform.type_of_processor
@@ -249,7 +249,7 @@ def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts:
     accounts.nodes[NodeState.IDLE] += np.add.reduceat(idle_j, starts) - computing_idle_j
 
 
-def _settle_runs(runs: Runs, full_watts: Floats, cores: Ints, accounts: Accounts) -> tuple[Floats, Floats]:
+def _settle_runs(runs: Runs, full_watts: Floats, cores: Ints, accounts: EnergyAccounts) -> tuple[Floats, Floats]:
     """Charge tenants for processors they hold alone; energy and busy seconds of each processor."""
     summed = np.concatenate([[0.0], np.cumsum(full_watts)])
     energy = (summed[runs.stop] - summed[runs.first]) * (runs.end - runs.start)
@@ -260,11 +260,11 @@ def _settle_runs(runs: Runs, full_watts: Floats, cores: Ints, accounts: Accounts
 
 
 def _settle_pieces(
-    pieces: Pieces,
+    pieces: HeldCores,
     kind: npt.NDArray[np.int32],
     kinds: tuple[ProcessorType, ...],
     power: PowerModel,
-    accounts: Accounts,
+    accounts: EnergyAccounts,
 ) -> tuple[Floats, Floats]:
     """Charge tenants for processors they share; energy and busy seconds of each processor."""
     table = steps(pieces)
@@ -291,7 +291,9 @@ def _settle_pieces(
     return energy_j, busy_s
 
 
-def _settle_transitions(history: History, ordinary: npt.NDArray[np.bool_], on_s: Floats, accounts: Accounts) -> None:
+def _settle_transitions(
+    history: History, ordinary: npt.NDArray[np.bool_], on_s: Floats, accounts: EnergyAccounts
+) -> None:
     """Charge the states other than on, and take their time off ``on_s``."""
     node, code, start, end, watts = history.off_intervals
     seconds = np.where(ordinary[node], end - start, 0.0)
@@ -301,7 +303,7 @@ def _settle_transitions(history: History, ordinary: npt.NDArray[np.bool_], on_s:
         accounts.nodes[state] += np.bincount(node[rows], (watts * seconds)[rows], len(on_s))
 
 
-def _first_use(runs: Runs, pieces: Pieces, processors: int, horizon: float) -> Floats:
+def _first_use(runs: Runs, pieces: HeldCores, processors: int, horizon: float) -> Floats:
     first = np.full(processors, horizon, np.float64)
     np.minimum.at(first, pieces.unit, pieces.start)
     count = runs.stop - runs.first
@@ -314,7 +316,7 @@ def _computing_after_first_use(
     platform: Platform,
     node_of: npt.NDArray[np.int64],
     runs: Runs,
-    pieces: Pieces,
+    pieces: HeldCores,
     horizon: float,
 ) -> Floats:
     """Seconds for which each processor's node computes after the processor's own first use (quirk)."""
@@ -331,7 +333,9 @@ def _computing_after_first_use(
 # ---------------------------------------------------------------------- one node, event by event
 
 
-def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, float]], accounts: Accounts) -> None:
+def sweep(
+    history: History, node: int, rows: list[tuple[int, int, int, float, float]], accounts: EnergyAccounts
+) -> None:
     """Charge one node by going through its events; ``rows`` are (tenant, processor, cores, start, end)."""
     platform, power = history.platform, history.power
     first = int(platform.first_processor[node])
@@ -381,7 +385,7 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
 
 
 def _charge(
-    accounts: Accounts,
+    accounts: EnergyAccounts,
     power: PowerModel,
     node: int,
     kinds: list[ProcessorType],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.run.jobs.attempts import Outcome
+from cluster_sim.run.jobs.attempts import AttemptEnd
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def attempt_columns(
     Of an attempt that ended early all of them are lost, unless it is known that it can go on from a checkpoint.
     """
     job, ended = attempts.job, ~np.isnan(attempts.end_time)
-    outcome = np.where(ended, str(Outcome.COMPLETED), str(Outcome.UNFINISHED)).astype(object)
+    outcome = np.where(ended, str(AttemptEnd.COMPLETED), str(AttemptEnd.UNFINISHED)).astype(object)
     queued, reason, work_done = eligible[job], np.full(len(job), "", object), ended.astype(np.float64)
     over = attempts.end_time.copy()
     for attempt, how in attempts.stopped.items():
@@ -79,7 +79,7 @@ def lost_core_s(attempts: AttemptColumns, loaded_core_s: Floats) -> Floats:
 def attempts_of(jobs: pd.DataFrame) -> pd.DataFrame:
     """The table of attempts where every job that got cores was run once. One that was refused after that had been requeued."""
     ran = jobs[jobs["allocation_time"].notna()]
-    outcome = ran["state"].replace({"killed": Outcome.KILLED, "rejected": Outcome.REQUEUED})
+    outcome = ran["state"].replace({"killed": AttemptEnd.KILLED, "rejected": AttemptEnd.REQUEUED})
     seconds = (ran["finish_time"] - ran["start_time"]) * ran["requested_cores"]
     columns = {
         "job_id": ran["job_id"],
@@ -117,9 +117,9 @@ def with_over_time(attempts: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-_REJOINS = (Outcome.REQUEUED, Outcome.PREEMPTED, Outcome.FAILED)
+_REJOINS = (AttemptEnd.REQUEUED, AttemptEnd.PREEMPTED, AttemptEnd.FAILED)
 """How attempts end after which a job joins the queue again, in that instant."""
-_KILLS = (Outcome.KILLED, Outcome.FAILED, Outcome.TIMEOUT, Outcome.CANCELLED)
+_KILLS = (AttemptEnd.KILLED, AttemptEnd.FAILED, AttemptEnd.TIMEOUT, AttemptEnd.CANCELLED)
 """How attempts end with which a job may be over."""
 
 
@@ -130,4 +130,4 @@ def _in_order(number: npt.ArrayLike, job: Ints, allocation_time: npt.ArrayLike) 
 
 def attempts_tell_more(attempts: pd.DataFrame) -> bool:
     """Whether the attempts say more than the jobs do: some ended early, and how, and with what done, stands only here."""
-    return not attempts["outcome"].isin([Outcome.COMPLETED, Outcome.UNFINISHED]).all()
+    return not attempts["outcome"].isin([AttemptEnd.COMPLETED, AttemptEnd.UNFINISHED]).all()

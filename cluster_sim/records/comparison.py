@@ -21,7 +21,7 @@ from cluster_sim.errors import counted
 from cluster_sim.records.intervals import (
     CONFIDENCE,
     FEWEST_BLOCKS,
-    Verdict,
+    ComparisonVerdict,
     blocks_of,
     half_width,
     mean_of,
@@ -123,7 +123,7 @@ class Effect:
         return 0.0 if self.value == self.base else 100 * self.difference / abs(self.base) if self.base else math.nan
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         """Whether the metric is less or more, beyond chance."""
         return verdict_of(self.low, self.high, self.blocks)
 
@@ -133,9 +133,11 @@ class Effect:
         return abs(self.difference) >= self.floor and not abs(self.relative) < LEAST_CHANGE
 
     @property
-    def shown(self) -> Verdict | None:
+    def shown(self) -> ComparisonVerdict | None:
         """LESS or MORE where that is beyond chance and large enough to matter: what may be coloured."""
-        return self.verdict if self.verdict in (Verdict.LESS, Verdict.MORE) and self.matters else None
+        return (
+            self.verdict if self.verdict in (ComparisonVerdict.LESS, ComparisonVerdict.MORE) and self.matters else None
+        )
 
     def change(self) -> str:
         """The difference with its sign and, if there is one, its interval: ``−10 min (−15 min to −5 min)``."""
@@ -181,13 +183,13 @@ class Effect:
             least = f"less than {duration(self.floor)} or " if self.floor else "less than "
             return f"{label}: {after} instead of {before}, too little to matter ({least}{LEAST_CHANGE:g} %)."
         parts = f"{after} instead of {before}, {change_in_words(self.value, self.base)}"
-        if self.verdict is Verdict.VALUES:
+        if self.verdict is ComparisonVerdict.VALUES:
             return f"{label}: {parts}{self._too_few()}."
         interval = (
             f"{100 * self.confidence:g} % interval of the change {self._signed(self.low)} to {self._signed(self.high)}"
         )
         interval += f", paired over {counted(self.blocks, self.block)}"
-        no_difference = f"{Verdict.TIE}; " if self.verdict is Verdict.TIE else ""
+        no_difference = f"{ComparisonVerdict.TIE}; " if self.verdict is ComparisonVerdict.TIE else ""
         return f"{label}: {no_difference}{parts} ({interval})."
 
     def _too_few(self) -> str:
@@ -253,16 +255,16 @@ class Standing:
         )
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ComparisonVerdict:
         """VALUES where there are too few blocks, TIE where others are not told apart from the best, else LESS or MORE."""
         if self.blocks < FEWEST_BLOCKS:
-            return Verdict.VALUES
-        return Verdict.TIE if self.tied else Verdict.MORE if self.most else Verdict.LESS
+            return ComparisonVerdict.VALUES
+        return ComparisonVerdict.TIE if self.tied else ComparisonVerdict.MORE if self.most else ComparisonVerdict.LESS
 
     @property
     def winners(self) -> tuple[str, ...]:
         """Those that may be marked as best: nobody unless all others are told apart from them."""
-        is_shown = self.verdict in (Verdict.LESS, Verdict.MORE) and self.following is not None
+        is_shown = self.verdict in (ComparisonVerdict.LESS, ComparisonVerdict.MORE) and self.following is not None
         return self.best if is_shown else ()
 
     def name(self, name: str) -> str:
@@ -275,13 +277,13 @@ class Standing:
         among = [*self.best, *self.tied]
         if len(self.means) == len(self.best):
             return f"the same under {self._named(self.best)}, {self._amount(self.best[0])}"
-        if self.verdict is Verdict.TIE:
-            told = f"{Verdict.TIE} between {self._named(among, amounts=True)}, over {counted(self.blocks, self.block)}"
+        if self.verdict is ComparisonVerdict.TIE:
+            told = f"{ComparisonVerdict.TIE} between {self._named(among, amounts=True)}, over {counted(self.blocks, self.block)}"
             return told + (f"; {self._next()}" if self.following is not None else "")
         text = f"{least} under {self._named(self.best)}, {self._amount(self.best[0])}"
         if self.following is not None:
             text += f"; {self._next()}"
-        if self.verdict is Verdict.VALUES:
+        if self.verdict is ComparisonVerdict.VALUES:
             if self.blocks == 1:
                 return f"{text}, in this one {_single(self.block)}"
             shown = [self.best[0], *([self.following.name] if self.following is not None else [])]
@@ -402,7 +404,7 @@ def effect_sentences(effects: Iterable[Effect], are_named: bool) -> list[str]:
             chosen = [each for each in several if belongs(each)]
             if chosen:
                 parts.append(f"{word} {named([f'{each.against} ({each.in_percent()})' for each in chosen])}")
-        if first.verdict is Verdict.VALUES:
+        if first.verdict is ComparisonVerdict.VALUES:
             of = f"in this one {_single(first.block)}" if first.blocks == 1 else too_few(first.blocks, first.block)
         else:
             of = f"over {counted(first.blocks, first.block)}, {100 * first.confidence:g} % intervals"
@@ -413,12 +415,12 @@ def effect_sentences(effects: Iterable[Effect], are_named: bool) -> list[str]:
 
 _VERDICTS_IN_WORDS: Mapping[str, Callable[[Effect], bool]] = {
     "less than under": lambda each: (
-        each.verdict is Verdict.LESS or each.verdict is Verdict.VALUES and each.difference < 0
+        each.verdict is ComparisonVerdict.LESS or each.verdict is ComparisonVerdict.VALUES and each.difference < 0
     ),
-    f"{Verdict.TIE} from": lambda each: each.verdict is Verdict.TIE,
-    "the same as under": lambda each: each.verdict is Verdict.VALUES and not each.difference,
+    f"{ComparisonVerdict.TIE} from": lambda each: each.verdict is ComparisonVerdict.TIE,
+    "the same as under": lambda each: each.verdict is ComparisonVerdict.VALUES and not each.difference,
     "more than under": lambda each: (
-        each.verdict is Verdict.MORE or each.verdict is Verdict.VALUES and each.difference > 0
+        each.verdict is ComparisonVerdict.MORE or each.verdict is ComparisonVerdict.VALUES and each.difference > 0
     ),
 }
 
@@ -435,7 +437,7 @@ def standing_sentences(standings: Iterable[Standing]) -> list[str]:
             )
             continue
         few_blocks = min(each.blocks for each in cases)
-        if any(each.verdict is Verdict.VALUES for each in cases):
+        if any(each.verdict is ComparisonVerdict.VALUES for each in cases):
             alone = _counts(cases, [each.best for each in cases])
             reason = (
                 f" ({too_few(few_blocks, cases[0].block)})"
@@ -452,7 +454,9 @@ def standing_sentences(standings: Iterable[Standing]) -> list[str]:
             among = _counts(
                 cases, [(*each.best, *each.tied) if not won else () for each, won in zip(cases, winners, strict=True)]
             )
-            parts.append(f"{Verdict.TIE} between the best means in {open_cases} of {len(cases)} cases ({among})")
+            parts.append(
+                f"{ComparisonVerdict.TIE} between the best means in {open_cases} of {len(cases)} cases ({among})"
+            )
         told.append(f"{title}: {'; '.join(parts)}.")
     return told
 

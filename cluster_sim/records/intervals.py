@@ -20,7 +20,7 @@ FEWEST_BLOCKS = 5
 """Of fewer weeks, replications or workloads there is no interval: a bootstrap of two weeks has three values."""
 
 
-class Verdict(StrEnum):
+class ComparisonVerdict(StrEnum):
     """What a comparison shows of a metric."""
 
     LESS = "less"
@@ -29,15 +29,15 @@ class Verdict(StrEnum):
     VALUES = "values only"
 
 
-def verdict_of(low: float, high: float, blocks: int) -> Verdict:
+def verdict_of(low: float, high: float, blocks: int) -> ComparisonVerdict:
     """The verdict on a difference with an interval from ``low`` to ``high`` over so many blocks.
 
     >>> [str(verdict_of(*ends, blocks=8)) for ends in ((-2.0, -1.0), (0.0, 1.0), (1.0, 2.0))]
     ['less', 'no difference shown', 'more']
     """
     if blocks < FEWEST_BLOCKS or not (math.isfinite(low) and math.isfinite(high)):
-        return Verdict.VALUES
-    return Verdict.LESS if high < 0 else Verdict.MORE if low > 0 else Verdict.TIE
+        return ComparisonVerdict.VALUES
+    return ComparisonVerdict.LESS if high < 0 else ComparisonVerdict.MORE if low > 0 else ComparisonVerdict.TIE
 
 
 def blocks_of(values: Mapping[Any, np.ndarray]) -> int:

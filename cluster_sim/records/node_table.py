@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.core_ranges import Floats, Ints
-    from cluster_sim.records.accounting import Accounts, History
+    from cluster_sim.records.accounting import EnergyAccounts, History
 
 
 def seconds_by_state(history: History) -> dict[NodeState, Floats]:
@@ -54,12 +54,12 @@ def _switches(history: History) -> tuple[Ints, Ints]:
     return on, off
 
 
-def waste_by_core(history: History, accounts: Accounts, computing_s: Floats) -> Floats:
+def waste_by_core(history: History, accounts: EnergyAccounts, computing_s: Floats) -> Floats:
     """J that nodes and the idle cores of computing nodes wasted, shape (nodes,)."""
     return energy_waste(accounts.nodes) + _idle_cores_of_computing_nodes(history, accounts, computing_s)
 
 
-def node_columns(history: History, accounts: Accounts) -> dict[str, npt.NDArray[Any]]:
+def node_columns(history: History, accounts: EnergyAccounts) -> dict[str, npt.NDArray[Any]]:
     """The columns of the table, one row per node, in platform order."""
     platform = history.platform
     count = platform.node_count
@@ -81,7 +81,7 @@ def node_columns(history: History, accounts: Accounts) -> dict[str, npt.NDArray[
     return {name: columns[name] for name in names(RESULT_TABLES["nodes"])}
 
 
-def _idle_cores_of_computing_nodes(history: History, accounts: Accounts, computing_s: Floats) -> Floats:
+def _idle_cores_of_computing_nodes(history: History, accounts: EnergyAccounts, computing_s: Floats) -> Floats:
     """J that idle cores of computing nodes draw, each its part of its processor's idle watts, shape (nodes,).
 
     In bulk, from sums over the run; where a clock changed, ``accounting.sweep`` has summed them from change to change: one

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from cluster_sim.records.core_holds import CoreHolds
     from cluster_sim.records.reasons.conditions import Conditions
     from cluster_sim.records.reasons.spells import Spell
-    from cluster_sim.records.reasons.waiting import Waits
+    from cluster_sim.records.reasons.waiting import WaitReasons
     from cluster_sim.run.simulation import Simulation
 
 FileFormat = Literal["csv", "parquet"]
@@ -282,11 +282,11 @@ class Result:
         return self._tables.conditions()
 
     @cached_property
-    def waits(self) -> Waits:
+    def waits(self) -> WaitReasons:
         """Why jobs waited, at any time."""
-        from cluster_sim.records.reasons.waiting import Waits
+        from cluster_sim.records.reasons.waiting import WaitReasons
 
-        return Waits(self)
+        return WaitReasons(self)
 
     def explain(self, job_id: str) -> str:
         """Why a job waited and for how long, what started it, where it ran and how it ended, in a few plain sentences.

@@ -13,7 +13,7 @@ import pandas as pd
 from cluster_sim.machine.core_ranges import busy_intervals
 from cluster_sim.machine.node import NodeState
 from cluster_sim.machine.transition_log import STATES as NODE_STATES
-from cluster_sim.records.accounting import Accounts, History, goes_on, node_bounds, settle
+from cluster_sim.records.accounting import EnergyAccounts, History, goes_on, node_bounds, settle
 from cluster_sim.records.assumptions import of_run
 from cluster_sim.records.attempt_tables import attempt_columns, lost_core_s, numbers_of_attempts
 from cluster_sim.records.clock_table import clock_table
@@ -89,7 +89,7 @@ class RunTables:
         return float(ended.max()) if len(ended) else self._now
 
     @cached_property
-    def accounts(self) -> Accounts:
+    def accounts(self) -> EnergyAccounts:
         """Where the energy went."""
         return settle(self._history)
 

@@ -21,7 +21,7 @@ from cluster_sim.records.metrics import (
     utilisation,
     watt_minutes,
 )
-from cluster_sim.run.jobs.attempts import Outcome
+from cluster_sim.run.jobs.attempts import AttemptEnd
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.core_ranges import Floats, Ints
-    from cluster_sim.records.accounting import Accounts
+    from cluster_sim.records.accounting import EnergyAccounts
     from cluster_sim.run.jobs.attempts import Absence
 
 
@@ -69,7 +69,7 @@ class TenantsEnergy(NamedTuple):
 
 def summarise(
     result: RunColumns,
-    accounts: Accounts,
+    accounts: EnergyAccounts,
     tenants_j: TenantsEnergy,
     horizon: float,
     now: float,
@@ -116,7 +116,7 @@ def _counts(jobs: Columns, now: float) -> dict[str, Any]:
 
 def _attempts(attempts: Columns, waits: npt.NDArray[np.bool_], changes: Changes | None) -> dict[str, Any]:
     outcome = np.asarray(attempts["outcome"])
-    preempted = sum(int((outcome == str(how)).sum()) for how in (Outcome.PREEMPTED, Outcome.CANCELLED))
+    preempted = sum(int((outcome == str(how)).sum()) for how in (AttemptEnd.PREEMPTED, AttemptEnd.CANCELLED))
     return {
         "jobs_requeued": int((np.asarray(attempts["attempt"]) > 1).sum() + waits.sum()),
         "jobs_preempted": preempted + (0 if changes is None else changes.suspensions),
@@ -214,24 +214,24 @@ def _most(values: Floats) -> float:
     return float(_known(values).max()) if len(_known(values)) else np.nan
 
 
-class Waits(NamedTuple):
+class QueueWaits(NamedTuple):
     """Waits in the queue, arrays of shape (waits,)."""
 
     joins: Floats  #: When each began, s; inf: not yet.
     leaves: Floats  #: When it ended, s; NaN: not yet.
     cores: Ints  #: Cores that the job asks for.
 
-    def and_then(self, others: Waits) -> Waits:
+    def and_then(self, others: QueueWaits) -> QueueWaits:
         """These, and behind them others."""
         joins, leaves, cores = (np.concatenate(columns) for columns in zip(self, others, strict=True))
-        return Waits(joins, leaves, cores)
+        return QueueWaits(joins, leaves, cores)
 
-    def without(self, absences: Sequence[Absence], jobs: Columns) -> Waits:
+    def without(self, absences: Sequence[Absence], jobs: Columns) -> QueueWaits:
         """These, and behind them what makes gaps in waits: as if a wait began where a gap ends, and ended where it begins."""
         if not absences:
             return self
         rows, since, until, _ = (np.array(column) for column in zip(*absences, strict=True))
-        return self.and_then(Waits(until, since, np.asarray(jobs["requested_cores"])[rows]))
+        return self.and_then(QueueWaits(until, since, np.asarray(jobs["requested_cores"])[rows]))
 
 
 class QueueSteps(NamedTuple):
@@ -242,7 +242,7 @@ class QueueSteps(NamedTuple):
     pending_cores: Ints
 
 
-def queue_steps(jobs: Columns, again: Waits) -> QueueSteps:
+def queue_steps(jobs: Columns, again: QueueWaits) -> QueueSteps:
     """Pending jobs and their cores: from eligibility to allocation, or to what else ended the wait.
 
     A job that joined the queue ``again`` waits again, until its next attempt.
@@ -251,7 +251,7 @@ def queue_steps(jobs: Columns, again: Waits) -> QueueSteps:
     eligible, is_left = np.asarray(jobs["eligible_time"]), np.asarray(jobs["state"]) == "unfinished"
     waited = (~np.isnan(allocated) | ~np.isnan(finished) | is_left) & ~np.isnan(eligible)
     left_at = np.where(np.isnan(allocated), finished, allocated)
-    waits = Waits(eligible[waited], left_at[waited], np.asarray(jobs["requested_cores"])[waited])
+    waits = QueueWaits(eligible[waited], left_at[waited], np.asarray(jobs["requested_cores"])[waited])
     joins, leaves, cores = waits.and_then(again)
     came, left = joins < np.inf, ~np.isnan(leaves)
     time = np.concatenate([joins[came], leaves[left]])
@@ -263,19 +263,19 @@ def queue_steps(jobs: Columns, again: Waits) -> QueueSteps:
     return QueueSteps(instants, pending, pending_cores)
 
 
-def waits_again(jobs: Columns, attempts: Columns, absences: Sequence[Absence] = ()) -> Waits:
+def waits_again(jobs: Columns, attempts: Columns, absences: Sequence[Absence] = ()) -> QueueWaits:
     """The waits of jobs that had run and joined the queue again, and the gaps in waits."""
     return _waits_again(jobs, attempts, *_waits_at_the_end(jobs, attempts)).without(absences, jobs)
 
 
-def _waits_again(jobs: Columns, attempts: Columns, waits: npt.NDArray[np.bool_], place: Ints) -> Waits:
+def _waits_again(jobs: Columns, attempts: Columns, waits: npt.NDArray[np.bool_], place: Ints) -> QueueWaits:
     requested, finished = np.asarray(jobs["requested_cores"]), np.asarray(jobs["finish_time"])
-    waiting = Waits(np.asarray(attempts["over_time"])[waits], finished[place[waits]], requested[place[waits]])
+    waiting = QueueWaits(np.asarray(attempts["over_time"])[waits], finished[place[waits]], requested[place[waits]])
     later = (np.asarray(attempts["attempt"]) > 1) & (place >= 0)
     if not later.any():
         return waiting
     joins, leaves = np.asarray(attempts["queue_time"]), np.asarray(attempts["allocation_time"])
-    return Waits(joins[later], leaves[later], requested[place[later]]).and_then(waiting)
+    return QueueWaits(joins[later], leaves[later], requested[place[later]]).and_then(waiting)
 
 
 def _waits_at_the_end(jobs: Columns, attempts: Columns) -> tuple[npt.NDArray[np.bool_], Ints]:
@@ -310,7 +310,7 @@ def _queue(queue: QueueSteps, horizon: float) -> dict[str, Any]:
     }
 
 
-def _energies(result: RunColumns, accounts: Accounts, tenants_j: TenantsEnergy, horizon: float) -> dict[str, Any]:
+def _energies(result: RunColumns, accounts: EnergyAccounts, tenants_j: TenantsEnergy, horizon: float) -> dict[str, Any]:
     by_state = {state: float(energy.sum()) for state, energy in accounts.nodes.items()}
     nodes = result.nodes
     waste, by_core = energy_waste(by_state), float(nodes["energy_waste_by_core_j"].sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cluster_sim.machine.node import NodeState
-from cluster_sim.run.jobs.attempts import Outcome
+from cluster_sim.run.jobs.attempts import AttemptEnd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ class MachineWatch:
             changes.forget_changes_to(node)
             jobs += [running.job for running in self._running.values() if running.placement.covers(node)]
         for job in jobs:
-            self._run.life.kill_soon(job.index, reason, Outcome.FAILED)
+            self._run.life.kill_soon(job.index, reason, AttemptEnd.FAILED)
         return len(jobs)
 
     def job_on_core(self, processor: int, core: int) -> Job | None:

@@ -22,7 +22,7 @@ PASSES_IN_TRANSITION = 100
 """So many passes count as one while nodes are underway in their transitions, which end by themselves."""
 
 
-class Policy(Protocol):
+class PolicyProcess(Protocol):
     """What a simulation asks of a scheduler and of a power policy: a SimPy process that has its turns of an instant.
 
     ``schedulers.Scheduler`` and ``schedulers.PowerPolicy`` are the base classes to derive from.
@@ -39,7 +39,7 @@ class Policy(Protocol):
         ...
 
 
-class Scheduler(Policy, Protocol):
+class SchedulerProcess(PolicyProcess, Protocol):
     """A policy that starts jobs, in the pass that ``simulation.pass_due()`` announces.
 
     Its ``begin`` is also called when jobs ask for something that no job has asked for before; what is pending then
@@ -49,12 +49,12 @@ class Scheduler(Policy, Protocol):
     memory: bool
 
 
-class PowerPolicy(Policy, Protocol):
+class PowerProcess(PolicyProcess, Protocol):
     """A policy that switches nodes, in the turns before and after the pass that ``simulation.power_turn_due()`` announces."""
 
 
 def take_turns(
-    policy: Policy,
+    policy: PolicyProcess,
     simulation: Simulation,
     view: View,
     due: Callable[[], Event],
@@ -123,8 +123,8 @@ class Passes:
         self,
         env: Environment,
         view: View,
-        scheduler: Scheduler | None,
-        power: PowerPolicy | None,
+        scheduler: SchedulerProcess | None,
+        power: PowerProcess | None,
         after_each_event: bool = False,
     ):
         self._env = env

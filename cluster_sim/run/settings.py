@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.passes import PowerPolicy, Scheduler
+    from cluster_sim.run.passes import PowerProcess, SchedulerProcess
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.workload import Workload
 
@@ -416,7 +416,11 @@ def with_settings(place: Place, shape: Callable[[Setting], tuple[Any, Any]]) -> 
 
 
 def simulation_of(
-    says: Mapping[str, Any], platform: Platform, workload: Workload, scheduler: Scheduler, power: PowerPolicy | None
+    says: Mapping[str, Any],
+    platform: Platform,
+    workload: Workload,
+    scheduler: SchedulerProcess,
+    power: PowerProcess | None,
 ) -> Simulation:
     """The simulation that settings describe, by name; those left out are Simulation's own. Raises InputError."""
     from cluster_sim.run.simulation import Simulation

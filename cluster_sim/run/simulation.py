@@ -34,7 +34,7 @@ from cluster_sim.run.dispatcher import Dispatcher
 from cluster_sim.run.failures import Failures, failure_models
 from cluster_sim.run.hosts import as_counted
 from cluster_sim.run.jobs.admission import Admission
-from cluster_sim.run.jobs.attempts import Attempts, Outcome
+from cluster_sim.run.jobs.attempts import AttemptEnd, Attempts
 from cluster_sim.run.jobs.execution import Executor
 from cluster_sim.run.jobs.job_life import JobLife
 from cluster_sim.run.jobs.late_jobs import LateJobs
@@ -42,7 +42,7 @@ from cluster_sim.run.jobs.run_jobs import RunJobs
 from cluster_sim.run.machine_watch import MachineWatch
 from cluster_sim.run.notices import Notices
 from cluster_sim.run.own_processes import Process, name_of, start
-from cluster_sim.run.passes import Passes, PowerPolicy, Scheduler, Steered
+from cluster_sim.run.passes import Passes, PowerProcess, SchedulerProcess, Steered
 from cluster_sim.run.power_control import PowerControl
 from cluster_sim.run.progress import Progress
 from cluster_sim.run.quirks import known_quirks
@@ -85,8 +85,8 @@ class Simulation:
         self,
         platform: Platform,
         workload: Workload,
-        scheduler: Scheduler | str | None = None,
-        power: PowerPolicy | str | None = None,
+        scheduler: SchedulerProcess | str | None = None,
+        power: PowerProcess | str | None = None,
         seed: int = 0,
         enforce_walltime: bool = False,
         quirks: Iterable[str] = (),
@@ -102,16 +102,16 @@ class Simulation:
         suspended_time_counts: bool = False,
         accounts: Accounts | None = None,
         processes: Iterable[Process | str] = (),
-        power_policy: PowerPolicy | str | None = None,
+        power_policy: PowerProcess | str | None = None,
     ):
         if power_policy is not None:
             if power is not None:
                 raise InputError("Simulation", "power or power_policy, which are the same", "both")
             power = power_policy
         if isinstance(scheduler, str):
-            scheduler = cast("Scheduler", sibling("schedulers").make_scheduler(scheduler))
+            scheduler = cast("SchedulerProcess", sibling("schedulers").make_scheduler(scheduler))
         if isinstance(power, str):
-            power = cast("PowerPolicy", sibling("schedulers").make_power_policy(power))
+            power = cast("PowerProcess", sibling("schedulers").make_power_policy(power))
         _check_kind("scheduler", scheduler, hasattr(scheduler, "memory"), "Fcfs() or make_scheduler('fcfs')")
         _check_kind("power", power, not hasattr(power, "schedule"), "AlwaysOn() or make_power_policy('always-on')")
         for name, value, sign in (("Platform", platform, "node_types"), ("Workload", workload, "counts_hosts")):
@@ -412,7 +412,7 @@ class Simulation:
         Raises InputError for a job id that the run does not have.
         """
         index = self.jobs.index(job, "simulation.kill")
-        self.life.kill_soon(index, reason or "killed", Outcome.KILLED)  # one without a reason would have completed
+        self.life.kill_soon(index, reason or "killed", AttemptEnd.KILLED)  # one without a reason would have completed
 
     def submit(self, fields: Mapping[str, Any], at: float | None = None) -> Job:
         """Submit another job, now or at a later time (s); any process may. The run does not end before it is over.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import SimulationError
-from cluster_sim.machine.course import Progress
+from cluster_sim.machine.course import CourseProgress
 from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.placement import Placement, open_rooms, place
 from cluster_sim.run.decisions import Decision, Reject, Start, check_decision
@@ -201,9 +201,9 @@ class View(MachineView):
         """Jobs that have lost their cores and keep their work, in the order in which they lost them."""
         return tuple(self.suspended_by_index.values())
 
-    def progress(self, running: Running) -> Progress:
+    def progress(self, running: Running) -> CourseProgress:
         """How far a running job is, as its user could know it; what a requeue would undo, and whether it can be resized."""
-        return Progress(0, 1, 0.0, False, 0) if self._changes is None else self._changes.progress(running)
+        return CourseProgress(0, 1, 0.0, False, 0) if self._changes is None else self._changes.progress(running)
 
     # ------------------------------------------------------------------ placing jobs
 

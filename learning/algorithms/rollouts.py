@@ -116,7 +116,9 @@ def collect(
     if options is not None and len(options) != len(seeds):
         raise InputError("rollouts", f"options for {len(seeds)} episodes", len(options))
     tasks = [
-        Task(make_environment, tuple(seeds[i : i + group]), greedy, None if options is None else options[i : i + group])
+        RolloutTask(
+            make_environment, tuple(seeds[i : i + group]), greedy, None if options is None else options[i : i + group]
+        )
         for i in range(0, len(seeds), group)
     ]
     if executor is None:
@@ -130,7 +132,7 @@ def collect(
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RolloutTask:
     """The episodes of one group."""
 
     make_environment: EnvironmentMaker
@@ -139,7 +141,7 @@ class Task:
     options: Sequence[dict[str, Any] | None] | None
 
 
-def run_elsewhere(task: Task, spec: str, weights: Weights) -> list[Trajectory]:
+def run_elsewhere(task: RolloutTask, spec: str, weights: Weights) -> list[Trajectory]:
     """Run a task in this process, with a network built from its spec and its weights."""
     with one_thread():
         environments = _environments(task.make_environment, len(task.seeds))
@@ -190,7 +192,7 @@ def rare_collections() -> Iterator[None]:
 
 
 @rare_collections()
-def _run(task: Task, environments: Sequence[Any], network: Network) -> list[Trajectory]:
+def _run(task: RolloutTask, environments: Sequence[Any], network: Network) -> list[Trajectory]:
     """Step all episodes of a group together until the last of them ends."""
     together = _can_be_together(environments)
     episodes = _begin(task, environments, network, together)
@@ -213,7 +215,7 @@ def _run(task: Task, environments: Sequence[Any], network: Network) -> list[Traj
     return [episode.trajectory() for episode in episodes]
 
 
-def _begin(task: Task, environments: Sequence[Any], network: Network, together: bool) -> list[_Episode]:
+def _begin(task: RolloutTask, environments: Sequence[Any], network: Network, together: bool) -> list[_Episode]:
     """The episodes of a group, at their first decisions."""
     options = [None] * len(task.seeds) if task.options is None else task.options
     if together:

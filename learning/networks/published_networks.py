@@ -54,7 +54,7 @@ def _shape(observation_space: Any) -> tuple[int, ...]:
     return tuple(observation_space[OBSERVATION].shape) if OBSERVATION in observation_space.spaces else ()
 
 
-class PublishedPairs(Network):
+class PublishedPairNetwork(Network):
     """Actor and critic of the *Energy scheduler*: SELU networks whose weights are drawn from N(0, 1), biases 0.
 
     The actor gives each row a score, F-16-16-8-8-4-4-1. The critic reduces each row to a number, F-32-16-8-4-1, and then
@@ -132,7 +132,7 @@ class _OfDifferentRows(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, network: PublishedPairs, weight: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, network: PublishedPairNetwork, weight: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         rows, mask, filled = batch[ROWS], batch[MASK], batch[FILLED]
         scores, of_actor = network.actor.through(rows)
         logits = rows.new_full(mask.shape, -torch.inf)
@@ -255,7 +255,7 @@ class HistoryLSTM(_Recurrent):
 @networks.register("published-pairs")
 def published_pairs(final_selu: bool = True) -> NetworkBuilder:
     """SELU networks of the Energy scheduler and InEPS (López 2023; López, Stafford and Bosque 2025)."""
-    return partial(PublishedPairs, final_selu=final_selu)
+    return partial(PublishedPairNetwork, final_selu=final_selu)
 
 
 @networks.register("published-policies")

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import NodeType
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-    from learning.tasks.occupancy import Asked, Request, Requests
+    from learning.tasks.occupancy import Asked, JobRequest, JobRequests
 
 Floats = npt.NDArray[np.float64]
 
 
-class Figure(FeatureTable):
+class IdleFigure(FeatureTable):
     """What a request is on an idle node of a type. Times and energies are inf where it does not fit."""
 
     uncontended = feature("its time if nothing slows it, not even its own tasks", "s")
@@ -39,7 +39,7 @@ class Alone(NamedTuple):
     A request that needs several nodes is on as many of the type as its cores come to, not rounded.
     """
 
-    figures: Floats  #: Columns of :class:`Figure`, shape (node types, figures).
+    figures: Floats  #: Columns of :class:`IdleFigure`, shape (node types, figures).
     best_finish: float  #: The least time, s.
     best_energy: float  #: The least energy, J.
     best_shared_energy: float  #: The least energy if others pay their share, J.
@@ -88,24 +88,24 @@ class IdleNodes:
         """What a job is expected to take on cores of that rate, s."""
         return expected_seconds(job.requested_time, self._reference / ops_per_s)
 
-    def alone(self, request: Request) -> Alone:
+    def alone(self, request: JobRequest) -> Alone:
         """What a request takes and costs on an idle node of each type."""
         known = self._alone.get(request.key)
         if known is None:
             known = self._alone[request.key] = self._make_alone(request)
         return known
 
-    def _make_alone(self, request: Request) -> Alone:
+    def _make_alone(self, request: JobRequest) -> Alone:
         figures = np.array([self._alone_on(request, kind) for kind in self.kinds])
         best = figures.min(axis=0).tolist()
-        return Alone(figures, best[Figure.finish], best[Figure.energy], best[Figure.shared_energy])
+        return Alone(figures, best[IdleFigure.finish], best[IdleFigure.energy], best[IdleFigure.shared_energy])
 
-    def _alone_on(self, request: Request, kind: NodeType) -> Floats:
-        """A row of :class:`Figure`."""
-        row = np.full(Figure.size, np.inf)
+    def _alone_on(self, request: JobRequest, kind: NodeType) -> Floats:
+        """A row of :class:`IdleFigure`."""
+        row = np.full(IdleFigure.size, np.inf)
         on_one_node = not request.shaped and request.cores <= max(t.cores for t in self.kinds)
         if request.cores > kind.cores and on_one_node:
-            row[Figure.bandwidth] = 0.0
+            row[IdleFigure.bandwidth] = 0.0
             return row
         shares, left, seconds, bandwidth = [], min(request.cores, kind.cores), 0.0, 0.0
         for processor in kind.processors:
@@ -124,18 +124,18 @@ class IdleNodes:
         tasks = min(request.cores, kind.cores)
         others = max(static - idle, 0.0) * finish * (1.0 - tasks / kind.cores)
         nodes = request.cores / tasks  # more than one where a job needs several
-        row[Figure.uncontended], row[Figure.finish], row[Figure.bandwidth] = seconds, finish, bandwidth
-        row[Figure.energy], row[Figure.shared_energy] = energy * nodes, max(energy - others, 0.0) * nodes
+        row[IdleFigure.uncontended], row[IdleFigure.finish], row[IdleFigure.bandwidth] = seconds, finish, bandwidth
+        row[IdleFigure.energy], row[IdleFigure.shared_energy] = energy * nodes, max(energy - others, 0.0) * nodes
         return row
 
 
 class RequestTable:
     """The figures of a run's requests by their numbers, so that those of many pairs are taken in one go."""
 
-    def __init__(self, idle: IdleNodes, requests: Requests):
+    def __init__(self, idle: IdleNodes, requests: JobRequests):
         self._idle, self._requests = idle, requests
-        self._figures, self._least = np.empty((Figure.size, 0, len(idle.kinds))), np.empty((2, 0))
-        self._known: list[Request] = []
+        self._figures, self._least = np.empty((IdleFigure.size, 0, len(idle.kinds))), np.empty((2, 0))
+        self._known: list[JobRequest] = []
         self._entered = 0  # how many of them are in the table
 
     def least(self, asked: Asked) -> Floats:
@@ -144,9 +144,9 @@ class RequestTable:
         return self._least.take(asked.numbers, axis=1)
 
     def figures(self, asked: Asked) -> Floats:
-        """The rows of :class:`Figure`, shape (figures, requests · types), all types of the first request first."""
+        """The rows of :class:`IdleFigure`, shape (figures, requests · types), all types of the first request first."""
         self._enter()
-        return self._figures.take(asked.numbers, axis=1).reshape(Figure.size, -1)
+        return self._figures.take(asked.numbers, axis=1).reshape(IdleFigure.size, -1)
 
     def _enter(self) -> None:
         """Take in the requests that have been asked for."""
@@ -166,4 +166,4 @@ class RequestTable:
         if count > room:  # for twice as many: requests come one by one, and may be thousands
             more = 2 * count - room
             self._least = np.hstack((self._least, np.empty((2, more))))
-            self._figures = np.hstack((self._figures, np.empty((Figure.size, more, len(self._idle.kinds)))))
+            self._figures = np.hstack((self._figures, np.empty((IdleFigure.size, more, len(self._idle.kinds)))))

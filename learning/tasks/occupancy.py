@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 
-class Request(NamedTuple):
+class JobRequest(NamedTuple):
     """What a job asks for; jobs that ask for the same share one."""
 
     number: int
@@ -36,7 +36,7 @@ class Request(NamedTuple):
 class Asked:
     """What a list of requests asks for, by column, of shape (requests,). Lists that come again are the same object."""
 
-    def __init__(self, requests: Sequence[Request]):
+    def __init__(self, requests: Sequence[JobRequest]):
         self.requests = requests
         self.cores = np.array([float(request.cores) for request in requests])
         self.times = np.array([request.requested_time for request in requests])  #: s; inf where none was requested.
@@ -55,7 +55,7 @@ MOST_LISTS = 1024
 """So many lists of requests are remembered."""
 
 
-class Requests:
+class JobRequests:
     """Numbers the requests of a workload's jobs, equal ones alike; they stay from one run of it to the next."""
 
     def __init__(self) -> None:
@@ -77,9 +77,9 @@ class Requests:
             self._forget()
 
     def _forget(self) -> None:
-        self._of_job: dict[int, Request] = {}
-        self._by_key: dict[Hashable, Request] = {}
-        self.numbered: list[Request] = []  #: Those that have been asked for, by their numbers.
+        self._of_job: dict[int, JobRequest] = {}
+        self._by_key: dict[Hashable, JobRequest] = {}
+        self.numbered: list[JobRequest] = []  #: Those that have been asked for, by their numbers.
         self._lists: dict[tuple[int, ...], Asked] = {}
 
     def begin(self, view: View) -> None:
@@ -88,7 +88,7 @@ class Requests:
             self._plain = view.one_node_rule
             self._forget()
 
-    def of(self, job: Job) -> Request:
+    def of(self, job: Job) -> JobRequest:
         """The request of a job."""
         if job._columns is not self._columns:
             self._follow(job._columns)
@@ -97,7 +97,7 @@ class Requests:
             key = self._key(job)
             request = self._by_key.get(key)
             if request is None:
-                request = self._by_key[key] = Request(len(self.numbered), *key[0], key)
+                request = self._by_key[key] = JobRequest(len(self.numbered), *key[0], key)
                 self.numbered.append(request)
             self._of_job[job.index] = request
         return request
@@ -124,7 +124,7 @@ class Requests:
 class Tenant(NamedTuple):
     """A job on a node."""
 
-    request: Request
+    request: JobRequest
     cores: int
     start: float  #: s; when its tasks begin, or should if its nodes boot.
 
@@ -132,7 +132,7 @@ class Tenant(NamedTuple):
 class Occupancy:
     """The jobs on each node, by what a view shows."""
 
-    def __init__(self, view: View, requests: Requests):
+    def __init__(self, view: View, requests: JobRequests):
         nodes = view.platform.node_count
         self._requests = requests
         self._nodes_of: dict[int, list[int]] = {}

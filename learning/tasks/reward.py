@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from cluster_sim.run.passes import Scheduler
+    from cluster_sim.run.passes import SchedulerProcess
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
     from learning.tasks.decision_maker import DecisionMaker
@@ -31,7 +31,7 @@ class Reward(Protocol):
         ...
 
 
-def run_alike(simulation: Simulation, scheduler: Scheduler) -> Simulation:
+def run_alike(simulation: Simulation, scheduler: SchedulerProcess) -> Simulation:
     """A run that is over: of another scheduler, on the machine and the jobs of a run and by its rules, with all nodes on."""
     from cluster_sim.run.simulation import Simulation as Run
 

@@ -31,7 +31,7 @@ from cluster_sim.files.json_values import for_json
 from cluster_sim.files.source import load, running_no_new_files, source_of
 from cluster_sim.records.assumptions import merged, of_inputs
 from cluster_sim.records.comparison import Comparison, Difference, Effect, named
-from cluster_sim.records.intervals import FEWEST_BLOCKS, Verdict, told_apart
+from cluster_sim.records.intervals import FEWEST_BLOCKS, ComparisonVerdict, told_apart
 from cluster_sim.run.progress import Progress
 from cluster_sim.run.settings import TIME_UNITS, part_of
 from cluster_sim.workload.days import all_as_executed
@@ -57,7 +57,7 @@ from learning.training.heuristics import (
 from learning.training.inputs import read_folder, read_platform, rules_of
 from learning.training.validation import REWARD, check_minimised, spread
 
-_VERDICTS = {str(each): str(each) for each in Verdict} | {str(Verdict.VALUES): "too few cases"}
+_VERDICTS = {str(each): str(each) for each in ComparisonVerdict} | {str(ComparisonVerdict.VALUES): "too few cases"}
 BEST_CLASSIC = "the best of López's list heuristics"
 BEST = "the best heuristic"
 BEST_OF_EACH = "the best heuristic of each case"
@@ -94,7 +94,7 @@ class Evaluation:
         runs: ``greedy_min``, ``greedy_mean``, ``greedy_max``, ``greedy_spread``. ``change``: by how many % the mean of the
         greedy runs over cases, the mean of all seeds in each, is above the heuristic's (below: negative), ``change_around``
         the half-width of its 95 % interval, paired by case; ``verdict``: whether the agents' metric is less or more, or not told
-        apart (:class:`~cluster_sim.records.intervals.Verdict`).
+        apart (:class:`~cluster_sim.records.intervals.ComparisonVerdict`).
         """
         rows = [row for metric in self.metrics for row in self._rows(metric)]
         return pd.DataFrame(rows, columns=list(_COLUMNS))

@@ -19,7 +19,7 @@ from learning.training.tensorboard import SUFFIX, EventFile
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class LoggedNumber:
     """A logged number: name, unit ("" for counts and ratios) and meaning."""
 
     name: str
@@ -27,67 +27,75 @@ class Number:
     meaning: str
 
 
-NUMBERS: tuple[Number, ...] = (
-    Number("iteration", "", "rollouts and updates done, from 1; 0 is before the first update"),
-    Number("time/elapsed_s", "s", "wall-clock time of this process up to here"),
-    Number("time/fps", "1/s", "decisions collected in a second, update included"),
-    Number("time/total_timesteps", "", "decisions taken so far in training episodes"),
-    Number("time/total_episodes", "", "training episodes so far"),
-    Number("rollout/ep_rew_mean", "", "mean over this iteration's episodes of the sum of rewards"),
-    Number("rollout/ep_rew_min", "", "the least of these sums"),
-    Number("rollout/ep_rew_max", "", "the greatest"),
-    Number("rollout/ep_len_mean", "", "mean number of decisions in an episode"),
-    Number(
+NUMBERS: tuple[LoggedNumber, ...] = (
+    LoggedNumber("iteration", "", "rollouts and updates done, from 1; 0 is before the first update"),
+    LoggedNumber("time/elapsed_s", "s", "wall-clock time of this process up to here"),
+    LoggedNumber("time/fps", "1/s", "decisions collected in a second, update included"),
+    LoggedNumber("time/total_timesteps", "", "decisions taken so far in training episodes"),
+    LoggedNumber("time/total_episodes", "", "training episodes so far"),
+    LoggedNumber("rollout/ep_rew_mean", "", "mean over this iteration's episodes of the sum of rewards"),
+    LoggedNumber("rollout/ep_rew_min", "", "the least of these sums"),
+    LoggedNumber("rollout/ep_rew_max", "", "the greatest"),
+    LoggedNumber("rollout/ep_len_mean", "", "mean number of decisions in an episode"),
+    LoggedNumber(
         "rollout/ep_cost_mean",
         "as the cost",
         "mean over this iteration's episodes of the sum of costs, which a constraint's limit is of; where there are costs",
     ),
-    Number("rollout/objective_mean", "as the objective", "mean of the objective over this iteration's episodes"),
-    Number("rollout/objective_min", "as the objective", "its least value"),
-    Number(
+    LoggedNumber("rollout/objective_mean", "as the objective", "mean of the objective over this iteration's episodes"),
+    LoggedNumber("rollout/objective_min", "as the objective", "its least value"),
+    LoggedNumber(
         "rollout/reduction_mean",
         "%",
         "reduction against the best baseline, actions sampled; only where every episode is one",
     ),
-    Number("rollout/reduction_max", "%", "the greatest reduction of an episode of this iteration; only there, too"),
-    Number(
+    LoggedNumber(
+        "rollout/reduction_max", "%", "the greatest reduction of an episode of this iteration; only there, too"
+    ),
+    LoggedNumber(
         "validation/objective_mean",
         "as the objective",
         "mean of the objective over the validation episodes, greedy actions",
     ),
-    Number("validation/reduction_mean", "%", "mean reduction against each validation episode's best baseline"),
-    Number("validation/reduction_min", "%", "the least of these reductions"),
-    Number("validation/best", "%", "the mean reduction of the agent in best/"),
-    Number("validation/share", "", "where there are limits: the greatest ratio of a metric's mean to its limit"),
-    Number("validation/cost_mean", "as the cost", "mean cost of the validation episodes, greedy actions"),
-    Number(
+    LoggedNumber("validation/reduction_mean", "%", "mean reduction against each validation episode's best baseline"),
+    LoggedNumber("validation/reduction_min", "%", "the least of these reductions"),
+    LoggedNumber("validation/best", "%", "the mean reduction of the agent in best/"),
+    LoggedNumber("validation/share", "", "where there are limits: the greatest ratio of a metric's mean to its limit"),
+    LoggedNumber("validation/cost_mean", "as the cost", "mean cost of the validation episodes, greedy actions"),
+    LoggedNumber(
         "validation/cost_over",
         "as the cost",
         "of a constraint: by how much that is above its limit, below 0 if it is kept; of several classes the worst",
     ),
-    Number("train/policy_gradient_loss", "", "the (clipped) loss of the policy; only its gradient means something"),
-    Number("train/value_loss", "", "mean squared error of the critic's values"),
-    Number("train/entropy_loss", "nat", "minus the mean entropy of the action distributions"),
-    Number("train/loss", "", "the sum that is minimised"),
-    Number("train/approx_kl", "nat", "mean of (r - 1) - log r: how far the update moved the policy"),
-    Number("train/clip_fraction", "", "share of decisions whose probability ratio was clipped"),
-    Number(
+    LoggedNumber(
+        "train/policy_gradient_loss", "", "the (clipped) loss of the policy; only its gradient means something"
+    ),
+    LoggedNumber("train/value_loss", "", "mean squared error of the critic's values"),
+    LoggedNumber("train/entropy_loss", "nat", "minus the mean entropy of the action distributions"),
+    LoggedNumber("train/loss", "", "the sum that is minimised"),
+    LoggedNumber("train/approx_kl", "nat", "mean of (r - 1) - log r: how far the update moved the policy"),
+    LoggedNumber("train/clip_fraction", "", "share of decisions whose probability ratio was clipped"),
+    LoggedNumber(
         "train/explained_variance", "", "1 - Var(target - value)/Var(target): 1 perfect, 0 no better than a constant"
     ),
-    Number("train/learning_rate", "", "the actor's learning rate at the end of the update"),
-    Number("train/clip_range", "", "ε of PPO's clipping"),
-    Number("train/n_updates", "", "steps of the optimisers so far"),
-    Number("train/stopped_early", "", "1 where the target KL ended the update before the last epoch"),
-    Number("train/averaged", "", "weights in the average (SWA) so far"),
-    Number("train/multiplier", "", "of a constraint: rewards that a unit of cost is worth, mean over the episodes"),
-    Number("train/cost_value_loss", "", "of a constraint: mean squared error of the critic of the cost"),
-    Number(
+    LoggedNumber("train/learning_rate", "", "the actor's learning rate at the end of the update"),
+    LoggedNumber("train/clip_range", "", "ε of PPO's clipping"),
+    LoggedNumber("train/n_updates", "", "steps of the optimisers so far"),
+    LoggedNumber("train/stopped_early", "", "1 where the target KL ended the update before the last epoch"),
+    LoggedNumber("train/averaged", "", "weights in the average (SWA) so far"),
+    LoggedNumber(
+        "train/multiplier", "", "of a constraint: rewards that a unit of cost is worth, mean over the episodes"
+    ),
+    LoggedNumber("train/cost_value_loss", "", "of a constraint: mean squared error of the critic of the cost"),
+    LoggedNumber(
         "warm_start/cross_entropy",
         "nat",
         "loss of the imitation in its last epoch; this and the next two in row 0 only",
     ),
-    Number("warm_start/agreement", "", "share of decisions in which the teacher's action is the most probable one"),
-    Number("warm_start/value_loss", "", "mean squared error of the values taught with it"),
+    LoggedNumber(
+        "warm_start/agreement", "", "share of decisions in which the teacher's action is the most probable one"
+    ),
+    LoggedNumber("warm_start/value_loss", "", "mean squared error of the values taught with it"),
 )
 """Every number of ``metrics.csv``, in its order. An algorithm may log more; those come last."""
 

@@ -30,7 +30,7 @@ from cluster_sim.errors import FormatError, InputError, ModelWarning, counted
 from cluster_sim.files.folders import held
 from cluster_sim.records.assumptions import merged, of_inputs
 from cluster_sim.records.comparison import Effect, too_few
-from cluster_sim.records.intervals import Verdict
+from cluster_sim.records.intervals import ComparisonVerdict
 from cluster_sim.run.progress import Progress
 from learning.algorithms.constraint import check_classes
 from learning.algorithms.hyper_parameters import options_of
@@ -76,7 +76,7 @@ CHECKPOINT, STATE, CONFIG = "checkpoint", "state", "config.yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class TrainingSummary:
     """How a training ended: the best agent by validation, and when it was found.
 
     ``value`` and ``baseline_value`` are means of the objective over the validation episodes; ``reduction_by_episode`` is the
@@ -127,10 +127,10 @@ class Summary:
         effect = self.effect
         if effect is None:
             return ""
-        if effect.verdict is Verdict.VALUES:
+        if effect.verdict is ComparisonVerdict.VALUES:
             return too_few(effect.blocks, effect.block)
         told = f"{effect.in_percent()} over {counted(effect.blocks, effect.block)}"
-        return f"{Verdict.TIE}, {told}" if effect.verdict is Verdict.TIE else told
+        return f"{ComparisonVerdict.TIE}, {told}" if effect.verdict is ComparisonVerdict.TIE else told
 
 
 def check(config: Config) -> list[str]:
@@ -195,7 +195,7 @@ def has_begun(config: Config, folder: Path, resume: bool) -> bool:
     return begun
 
 
-def train_one(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> Summary:
+def train_one(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> TrainingSummary:
     """One training, in this process and those that play its episodes. Raises InputError."""
     folder = Path(out)
     begun = has_begun(config, folder, resume)
@@ -260,7 +260,7 @@ class Training:
         self.seen = Seen()
         self._played, self._began_at = _Played(), 0  # a training that was resumed knows only its later episodes
 
-    def run(self, begun: bool = False, progress: bool = False) -> Summary:
+    def run(self, begun: bool = False, progress: bool = False) -> TrainingSummary:
         """Train to the last iteration, from the beginning or from the checkpoint. Ctrl-C leaves the last checkpoint.
 
         Raises InputError while another program writes to the folder.
@@ -269,7 +269,7 @@ class Training:
         with held(self.folder):
             return self._run(begun, progress)
 
-    def _run(self, begun: bool, progress: bool) -> Summary:
+    def _run(self, begun: bool, progress: bool) -> TrainingSummary:
         if begun:
             self.load()
         log = Log(self.folder, kept=self.iteration if begun else None)
@@ -404,9 +404,9 @@ class Training:
             numbers["validation/best"] = self.best["reduction"]
         return numbers
 
-    def summary(self) -> Summary:
+    def summary(self) -> TrainingSummary:
         """How it stands."""
-        return Summary(
+        return TrainingSummary(
             folder=str(self.folder),
             seed=self.config.seed,
             iterations=self.iteration,

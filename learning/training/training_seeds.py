@@ -19,10 +19,18 @@ if TYPE_CHECKING:
 
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 
-from learning.training.training import CHECKPOINT, STATE, Summary, has_begun, last_iteration, train_one, warn_ahead
+from learning.training.training import (
+    CHECKPOINT,
+    STATE,
+    TrainingSummary,
+    has_begun,
+    last_iteration,
+    train_one,
+    warn_ahead,
+)
 
 
-def train_several(config: Config, out: Path, resume: bool, progress: bool) -> list[Summary]:
+def train_several(config: Config, out: Path, resume: bool, progress: bool) -> list[TrainingSummary]:
     """Train with the seeds ``config.seed`` … in folders ``seed-…`` of ``out``; the summaries in the order of the seeds.
 
     Every training is the one that it would be alone. Raises InputError as :func:`tasks_of` does.
@@ -42,7 +50,7 @@ def train_several(config: Config, out: Path, resume: bool, progress: bool) -> li
                 shown.notes = _brief(summaries)
             return summaries
         warn_ahead(config)
-        futures: list[Future[Summary]] = [pool.submit(_train, task) for task in tasks]
+        futures: list[Future[TrainingSummary]] = [pool.submit(_train, task) for task in tasks]
         while any(not future.done() for future in futures):
             wait([future for future in futures if not future.done()], return_when=FIRST_COMPLETED)
             for future in futures:
@@ -72,11 +80,11 @@ class _Task:
     resume: bool
 
 
-def _train(task: _Task) -> Summary:
+def _train(task: _Task) -> TrainingSummary:
     return train_one(task.config, task.folder, task.resume)
 
 
-def _brief(summaries: list[Summary]) -> dict[str, str]:
+def _brief(summaries: list[TrainingSummary]) -> dict[str, str]:
     """What is shown of trainings on their way: the best agents of the seeds that are done."""
     if not summaries:
         return {}
@@ -84,7 +92,7 @@ def _brief(summaries: list[Summary]) -> dict[str, str]:
     return {"seeds": str(len(summaries)), "reduction": f"{mean:z.2f} %"}
 
 
-def train(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> list[Summary]:
+def train(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> list[TrainingSummary]:
     """Train as ``config`` says and leave everything in a folder; several seeds in folders ``seed-…`` in it, at the same time.
 
     With ``resume``, a training goes on from its last checkpoint (and begins where there is none). Raises InputError when

@@ -14,10 +14,10 @@ from cluster_sim.run.decisions import Decision, Hold, Resize, Start, WakeAt
 from schedulers.changing.malleable_rules import (
     Agreement,
     Average,
-    Bounds,
     CommonPool,
-    Elastic,
+    CoreBounds,
     Least,
+    ResizableJob,
     Sizes,
     Steal,
     Usual,
@@ -83,7 +83,7 @@ class Malleable(Scheduler):
     def begin(self, view: View) -> None:
         """Nothing is promised, nothing runs."""
         self._promises = PROMISES[self._promise]()
-        self._bounds: dict[int, Bounds] = {}  # of running malleable jobs
+        self._bounds: dict[int, CoreBounds] = {}  # of running malleable jobs
         self._unsettled = True  # whether the last pass decided anything, or a job will change without one
         self._version: object = None  # of the machine, after the last pass
         self._tick = view.now
@@ -125,7 +125,7 @@ class Malleable(Scheduler):
             self._hand_out(view, elastic, np.where(view.is_on, free, 0))
         yield from self._changes(view, elastic)
 
-    def _elastic(self, view: View) -> list[Elastic]:
+    def _elastic(self, view: View) -> list[ResizableJob]:
         """Running jobs whose cores can be changed in this pass, by index."""
         if self._sizes is None or view.restricts or view.power_budget is not None:
             return []
@@ -135,9 +135,9 @@ class Malleable(Scheduler):
             one = running[index]
             bounds = known.get(index)
             if bounds is None:
-                bounds = known[index] = Bounds.of(one.job) if _is_resizable(one.job) else Bounds(0, 0, 0)
+                bounds = known[index] = CoreBounds.of(one.job) if _is_resizable(one.job) else CoreBounds(0, 0, 0)
             if bounds.most and view.progress(one).can_resize:
-                elastic.append(Elastic(one, bounds, one.placement.cores))
+                elastic.append(ResizableJob(one, bounds, one.placement.cores))
             elif bounds.most and one in view.at_boundary:
                 self._unsettled = True  # its cores change after this pass
         return elastic
@@ -227,7 +227,7 @@ class Malleable(Scheduler):
                     self._unsettled = True
                     yield Resize(running.job, Placement.on(Counter(running.placement.cores_by_node()) + Counter(nodes)))
 
-    def _make_room(self, view: View, job: Job, elastic: Sequence[Elastic]) -> None:
+    def _make_room(self, view: View, job: Job, elastic: Sequence[ResizableJob]) -> None:
         """Have running jobs give up cores for one that waits, if they have enough, and promise it these."""
         assert self._sizes is not None
         nodes: list[int] = []
@@ -236,7 +236,7 @@ class Malleable(Scheduler):
         if nodes:
             self._promises.promise(job, nodes)
 
-    def _hand_out(self, view: View, elastic: Sequence[Elastic], free: npt.NDArray[np.int64]) -> None:
+    def _hand_out(self, view: View, elastic: Sequence[ResizableJob], free: npt.NDArray[np.int64]) -> None:
         """Give running jobs the cores that are free, the lowest first."""
         assert self._sizes is not None
         nodes = np.repeat(np.arange(len(free)), free).tolist()
@@ -244,15 +244,15 @@ class Malleable(Scheduler):
             self._grow(taker, nodes[:count])
             del nodes[:count]
 
-    def _shrink(self, job: Elastic, count: int) -> list[int]:
+    def _shrink(self, job: ResizableJob, count: int) -> list[int]:
         """A decision: a running job gives up so many cores; their nodes."""
         return job.give(count)
 
-    def _grow(self, job: Elastic, nodes: list[int]) -> None:
+    def _grow(self, job: ResizableJob, nodes: list[int]) -> None:
         """A decision: a running job gets a core on each of these nodes."""
         job.take(nodes)
 
-    def _changes(self, view: View, elastic: Sequence[Elastic]) -> Iterator[Decision]:
+    def _changes(self, view: View, elastic: Sequence[ResizableJob]) -> Iterator[Decision]:
         """What has been decided of each running job, taken together."""
         for job in elastic:
             if job.is_changed:
@@ -270,6 +270,6 @@ def _is_resizable(job: Job) -> bool:
     return job.malleable and not job.evolving
 
 
-def _bounds(view: View, job: Job) -> Bounds:
+def _bounds(view: View, job: Job) -> CoreBounds:
     """On how many cores a job can start; one that cannot be resized only on one number."""
-    return Bounds.of(job) if _is_resizable(job) else Bounds(*(_fixed_cores(view, job),) * 3)
+    return CoreBounds.of(job) if _is_resizable(job) else CoreBounds(*(_fixed_cores(view, job),) * 3)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 
-class Bounds(NamedTuple):
+class CoreBounds(NamedTuple):
     """On how many cores a job can run."""
 
     least: int
@@ -24,17 +24,17 @@ class Bounds(NamedTuple):
     most: int
 
     @classmethod
-    def of(cls, job: Job) -> Bounds:
+    def of(cls, job: Job) -> CoreBounds:
         """As the job says."""
         return cls(job.min_cores, job.requested_cores, job.max_cores)
 
 
 @dataclass(slots=True, eq=False)
-class Elastic:
+class ResizableJob:
     """A running job whose cores can be changed in a pass, and what has been decided of them in it."""
 
     running: Running
-    bounds: Bounds
+    bounds: CoreBounds
     own: int  #: How many cores it is to have, as decided so far.
     _cores: Counter[int] = field(default_factory=Counter)  # by node; empty as long as nothing is decided
 
@@ -64,32 +64,34 @@ class Elastic:
         self.own += len(nodes)
 
 
-Shares = list[tuple[Elastic, int]]
+Shares = list[tuple[ResizableJob, int]]
 """How many cores jobs give up, or get."""
 
 
 class Sizes(Protocol):
     """How large jobs are."""
 
-    def start(self, bounds: Bounds, free: int) -> int:
+    def start(self, bounds: CoreBounds, free: int) -> int:
         """On how many of the free cores a job starts; 0: on none."""
         ...
 
-    def room(self, bounds: Bounds, elastic: Sequence[Elastic]) -> Shares:
+    def room(self, bounds: CoreBounds, elastic: Sequence[ResizableJob]) -> Shares:
         """What running jobs give up for a job that waits; nothing if that is not enough."""
         ...
 
-    def hand_out(self, elastic: Sequence[Elastic], free: int) -> Shares:
+    def hand_out(self, elastic: Sequence[ResizableJob], free: int) -> Shares:
         """What running jobs get of the cores that are free."""
         ...
 
 
-def _above(elastic: Sequence[Elastic], floor: Callable[[Bounds], int], largest: bool = False) -> list[Elastic]:
+def _above(
+    elastic: Sequence[ResizableJob], floor: Callable[[CoreBounds], int], largest: bool = False
+) -> list[ResizableJob]:
     """Jobs by what they have above a number, the smallest (or largest) first; ties in their order."""
     return sorted(elastic, key=lambda job: (job.own - floor(job.bounds)) * (-1 if largest else 1))
 
 
-def _collect(jobs: Iterable[Elastic], floor: Callable[[Bounds], int], need: int) -> Shares:
+def _collect(jobs: Iterable[ResizableJob], floor: Callable[[CoreBounds], int], need: int) -> Shares:
     """``need`` cores, from each of the jobs in turn as many as it has above the floor; nothing if that is not enough."""
     shares: Shares = []
     for job in jobs:
@@ -102,7 +104,9 @@ def _collect(jobs: Iterable[Elastic], floor: Callable[[Bounds], int], need: int)
     return []
 
 
-def _fill(jobs: Iterable[Elastic], ceiling: Callable[[Bounds], int], free: int, got: Counter[Elastic]) -> int:
+def _fill(
+    jobs: Iterable[ResizableJob], ceiling: Callable[[CoreBounds], int], free: int, got: Counter[ResizableJob]
+) -> int:
     """Bring each of the jobs in turn up to the ceiling; what is left."""
     for job in jobs:
         share = min(free, ceiling(job.bounds) - job.own - got[job])
@@ -112,32 +116,32 @@ def _fill(jobs: Iterable[Elastic], ceiling: Callable[[Bounds], int], free: int, 
     return free
 
 
-def _least(bounds: Bounds) -> int:
+def _least(bounds: CoreBounds) -> int:
     return bounds.least
 
 
-def _usual(bounds: Bounds) -> int:
+def _usual(bounds: CoreBounds) -> int:
     return bounds.usual
 
 
-def _most(bounds: Bounds) -> int:
+def _most(bounds: CoreBounds) -> int:
     return bounds.most
 
 
 class Least:
     """Jobs start on their least number; those that are farthest above it give up first, those nearest to it get first."""
 
-    def start(self, bounds: Bounds, free: int) -> int:
+    def start(self, bounds: CoreBounds, free: int) -> int:
         """The least."""
         return bounds.least if bounds.least <= free else 0
 
-    def room(self, bounds: Bounds, elastic: Sequence[Elastic]) -> Shares:
+    def room(self, bounds: CoreBounds, elastic: Sequence[ResizableJob]) -> Shares:
         """The least, from jobs by what they have above theirs."""
         return _collect(_above(elastic, _least, largest=True), _least, bounds.least)
 
-    def hand_out(self, elastic: Sequence[Elastic], free: int) -> Shares:
+    def hand_out(self, elastic: Sequence[ResizableJob], free: int) -> Shares:
         """Each up to its most."""
-        got: Counter[Elastic] = Counter()
+        got: Counter[ResizableJob] = Counter()
         _fill(_above(elastic, _least), _most, free, got)
         return list(got.items())
 
@@ -145,11 +149,11 @@ class Least:
 class Usual:
     """Jobs start on what they requested, or on what is free; cores above what was requested are given up before others."""
 
-    def start(self, bounds: Bounds, free: int) -> int:
+    def start(self, bounds: CoreBounds, free: int) -> int:
         """What was requested, or less, down to the least."""
         return min(bounds.usual, free) if bounds.least <= free else 0
 
-    def room(self, bounds: Bounds, elastic: Sequence[Elastic]) -> Shares:
+    def room(self, bounds: CoreBounds, elastic: Sequence[ResizableJob]) -> Shares:
         """What was requested, or the least, from what jobs have above their requests; else the least from all they can give."""
         jobs = _above(elastic, _usual, largest=True)
         for need, floor in ((bounds.usual, _usual), (bounds.least, _usual), (bounds.least, _least)):
@@ -157,9 +161,9 @@ class Usual:
                 return shares
         return []
 
-    def hand_out(self, elastic: Sequence[Elastic], free: int) -> Shares:
+    def hand_out(self, elastic: Sequence[ResizableJob], free: int) -> Shares:
         """Everybody up to what was requested, then up to the most."""
-        first: Counter[Elastic] = Counter()
+        first: Counter[ResizableJob] = Counter()
         free = _fill(_above(elastic, _usual), _usual, free, first)
         both = first.copy()
         _fill(sorted(elastic, key=lambda job: job.own + first[job] - job.bounds.usual), _most, free, both)
@@ -177,13 +181,13 @@ class Average:
         self._sign = -1 if slips else 1
         self._slips = slips
 
-    def start(self, bounds: Bounds, free: int) -> int:
+    def start(self, bounds: CoreBounds, free: int) -> int:
         """The least."""
         return bounds.least if bounds.least <= free else 0
 
-    def room(self, bounds: Bounds, elastic: Sequence[Elastic]) -> Shares:
+    def room(self, bounds: CoreBounds, elastic: Sequence[ResizableJob]) -> Shares:
         """The least, a core at a time from the job that is farthest between its bounds."""
-        taken: Counter[Elastic] = Counter()
+        taken: Counter[ResizableJob] = Counter()
         if sum(job.own - job.bounds.least for job in elastic) < bounds.least:
             return []
         for _ in range(bounds.least):
@@ -191,9 +195,9 @@ class Average:
             taken[max(givers, key=lambda job: self._place(job, -taken[job]))] += 1
         return list(taken.items())
 
-    def hand_out(self, elastic: Sequence[Elastic], free: int) -> Shares:
+    def hand_out(self, elastic: Sequence[ResizableJob], free: int) -> Shares:
         """A core at a time to the job that is least far between its bounds."""
-        got: Counter[Elastic] = Counter()
+        got: Counter[ResizableJob] = Counter()
         takers = [job for job in elastic if job.bounds.most > job.bounds.least]
         while free and takers:
             job = min(takers, key=lambda job: self._place(job, got[job]))
@@ -203,7 +207,7 @@ class Average:
             free -= 1
         return [(job, min(got[job], job.bounds.most - job.own)) for job in takers if got[job]]
 
-    def _place(self, job: Elastic, change: int) -> float:
+    def _place(self, job: ResizableJob, change: int) -> float:
         """How far between its bounds a job would be with so many more cores, 0 to 1."""
         least, _, most = job.bounds
         return (job.own + self._sign * change - least) / (most - least)

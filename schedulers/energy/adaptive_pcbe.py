@@ -46,7 +46,7 @@ HOME = Configuration("energy", "high", "low")
 """The configuration that PCBE's author recommends, and that is used while no job has to wait."""
 
 
-class Forecast(NamedTuple):
+class ExpectedEnd(NamedTuple):
     """What is expected if no further job comes: energy from now to the last completion (J), and when that is (s)."""
 
     energy_j: float
@@ -170,7 +170,7 @@ class AdaptivePcbe(Pcbe):
         best = min(values, key=values.__getitem__)
         return best if values[best] < values[self.configuration] * (1.0 - self.hysteresis) else self.configuration
 
-    def _value(self, view: View, forecast: Forecast) -> float:
+    def _value(self, view: View, forecast: ExpectedEnd) -> float:
         if self.objective == "energy":
             return forecast.energy_j
         return energy_delay_product(view.energy_j + forecast.energy_j, makespan(self._first_submission, forecast.end))
@@ -205,7 +205,7 @@ class LookAhead:
         self._place(self._in_turn())
         return not self._waiting
 
-    def forecast(self, pcbe: Pcbe) -> Forecast:
+    def forecast(self, pcbe: Pcbe) -> ExpectedEnd:
         """What comes of the configuration of this scheduler; jobs that never fit are left out."""
         self._begin(pcbe)
         waiting = self._in_turn()
@@ -213,7 +213,7 @@ class LookAhead:
             self._place(waiting)
             waiting = self._waiting
             if not self._ends:
-                return Forecast(self._energy + float(self._idle_w.sum()) * (self._now - self._view.now), self._now)
+                return ExpectedEnd(self._energy + float(self._idle_w.sum()) * (self._now - self._view.now), self._now)
             self._now = self._ends[0][0]
             while self._ends and self._ends[0][0] == self._now:
                 self._release(*heappop(self._ends)[2:])

@@ -32,7 +32,7 @@ from cluster_sim.run.jobs.execution import Bench
 from cluster_sim.workload.fields import JOB_FIELDS
 from cluster_sim.workload.jobs import Job, requests
 from cluster_sim.workload.work import Work
-from schedulers.optimum.position import Cores, Move, Position, Started
+from schedulers.optimum.position import Cores, LastStart, Move, Position
 from schedulers.optimum.spreads import Alike, shaped, wide
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class Board:
         position.running[move.job] = tuple(pieces)
         position.open_groups[move.job] = len(pieces)
         position.pending = tuple(job for job in position.pending if job != move.job)
-        position.started = Started(move, position.now, position.started)
+        position.started = LastStart(move, position.now, position.started)
         node = move.cores[0][0]
         position.last = (node, self.kind_of[move.job]) if len(move.cores) == 1 else None
         for processor, tasks in pieces:

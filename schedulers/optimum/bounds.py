@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from schedulers.optimum.position import Position
 
 
-class Bounds:
+class LowerBounds:
     """Lower bounds on the end (s) and the energy (J) of every run that goes on from a position.
 
     *End.* No job ends before its remaining work is done at full speed on the fastest cores it may get, counted from now or

@@ -18,12 +18,12 @@ class Move(NamedTuple):
     cores: Cores
 
 
-class Started(NamedTuple):
+class LastStart(NamedTuple):
     """The last start of a position, and those before it."""
 
     move: Move
     time: float
-    before: Started | None
+    before: LastStart | None
 
 
 class Position:
@@ -47,7 +47,7 @@ class Position:
     open_groups: dict[int, int]  #: job -> groups that still run
     pending: tuple[int, ...]  #: in order of submission
     arrived: int  #: how many jobs have been submitted
-    started: Started | None
+    started: LastStart | None
     labels: list[int]  #: by node: equal for nodes that are interchangeable
     key: tuple[object, ...]  #: equal at the beginning of instants that differ in nothing but what has been spent
     last: tuple[int, int] | None  #: (node, kind) of the last start in this instant

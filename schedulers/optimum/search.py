@@ -30,7 +30,7 @@ from cluster_sim.errors import InputError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.records.metrics import energy_delay_product, makespan
 from schedulers.optimum.board import Board
-from schedulers.optimum.bounds import Bounds
+from schedulers.optimum.bounds import LowerBounds
 from schedulers.optimum.known_schedule import Follow, Scheduled
 from schedulers.optimum.position import Move, Position
 
@@ -115,7 +115,7 @@ class _Search:
 
     def __init__(self, board: Board, objective: str, waiting: bool):
         self._board = board
-        self._bounds = Bounds(board)
+        self._bounds = LowerBounds(board)
         self._objective = objective
         self._waiting = waiting
         self._best: Position | None = None

@@ -27,7 +27,7 @@ LATE_S = 1.0
 """A job that starts later than recorded by more than this is worth a warning: the run is not the recorded one."""
 
 
-class Entry(NamedTuple):
+class RecordedStart(NamedTuple):
     """What the record says of a job: when it starts (s; inf: never) and on which cores, as the file writes them."""
 
     start_time: float
@@ -89,7 +89,7 @@ class Replay(Scheduler):
         for due in held_up:
             heappush(self._waiting, due)
 
-    def _cores(self, job: Job, entry: Entry, view: View) -> np.ndarray:
+    def _cores(self, job: Job, entry: RecordedStart, view: View) -> np.ndarray:
         where = f"{self.path}, job {job.job_id}"
         cores = self._cores_of(entry.cores, view.platform, where)
         if len(cores) != job.requested_cores:
@@ -129,7 +129,7 @@ CoresOf = Callable[[str, "Platform", str], np.ndarray]
 """From a job's cores as the file writes them to their numbers in the platform; the last argument is for messages."""
 
 
-def _read(path: str) -> tuple[dict[str, Entry], CoresOf]:
+def _read(path: str) -> tuple[dict[str, RecordedStart], CoresOf]:
     # Tables come with pandas, and schedulers are also imported where there are none.
     from cluster_sim.formats.batsim_results import parse_resources
 
@@ -138,14 +138,14 @@ def _read(path: str) -> tuple[dict[str, Entry], CoresOf]:
     return _own_record(path), _own_cores
 
 
-def _batsim_record(path: str) -> dict[str, Entry]:
+def _batsim_record(path: str) -> dict[str, RecordedStart]:
     """By job id, and by ``workload!id``, which is how Batsim names jobs of several workloads."""
     from cluster_sim.formats.batsim_results import read_jobs
 
     table = read_jobs(path)
     # Versions of Batsim that list rejected jobs leave their start empty, or write -1.
     starts = table["starting_time"].where(table["starting_time"] >= 0, math.inf)
-    entries = list(map(Entry, starts.tolist(), table["allocated_resources"]))
+    entries = list(map(RecordedStart, starts.tolist(), table["allocated_resources"]))
     ids = table["job_id"].tolist()
     record = dict(zip(ids, entries, strict=True))
     if "workload_name" in table:
@@ -154,7 +154,7 @@ def _batsim_record(path: str) -> dict[str, Entry]:
     return record
 
 
-def _own_record(path: str) -> dict[str, Entry]:
+def _own_record(path: str) -> dict[str, RecordedStart]:
     import pandas as pd
 
     from cluster_sim.files.csv import check_lengths
@@ -173,7 +173,7 @@ def _own_record(path: str) -> dict[str, Entry]:
     for name in ("job_id", "start_time", "allocation"):
         if name not in table:
             raise FormatError(path, f"a column '{name}', or Batsim's 'allocated_resources'", ", ".join(table.columns))
-    record: dict[str, Entry] = {}
+    record: dict[str, RecordedStart] = {}
     for job, start, cores in zip(table["job_id"], table["start_time"], table["allocation"], strict=True):
         try:
             begin = float(start) if start else math.inf
@@ -185,7 +185,7 @@ def _own_record(path: str) -> dict[str, Entry]:
             raise FormatError(f"{path}, job {job}, allocation", "the cores of a job that started", "nothing")
         if job in record:
             raise FormatError(f"{path}, job {job}, job_id", "every job once", "it twice")
-        record[job] = Entry(begin, cores)
+        record[job] = RecordedStart(begin, cores)
     return record
 
 

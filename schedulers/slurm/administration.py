@@ -11,10 +11,10 @@ from cluster_sim.errors import InputError, ModelWarning, warn_user
 from cluster_sim.formats.slurm import conf_values as values
 from cluster_sim.run.decisions import Decision, Preempt, Reject
 from schedulers.slurm.asks import Ask
-from schedulers.slurm.cluster import Window
+from schedulers.slurm.cluster import SlurmReservation
 from schedulers.slurm.commands import Command
 from schedulers.slurm.running_jobs import lives_on
-from schedulers.slurm.selection.held import Held
+from schedulers.slurm.selection.held import NodeHolder
 from schedulers.slurm.selection.node_sets import NodeSet, set_of
 from schedulers.slurm.settings import refuse_slices
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform.slurm import SlurmMachine
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-    from schedulers.slurm.cluster import Cluster
+    from schedulers.slurm.cluster import SlurmCluster
 
 _OF_PARTITION = {
     "state": "state",
@@ -44,7 +44,7 @@ ANSWER_S = 1.0
 class Administered(Protocol):
     """The scheduler, as far as an administrator changes it."""
 
-    cluster: Cluster
+    cluster: SlurmCluster
 
     def changed(self) -> None:
         """Note that nodes, partitions or jobs are others than before."""
@@ -128,14 +128,16 @@ class Administrator:
         if command.action == "create reservation":
             options = command.options
             users = frozenset(self.aliases.get(user.lower(), user.lower()) for user in options.get("users", ()))
-            windows.append(Window(name, options["starttime"], options["endtime"], self._nodes(command), users))
+            windows.append(
+                SlurmReservation(name, options["starttime"], options["endtime"], self._nodes(command), users)
+            )
 
     def _nodes(self, command: Command) -> NodeSet:
         return set_of([self._position[name] for name in _node_names(command, tuple(self._position))])
 
     # ------------------------------------------------------------------ jobs
 
-    def _running(self, view: View) -> list[Held]:
+    def _running(self, view: View) -> list[NodeHolder]:
         """Jobs that hold nodes and have not ended: they run, or are suspended."""
         return [held for held in self._slurm.cluster.held.values() if not held.ending and lives_on(held, view)]
 
@@ -192,7 +194,7 @@ def _may_have(command: Command, job: Job) -> bool:
     return False
 
 
-def _job_of(held: Held, view: View) -> Job:
+def _job_of(held: NodeHolder, view: View) -> Job:
     """A job that runs or is suspended."""
     running = view.running_by_index.get(held.ask.key)
     return view.suspended_by_index[held.ask.key].job if running is None else running.job

@@ -91,7 +91,7 @@ class Ask:
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class QueuedJob:
     """A job in one of its partitions, with its priority there: it stands in the queue once for each."""
 
     ask: Ask

@@ -9,24 +9,24 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 
-from schedulers.slurm.asks import Ask, Entry
+from schedulers.slurm.asks import Ask, QueuedJob
 from schedulers.slurm.clockwork import TEST_S
-from schedulers.slurm.cluster import Cluster
+from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.queue import Reason, why_not_in
-from schedulers.slurm.selection.best_fit import Choice, Shape
-from schedulers.slurm.selection.earliest import Releases
+from schedulers.slurm.selection.best_fit import ChosenNodes, Shape
+from schedulers.slurm.selection.earliest import LimitReleases
 from schedulers.slurm.selection.licence_plan import LicencePlan
 from schedulers.slurm.selection.node_sets import NodeSet
 from schedulers.slurm.selection.node_table import NodeTable
 
 
 @dataclass(slots=True)
-class Started:
+class JobStarted:
     """A job starts now."""
 
-    entry: Entry
-    choice: Choice
+    entry: QueuedJob
+    choice: ChosenNodes
     limit_s: float
 
 
@@ -34,9 +34,9 @@ class Started:
 class Planned:
     """A job is to start then (s), and its nodes are kept for it, unless that is beyond the window or the table is full."""
 
-    entry: Entry
+    entry: QueuedJob
     start: float
-    choice: Choice
+    choice: ChosenNodes
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Paused:
     """The pass gives up its locks for bf_yield_sleep: others may start and end jobs meanwhile."""
 
 
-Outcome = Started | Planned | Preempted | Paused
+Outcome = JobStarted | Planned | Preempted | Paused
 _PAUSED = Paused()
 
 
@@ -52,7 +52,7 @@ _PAUSED = Paused()
 class _Search:
     """What is looked for: nodes for a job, for its length (s). Less than the least, or before then (s), need not be tried."""
 
-    entry: Entry
+    entry: QueuedJob
     shape: Shape
     length: float
     candidates: NodeSet
@@ -61,7 +61,7 @@ class _Search:
     is_plain: bool = False
     ended: int = 0  #: Of a plain one, how many jobs have to end before it fits.
     not_before: float = -math.inf
-    tested: dict[NodeSet, tuple[float, Choice | None] | None] = field(default_factory=dict)
+    tested: dict[NodeSet, tuple[float, ChosenNodes | None] | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -72,13 +72,13 @@ class _Fit:
     nodes: NodeSet
     later: float
     soonest: float
-    choice: Choice
+    choice: ChosenNodes
 
 
 class BackfillPass:
     """One pass over a queue. :meth:`decisions` yields what it does; jobs that start are started on the cluster first."""
 
-    def __init__(self, cluster: Cluster, queue: Sequence[Entry], now: float):
+    def __init__(self, cluster: SlurmCluster, queue: Sequence[QueuedJob], now: float):
         self._cluster = cluster
         self._settings = settings = cluster.settings
         self._queue = queue
@@ -94,7 +94,7 @@ class BackfillPass:
             for held in cluster.held.values():
                 if not held.ending:
                     self._licences.hold(held.ask.licences, -math.inf, max(held.end, self._now + 1.0))
-        self._releases: dict[Hashable, Releases] = {}
+        self._releases: dict[Hashable, LimitReleases] = {}
         self._preempted: Preempted | None = None  # what was done for the job that was last tested
         self._counted: Counter[object] = Counter()
         self._planned: Counter[str] = Counter()  # tasks of each array
@@ -127,7 +127,7 @@ class BackfillPass:
                 yield self._preempted
                 self._preempted = None
                 self._done.add(entry.ask.key)
-            if isinstance(outcome, Started):
+            if isinstance(outcome, JobStarted):
                 self._releases.clear()
                 self._done.add(entry.ask.key)
                 started += 1
@@ -161,7 +161,7 @@ class BackfillPass:
 
     # ------------------------------------------------------------------ who is tested
 
-    def _may_be_tested(self, entry: Entry) -> bool:
+    def _may_be_tested(self, entry: QueuedJob) -> bool:
         cluster, settings, ask = self._cluster, self._settings, entry.ask
         if ask.key in self._done or cluster.is_throttled(ask):
             return False
@@ -192,7 +192,7 @@ class BackfillPass:
 
     # ------------------------------------------------------------------ one job
 
-    def _decide(self, entry: Entry) -> Generator[Paused, None, Started | Planned | None]:
+    def _decide(self, entry: QueuedJob) -> Generator[Paused, None, JobStarted | Planned | None]:
         """Start the job, or plan it; None: no start is known, or it is not to be planned."""
         cluster, ask, settings = self._cluster, entry.ask, self._settings
         search = self._search(entry)
@@ -233,7 +233,7 @@ class BackfillPass:
 
     # ------------------------------------------------------------------ when, and on which nodes
 
-    def _search(self, entry: Entry) -> _Search | None:
+    def _search(self, entry: QueuedJob) -> _Search | None:
         """What is looked for; None: it is nowhere.
 
         A trial tells more than whether the job fits where it is its first, where limits are asked about what it would get, or
@@ -316,7 +316,7 @@ class BackfillPass:
                 return None
             time = wait
 
-    def _start(self, entry: Entry, choice: Choice, nodes: NodeSet, length: float) -> Started | None:
+    def _start(self, entry: QueuedJob, choice: ChosenNodes, nodes: NodeSet, length: float) -> JobStarted | None:
         """Start a job that could start now; None if it has to wait for nodes of the set that it takes from others."""
         cluster, now = self._cluster, self._now
         if cluster.preemption is not None:
@@ -328,9 +328,9 @@ class BackfillPass:
             choice = chosen
         cluster.start(entry, choice, length, now)
         self._licences.hold(entry.ask.licences, now, now + length)
-        return Started(entry, choice, length)
+        return JobStarted(entry, choice, length)
 
-    def _soonest(self, entry: Entry) -> Releases:
+    def _soonest(self, entry: QueuedJob) -> LimitReleases:
         """When what is free, for jobs that may take nodes from the same others."""
         cluster, now = self._cluster, self._now
         if cluster.preemption is None and None in self._releases:
@@ -341,11 +341,11 @@ class BackfillPass:
         found = self._releases.get(key)
         if found is None:
             leaving, ending = cluster.leaving, cluster.ending.values()
-            found = Releases(cluster.free, leaving, ending, now, self._settings, cluster.epoch, candidates, queue)
+            found = LimitReleases(cluster.free, leaving, ending, now, self._settings, cluster.epoch, candidates, queue)
             self._releases[key] = found
         return found
 
-    def _plan(self, entry: Entry, start: float, begin: float, end: float, choice: Choice) -> Planned:
+    def _plan(self, entry: QueuedJob, start: float, begin: float, end: float, choice: ChosenNodes) -> Planned:
         """Keep the nodes; if the table is full the pass ends with this job, which knows its start but has no nodes kept."""
         self._in_plans |= choice.mask
         if self._table.is_full:

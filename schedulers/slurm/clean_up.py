@@ -7,7 +7,7 @@ from collections import Counter
 from enum import IntEnum
 from heapq import heappop, heappush
 
-from schedulers.slurm.cluster import Cluster
+from schedulers.slurm.cluster import SlurmCluster
 
 
 class Freed(IntEnum):
@@ -22,7 +22,7 @@ class Freed(IntEnum):
 class CleanUps:
     """When nodes are cleaned up: ``delay`` s after the end of a job, ``kill_delay`` s the first of one that was killed."""
 
-    def __init__(self, cluster: Cluster, delay: float, kill_delay: float):
+    def __init__(self, cluster: SlurmCluster, delay: float, kill_delay: float):
         self._cluster = cluster
         self._delay = delay
         self._kill_delay = kill_delay

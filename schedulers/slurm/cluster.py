@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.formats.slurm import conf_values as values
 from cluster_sim.platform.platform import Platform
-from schedulers.slurm.asks import Ask, Entry
+from schedulers.slurm.asks import Ask, QueuedJob
 from schedulers.slurm.gang import SharedFree
 from schedulers.slurm.partitions import Queue
 from schedulers.slurm.preemption import Preempted, Preemption
 from schedulers.slurm.protocols import Accounting, BasicPriority
-from schedulers.slurm.selection.best_fit import Choice, Shape, choose
+from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose
 from schedulers.slurm.selection.ends import Ends
-from schedulers.slurm.selection.held import GUESTS, Held
+from schedulers.slurm.selection.held import GUESTS, NodeHolder
 from schedulers.slurm.selection.node_sets import NodeSet, set_of
 from schedulers.slurm.selection.nodes import Free, NodeFacts
 from schedulers.slurm.settings import Settings
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, eq=False)
-class Window:
+class SlurmReservation:
     """An advance reservation: nodes that only its own jobs may use from ``start`` to ``end`` (s)."""
 
     name: str
@@ -38,7 +38,7 @@ class Window:
     is_active: bool = False  #: Whether it is known to have begun.
 
 
-class Cluster:
+class SlurmCluster:
     """Everything that is known of the machine at an instant. A pass asks it, and tells it whom it starts."""
 
     def __init__(
@@ -58,14 +58,14 @@ class Cluster:
         shared = self.preemption is not None and self.preemption.gang
         self.free: Free = SharedFree(facts, self.preemption.levels) if self.preemption and shared else Free(facts)
         self._unused = Free(facts)
-        self.held: dict[int, Held] = {}
+        self.held: dict[int, NodeHolder] = {}
         self.running = Ends()  #: Of them, those whose end has not come.
-        self.ending: dict[int, Held] = {}  #: And the others.
-        self.guests: list[Held] = []  #: What processes of a user's own hold beside the jobs.
+        self.ending: dict[int, NodeHolder] = {}  #: And the others.
+        self.guests: list[NodeHolder] = []  #: What processes of a user's own hold beside the jobs.
         self.up: NodeSet = facts.all  #: Nodes that are neither down nor drained.
         self.all_licences = dict(settings.licences or {})
         self.licences = Counter(self.all_licences)  #: Those that nobody holds.
-        self.windows: list[Window] = []
+        self.windows: list[SlurmReservation] = []
         self.array_tasks: Counter[str] = Counter()  #: Tasks of each array that run.
         self._split: dict[str, float] = {}  # when the last task of each array was started, s
         # By the job's key, then by what counts of the partition.
@@ -77,7 +77,7 @@ class Cluster:
     @classmethod
     def of(
         cls, platform: Platform, settings: Settings, accounting: Accounting | None = None, epoch: float = 0.0
-    ) -> Cluster:
+    ) -> SlurmCluster:
         """That of a platform that was read from a slurm.conf, with nothing running."""
         slurm = platform.slurm
         assert slurm is not None
@@ -101,9 +101,9 @@ class Cluster:
 
     # ------------------------------------------------------------------ what a job asks for
 
-    def entries(self, ask: Ask) -> list[Entry]:
+    def entries(self, ask: Ask) -> list[QueuedJob]:
         """A job as it stands in the queue: once for each of its partitions that there is."""
-        return [Entry(ask, self.queues[name]) for name in ask.partitions if name in self.queues]
+        return [QueuedJob(ask, self.queues[name]) for name in ask.partitions if name in self.queues]
 
     def open_partitions(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return those of the partitions that take jobs now, the alternate of one that does not in its place; each once."""
@@ -119,7 +119,7 @@ class Cluster:
                 found[name] = None
         return tuple(found)
 
-    def shape(self, entry: Entry) -> Shape:
+    def shape(self, entry: QueuedJob) -> Shape:
         """What a job asks of nodes in one of its partitions."""
         queue = entry.queue
         key = queue.exclusive, queue.min_nodes, queue.max_nodes
@@ -152,11 +152,11 @@ class Cluster:
         self._tested.discard(ask.key)
         self._shapes.pop(ask.key, None)
 
-    def limit(self, entry: Entry) -> float:
+    def limit(self, entry: QueuedJob) -> float:
         """How long a job may run in a partition, s: whole minutes."""
         return entry.ask.limit_in(entry.queue)
 
-    def shortest(self, entry: Entry) -> float:
+    def shortest(self, entry: QueuedJob) -> float:
         """With how much time a job may be started at least, s: ``--time-min``, or its limit."""
         limit, least = self.limit(entry), entry.ask.time_min_s
         return min(least, limit) if least else limit
@@ -245,22 +245,22 @@ class Cluster:
         """Whether as many tasks of its array run as may."""
         return bool(ask.array_limit) and self.array_tasks[ask.array] >= ask.array_limit
 
-    def could_ever(self, entry: Entry) -> bool:
+    def could_ever(self, entry: QueuedJob) -> bool:
         """Whether the partition has nodes for the job when nobody else is there."""
         shape = self.shape(entry)
         return choose(shape, self._unused, entry.queue.nodes & self.nodes_for(entry.ask)) is not None
 
-    def fits_elsewhere(self, entry: Entry) -> bool:
+    def fits_elsewhere(self, entry: QueuedJob) -> bool:
         """Whether the cluster has nodes for a job that its partition has not: Slurm lets it wait for a change of that."""
         return choose(self.shape(entry), self._unused, self.nodes_for(entry.ask)) is not None
 
-    def is_young(self, entry: Entry, now: float) -> bool:
+    def is_young(self, entry: QueuedJob, now: float) -> bool:
         """Whether the job waits too short, or is too low, to have nodes kept for it."""
         ask, settings = entry.ask, self.settings
         age = math.floor(now) - math.floor(max(ask.submit_time, ask.begin_time))
         return age < settings.bf_min_age_reserve or entry.priority < settings.bf_min_prio_reserve
 
-    def choose(self, entry: Entry, nodes: NodeSet, now: float, length: float) -> Choice | None:
+    def choose(self, entry: QueuedJob, nodes: NodeSet, now: float, length: float) -> ChosenNodes | None:
         """Nodes of a set on which the job can start now, for so long (s); None if it cannot."""
         nodes = self._open_to(entry, nodes, now, length)
         if isinstance(self.free, SharedFree):
@@ -270,16 +270,16 @@ class Cluster:
         self.note_test(entry, choice)
         return choice
 
-    def _open_to(self, entry: Entry, nodes: NodeSet, now: float, length: float) -> NodeSet:
+    def _open_to(self, entry: QueuedJob, nodes: NodeSet, now: float, length: float) -> NodeSet:
         ask = entry.ask
         nodes &= entry.queue.nodes & self.nodes_for(ask)
         return nodes & self.open_now(ask, now, length) if self.windows or ask.reservation else nodes
 
-    def candidates(self, entry: Entry, now: float) -> list[Held]:
+    def candidates(self, entry: QueuedJob, now: float) -> list[NodeHolder]:
         """The jobs that run from which a job may take nodes, the first to be taken first."""
         return [] if self.preemption is None else self.preemption.candidates(entry, self.held.values(), now)
 
-    def preempt(self, entry: Entry, nodes: NodeSet, now: float, length: float) -> Preempted | None:
+    def preempt(self, entry: QueuedJob, nodes: NodeSet, now: float, length: float) -> Preempted | None:
         """Take nodes of a set for a job from others: those that are to go at once have ended. None if that is no use."""
         preemption, candidates = self.preemption, self.candidates(entry, now)
         if preemption is None or not candidates:
@@ -306,7 +306,7 @@ class Cluster:
         """Whether the job has been tested before."""
         return ask.key in self._tested
 
-    def note_test(self, entry: Entry, choice: Choice | None) -> None:
+    def note_test(self, entry: QueuedJob, choice: ChosenNodes | None) -> None:
         """A job has been tested: the first time that counts for its priority."""
         ask = entry.ask
         if ask.key in self._tested:
@@ -319,11 +319,13 @@ class Cluster:
 
     # ------------------------------------------------------------------ changes
 
-    def start(self, entry: Entry, choice: Choice, limit: float, now: float) -> Held:
+    def start(self, entry: QueuedJob, choice: ChosenNodes, limit: float, now: float) -> NodeHolder:
         """The job has its nodes, until its limit ends it."""
         ask = entry.ask
         end, partition = math.floor(now) + limit, entry.queue.name
-        held = Held(ask, choice.nodes, choice.cpus, choice.memory, now, end, partition=partition, cores=choice.cores)
+        held = NodeHolder(
+            ask, choice.nodes, choice.cpus, choice.memory, now, end, partition=partition, cores=choice.cores
+        )
         if ask.array:
             held.made = self._split.get(ask.array, held.made)
             self._split[ask.array] = now
@@ -331,7 +333,7 @@ class Cluster:
         self.accounting.started(ask, entry.queue.name, choice.nodes, sum(choice.cpus), now)
         return held
 
-    def hold(self, held: Held) -> None:
+    def hold(self, held: NodeHolder) -> None:
         """A job runs on these nodes."""
         ask = held.ask
         self.held[ask.key] = held
@@ -351,7 +353,7 @@ class Cluster:
             if isinstance(self.free, SharedFree):
                 running = [held for key, held in self.held.items() if key in runs]
                 cores = (self.free.cores_of_guest(guest.node, guest.cores, [*running, *self.guests]),)
-            held = Held(
+            held = NodeHolder(
                 Ask(-number, guest.owner),
                 (guest.node,),
                 (guest.cores,),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedulers.slurm.selection.best_fit import Choice, Shape, choose
-from schedulers.slurm.selection.held import GUESTS, Held
+from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose
+from schedulers.slurm.selection.held import GUESTS, NodeHolder
 from schedulers.slurm.selection.node_sets import NodeSet, set_where
 from schedulers.slurm.selection.nodes import Free, NodeFacts
 
@@ -55,27 +55,27 @@ class SharedFree(Free):
             other.release(held)
         return other
 
-    def take(self, held: Held) -> None:
+    def take(self, held: NodeHolder) -> None:
         """The job is on its cores."""
         self._add(held, 1)
         self.memory[held.arrays[0]] -= held.arrays[2]
 
-    def release(self, held: Held) -> None:
+    def release(self, held: NodeHolder) -> None:
         """The job leaves them."""
         self.release_cores(held)
         self.memory[held.arrays[0]] += held.arrays[2]
 
-    def release_cores(self, held: Held) -> None:
+    def release_cores(self, held: NodeHolder) -> None:
         """The job leaves its cores, and keeps its memory."""
         self._add(held, -1)
 
-    def _add(self, held: Held, jobs: int) -> None:
+    def _add(self, held: NodeHolder, jobs: int) -> None:
         busy = self._busy[held.partition]
         for node, cores in zip(held.nodes, held.cores, strict=True):
             busy[node, list(cores)] += jobs
         self._views.clear()
 
-    def cores_of_guest(self, node: int, count: int, running: Iterable[Held]) -> tuple[int, ...]:
+    def cores_of_guest(self, node: int, count: int, running: Iterable[NodeHolder]) -> tuple[int, ...]:
         """Cores of a node for a guest that holds so many: those of nobody, else of jobs that have none of them just now.
 
         ``running`` are the jobs that do have their cores, and other guests.
@@ -87,7 +87,7 @@ class SharedFree(Free):
                     rank[list(cores)] = _LAST
         return tuple(rank.argsort(kind="stable")[:count].tolist())
 
-    def choices(self, shape: Shape, within: NodeSet, queue: Queue) -> Choice | None:
+    def choices(self, shape: Shape, within: NodeSet, queue: Queue) -> ChosenNodes | None:
         """Nodes and cores for a job of a partition: idle ones, else those of as few, and as low, other tiers as may be."""
         for ignored in self._ever_more(queue):
             free, busy = self._beside(ignored)
@@ -123,11 +123,11 @@ class SharedFree(Free):
         return known
 
 
-def running_jobs(helds: Iterable[Held], tiers: Mapping[str, int]) -> set[int]:
+def running_jobs(helds: Iterable[NodeHolder], tiers: Mapping[str, int]) -> set[int]:
     """The keys of the jobs that run, of all that are on cores: nobody of a higher tier runs on theirs."""
     runs: set[int] = set()
     taken: set[tuple[int, int]] = set()  # node, core
-    by_tier: dict[int, list[Held]] = {}
+    by_tier: dict[int, list[NodeHolder]] = {}
     for held in helds:
         by_tier.setdefault(tiers[held.partition], []).append(held)
     for tier in sorted(by_tier, reverse=True):
@@ -138,11 +138,11 @@ def running_jobs(helds: Iterable[Held], tiers: Mapping[str, int]) -> set[int]:
     return runs
 
 
-def _cores(held: Held) -> set[tuple[int, int]]:
+def _cores(held: NodeHolder) -> set[tuple[int, int]]:
     return {(node, core) for node, cores in zip(held.nodes, held.cores, strict=True) for core in cores}
 
 
-def turns(helds: Iterable[Held], tiers: Mapping[str, int]) -> tuple[list[Held], list[Held]]:
+def turns(helds: Iterable[NodeHolder], tiers: Mapping[str, int]) -> tuple[list[NodeHolder], list[NodeHolder]]:
     """The jobs that run and have to stop, and those that are suspended and can go on."""
     helds = [held for held in helds if not held.ending]
     runs = running_jobs(helds, tiers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from schedulers.slurm.asks import Ask
-from schedulers.slurm.cluster import Cluster
+from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.dependencies import Dependencies
 from schedulers.slurm.queue import Reason
 
@@ -13,7 +13,7 @@ from schedulers.slurm.queue import Reason
 class KeptJobs:
     """Keeps jobs until they are eligible, which it tells the accounting. :attr:`reasons` has why, by their keys."""
 
-    def __init__(self, cluster: Cluster, dependencies: Dependencies | None):
+    def __init__(self, cluster: SlurmCluster, dependencies: Dependencies | None):
         self._cluster = cluster
         self._dependencies = dependencies
         self._asks: dict[int, Ask] = {}

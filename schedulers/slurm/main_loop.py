@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from schedulers.slurm.asks import Entry
-from schedulers.slurm.backfill import Started
-from schedulers.slurm.cluster import Cluster
+from schedulers.slurm.asks import QueuedJob
+from schedulers.slurm.backfill import JobStarted
+from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.queue import Reason, why_not_in
 
@@ -17,7 +17,7 @@ class MainPass:
     :attr:`reasons` has why the jobs that were looked at wait, by their keys.
     """
 
-    def __init__(self, cluster: Cluster, queue: Sequence[Entry], now: float, depth: int):
+    def __init__(self, cluster: SlurmCluster, queue: Sequence[QueuedJob], now: float, depth: int):
         self._cluster = cluster
         self._queue = queue
         self._now = now
@@ -28,7 +28,7 @@ class MainPass:
         self._reservations: set[str] = set()
         self.reasons: dict[int, str] = {}
 
-    def decisions(self) -> Iterator[Started | Preempted]:
+    def decisions(self) -> Iterator[JobStarted | Preempted]:
         """The jobs that start, or take nodes from others; these are started, or ended, on the cluster first."""
         done: set[int] = set()
         looked_at = 0
@@ -42,7 +42,7 @@ class MainPass:
             reason = self._why_skipped(entry)
             if reason is None:
                 started = self._start(entry)
-                if isinstance(started, Started):
+                if isinstance(started, JobStarted):
                     done.add(key)
                     self.reasons.pop(key, None)
                     yield started
@@ -56,7 +56,7 @@ class MainPass:
             if reason == Reason.LICENSES and self._cluster.settings.bf_licenses:
                 break
 
-    def _why_skipped(self, entry: Entry) -> str | None:
+    def _why_skipped(self, entry: QueuedJob) -> str | None:
         """Why the job is not tested; None: it is."""
         cluster, ask = self._cluster, entry.ask
         never = why_not_in(cluster, entry)
@@ -80,7 +80,7 @@ class MainPass:
                 return Reason.RESERVED
         return None
 
-    def _start(self, entry: Entry) -> Started | Preempted | str | None:
+    def _start(self, entry: QueuedJob) -> JobStarted | Preempted | str | None:
         """Start the job, or take nodes for it; or the limit that keeps it from that; None: it does not fit."""
         cluster, now = self._cluster, self._now
         limit = cluster.limit(entry)
@@ -91,9 +91,9 @@ class MainPass:
         if refusal:
             return refusal
         cluster.start(entry, choice, limit, now)
-        return Started(entry, choice, limit)
+        return JobStarted(entry, choice, limit)
 
-    def _block(self, entry: Entry) -> Reason:
+    def _block(self, entry: QueuedJob) -> Reason:
         """The job does not fit: who has to wait behind it, and why it waits."""
         cluster, ask, queue = self._cluster, entry.ask, entry.queue
         needed = cluster.shape(entry).min_nodes

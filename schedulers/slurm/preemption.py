@@ -9,16 +9,16 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
-from schedulers.slurm.selection.best_fit import Choice, choose
+from schedulers.slurm.selection.best_fit import ChosenNodes, choose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cluster_sim.platform.accounts import QualityOfService
-    from schedulers.slurm.asks import Ask, Entry
+    from schedulers.slurm.asks import Ask, QueuedJob
     from schedulers.slurm.partitions import Queue
     from schedulers.slurm.selection.best_fit import Shape
-    from schedulers.slurm.selection.held import Held
+    from schedulers.slurm.selection.held import NodeHolder
     from schedulers.slurm.selection.node_sets import NodeSet
     from schedulers.slurm.selection.nodes import Free
     from schedulers.slurm.settings import PreemptSettings
@@ -32,8 +32,8 @@ _LAST = 99_999
 class Preempted:
     """A job takes the nodes of others that run: these end now; it starts when they are cleaned up."""
 
-    entry: Entry
-    victims: Sequence[Held]
+    entry: QueuedJob
+    victims: Sequence[NodeHolder]
 
 
 class Preemption:
@@ -74,7 +74,7 @@ class Preemption:
 
     # ------------------------------------------------------------------ who from whom
 
-    def goes_before(self, first: Entry, second: Entry) -> bool:
+    def goes_before(self, first: QueuedJob, second: QueuedJob) -> bool:
         """Whether the one job could take nodes from the other, if that ran: then it goes first in the queue."""
         if not first.queue.nodes & second.queue.nodes:
             return False
@@ -82,7 +82,7 @@ class Preemption:
             return self._is_above(first.ask, second.ask)
         return first.queue.tier > second.queue.tier
 
-    def candidates(self, entry: Entry, helds: Iterable[Held], now: float) -> list[Held]:
+    def candidates(self, entry: QueuedJob, helds: Iterable[NodeHolder], now: float) -> list[NodeHolder]:
         """The jobs from which a job may take nodes: the first are taken first."""
         found = [held for held in helds if not held.ending and self._may_take(entry, held, now)]
         if self._settings.youngest_first:
@@ -91,7 +91,7 @@ class Preemption:
             found.sort(key=lambda held: (self._rank(held), min(len(held.nodes), _MOST), held.made, held.ask.key))
         return found
 
-    def mode(self, held: Held) -> str:
+    def mode(self, held: NodeHolder) -> str:
         """What is done to a job that loses its nodes: OFF, REQUEUE, CANCEL or SUSPEND."""
         settings = self._settings
         if settings.by_qos:
@@ -108,7 +108,7 @@ class Preemption:
                 where = f"scheduler 'slurm', QOS {quality.name}, PreemptMode"
                 raise InputError(where, "REQUEUE or CANCEL: others are not simulated", quality.preempt_mode)
 
-    def _may_take(self, entry: Entry, held: Held, now: float) -> bool:
+    def _may_take(self, entry: QueuedJob, held: NodeHolder, now: float) -> bool:
         if not held.mask & entry.queue.nodes:
             return False
         if self._settings.by_qos:
@@ -121,7 +121,7 @@ class Preemption:
             return mode == "SUSPEND"
         return not self._is_exempt(held, now)
 
-    def _is_exempt(self, held: Held, now: float) -> bool:
+    def _is_exempt(self, held: NodeHolder, now: float) -> bool:
         """Whether a job has run too short to lose its nodes."""
         return math.floor(held.start) + self._exempt_time(held) > math.floor(now)
 
@@ -129,22 +129,22 @@ class Preemption:
         above, below = self._quality(first), self._quality(second)
         return above is not None and below is not None and below.name in above.preempts
 
-    def _tier(self, held: Held) -> int:
+    def _tier(self, held: NodeHolder) -> int:
         queue = self._queues.get(held.partition)
         return 0 if queue is None else queue.tier
 
-    def _rank(self, held: Held) -> int:
+    def _rank(self, held: NodeHolder) -> int:
         if not self._settings.by_qos:
             return self._tier(held)
         quality = self._quality(held.ask)
         return 0 if quality is None else min(quality.priority, _MOST)
 
-    def _exempt_time(self, held: Held) -> float:
+    def _exempt_time(self, held: NodeHolder) -> float:
         quality = self._quality(held.ask)
         own = None if quality is None else quality.preempt_exempt_s
         return self._settings.exempt_time if own is None else own
 
-    def _grace_time(self, held: Held) -> float:
+    def _grace_time(self, held: NodeHolder) -> float:
         if not self._settings.by_qos:
             return self._settings.grace.get(held.partition, 0.0)
         quality = self._quality(held.ask)
@@ -153,8 +153,8 @@ class Preemption:
     # ------------------------------------------------------------------ whom a job takes
 
     def victims(
-        self, shape: Shape, free: Free, within: NodeSet, candidates: Sequence[Held]
-    ) -> tuple[Choice, list[Held]] | None:
+        self, shape: Shape, free: Free, within: NodeSet, candidates: Sequence[NodeHolder]
+    ) -> tuple[ChosenNodes, list[NodeHolder]] | None:
         """Nodes of a set for a job, and the jobs that have to leave them; None if it would not fit without all of them.
 
         Jobs are taken out one by one until it fits; then they are put in another order, by how many of the chosen nodes
@@ -172,7 +172,7 @@ class Preemption:
             some = self._reordered(some, gone, choice, within)
         return None
 
-    def _reordered(self, some: list[Held], gone: int, choice: Choice, within: NodeSet) -> list[Held]:
+    def _reordered(self, some: list[NodeHolder], gone: int, choice: ChosenNodes, within: NodeSet) -> list[NodeHolder]:
         last = some[gone - 1]
         if self._settings.strict_order and not self._whole_nodes:
             return [last, *some[: gone - 1], *some[gone:]]
@@ -182,7 +182,7 @@ class Preemption:
 
     # ------------------------------------------------------------------ stopping them
 
-    def stop(self, preemptor: int, victims: Iterable[Held], now: float) -> list[Held] | None:
+    def stop(self, preemptor: int, victims: Iterable[NodeHolder], now: float) -> list[NodeHolder] | None:
         """Tell jobs to leave for another; those that have to be gone at once, the others have their grace.
 
         None: it has just taken nodes, and takes none from more jobs until that should be over.
@@ -204,13 +204,13 @@ class Preemption:
                 gone.append(held)
         return gone
 
-    def may_change(self, now: float, helds: Iterable[Held]) -> bool:
+    def may_change(self, now: float, helds: Iterable[NodeHolder]) -> bool:
         """Whether time alone may let a job take nodes that it could not take before: from jobs that run, but not long enough."""
         self._since = {key: time for key, time in self._since.items() if time > now - 2.0 * self._settings.pause}
         return bool(self._since) or any(self._is_exempt(held, now) for held in helds)
 
 
-def _first_fit(shape: Shape, free: Free, within: NodeSet, some: Sequence[Held]) -> tuple[Choice, int] | None:
+def _first_fit(shape: Shape, free: Free, within: NodeSet, some: Sequence[NodeHolder]) -> tuple[ChosenNodes, int] | None:
     """Where the job fits when one job after the other has gone, and how many have then."""
     future = free.copy()
     for gone, held in enumerate(some, 1):

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from functools import cmp_to_key
 
-from schedulers.slurm.asks import Ask, Entry
-from schedulers.slurm.cluster import Cluster
+from schedulers.slurm.asks import Ask, QueuedJob
+from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.selection.node_sets import members
 
 
@@ -33,7 +33,7 @@ class Reason(StrEnum):
     HIGHER_PARTITION = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
 
 
-def order(cluster: Cluster, asks: Iterable[Ask]) -> list[Entry]:
+def order(cluster: SlurmCluster, asks: Iterable[Ask]) -> list[QueuedJob]:
     """Jobs as they stand in the queue: once for each partition, the first to be looked at first.
 
     Those that could take nodes from others before these, where there is preemption; then by reservation, tier of the partition,
@@ -45,7 +45,7 @@ def order(cluster: Cluster, asks: Iterable[Ask]) -> list[Entry]:
         entry.priority = accounting.priority(entry.ask, entry.queue.name)
     entries = [entry for entry in entries if entry.priority > 0]
 
-    def key(entry: Entry) -> tuple[bool, int, int, int, int]:
+    def key(entry: QueuedJob) -> tuple[bool, int, int, int, int]:
         ask = entry.ask
         return not ask.reservation, -entry.queue.tier, -entry.priority, math.floor(ask.submit_time), ask.key
 
@@ -54,7 +54,7 @@ def order(cluster: Cluster, asks: Iterable[Ask]) -> list[Entry]:
         entries.sort(key=key)
         return entries
 
-    def compare(first: Entry, second: Entry) -> int:
+    def compare(first: QueuedJob, second: QueuedJob) -> int:
         if preemption.goes_before(first, second):
             return -1
         return 1 if preemption.goes_before(second, first) or key(first) > key(second) else -1
@@ -62,7 +62,7 @@ def order(cluster: Cluster, asks: Iterable[Ask]) -> list[Entry]:
     return sorted(entries, key=cmp_to_key(compare))
 
 
-def why_not_in(cluster: Cluster, entry: Entry) -> Reason:
+def why_not_in(cluster: SlurmCluster, entry: QueuedJob) -> Reason:
     """Why a job may not start in a partition whatever is free there: its state and limits; NONE: it may."""
     queue = entry.queue
     if not queue.starts_jobs:
@@ -70,7 +70,7 @@ def why_not_in(cluster: Cluster, entry: Entry) -> Reason:
     return _beyond_limits(cluster, entry)
 
 
-def refused_in(cluster: Cluster, entry: Entry) -> str:
+def refused_in(cluster: SlurmCluster, entry: QueuedJob) -> str:
     """Return the limit of a partition for which a job is refused, when limits are enforced at submission; empty: none."""
     queue, ask = entry.queue, entry.ask
     if not queue.starts_jobs:
@@ -83,7 +83,7 @@ def refused_in(cluster: Cluster, entry: Entry) -> str:
     return "" if reason is Reason.NONE else reason
 
 
-def _beyond_limits(cluster: Cluster, entry: Entry) -> Reason:
+def _beyond_limits(cluster: SlurmCluster, entry: QueuedJob) -> Reason:
     """Return the limit of a partition that a job exceeds; NONE: it exceeds none."""
     queue, shape = entry.queue, cluster.shape(entry)
     if shape.most_nodes and shape.most_nodes < queue.min_nodes:

@@ -16,7 +16,7 @@ from schedulers.slurm.dependencies import Dependency
 from schedulers.slurm.settings import licences_of
 
 
-class Requests:
+class SlurmRequests:
     """Makes the request of each job, from its fields and from what ``more`` says of it by its id.
 
     ``more`` has fields of :class:`~schedulers.slurm.asks.Ask` that workloads do not have: nice values, ``--time-min``, lists

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from cluster_sim.run.decisions import Decision, Preempt, Resume
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.clean_up import CleanUps
-from schedulers.slurm.cluster import Cluster
+from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.dependencies import Dependencies
 from schedulers.slurm.gang import turns
-from schedulers.slurm.selection.held import Held
+from schedulers.slurm.selection.held import NodeHolder
 
 if TYPE_CHECKING:
     from cluster_sim.run.view import View
@@ -28,7 +28,7 @@ class RunningJobs:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: SlurmCluster,
         clean: CleanUps,
         waiting: Mapping[int, tuple[Job, Ask]],
         dependencies: Dependencies | None,
@@ -62,7 +62,7 @@ class RunningJobs:
         for held in gone:
             yield from self._let_go(held, view)
 
-    def _let_go(self, held: Held, view: View, waits_again: bool = False) -> Iterator[Decision]:
+    def _let_go(self, held: NodeHolder, view: View, waits_again: bool = False) -> Iterator[Decision]:
         """A job has ended: others go on, and when its nodes are cleaned up they are free."""
         key, now = held.ask.key, view.now
         if not held.ending:
@@ -76,7 +76,7 @@ class RunningJobs:
         self._note(now)
         yield from self.go_on(view)
 
-    def _is_well(self, held: Held, now: float) -> bool:
+    def _is_well(self, held: NodeHolder, now: float) -> bool:
         """Whether a job that ends now has done what it should: by itself, and before OverTimeLimit was over, in whole seconds."""
         last = held.end + self._cluster.settings.over_time_limit
         return not held.ask.exit_code and held.ask.key not in self.killed | self.lost and math.floor(now) <= last
@@ -93,7 +93,7 @@ class RunningJobs:
             last = min(map(self._last_end, cluster.held.values()), default=math.inf)
         return last if last == math.inf else self._check_after(last)
 
-    def _last_end(self, held: Held) -> float:
+    def _last_end(self, held: NodeHolder) -> float:
         """After when a job that runs is killed, s."""
         if held.ending or not math.isnan(held.stopped):
             return math.inf
@@ -114,7 +114,7 @@ class RunningJobs:
 
     # ------------------------------------------------------------------ preemption
 
-    def stop(self, held: Held, view: View) -> Iterator[Decision]:
+    def stop(self, held: NodeHolder, view: View) -> Iterator[Decision]:
         """A job loses its nodes to another."""
         preemption = self._cluster.preemption
         assert preemption is not None
@@ -123,7 +123,7 @@ class RunningJobs:
         self.killed.add(held.ask.key)
         yield from self._let_go(held, view, waits_again=mode == "requeue")
 
-    def _preempt(self, held: Held, mode: str, view: View) -> Preempt:
+    def _preempt(self, held: NodeHolder, mode: str, view: View) -> Preempt:
         assert self._cluster.preemption is not None
         waiting, running = self._waiting.get(held.preemptor), view.running_by_index.get(held.preemptor)
         behind = waiting[0] if waiting is not None else running.job if running is not None else None
@@ -160,6 +160,6 @@ class RunningJobs:
             yield Resume(asleep.job, asleep.placement)
 
 
-def lives_on(held: Held, view: View) -> bool:
+def lives_on(held: NodeHolder, view: View) -> bool:
     """Whether the run has the job among those that run or are suspended."""
     return held.ask.key in view.running_by_index or held.ask.key in view.suspended_by_index

@@ -18,10 +18,10 @@ from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, 
 from schedulers.policy.policy import Scheduler
 from schedulers.slurm.administration import NODE_FAIL, Administrator, check_names, check_qualities, check_tiers
 from schedulers.slurm.asks import Ask
-from schedulers.slurm.backfill import BackfillPass, Outcome, Paused, Started
+from schedulers.slurm.backfill import BackfillPass, JobStarted, Outcome, Paused
 from schedulers.slurm.clean_up import CleanUps, Freed
 from schedulers.slurm.clockwork import TICK, BackfillClock, MainClock
-from schedulers.slurm.cluster import Cluster, Window
+from schedulers.slurm.cluster import SlurmCluster, SlurmReservation
 from schedulers.slurm.commands import read_commands
 from schedulers.slurm.dependencies import Dependencies
 from schedulers.slurm.kept import KeptJobs
@@ -31,7 +31,7 @@ from schedulers.slurm.priority.factors import warn_without_qualities
 from schedulers.slurm.priority.multifactor import Multifactor
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import Reason, order, refused_in
-from schedulers.slurm.requests import Requests, why_no_gpus
+from schedulers.slurm.requests import SlurmRequests, why_no_gpus
 from schedulers.slurm.running_jobs import RunningJobs
 from schedulers.slurm.selection.node_sets import set_where
 from schedulers.slurm.settings import Settings, defaults_taken
@@ -50,9 +50,9 @@ class Slurm(Scheduler):
 
     ``conf`` is the slurm.conf that the platform was read from. ``accounts`` has what ``sacctmgr -P show assoc`` and
     ``show qos`` print, or is an :class:`~cluster_sim.platform.accounts.Accounts`. ``asks`` is what jobs ask for that the
-    workload has no field for, see :class:`~schedulers.slurm.requests.Requests`. The controller started at ``start`` (s), from
-    which everything periodic is counted; its main loop began ``main_delay`` s later, and looks every ``tick`` s. ``epoch`` is
-    what the clock shows at 0 s, by which times are rounded. Nodes are free ``cleanup`` s after the end of a job,
+    workload has no field for, see :class:`~schedulers.slurm.requests.SlurmRequests`. The controller started at ``start`` (s),
+    from which everything periodic is counted; its main loop began ``main_delay`` s later, and looks every ``tick`` s.
+    ``epoch`` is what the clock shows at 0 s, by which times are rounded. Nodes are free ``cleanup`` s after the end of a job,
     ``kill_cleanup`` s after a kill; these two and ``tick`` are what the recordings of one machine show. ``commands`` of an
     administrator are played when their time comes: a file, or pairs of a time (s) and a command, see
     :mod:`~schedulers.slurm.commands`. docs/slurm.md says what is simulated, and what is refused.
@@ -85,7 +85,7 @@ class Slurm(Scheduler):
             warn_user(ModelWarning(f"{conf}: {taken}"))
         self._accounts = read_accounts(accounts) if isinstance(accounts, str) and accounts else accounts or None
         default = self._platform.slurm.partition()
-        self._requests = Requests(asks, "" if default is None else default.name, self._platform.slurm.node_names)
+        self._requests = SlurmRequests(asks, "" if default is None else default.name, self._platform.slurm.node_names)
         self._start, self._epoch = check_number(_option("start"), start), check_number(_option("epoch"), epoch)
         self._tick = check_number(_option("tick"), tick, positive=True)
         self._main_delay = check_number(_option("main_delay"), main_delay, non_negative=True)
@@ -115,7 +115,7 @@ class Slurm(Scheduler):
         self._requests.aliases = view.aliases
         if settings.preempt is not None and settings.preempt.by_qos:
             warn_without_qualities("PreemptType=preempt/qos", accounts)
-        self.cluster = Cluster.of(self._platform, settings, self._accounting(accounts), self._epoch)
+        self.cluster = SlurmCluster.of(self._platform, settings, self._accounting(accounts), self._epoch)
         if accounts is not None:
             check_qualities(self._commands, accounts)
             if self.cluster.preemption is not None:
@@ -156,7 +156,7 @@ class Slurm(Scheduler):
         self._in_service = self.cluster.up  # nodes of which no hardware has failed
         for window in view.reservations:
             reserved = set_where(window.nodes)
-            self.cluster.windows.append(Window(window.name, window.start, window.end, reserved))
+            self.cluster.windows.append(SlurmReservation(window.name, window.start, window.end, reserved))
 
     def _accounting(self, given: Accounts | None) -> Accounting:
         is_basic, slurm = not self._settings.multifactor, self._platform.slurm
@@ -430,7 +430,7 @@ class Slurm(Scheduler):
                     self._main.ask_whole()  # it may find nothing, but that is a change
                 self._resume, self._paused_second = view.now + settings.bf_yield_sleep, self._backfill.second
                 return
-            if isinstance(outcome, (Started, Preempted)):
+            if isinstance(outcome, (JobStarted, Preempted)):
                 self._has_started = True
                 yield from self._carry_out(outcome, view, "backfilled")
             elif view.explains and outcome.start < math.inf:
@@ -461,7 +461,7 @@ class Slurm(Scheduler):
         preemption, held = self.cluster.preemption, self.cluster.held.values()
         return preemption is not None and bool(self._queue) and bool(held) and preemption.may_change(now, held)
 
-    def _carry_out(self, outcome: Started | Preempted, view: View, because: str = "") -> Iterator[Decision]:
+    def _carry_out(self, outcome: JobStarted | Preempted, view: View, because: str = "") -> Iterator[Decision]:
         if isinstance(outcome, Preempted):
             for held in outcome.victims:
                 yield from self._running.stop(held, view)
@@ -471,7 +471,7 @@ class Slurm(Scheduler):
         yield start
         yield from self._running.go_on(view)
 
-    def _begin_job(self, started: Started, because: str = "") -> Start:
+    def _begin_job(self, started: JobStarted, because: str = "") -> Start:
         key = started.entry.ask.key
         job, ask = self._waiting.pop(key)
         if self._dependencies is not None:
@@ -510,7 +510,7 @@ def _option(name: str) -> str:
     return f"scheduler 'slurm', option {name}"
 
 
-def _placed(job: Job, started: Started) -> Placement:
+def _placed(job: Job, started: JobStarted) -> Placement:
     """As many cores as the job asks for on its nodes: where it has whole nodes, perhaps not all of them.
 
     Then none of them gets more of its tasks than ``--ntasks-per-node``, if that is enough for all.

@@ -18,7 +18,7 @@ from analysis.figures.palette import by_number
 from analysis.figures.topology_chart import load_at, states_at
 from analysis.gantt_chart.panels import PANELS
 from analysis.gantt_chart.runs_chart import differences
-from analysis.gantt_chart.scene import Held
+from analysis.gantt_chart.scene import HeldRectangles
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.platform import PowerTransitions
@@ -90,7 +90,9 @@ def test_speedup_under_contention_by_hand() -> None:
         ("a", "cluster0.node0", "processor0", 0, 0, 0.0, 20.0),
         ("b", "cluster0.node0", "processor0", 1, 1, 0.0, 10.0),
     ]
-    assert Held.of(make_result(platform, held), "auto", workload).jobs["speedup"].tolist() == pytest.approx([0.5, 1.0])
+    assert HeldRectangles.of(make_result(platform, held), "auto", workload).jobs["speedup"].tolist() == pytest.approx(
+        [0.5, 1.0]
+    )
 
 
 # ---------------------------------------------------------------- time
@@ -267,7 +269,7 @@ def test_rows_are_for_thousands_of_jobs(many: Callable[[int, int], FakeResult]) 
 def test_runs_share_an_axis_and_differences_are_marked() -> None:
     """FCFS starts small at 150 s, EASY at 20 s: 130 s earlier; every job is drawn once in each run."""
     first, second = a_run("fcfs")[1], a_run("easy")[1]
-    table = differences(Held.of(first), Held.of(second)).set_index("job_id")
+    table = differences(HeldRectangles.of(first), HeldRectangles.of(second)).set_index("job_id")
     assert table.loc["small"].tolist() == [-130.0, "earlier"]
     assert table["kind"].tolist() == ["same", "same", "earlier"]
     figure = gantt_runs({"fcfs": first, "easy": second})

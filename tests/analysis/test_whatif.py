@@ -20,7 +20,7 @@ from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED
 from analysis.whatif.study import Study
 from cluster_sim import Simulation, Workload
 from cluster_sim.errors import InputError, SchedulerWarning
-from cluster_sim.records.intervals import Verdict, bootstrap_interval, bootstrap_ratios
+from cluster_sim.records.intervals import ComparisonVerdict, bootstrap_interval, bootstrap_ratios
 from cluster_sim.records.result import Result
 
 pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
@@ -278,7 +278,7 @@ def test_what_is_too_small_to_matter_is_no_effect(tmp_path: Path) -> None:
         rows += [row(2 * week, at, at, 69, 4), row(2 * week + 1, at + 60, at + 69, 600, 1, "bob", "q")]
     found = study(tmp_path, rows, nodes="+1")
     wait = found.comparison.effects[0]
-    assert (wait.verdict, wait.shown) == (Verdict.LESS, None)
+    assert (wait.verdict, wait.shown) == (ComparisonVerdict.LESS, None)
     assert wait.sentence() == "Mean wait: 0 s instead of 4 s, too little to matter (less than 10 s or 1 %)."
     assert 'li class="less"><span>mean wait' not in found.save().read_text()
 

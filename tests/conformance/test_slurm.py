@@ -14,9 +14,9 @@ from benchmarks.slurm_runs import Recording, replay, slurm_for
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError
 from schedulers import make_scheduler
-from schedulers.slurm.asks import Ask, Entry
-from schedulers.slurm.backfill import BackfillPass, Planned, Started
-from schedulers.slurm.cluster import Cluster
+from schedulers.slurm.asks import Ask, QueuedJob
+from schedulers.slurm.backfill import BackfillPass, JobStarted, Planned
+from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.partitions import Queue
 from schedulers.slurm.selection.nodes import NodeFacts
 from schedulers.slurm.settings import Settings
@@ -138,12 +138,12 @@ def test_the_priority_with_which_a_job_started_is_explained(shared: Path, name: 
     assert {job_id: int(told[job_id][1]) for job_id in last if told[job_id]} == last  # type: ignore[index]
 
 
-def _case_cluster(case_file: dict[str, Any], exclusive: bool) -> Cluster:
+def _case_cluster(case_file: dict[str, Any], exclusive: bool) -> SlurmCluster:
     """The idle cluster of Slurm's own backfill test."""
     described = case_file["cluster"]
     settings = Settings(whole_nodes=False, bf_licenses=True, licences=described["licences"])
     facts = NodeFacts([described["cores_per_node"]] * described["nodes"])
-    return Cluster(facts, [Queue("p", facts.all, exclusive=exclusive)], settings)
+    return SlurmCluster(facts, [Queue("p", facts.all, exclusive=exclusive)], settings)
 
 
 def _case_pass(
@@ -159,10 +159,10 @@ def _case_pass(
             place + 1, str(place + 1), partitions=("p",), limit_s=limit, min_nodes=job["nodes"], licences=licences
         )
         ask.tasks = job["tasks"]
-        queue.append(Entry(ask, cluster.queues["p"], job["priority"]))
+        queue.append(QueuedJob(ask, cluster.queues["p"], job["priority"]))
     queue.sort(key=lambda entry: (-entry.priority, entry.ask.key))
     outcomes = list(BackfillPass(cluster, queue, 0.0).decisions())
-    running = {outcome.entry.ask.key for outcome in outcomes if isinstance(outcome, Started)}
+    running = {outcome.entry.ask.key for outcome in outcomes if isinstance(outcome, JobStarted)}
     starts = {outcome.entry.ask.key: outcome.start for outcome in outcomes if isinstance(outcome, Planned)}
     return running, starts | dict.fromkeys(running, 0.0)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cluster_sim import CautionWarning, Result, Simulation, Workload
 from cluster_sim.machine.core_ranges import cut
 from cluster_sim.machine.node import NodeState
-from cluster_sim.records.accounting import Accounts, History, settle, sweep
+from cluster_sim.records.accounting import EnergyAccounts, History, settle, sweep
 
 from . import checks, full
 from .runs import LIST_SPECS, Case, Order, cases, orders
@@ -60,10 +60,10 @@ def history_of(simulation: Simulation) -> History:
     return simulation.result()._tables._history  # type: ignore[attr-defined]
 
 
-def swept(history: History) -> Accounts:
+def swept(history: History) -> EnergyAccounts:
     """The accounts with every node taken through its events one by one."""
     platform = history.platform
-    accounts = Accounts(
+    accounts = EnergyAccounts(
         np.zeros(history.tenants),
         np.zeros(platform.node_count),
         np.zeros(platform.processor_count),

@@ -20,7 +20,7 @@ from cluster_sim.platform.hardware import PowerTransitions
 from learning.tasks.built_in_cases import job_choice_case
 from learning.tasks.episodes import Whole
 from learning.tasks.job_choice.environment import JobChoice
-from learning.tasks.job_choice.observations import LOOKS, ChoiceRow, PublishedRow
+from learning.tasks.job_choice.observations import LOOKS, ChoiceRow, RLSchedulerRow
 from learning.tasks.job_choice.teachers import FirstByOrder
 from learning.training.configuration import Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
 from learning.training.training_seeds import train
@@ -219,9 +219,9 @@ def test_ranks_and_delays_by_hand() -> None:
     assert plain.shape[1] == ChoiceRow.oldest_rank
     assert np.array_equal(plain[:3], rows[:, : ChoiceRow.oldest_rank])
     published = JobChoice(env.episodes, "rlscheduler").reset(seed=0)[0]["actions"][:3]
-    assert published[:, PublishedRow.time] == pytest.approx([50 / 43200, 70 / 43200, 20 / 43200])
-    assert published[:, PublishedRow.wait].tolist() == [0.0, 0.0, 0.0]
-    assert published[:, [PublishedRow.cores, PublishedRow.fits]].tolist() == [[1.0, 0.0], [0.25, 1.0], [0.5, 0.0]]
+    assert published[:, RLSchedulerRow.time] == pytest.approx([50 / 43200, 70 / 43200, 20 / 43200])
+    assert published[:, RLSchedulerRow.wait].tolist() == [0.0, 0.0, 0.0]
+    assert published[:, [RLSchedulerRow.cores, RLSchedulerRow.fits]].tolist() == [[1.0, 0.0], [0.25, 1.0], [0.5, 0.0]]
 
 
 def test_who_fits_a_node_waits_for_one() -> None:

@@ -15,7 +15,7 @@ from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.job_node.environment import TOO_HUNGRY, JobNode
 from learning.tasks.job_node.pairs import PairOptions, Pairs
 from learning.tasks.job_node.situations import Situations, estimates
-from learning.tasks.occupancy import Requests
+from learning.tasks.occupancy import JobRequests
 
 POWER = {"static_w": 30.0, "dynamic_w": 2.0, "min_power": 0.5}
 
@@ -159,7 +159,7 @@ def test_memory_is_respected_on_request() -> None:
 
 def test_requests_are_known_in_the_next_run_of_a_workload() -> None:
     """They are numbered once; what a job that was added in between asked for is not taken for another one's request."""
-    workload, requests = jobs([1, 2]), Requests()
+    workload, requests = jobs([1, 2]), JobRequests()
     first = RunJobs(workload)
     known = [requests.of(first.job(0)), requests.of(first.job(1))]
     second = RunJobs(workload)

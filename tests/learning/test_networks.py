@@ -255,7 +255,7 @@ def test_the_last_selu_can_be_left_out() -> None:
 
 
 @pytest.mark.parametrize(("shape", "actions", "kind"), [
-    ((6, 9), 6, "PublishedPairs"), ((11,), 4, "PublishedPolicies"), ((20, 8), 3, "HistoryLSTM"),
+    ((6, 9), 6, "PublishedPairNetwork"), ((11,), 4, "PublishedPolicies"), ((20, 8), 3, "HistoryLSTM"),
 ])  # fmt: skip
 def test_as_published_goes_by_the_observation(shape: tuple[int, ...], actions: int, kind: str) -> None:
     """Rows of pairs, a vector of policies' statistics, or a history."""

@@ -37,7 +37,7 @@ from learning.training.configuration import Config, EnvironmentKeys, write_confi
 from learning.training.heuristics import run_on
 from learning.training.inputs import MakeEnvironment, training_episodes
 from learning.training.logs import read_metrics
-from learning.training.training import Summary, Training, check, last, train_one
+from learning.training.training import Training, TrainingSummary, check, last, train_one
 from learning.training.training_seeds import train
 from learning.training.validation import OBJECTIVES, Validated, Validation, spread
 from schedulers import make_scheduler
@@ -196,14 +196,14 @@ def test_a_reduction_is_that_of_the_means_beside_it() -> None:
     found = Validated((10.0, 100.0), (20.0, 104.0), "fcfs", 62.0)
     assert found.reductions == pytest.approx([50.0, 3.846], abs=1e-3)
     facts = found.facts()
-    summary = Summary("agent", 0, 1, 1, "mean_wait_s", facts["value"], "fcfs", 62.0, facts["reduction"])
+    summary = TrainingSummary("agent", 0, 1, 1, "mean_wait_s", facts["value"], "fcfs", 62.0, facts["reduction"])
     assert summary.reduction == pytest.approx(100 * (1 - 55 / 62))
     assert summary.reduction_by_episode == pytest.approx((50.0 + 3.846) / 2, abs=1e-3)
     assert told(summary) == (
         "seed 0: mean_wait_s 55 after 1 of 1 iterations, 11.29 % less than fcfs (62); "
         "mean over validation episodes, with the best baseline of each: 26.92 % less"
     )
-    alone = Summary("agent", 0, 1, 1, "mean_wait_s", 30.0, "fcfs", 20.0, -50.0)
+    alone = TrainingSummary("agent", 0, 1, 1, "mean_wait_s", 30.0, "fcfs", 20.0, -50.0)
     assert told(alone) == "seed 0: mean_wait_s 30 after 1 of 1 iterations, 50.00 % more than fcfs (20)"
 
 
@@ -653,6 +653,6 @@ def test_a_broken_checkpoint_ends_in_a_line(uninterrupted: Path, tmp_path: Path)
 def test_a_reduction_says_how_sure_it_is(values: tuple[float, ...], told: str) -> None:
     """Student's interval of the paired differences: 2.776 · 7.906 / √5 around 60 against 100."""
     beside = (100.0,) * len(values)
-    one = Summary("agent", 0, 5, 3, "energy_j", float(np.mean(values)), "fcfs", 100.0, 0.0)
+    one = TrainingSummary("agent", 0, 5, 3, "energy_j", float(np.mean(values)), "fcfs", 100.0, 0.0)
     assert one.certainty == ""
     assert replace(one, values=values, baseline_values=beside).certainty == told

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedulers.optimum.board import Board
-from schedulers.optimum.bounds import Bounds, decomposed
+from schedulers.optimum.bounds import LowerBounds, decomposed
 
 from .instances import random_platform, random_workload
 
@@ -19,7 +19,7 @@ def test_never_above_what_comes() -> None:
         rng = random.Random(seed)
         platform = random_platform(rng, contention=seed % 2 == 0)
         board = Board(platform, random_workload(rng, platform, 5, odd=seed % 3 == 0))
-        bounds = Bounds(board)
+        bounds = LowerBounds(board)
         position, seen = board.start(), []
         while not board.is_over(position):
             seen.append(bounds.of(position))

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from analysis.reproduce.claims import HOLDS, Claim, Values, points
 from analysis.reproduce.drawing import as_figure
-from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
+from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 
 NASTY = "<script>alert('x')</script>"
 
@@ -32,11 +32,11 @@ def from_input(inputs: Path, name: str) -> Measured:
 def make(log: Path, fails: Path | None = None) -> Paper:
     """The paper; its third part breaks while ``fails`` is there."""
 
-    def parts(setting: Setting) -> Sequence[Part]:
-        found = [Part(f"square {of:g}", square, {"of": of, "log": str(log)}) for of in (2.0, 3.0)]
+    def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
+        found = [ComputedPart(f"square {of:g}", square, {"of": of, "log": str(log)}) for of in (2.0, 3.0)]
         if not setting.quick:
-            found.append(Part("square 4", square, {"of": 4.0, "log": str(log), "fails": str(fails or "")}))
-        return [*found, Part("input", from_input, {"name": "number.txt"}, ("number.txt",), ("input",))]
+            found.append(ComputedPart("square 4", square, {"of": 4.0, "log": str(log), "fails": str(fails or "")}))
+        return [*found, ComputedPart("input", from_input, {"name": "number.txt"}, ("number.txt",), ("input",))]
 
     def claims() -> Sequence[Claim]:
         return [
@@ -57,7 +57,7 @@ def make(log: Path, fails: Path | None = None) -> Paper:
             ),
         ]
 
-    def figures(values: Values) -> Sequence[Figure]:
+    def figures(values: Values) -> Sequence[PaperFigure]:
         return [as_figure(f"Fig. 1 {NASTY}", "caption", go.Figure(go.Bar(x=["a"], y=[values["square/2"]])))]
 
     return Paper(

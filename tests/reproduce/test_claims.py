@@ -16,9 +16,9 @@ from analysis.reproduce.claims import (
     RANGE,
     VERDICTS,
     Claim,
+    ClaimVerdict,
     Kind,
     Tolerance,
-    Verdict,
     judge,
     last_place,
     of_runs,
@@ -28,7 +28,7 @@ from analysis.reproduce.claims import (
 from cluster_sim.errors import InputError
 
 
-def verdict(published: str, measured: float | bool, tolerance: Tolerance) -> Verdict:
+def verdict(published: str, measured: float | bool, tolerance: Tolerance) -> ClaimVerdict:
     """Of a claim about one value."""
     return judge(Claim("k", "what", published, "J", "Table 1", "v", tolerance), {"v": measured}).verdict
 
@@ -66,7 +66,9 @@ def verdict(published: str, measured: float | bool, tolerance: Tolerance) -> Ver
 )
 def test_verdicts(published: str, measured: float | bool, tolerance: Tolerance, agrees: bool) -> None:
     """Each tolerance accepts what is near enough, and nothing else."""
-    assert verdict(published, measured, tolerance) == (Verdict.REPRODUCED if agrees else Verdict.NOT_REPRODUCED)
+    assert verdict(published, measured, tolerance) == (
+        ClaimVerdict.REPRODUCED if agrees else ClaimVerdict.NOT_REPRODUCED
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,8 +84,8 @@ def test_the_last_digit(text: str, worth: float) -> None:
 def test_a_number_printed_to_any_digit_is_reproduced_by_itself(value: float, digits: int) -> None:
     """However many digits are printed; and not by what differs by two units of the last."""
     printed = f"{value:.{digits}f}"
-    assert verdict(printed, value, PRINTED) == Verdict.REPRODUCED
-    assert verdict(printed, float(printed) + 2.01 * 10.0**-digits, PRINTED) == Verdict.NOT_REPRODUCED
+    assert verdict(printed, value, PRINTED) == ClaimVerdict.REPRODUCED
+    assert verdict(printed, float(printed) + 2.01 * 10.0**-digits, PRINTED) == ClaimVerdict.NOT_REPRODUCED
 
 
 AGENT = Claim(
@@ -94,15 +96,15 @@ AGENT = Claim(
 @pytest.mark.parametrize(
     ("agent", "untrained", "random", "expected"),
     [
-        ([9.0, 10.5, 30.0], [0.0, 8.9], [2.0], Verdict.REPRODUCED),  # the median training counts
-        ([9.0, 10.5, 30.0], [0.0, 9.1], [2.0], Verdict.NOT_DISCRIMINATING),  # one untrained agent of two
-        ([9.0, 10.5, 30.0], [0.0, 8.9], [11.0], Verdict.NOT_DISCRIMINATING),
-        ([9.0, 12.5, 30.0], [0.0, 10.0], [10.0], Verdict.NOT_REPRODUCED),  # whatever the controls do
-        ([9.0, 10.5, 30.0], [0.0], [], Verdict.REPRODUCED),  # a control that there is not, such as a teacher
+        ([9.0, 10.5, 30.0], [0.0, 8.9], [2.0], ClaimVerdict.REPRODUCED),  # the median training counts
+        ([9.0, 10.5, 30.0], [0.0, 9.1], [2.0], ClaimVerdict.NOT_DISCRIMINATING),  # one untrained agent of two
+        ([9.0, 10.5, 30.0], [0.0, 8.9], [11.0], ClaimVerdict.NOT_DISCRIMINATING),
+        ([9.0, 12.5, 30.0], [0.0, 10.0], [10.0], ClaimVerdict.NOT_REPRODUCED),  # whatever the controls do
+        ([9.0, 10.5, 30.0], [0.0], [], ClaimVerdict.REPRODUCED),  # a control that there is not, such as a teacher
     ],
 )
 def test_a_control_that_passes_takes_the_verdict_away(
-    agent: list[float], untrained: list[float], random: list[float], expected: Verdict
+    agent: list[float], untrained: list[float], random: list[float], expected: ClaimVerdict
 ) -> None:
     """What has learned nothing and agrees with the paper too makes the agreement say nothing."""
     judged = judge(AGENT, {"a": agent, "u": untrained, "r": random, "n": [10.0, 20.0]})
@@ -115,7 +117,7 @@ def test_a_control_that_passes_takes_the_verdict_away(
 def test_an_agent_without_its_controls_has_no_verdict() -> None:
     """It is not run, and says which control is missing."""
     judged = judge(AGENT, {"a": [10.0], "u": [0.0], "n": [0.0]})
-    assert (judged.verdict, judged.why) == (Verdict.NOT_RUN, "nothing measured 'r'")
+    assert (judged.verdict, judged.why) == (ClaimVerdict.NOT_RUN, "nothing measured 'r'")
 
 
 @pytest.mark.parametrize("measured", [10.0, 20.0])
@@ -123,7 +125,7 @@ def test_what_was_cut_short_has_no_verdict(measured: float) -> None:
     """Neither where it agrees nor where it does not."""
     claim = Claim("k", "what", "10", "%", "Table 1", "agent/x", points(1.0))
     judged = judge(claim, {"agent/x": measured}, curtailed={"agent/": "two iterations"})
-    assert (judged.verdict, judged.why) == (Verdict.NOT_RUN, "two iterations")
+    assert (judged.verdict, judged.why) == (ClaimVerdict.NOT_RUN, "two iterations")
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -131,15 +133,15 @@ def test_only_claims_of_the_paper_are_reproduced(kind: Kind) -> None:
     """Each kind has verdicts of its own."""
     claim = Claim("k", "what", "10", "%", "Table 1", "v", points(1.0), kind=kind)
     assert (judge(claim, {"v": 10.0}).verdict, judge(claim, {"v": 20.0}).verdict) == VERDICTS[kind]
-    assert (judge(claim, {"v": 10.0}).verdict is Verdict.REPRODUCED) == (kind is Kind.PAPER)
+    assert (judge(claim, {"v": 10.0}).verdict is ClaimVerdict.REPRODUCED) == (kind is Kind.PAPER)
 
 
 def test_what_cannot_be_checked_is_no_failure() -> None:
     """It is not reproducible and says why, with what was measured in its place, if anything."""
     claim = Claim("k", "what", "12", "W", "Fig. 1", "v", impossible=True, reason="not public")
-    assert judge(claim, {"v": 99.0}).verdict == Verdict.NOT_REPRODUCIBLE
+    assert judge(claim, {"v": 99.0}).verdict == ClaimVerdict.NOT_REPRODUCIBLE
     assert judge(claim, {"v": 99.0}).difference == 87.0
-    assert judge(claim, {}).verdict == Verdict.NOT_REPRODUCIBLE
+    assert judge(claim, {}).verdict == ClaimVerdict.NOT_REPRODUCIBLE
     assert judge(claim, {}).why == "not public"
 
 
@@ -147,7 +149,7 @@ def test_an_absent_value_says_why() -> None:
     """By the longest beginning of its name."""
     claim = Claim("k", "what", "12", "W", "Fig. 1", "agent/edp/min")
     judged = judge(claim, {}, {"agent/": "no agents", "agent/edp/": "no agent for EDP"})
-    assert (judged.verdict, judged.why, judged.measured) == (Verdict.NOT_RUN, "no agent for EDP", None)
+    assert (judged.verdict, judged.why, judged.measured) == (ClaimVerdict.NOT_RUN, "no agent for EDP", None)
     assert judge(claim, {}).why == "nothing measured 'agent/edp/min'"
 
 

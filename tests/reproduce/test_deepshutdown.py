@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.reproduce.claims import Kind, Verdict, judge
+from analysis.reproduce.claims import ClaimVerdict, Kind, judge
 from analysis.reproduce.controls import RANDOM_PLAY, TEACHER, UNSEEN, UNTRAINED
 from analysis.reproduce.deepshutdown.agents import (
     AGENT,
@@ -35,7 +35,7 @@ from analysis.reproduce.deepshutdown.runs import (
     with_gaps,
 )
 from analysis.reproduce.deepshutdown.tables import BY_GROUPS
-from analysis.reproduce.paper import Setting
+from analysis.reproduce.paper import ReproductionSetting
 from analysis.reproduce.runner import compute
 from learning.tasks.episodes import Episode
 
@@ -110,9 +110,12 @@ def test_what_the_paper_says_of_all_days_is_no_claim_of_it_on_the_busy_ones() ->
         f"{label}/{name}/waste avg": waste
         for name, waste in (("OR*", 1.0), ("T(0)", 2.0), ("T(1)", 3.0), ("T(5)", 4.0))
     }
-    assert judge(twins["busy/waste-order"], values).verdict is Verdict.HOLDS
-    assert judge(twins["busy/waste-order"], values | {f"{label}/T(1)/waste avg": 1.5}).verdict is Verdict.DOES_NOT_HOLD
-    assert judge(twins["busy/ratio/waste/T(1)"], values).verdict is Verdict.DOES_NOT_HOLD  # 1.5, published 1.127
+    assert judge(twins["busy/waste-order"], values).verdict is ClaimVerdict.HOLDS
+    assert (
+        judge(twins["busy/waste-order"], values | {f"{label}/T(1)/waste avg": 1.5}).verdict
+        is ClaimVerdict.DOES_NOT_HOLD
+    )
+    assert judge(twins["busy/ratio/waste/T(1)"], values).verdict is ClaimVerdict.DOES_NOT_HOLD  # 1.5, published 1.127
 
 
 def test_fig_6_is_by_group_and_as_a_share_of_the_longest_timeout() -> None:
@@ -163,7 +166,11 @@ def test_a_player_plays_a_day_as_the_policies_do(shared: Path) -> None:
 @pytest.mark.slow
 def test_agents_and_all_who_learned_nothing_play(shared: Path, tmp_path: Path) -> None:
     """The quick part trains one fold for two iterations, and has agents, controls, teacher and rule play the days left out."""
-    [part] = [part for part in PAPER.parts(Setting(True, shared, trainings=tmp_path)) if part.name == "agent taurus"]
+    [part] = [
+        part
+        for part in PAPER.parts(ReproductionSetting(True, shared, trainings=tmp_path))
+        if part.name == "agent taurus"
+    ]
     record = compute(part, shared)
     values = record["values"]
     assert (tmp_path / "quick" / "deepshutdown" / "fold-0").is_dir()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.reproduce.claims import Verdict, judge
+from analysis.reproduce.claims import ClaimVerdict, judge
 from analysis.reproduce.irmasim import paper as irmasim
 from analysis.reproduce.irmasim.agents import AGENTS, FIGURE_ROWS, ROWS, _Case, converged, until_half_way, way
 from analysis.reproduce.trainings import FILES
@@ -92,18 +92,18 @@ def test_the_last_policies_and_rollouts_are_judged(made_up: Path) -> None:
     assert all(episodes in (2, 4) for episodes in values[f"agent/{row}/episodes"])
     claims = {claim.key: claim for claim in irmasim.PAPER.claims()}
     for key in ("fig-10/reinforce/favours", "fig-10/reinforce/least", f"way/{row}"):
-        assert judge(claims[key], values).verdict is not Verdict.NOT_RUN
+        assert judge(claims[key], values).verdict is not ClaimVerdict.NOT_RUN
 
 
 @pytest.mark.parametrize(
     ("agent", "untrained", "expected"),
     [
-        (True, False, Verdict.REPRODUCED),
-        (True, True, Verdict.NOT_DISCRIMINATING),
-        (False, False, Verdict.NOT_REPRODUCED),
+        (True, False, ClaimVerdict.REPRODUCED),
+        (True, True, ClaimVerdict.NOT_DISCRIMINATING),
+        (False, False, ClaimVerdict.NOT_REPRODUCED),
     ],
 )
-def test_a_statement_on_an_agent_has_controls(agent: bool, untrained: bool, expected: Verdict) -> None:
+def test_a_statement_on_an_agent_has_controls(agent: bool, untrained: bool, expected: ClaimVerdict) -> None:
     """The same statement about untrained agents takes the verdict away where it is true of them."""
     row, name = "contention reinforce", "best favoured"
     values = {
@@ -118,12 +118,12 @@ def test_a_statement_on_an_agent_has_controls(agent: bool, untrained: bool, expe
 @pytest.mark.parametrize(
     ("baseline", "model", "expected"),
     [
-        ([24, 36, 36], [12, 24, 24], Verdict.REPRODUCED),
-        ([24, 24, 36], [24, 36, 36], Verdict.NOT_REPRODUCED),
-        ([24, 48, 48], [12, 24, 24], Verdict.NOT_REPRODUCED),  # most never get there: later than what?
+        ([24, 36, 36], [12, 24, 24], ClaimVerdict.REPRODUCED),
+        ([24, 24, 36], [24, 36, 36], ClaimVerdict.NOT_REPRODUCED),
+        ([24, 48, 48], [12, 24, 24], ClaimVerdict.NOT_REPRODUCED),  # most never get there: later than what?
     ],
 )
-def test_who_never_gets_there_is_not_late(baseline: list[int], model: list[int], expected: Verdict) -> None:
+def test_who_never_gets_there_is_not_late(baseline: list[int], model: list[int], expected: ClaimVerdict) -> None:
     """More episodes with the baseline are those of trainings that get there; four rollouts of twelve are all there are."""
     row = "baseline actor-critic"
     values = {

@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from analysis.reproduce import MODULES, paper_of
-from analysis.reproduce.claims import Verdict, judge
+from analysis.reproduce.claims import ClaimVerdict, judge
 from analysis.reproduce.deepshutdown.paper import TABLE_3
 from analysis.reproduce.deepshutdown.stand_ins import stand_in_day
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.irmasim import paper as irmasim
-from analysis.reproduce.paper import Part, Setting
+from analysis.reproduce.paper import ComputedPart, ReproductionSetting
 from analysis.reproduce.runner import compute
 from analysis.reproduce.tables import cells_of
 from cluster_sim import Platform, Workload
@@ -54,9 +54,9 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
 }  # fmt: skip
 
 
-def quick_parts(name: str, inputs: Path) -> dict[str, Part]:
+def quick_parts(name: str, inputs: Path) -> dict[str, ComputedPart]:
     """The parts of a paper with --quick, by name."""
-    return {part.name: part for part in paper_of(name).parts(Setting(True, inputs))}
+    return {part.name: part for part in paper_of(name).parts(ReproductionSetting(True, inputs))}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -72,10 +72,10 @@ def test_declarations(name: str, tmp_path: Path) -> None:
         assert not claim.impossible or claim.reason, claim.key
         if not claim.impossible and claim.tolerance.kind not in ("holds", "range"):
             float(claim.published)
-    full = [part.name for part in declared.parts(Setting(False, tmp_path))]
+    full = [part.name for part in declared.parts(ReproductionSetting(False, tmp_path))]
     assert len(set(full)) == len(full)
     assert set(quick_parts(name, tmp_path)) <= set(full)
-    json.dumps([dict(part.arguments) for part in declared.parts(Setting(False, tmp_path))])
+    json.dumps([dict(part.arguments) for part in declared.parts(ReproductionSetting(False, tmp_path))])
     assert len(declared.figures({})) >= 0  # nothing measured: nothing drawn, and no failure
 
 
@@ -100,8 +100,8 @@ def test_a_wrong_published_number_is_not_reproduced(shared: Path) -> None:
     off = {key: 1.05 * value for key, value in values.items()}
     cells = [claim for claim in paper_of("pcbe").claims() if claim.key.startswith("5.1/1/")]
     assert len(cells) == 6
-    assert {judge(claim, values).verdict for claim in cells} == {Verdict.REPRODUCED}
-    assert {judge(claim, off).verdict for claim in cells} == {Verdict.NOT_REPRODUCED}
+    assert {judge(claim, values).verdict for claim in cells} == {ClaimVerdict.REPRODUCED}
+    assert {judge(claim, off).verdict for claim in cells} == {ClaimVerdict.NOT_REPRODUCED}
 
 
 @pytest.mark.parametrize(

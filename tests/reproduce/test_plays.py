@@ -19,10 +19,10 @@ from analysis.reproduce.energy_scheduler import experiment_4 as energy_scheduler
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.learned import HEADINGS, lines, said
 from analysis.reproduce.plays import RANDOM_SEEDS, Played, reached_by, reductions_of
-from analysis.reproduce.trainings import FILES, Training, configuration
+from analysis.reproduce.trainings import FILES, AgentTraining, configuration
 from learning.training.inputs import training_episodes
 
-CONFIG = Training(str(FILES / "experiment1-as-published.yaml"), {}, False)
+CONFIG = AgentTraining(str(FILES / "experiment1-as-published.yaml"), {}, False)
 
 
 def test_what_was_played_once_is_not_played_again(
@@ -30,7 +30,7 @@ def test_what_was_played_once_is_not_played_again(
 ) -> None:
     """The same weights in the same case, whatever reward they were trained with; more runs are played anew."""
     leave(RANDOM_PLAY, configuration(CONFIG, shared), tmp_path / "energy")
-    other = Training(CONFIG.file, {"reward": "edp-as-published"}, False)
+    other = AgentTraining(CONFIG.file, {"reward": "edp-as-published"}, False)
     leave(RANDOM_PLAY, configuration(other, shared), tmp_path / "edp")
     case = energy_scheduler_1.episode(shared, "1")
     kept = str(tmp_path / "plays")
@@ -119,7 +119,7 @@ def test_a_line_for_each_case_that_was_measured() -> None:
 )
 def test_in_sample_is_what_the_training_has_seen(row: AgentRow, shared: Path) -> None:
     """A row says so if and only if its training is on the jobs of its cases, and the heads of its claims say it."""
-    training = Training(str(FILES / f"{row.file or row.training}.yaml"), row.environment, False)
+    training = AgentTraining(str(FILES / f"{row.file or row.training}.yaml"), row.environment, False)
     seen = getattr(training_episodes(configuration(training, shared).environment), "workload", None)
     for case in row.cases:
         jobs = lopez.experiment(case)[1].jobs
@@ -137,7 +137,7 @@ def test_the_ten_features_are_judged_on_both_platforms(shared: Path) -> None:
     ]
     assert len(claims) == 2 * 18
     small = configuration(
-        Training(str(FILES / "experiment4-as-published.yaml"), ineps.ADAPTABILITY_12.environment, False), shared
+        AgentTraining(str(FILES / "experiment4-as-published.yaml"), ineps.ADAPTABILITY_12.environment, False), shared
     )
     episodes = training_episodes(small.environment)
     assert episodes is not None

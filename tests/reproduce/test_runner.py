@@ -17,7 +17,7 @@ from analysis.reproduce import code_digest, runner
 from analysis.reproduce.inputs import VARIABLE, inputs_folder
 from analysis.reproduce.outcome import text
 from analysis.reproduce.page import save
-from analysis.reproduce.paper import Part, Setting
+from analysis.reproduce.paper import ComputedPart, ReproductionSetting
 from analysis.reproduce.runner import Reproduction, reproduce
 from cluster_sim.cli import main
 from cluster_sim.errors import InputError
@@ -38,7 +38,7 @@ def inputs(tmp_path: Path) -> Path:
 
 def run(tmp_path: Path, inputs: Path, quick: bool = False, fails: Path | None = None) -> Reproduction:
     """The made-up paper, in this process."""
-    return reproduce(make(tmp_path / "log", fails), Setting(quick, inputs), tmp_path / "out", workers=1)
+    return reproduce(make(tmp_path / "log", fails), ReproductionSetting(quick, inputs), tmp_path / "out", workers=1)
 
 
 def verdicts(found: Reproduction) -> list[str]:
@@ -91,7 +91,9 @@ def test_parts_of_other_code_are_computed_again(tmp_path: Path, inputs: Path, mo
     told: list[str] = []
     for digest in ("before", "before", "after"):
         monkeypatch.setattr(runner, "code", lambda digest=digest: digest)
-        reproduce(make(tmp_path / "log"), Setting(False, inputs), tmp_path / "out", workers=1, tell=told.append)
+        reproduce(
+            make(tmp_path / "log"), ReproductionSetting(False, inputs), tmp_path / "out", workers=1, tell=told.append
+        )
     assert [line[:14] for line in told if "are kept" in line] == ["0 of 4 parts a", "4 of 4 parts a", "0 of 4 parts a"]
 
 
@@ -118,7 +120,7 @@ def test_all_goes_on_without_the_papers_that_lack_inputs(
     tmp_path: Path, inputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first paper has no inputs, the second is reproduced: status 0. With none reproduced it is 2."""
-    needy = [Part("gone", from_input, {"name": "gone.txt"}, ("gone.txt",), ("input",))]
+    needy = [ComputedPart("gone", from_input, {"name": "gone.txt"}, ("gone.txt",), ("input",))]
     papers = {"needy": replace(make(tmp_path / "log"), name="needy", parts=lambda setting: needy)}
     monkeypatch.setattr(analysis.reproduce, "paper_of", lambda name: papers[name])
     monkeypatch.setattr(analysis.reproduce, "MODULES", papers)
@@ -137,7 +139,9 @@ def test_missing_inputs_are_named_in_one_line(tmp_path: Path, inputs: Path) -> N
     """The rest is done; the claims that need them are not run, and say which."""
     (inputs / "number.txt").unlink()
     told: list[str] = []
-    found = reproduce(make(tmp_path / "log"), Setting(False, inputs), tmp_path / "out", workers=1, tell=told.append)
+    found = reproduce(
+        make(tmp_path / "log"), ReproductionSetting(False, inputs), tmp_path / "out", workers=1, tell=told.append
+    )
     assert found.judged[4].why == "input missing: number.txt"
     assert verdicts(found)[4] == "not run"
     assert told[0] == f"left out, for want of inputs in {inputs}: number.txt"
@@ -146,7 +150,7 @@ def test_missing_inputs_are_named_in_one_line(tmp_path: Path, inputs: Path) -> N
 def test_processes_find_the_same(tmp_path: Path, inputs: Path) -> None:
     """Two processes compute what one does."""
     with ProcessPoolExecutor(2, get_context("fork")) as pool:
-        found = reproduce(make(tmp_path / "log"), Setting(False, inputs), tmp_path / "out", executor=pool)
+        found = reproduce(make(tmp_path / "log"), ReproductionSetting(False, inputs), tmp_path / "out", executor=pool)
     assert verdicts(found) == VERDICTS
     assert len({line.split()[1] for line in (tmp_path / "log").read_text().splitlines()}) >= 1
 

@@ -10,12 +10,12 @@ import pytest
 
 from analysis.reproduce.agent_row import OUR_AGENTS, PUBLISHED_AGENTS, AgentRow
 from analysis.reproduce.agents import agent_parts, trained
-from analysis.reproduce.claims import HOLDS, Claim, Kind, Verdict, judge, points
+from analysis.reproduce.claims import HOLDS, Claim, ClaimVerdict, Kind, judge, points
 from analysis.reproduce.controls import CONTROLS, RANDOM_PLAY, TEACHER, UNSEEN, UNTRAINED, leave
 from analysis.reproduce.energy_scheduler.experiment_1 import ROWS
-from analysis.reproduce.paper import Setting
+from analysis.reproduce.paper import ReproductionSetting
 from analysis.reproduce.runner import compute
-from analysis.reproduce.trainings import FILES, QUICK, Training, configuration, train_first, training_of
+from analysis.reproduce.trainings import FILES, QUICK, AgentTraining, configuration, train_first, training_of
 from learning.training.agent import Agent
 from learning.training.inputs import MakeEnvironment
 
@@ -28,10 +28,10 @@ EPISODES = "analysis.reproduce.energy_scheduler.experiment_1:episode"
 )
 def test_where_agents_are_looked_for(place: str, tmp_path: Path) -> None:
     """Under the paper and row, or under the training's name: of one training, of seeds, of folds."""
-    assert trained("paper", ROW, Setting(True, tmp_path, tmp_path)) is None
+    assert trained("paper", ROW, ReproductionSetting(True, tmp_path, tmp_path)) is None
     (tmp_path / place).mkdir(parents=True)
     (tmp_path / place / "agent.json").write_text("{}")
-    found = trained("paper", ROW, Setting(True, tmp_path, tmp_path))
+    found = trained("paper", ROW, ReproductionSetting(True, tmp_path, tmp_path))
     assert found == tmp_path / Path(*Path(place).parts[: 2 if place.startswith("paper") else 1])
 
 
@@ -77,7 +77,7 @@ def test_agents_as_published_are_held_against_the_same_numbers(name: str) -> Non
 
 def test_inputs_are_taken_from_the_folder_of_inputs(tmp_path: Path) -> None:
     """Whatever folder a configuration names: the files are those of --inputs, and a part needs them."""
-    setting = Setting(True, tmp_path, trainings=tmp_path / "agents")
+    setting = ReproductionSetting(True, tmp_path, trainings=tmp_path / "agents")
     found = training_of("experiment1-edp-waiting", {"reward": "energy"}, setting)
     assert found is not None
     folder = "cases/irmasim/experiment1"
@@ -86,16 +86,16 @@ def test_inputs_are_taken_from_the_folder_of_inputs(tmp_path: Path) -> None:
     assert config.environment.platform == str(tmp_path / folder / "platform.json")
     assert (config.environment.reward, config.environment.options["wait"]) == ("energy", "event")
     assert (config.iterations, config.seeds) == (QUICK["iterations"], 1)
-    assert training_of("experiment1-edp-waiting", {}, Setting(True, tmp_path)) is None
+    assert training_of("experiment1-edp-waiting", {}, ReproductionSetting(True, tmp_path)) is None
 
 
 def test_a_full_training_is_that_of_the_file(tmp_path: Path) -> None:
     """Nothing but the place of the inputs is changed; unless less of something is asked for."""
-    config = configuration(Training(str(FILES / "experiment4.yaml"), {}, False), tmp_path)
+    config = configuration(AgentTraining(str(FILES / "experiment4.yaml"), {}, False), tmp_path)
     assert (config.iterations, config.seeds, config.episodes) == (4, 5, 12)
     assert config.environment.workload == "lopez-mixed:jobs=100"
     fewer = configuration(
-        Training(str(FILES / "experiment4.yaml"), {}, False, most={"seeds": 3, "iterations": 9}), tmp_path
+        AgentTraining(str(FILES / "experiment4.yaml"), {}, False, most={"seeds": 3, "iterations": 9}), tmp_path
     )
     assert (fewer.iterations, fewer.seeds, fewer.episodes) == (4, 3, 12)
 
@@ -103,7 +103,7 @@ def test_a_full_training_is_that_of_the_file(tmp_path: Path) -> None:
 def test_fewer_seeds_may_be_asked_for(tmp_path: Path) -> None:
     """The lower of what is asked for and of what the row takes at most; the file's where neither says anything."""
     for asked, row, expected in ((None, None, 10), (2, None, 2), (7, 3, 3), (2, 3, 2), (50, None, 10)):
-        setting = Setting(False, tmp_path, trainings=tmp_path / "agents", seeds=asked)
+        setting = ReproductionSetting(False, tmp_path, trainings=tmp_path / "agents", seeds=asked)
         found = training_of("experiment3-as-published", {}, setting, {"seeds": row} if row else None)
         assert found is not None
         assert configuration(found, tmp_path).seeds == expected
@@ -114,26 +114,26 @@ def test_what_was_cut_short_proves_nothing_against_a_paper() -> None:
     said = {"agent/": "two iterations"}
     values = {"agent/row/energy": 10.0, "agent/row/cheapest": False, "other": 1.0}
 
-    def verdict(published: str, measure: object, tolerance: object = points(0.5)) -> tuple[Verdict, str]:
+    def verdict(published: str, measure: object, tolerance: object = points(0.5)) -> tuple[ClaimVerdict, str]:
         judged = judge(Claim("k", "w", published, "%", "T", measure, tolerance), values, {}, said)  # type: ignore[arg-type]
         return judged.verdict, judged.why
 
-    assert verdict("20", "agent/row/energy") == (Verdict.NOT_RUN, "two iterations")
-    assert verdict("yes", lambda v: v["agent/row/cheapest"], HOLDS) == (Verdict.NOT_RUN, "two iterations")
-    assert verdict("10", "agent/row/energy") == (Verdict.NOT_RUN, "two iterations")
-    assert verdict("20", "other")[0] is Verdict.NOT_REPRODUCED
+    assert verdict("20", "agent/row/energy") == (ClaimVerdict.NOT_RUN, "two iterations")
+    assert verdict("yes", lambda v: v["agent/row/cheapest"], HOLDS) == (ClaimVerdict.NOT_RUN, "two iterations")
+    assert verdict("10", "agent/row/energy") == (ClaimVerdict.NOT_RUN, "two iterations")
+    assert verdict("20", "other")[0] is ClaimVerdict.NOT_REPRODUCED
 
 
 def test_a_row_is_trained_and_tested(shared: Path, tmp_path: Path) -> None:
     """Without an agent the quick part trains one for two iterations, keeps it, and says that it is not a full one."""
-    setting = Setting(True, shared, trainings=tmp_path)
+    setting = ReproductionSetting(True, shared, trainings=tmp_path)
     [part] = agent_parts("energy-scheduler-1", ROWS[:1], setting, EPISODES)
     part.arguments["runs"] = 2  # type: ignore[index]
     record = compute(part, shared)
     assert "2 iterations" in record["curtailed"]["agent/no-wait/"]
     quick = tmp_path / "quick" / "experiment1-energy"
     assert (quick / "seed-0" / "best" / "agent.json").is_file()
-    again = Training(str(FILES / "experiment1-energy.yaml"), {}, True)
+    again = AgentTraining(str(FILES / "experiment1-energy.yaml"), {}, True)
     assert train_first(
         "agent/no-wait/", shared.resolve(), str(quick), again
     ).curtailed  # one seed is asked for, and there is one
@@ -147,7 +147,7 @@ def test_a_row_is_trained_and_tested(shared: Path, tmp_path: Path) -> None:
 
 def test_random_play_takes_every_action_alike(shared: Path, tmp_path: Path) -> None:
     """Its first decision is each of those that can be taken, about equally often in 2,000 tries."""
-    config = configuration(Training(str(FILES / "experiment1-as-published.yaml"), {}, False), shared)
+    config = configuration(AgentTraining(str(FILES / "experiment1-as-published.yaml"), {}, False), shared)
     leave(RANDOM_PLAY, config, tmp_path)
     agent = Agent.load(tmp_path)
     environment = MakeEnvironment.of(config.environment)()

@@ -8,7 +8,7 @@ import pytest
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.selection.best_fit import Shape, choose
 from schedulers.slurm.selection.filling import longest_runs
-from schedulers.slurm.selection.held import Held
+from schedulers.slurm.selection.held import NodeHolder
 from schedulers.slurm.selection.node_sets import set_of
 from schedulers.slurm.selection.nodes import Free, NodeFacts
 
@@ -21,7 +21,7 @@ def random_free(rng: np.random.Generator, nodes: int) -> Free:
     held = rng.choice(CPUS + 1, nodes, p=[0.6, 0.05, 0.1, 0.05, 0.2])
     ask = Ask(0, "0")
     for node in np.flatnonzero(held).tolist():
-        free.take(Held(ask, (node,), (held.item(node),), (0.0,), 0.0, 1.0))
+        free.take(NodeHolder(ask, (node,), (held.item(node),), (0.0,), 0.0, 1.0))
     return free
 
 

@@ -18,7 +18,7 @@ from analysis.reproduce.agent_row import AgentRow
 from analysis.reproduce.controls import RANDOM_PLAY, SEEDS, TEACHER, UNSEEN, UNTRAINED, leave, training_in, tries
 from analysis.reproduce.deepshutdown.runs import ORDINARY_DAYS, POLICIES, of_jobs, released_days, with_gaps
 from analysis.reproduce.paper import Measured
-from analysis.reproduce.trainings import Training, configuration, trained_in
+from analysis.reproduce.trainings import AgentTraining, configuration, trained_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,8 +83,8 @@ def agent_days(
 
     import pandas as pd
 
-    how = Training.of(training)
-    config = configuration(how or Training(file, {}, False), inputs)
+    how = AgentTraining.of(training)
+    config = configuration(how or AgentTraining(file, {}, False), inputs)
     began = process_time()
     if how is not None:
         _train(config, Path(folder), how.quick)

@@ -15,7 +15,7 @@ from analysis.reproduce.deepshutdown.agents import AGENT, BESIDE, BUSY, ORDINARY
 from analysis.reproduce.deepshutdown.runs import GAPS, POLICIES
 from analysis.reproduce.deepshutdown.stand_ins import CLUSTERS
 from analysis.reproduce.drawing import as_figure, bars
-from analysis.reproduce.paper import Figure
+from analysis.reproduce.paper import PaperFigure
 from analysis.tables.wording import plotly_text
 
 TAURUS, BUSY_TAURUS = "Taurus", "Taurus, 48 busy days"
@@ -30,7 +30,7 @@ COLOURS = dict(zip(("T(0)", "T(1)", "OR*", "random", "T(5)", OUR_AGENT), OKABE_I
 MARKS = {AGENT: "circle"} | dict(zip(BESIDE, ("x", "cross", "diamond", "star"), strict=True))
 
 
-def all_figures(values: Values) -> Sequence[Figure]:
+def all_figures(values: Values) -> Sequence[PaperFigure]:
     """What can be drawn of what was measured."""
     names = [name for name in POLICIES if f"{TAURUS}/{name}/waste avg" in values]
     shares = {key.partition("/")[2]: value for key, value in values.items() if key.startswith("Fig. 3/")}
@@ -53,7 +53,7 @@ def all_figures(values: Values) -> Sequence[Figure]:
     return found
 
 
-def _fig_3(shares: Mapping[str, float]) -> Figure:
+def _fig_3(shares: Mapping[str, float]) -> PaperFigure:
     """Sequential jobs in the parts of the released days, of those to train and of those to test on."""
     x = list(dict.fromkeys(name.partition(", ")[2] for name in shares))
     series = {f"days to {use} on": [shares.get(f"{use}, {part}") for part in x] for use in ("train", "test")}
@@ -70,7 +70,7 @@ def _curves(values: Values, label: str) -> dict[str, Sequence[float]]:
     return found
 
 
-def _fig_6(values: Values) -> Figure:
+def _fig_6(values: Values) -> PaperFigure:
     """Cumulated waste by group of days, as a share of what T(5) wastes in all; a line where the days to test on begin."""
     titles = [f"group {i}: {share}" for i, share in enumerate(SHARES, start=1)]
     figure = make_subplots(
@@ -113,7 +113,7 @@ def _fig_6(values: Values) -> Figure:
     return as_figure("Fig. 6", caption, figure)
 
 
-def _fig_7(values: Values) -> Figure:
+def _fig_7(values: Values) -> PaperFigure:
     """Slowdowns by the time since the submission before."""
     sources = {label: _of_jobs(values, label) for label in PANELS}
     boxes = {
@@ -124,7 +124,7 @@ def _fig_7(values: Values) -> Figure:
     return _boxes("Fig. 7", "Fig. 7: slowdown of jobs", caption, list(GAPS), boxes, "slowdown")
 
 
-def _fig_8(values: Values) -> Figure:
+def _fig_8(values: Values) -> PaperFigure:
     """Run times of the jobs that were slowed down most."""
     parts = (" of the slowest", "")
     boxes = {
@@ -151,7 +151,7 @@ def _boxes(
     x: Sequence[str],
     boxes: Mapping[str, Mapping[str, Sequence[Sequence[float]]]],
     unit: str,
-) -> Figure:
+) -> PaperFigure:
     """Boxes by quantiles of decimal logarithms, one panel for all days and one for the busy ones."""
     figure = make_subplots(
         1, 2, subplot_titles=plotly_text(PANELS.values()), shared_yaxes=True, horizontal_spacing=0.04
@@ -190,7 +190,7 @@ def _framed(figure: go.Figure) -> go.Figure:
     return figure.update_layout(legend=legend, margin={"t": 76}, title={"y": 0.98, "yanchor": "top"})
 
 
-def _agents_and_rules(values: Values) -> Figure:
+def _agents_and_rules(values: Values) -> PaperFigure:
     """Mean waste against mean stretch, on busy and on ordinary days: a mark for each training, control and policy."""
     sets = {BUSY: "48 busy days, each unseen", ORDINARY: "68 ordinary days, unseen"}
     figure = make_subplots(1, 2, subplot_titles=list(sets.values()), horizontal_spacing=0.08)

@@ -31,7 +31,7 @@ from analysis.reproduce.deepshutdown.runs import (
 )
 from analysis.reproduce.deepshutdown.stand_ins import CLUSTERS
 from analysis.reproduce.deepshutdown.tables import BY_GROUPS, CELLS, TABLE_1, TABLE_2, TABLE_3, prose_claims
-from analysis.reproduce.paper import Figure, Paper, Part, Setting
+from analysis.reproduce.paper import ComputedPart, Paper, PaperFigure, ReproductionSetting
 from analysis.reproduce.tables import cells_of
 from analysis.reproduce.trainings import FILES
 
@@ -60,12 +60,12 @@ PARTS_OF_DAYS = {"train, the 48 busy days": BUSY_DAYS} | {
 """The authors' four parts of their other days, each with days to train and to test on."""
 
 
-def parts(setting: Setting) -> Sequence[Part]:
+def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
     """Policies on the released days and on the stand-ins, the released rows, the logs, agents."""
     synthetic = 6 if setting.quick else 60
     machine = f"{FOLDER}/platform_taurus_168cores.xml"
     found = [
-        Part(
+        ComputedPart(
             f"{label} {name}",
             on_days,
             {"label": label, "policy": name, "folders": list(folders), "days": 12 if setting.quick else None},
@@ -76,7 +76,7 @@ def parts(setting: Setting) -> Sequence[Part]:
         for name in POLICIES
     ]
     found += [
-        Part(f"stand-in {cluster} {name}", on_stand_in, {"cluster": cluster, "policy": name, "days": synthetic})
+        ComputedPart(f"stand-in {cluster} {name}", on_stand_in, {"cluster": cluster, "policy": name, "days": synthetic})
         for cluster in CLUSTERS
         if cluster != "Taurus"
         for name in POLICIES
@@ -85,12 +85,16 @@ def parts(setting: Setting) -> Sequence[Part]:
         "parts": {name: list(folders) for name, folders in PARTS_OF_DAYS.items()},
         "days": 12 if setting.quick else None,
     }
-    found.append(Part("sequential jobs by part", sequential_by_part, arguments, (*ALL_DAYS, machine), ("Fig. 3/",)))
-    found.append(Part("released rows", released, {}, (FOLDER,), ("released/",)))
+    found.append(
+        ComputedPart("sequential jobs by part", sequential_by_part, arguments, (*ALL_DAYS, machine), ("Fig. 3/",))
+    )
+    found.append(ComputedPart("released rows", released, {}, (FOLDER,), ("released/",)))
     for label, file in LOGS.items():
         log = f"traces/{file}"
         found.append(
-            Part(f"log {label}", sequential_jobs, {"label": label, "log": log}, (log,), (f"sequential/{label}",))
+            ComputedPart(
+                f"log {label}", sequential_jobs, {"label": label, "log": log}, (log,), (f"sequential/{label}",)
+            )
         )
     row = {
         "row": ROW.name,
@@ -307,7 +311,7 @@ def _mean_of_taurus(policy: str, name: str, printed: str) -> Claim:
                  measured, points(width), how=how, reason=reason, group=MEANS)  # fmt: skip
 
 
-def figures(values: Values) -> Sequence[Figure]:
+def figures(values: Values) -> Sequence[PaperFigure]:
     """Figs. 3 and 6 to 9, Table 3 by both accountings, and where agents and rules stand."""
     from analysis.reproduce.deepshutdown.figures import all_figures
 

@@ -11,7 +11,7 @@ from analysis.reproduce.agent_row import AgentRow
 from analysis.reproduce.agents import agent_parts, as_published, both_reductions, left_out
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
 from analysis.reproduce.energy_scheduler import lopez
-from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
+from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 
 if TYPE_CHECKING:
     from learning.tasks.episodes import Episode
@@ -86,7 +86,7 @@ def best_schedule(inputs: Path, objective: str, waiting: bool, figure: str, capt
     return Measured(values, [schedule(figure, caption, result, colour_by="profile", panels=("power",))], 1)
 
 
-def parts(setting: Setting) -> Sequence[Part]:
+def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
     """All pairs, four optima, the schedules of Figs. 4.4 and 4.5, and agents."""
     drawn = {
         "Fig. 4.4": ("Configuration 2: as smallest–high_gflops schedules, 3564.94 J.", "list:smallest/high_gflops"),
@@ -99,7 +99,7 @@ def parts(setting: Setting) -> Sequence[Part]:
     ]
     return [
         *(
-            Part(
+            ComputedPart(
                 f"optimum {objective} {waiting}",
                 best_schedule,
                 {"objective": objective, "waiting": waiting, "figure": figure, "caption": caption},
@@ -107,7 +107,7 @@ def parts(setting: Setting) -> Sequence[Part]:
             for objective, waiting, figure, caption in optima
         ),
         *lopez.pair_parts("1", setting.quick),
-        Part("schedules", lopez.schedules, {"name": "1", "drawn": drawn}),
+        ComputedPart("schedules", lopez.schedules, {"name": "1", "drawn": drawn}),
         *agent_parts(NAME, ROWS, setting, f"{__name__}:episode"),
     ]
 
@@ -170,7 +170,7 @@ def claims() -> Sequence[Claim]:
     return found
 
 
-def figures(values: Values) -> Sequence[Figure]:
+def figures(values: Values) -> Sequence[PaperFigure]:
     """Figs. 4.10 and 4.11, all pairs in place of five."""
     return lopez.pair_figures("Fig. 4.10", "Fig. 4.11", values, "1")
 

@@ -20,7 +20,7 @@ from analysis.reproduce.agents import agent_parts, as_published, both_reductions
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.energy_scheduler.experiment_1 import CITATION, HEURISTICS
-from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
+from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from cluster_sim import Simulation
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Start
@@ -137,7 +137,7 @@ def _figures_of(nodes: Mapping[int, int]) -> dict[str, float]:
     }
 
 
-def parts(setting: Setting) -> Sequence[Part]:
+def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
     """All pairs, schedules, agents."""
     drawn = {
         "Fig. 4.13": ("The best heuristic: smallest–high_mem of the thesis' program.", f"list:{BEST}"),
@@ -145,8 +145,8 @@ def parts(setting: Setting) -> Sequence[Part]:
     }
     return [
         *lopez.pair_parts("2", setting.quick),
-        Part("schedules", lopez.schedules, {"name": "2", "drawn": drawn}),
-        Part(
+        ComputedPart("schedules", lopez.schedules, {"name": "2", "drawn": drawn}),
+        ComputedPart(
             "described",
             described,
             {
@@ -209,7 +209,7 @@ def _gain(values: Values, metric: str) -> float:
     return float(100.0 * (1.0 - values[f"described/{metric}"] / values[f"2/{BEST}/{metric}"]))
 
 
-def figures(values: Values) -> Sequence[Figure]:
+def figures(values: Values) -> Sequence[PaperFigure]:
     """Figs. 4.18 and 4.19, all pairs in place of five."""
     return lopez.pair_figures("Fig. 4.18", "Fig. 4.19", values, "2")
 

@@ -10,7 +10,7 @@ from analysis.reproduce.agents import agent_parts, as_published, both_reductions
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.energy_scheduler.experiment_1 import CITATION, HEURISTICS
-from analysis.reproduce.paper import Figure, Paper, Part, Setting
+from analysis.reproduce.paper import ComputedPart, Paper, PaperFigure, ReproductionSetting
 
 NAME = "energy-scheduler-3"
 BEST, RANDOM = "smallest/most_used_mem", "random/random"
@@ -44,7 +44,7 @@ TABLES = {
 _WHY_RANDOM = "the mean of our random runs; how many hers is of is not said: 4.3 % of 300 single runs here reach it"
 
 
-def parts(setting: Setting) -> Sequence[Part]:
+def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
     """All pairs, agents."""
     return [
         *lopez.pair_parts("3", setting.quick),
@@ -94,7 +94,7 @@ def claims() -> Sequence[Claim]:
     return found
 
 
-def figures(values: Values) -> Sequence[Figure]:
+def figures(values: Values) -> Sequence[PaperFigure]:
     """Figs. 4.22 and 4.23, all pairs in place of five."""
     return lopez.pair_figures("Fig. 4.22", "Fig. 4.23", values, "3")
 

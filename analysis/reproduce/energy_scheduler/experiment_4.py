@@ -10,7 +10,7 @@ from analysis.reproduce.agents import agent_parts, as_published, left_out, reduc
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.energy_scheduler.experiment_1 import CITATION, HEURISTICS
-from analysis.reproduce.paper import Figure, Paper, Part, Setting
+from analysis.reproduce.paper import ComputedPart, Paper, PaperFigure, ReproductionSetting
 
 NAME = "energy-scheduler-4"
 FLOPS, CORES, BANDWIDTH = "first/high_gflops", "first/high_cores", "first/high_mem_bw"
@@ -41,7 +41,7 @@ _ENERGY = AgentRow(
 ROWS = (_ENERGY, as_published(_ENERGY, "experiment4-as-published"))
 
 
-def parts(setting: Setting) -> Sequence[Part]:
+def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
     """All pairs on both workloads, agents."""
     return [
         *lopez.pair_parts("4-mem", setting.quick),
@@ -117,7 +117,7 @@ def agent_claims(rows: Sequence[AgentRow], source: str, platform: str = "4") -> 
     ]
 
 
-def figures(values: Values) -> Sequence[Figure]:
+def figures(values: Values) -> Sequence[PaperFigure]:
     """Fig. 4.25, all pairs in place of three."""
     return [
         figure

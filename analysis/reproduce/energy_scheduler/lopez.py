@@ -14,7 +14,7 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from analysis.reproduce.claims import Values
-from analysis.reproduce.paper import Figure, Measured, Part
+from analysis.reproduce.paper import ComputedPart, Measured, PaperFigure
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform, ProcessorType
@@ -176,13 +176,14 @@ def schedules(inputs: Path, name: str, drawn: Mapping[str, Sequence[str]]) -> Me
     return Measured(figures=charts, runs=len(charts))
 
 
-def pair_parts(name: str, quick: bool) -> list[Part]:
+def pair_parts(name: str, quick: bool) -> list[ComputedPart]:
     """All pairs and the greedy on one experiment."""
     seeds = 5 if quick else 20
     found = [
-        Part(f"{name} {job}", pairs, {"name": name, "job": job, "seeds": seeds}, measures=(f"{name}/",)) for job in JOBS
+        ComputedPart(f"{name} {job}", pairs, {"name": name, "job": job, "seeds": seeds}, measures=(f"{name}/",))
+        for job in JOBS
     ]
-    return [*found, Part(f"{name} contention-aware", greedy, {"name": name}, measures=(f"{name}/",))]
+    return [*found, ComputedPart(f"{name} contention-aware", greedy, {"name": name}, measures=(f"{name}/",))]
 
 
 # --------------------------------------------------------------------------------------- what claims are made with
@@ -209,7 +210,7 @@ def ratio(values: Values, name: str, pair: str, against: str) -> float:
     return float(values[f"{name}/{pair}/energy"]) / float(values[f"{name}/{against}/energy"])
 
 
-def pair_figures(energy: str, edp: str, values: Values, experiment: str) -> list[Figure]:
+def pair_figures(energy: str, edp: str, values: Values, experiment: str) -> list[PaperFigure]:
     """Both figures of an experiment, with all pairs in place of the paper's five, by their names."""
     return [
         *pair_figure(energy, "Energy of every pair; random ones are means.", values, experiment, "energy"),
@@ -217,7 +218,7 @@ def pair_figures(energy: str, edp: str, values: Values, experiment: str) -> list
     ]
 
 
-def pair_figure(name: str, caption: str, values: Values, experiment: str, metric: str) -> list[Figure]:
+def pair_figure(name: str, caption: str, values: Values, experiment: str, metric: str) -> list[PaperFigure]:
     """Bars of all pairs and the greedy, where they are measured."""
     from analysis.reproduce.drawing import bars
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.reproduce.agent_row import AgentRow
 from analysis.reproduce.controls import RANDOM_PLAY, UNTRAINED, random_player, untrained_agents
 from analysis.reproduce.paper import Measured
-from analysis.reproduce.trainings import Training, fewest, train_first
+from analysis.reproduce.trainings import AgentTraining, fewest, train_first
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def converged(
     from learning.training.training import last
 
     start = f"agent/{row}/"
-    asked = Training.of(training)
+    asked = AgentTraining.of(training)
     found = train_first(start, inputs, folder, None if asked is None else replace(asked, most=fewest(most, asked.most)))
     places = _trainings_in(Path(folder))
     agents = [last(place) for place in places]

@@ -28,7 +28,7 @@ from analysis.reproduce.irmasim.agents import (
     TABLE_ROWS,
     converged,
 )
-from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
+from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from cluster_sim.machine.core_ranges import by_unit
 
 if TYPE_CHECKING:
@@ -227,11 +227,11 @@ def grouped(result: Result) -> float:
     return float((times["finish_time"] - times["start_time"]).sum() / in_use)
 
 
-def parts(setting: Setting) -> Sequence[Part]:
+def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
     """Figs. 1 and 3, five batches on two clusters, the policies of Table II, agents."""
     few = 2 if setting.quick else 10
     grown = [
-        Part(f"{name} {jobs}", batches, {"name": name, "jobs": jobs, "seeds": few})
+        ComputedPart(f"{name} {jobs}", batches, {"name": name, "jobs": jobs, "seeds": few})
         for name in CLUSTERS
         for jobs in reversed(BATCHES)
     ]
@@ -242,11 +242,11 @@ def parts(setting: Setting) -> Sequence[Part]:
         for part in row_part(NAME, row, setting, converged, {"row": row.name, "most": most})
     ]
     return [
-        Part("policies", policies),
+        ComputedPart("policies", policies),
         *grown,
-        Part("two nodes", two_nodes),
-        Part("surface", surface),
-        Part("full load", full_load),
+        ComputedPart("two nodes", two_nodes),
+        ComputedPart("surface", surface),
+        ComputedPart("full load", full_load),
         *agents,
     ]
 
@@ -451,7 +451,7 @@ def _policy_spread(values: Values, model: str) -> float:
     return max(found) / min(found)
 
 
-def figures(values: Values) -> Sequence[Figure]:
+def figures(values: Values) -> Sequence[PaperFigure]:
     """Figs. 7, 8 and 9."""
     from analysis.reproduce.drawing import bars
 
@@ -467,7 +467,7 @@ def figures(values: Values) -> Sequence[Figure]:
     return [*drawn, *_curves(values), *_ends(values)]
 
 
-def _curves(values: Values) -> Sequence[Figure]:
+def _curves(values: Values) -> Sequence[PaperFigure]:
     """Figs. 10 and 11: mean energy of the rollouts of every training."""
     drawn = []
     for agent in AGENTS:
@@ -478,7 +478,7 @@ def _curves(values: Values) -> Sequence[Figure]:
     return drawn
 
 
-def _curve(values: Values, row: str, name: str, what: str) -> Figure:
+def _curve(values: Values, row: str, name: str, what: str) -> PaperFigure:
     import plotly.graph_objects as go
 
     from analysis.figures.figure_style import styled
@@ -504,7 +504,7 @@ def _curve(values: Values, row: str, name: str, what: str) -> Figure:
     return as_figure(name, f"Mean energy of a rollout's {each} episodes, a line for each training, {what}.", figure)
 
 
-def _ends(values: Values) -> Sequence[Figure]:
+def _ends(values: Values) -> Sequence[PaperFigure]:
     """Table I: how far agents have come by each reward and at each level of observation."""
     from analysis.reproduce.drawing import bars
 

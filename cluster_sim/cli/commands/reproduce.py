@@ -62,7 +62,7 @@ def reproduce(
     from analysis.reproduce.inputs import inputs_folder
     from analysis.reproduce.outcome import save_pictures, text
     from analysis.reproduce.page import save
-    from analysis.reproduce.paper import Setting
+    from analysis.reproduce.paper import ReproductionSetting
     from analysis.reproduce.runner import reproduce as run
     from cluster_sim.cli.simulate import check_out, prepare
 
@@ -70,7 +70,9 @@ def reproduce(
     ran = 0
     papers = [paper_of(each) for each in (MODULES if name == ALL else [name])]
     trainings = None if no_training else Path(out).resolve() / "agents"
-    setting = Setting(quick, inputs_folder(inputs), Path(agents).resolve() if agents else None, trainings, seeds)
+    setting = ReproductionSetting(
+        quick, inputs_folder(inputs), Path(agents).resolve() if agents else None, trainings, seeds
+    )
     for each in papers:
         folder = Path(out) / each.name if name == ALL else Path(out)
         prepare(str(folder))

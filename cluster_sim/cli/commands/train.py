@@ -11,7 +11,7 @@ from cluster_sim.cli.group import Invocation
 from cluster_sim.errors import naming
 
 if TYPE_CHECKING:
-    from learning.training.training import Summary
+    from learning.training.training import TrainingSummary
 
 
 @click.command(short_help="Train an agent that schedules.")
@@ -71,7 +71,7 @@ def train(
         click.echo(f"The report is {page}")
 
 
-def _told(summary: Summary) -> str:
+def _told(summary: TrainingSummary) -> str:
     """A line about a training: what the best agent reaches, when it was found, and against what."""
     from analysis.tables.wording import change, label_of
     from learning.training.validation import REWARD

@@ -21,9 +21,9 @@ from cluster_sim.amounts import number
 from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.errors import InputError, counted
 from cluster_sim.records.attempt_tables import GUEST
-from cluster_sim.records.reasons.telling_pieces import Pieces
+from cluster_sim.records.reasons.telling_pieces import JobStory
 from cluster_sim.records.reasons.waiting import Stretch, at, held_because, lasting
-from cluster_sim.run.jobs.attempts import Outcome
+from cluster_sim.run.jobs.attempts import AttemptEnd
 from cluster_sim.run.shortage import seconds
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SHOWN = 5
 MOVED = "moved"
 """The cause of a line that tells a promise."""
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
-_TAKEN = (Outcome.PREEMPTED, Outcome.CANCELLED)
+_TAKEN = (AttemptEnd.PREEMPTED, AttemptEnd.CANCELLED)
 SHOWN_STRETCHES = 12
 """Stretches and promises that are told, the longest, before the rest is counted."""
 
@@ -92,7 +92,7 @@ class _Explanation:
         self._until = self._end_of_wait()
         self._attempts = result.attempts[result.attempts["job_id"] == self._id]
         self._waits = result.waits
-        self._pieces = Pieces(result, row, self._while_suspended, self._nodes, self._at)
+        self._pieces = JobStory(result, row, self._while_suspended, self._nodes, self._at)
         self._again = 0  # how often the job has joined the queue again, at the wait that is told
 
     def _end_of_wait(self) -> float:
@@ -161,7 +161,7 @@ class _Explanation:
         if math.isnan(end):
             return [f"{which} {began}{' on' if changes else ''}.", *changes, *made]
         until = f" to {self._at(end)}" if start == start else f", until {self._at(end)}"
-        if attempt["outcome"] == Outcome.COMPLETED:
+        if attempt["outcome"] == AttemptEnd.COMPLETED:
             return [f"{which} {began}{until}.", *changes, *made]
         lost = f"; {attempt['lost_core_s']:,.6g} core-s were lost" if attempt["lost_core_s"] else ""
         why = self._pieces.taken_for(attempt["allocation_time"], over) if attempt["outcome"] in _TAKEN else ""

@@ -21,7 +21,7 @@ SHOWN_CHANGES = 20
 """Suspensions and changes of an attempt that are told before the rest is counted."""
 
 
-class Pieces:
+class JobStory:
     """One job of a result, by its row."""
 
     def __init__(

@@ -99,7 +99,7 @@ class _Said:
     blocks: bool
 
 
-class Waits:
+class WaitReasons:
     """Answers for one result."""
 
     def __init__(self, result: Result):
@@ -436,7 +436,7 @@ class _Earlier:
 class Moments:
     """Goes through a run from one time to a later one, and tells why jobs waited until then."""
 
-    def __init__(self, waits: Waits):
+    def __init__(self, waits: WaitReasons):
         self._waits = waits
         self._machine = MachineThen(waits.history)
         self._told: dict[int, str] = {}

@@ -25,7 +25,7 @@ STATES = (JobState.UNFINISHED, JobState.COMPLETED, JobState.KILLED, JobState.REJ
 _COMPLETED, _KILLED, _REJECTED = (STATES.index(s) for s in (JobState.COMPLETED, JobState.KILLED, JobState.REJECTED))
 
 
-class Outcome(StrEnum):
+class AttemptEnd(StrEnum):
     """How an attempt ended."""
 
     UNFINISHED = "unfinished"
@@ -41,7 +41,7 @@ class Outcome(StrEnum):
 class Stopped(NamedTuple):
     """An attempt that ended before its work was done."""
 
-    outcome: Outcome
+    outcome: AttemptEnd
     work_done: float  #: Part of the job's work, 0 to 1.
     reason: str
     lost_core_s: float | None = None  #: Core-seconds that came to nothing; None: all that it computed.

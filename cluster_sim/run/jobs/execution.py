@@ -16,7 +16,7 @@ from cluster_sim.machine.running import Running
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.models.processor_step import ProcessorModels
-from cluster_sim.run.jobs.attempts import Outcome
+from cluster_sim.run.jobs.attempts import AttemptEnd
 from cluster_sim.workload.work import Work
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Kill:
 
     __slots__ = ("outcome", "reason")
 
-    def __init__(self, reason: str, outcome: Outcome = Outcome.KILLED):
+    def __init__(self, reason: str, outcome: AttemptEnd = AttemptEnd.KILLED):
         self.reason = reason
         self.outcome = outcome
 

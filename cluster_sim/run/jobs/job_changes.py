@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.engine import WALLTIME
 from cluster_sim.errors import InputError, PlacementError
-from cluster_sim.machine.course import Progress
+from cluster_sim.machine.course import CourseProgress
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
-from cluster_sim.run.jobs.attempts import Outcome
+from cluster_sim.run.jobs.attempts import AttemptEnd
 from cluster_sim.run.jobs.execution import REPLANNED, STOPPED, Kill
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.jobs import Job
 
-_OUTCOMES = {"requeue": Outcome.PREEMPTED, "cancel": Outcome.CANCELLED, "timeout": Outcome.TIMEOUT}
+_OUTCOMES = {"requeue": AttemptEnd.PREEMPTED, "cancel": AttemptEnd.CANCELLED, "timeout": AttemptEnd.TIMEOUT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class JobChanges:
         def kill() -> None:
             if self._suspended.get(job.index) is suspended:
                 reason = f"advance reservation '{job.reservation}' was over while it was suspended"
-                self._life.kill_soon(job.index, reason, Outcome.KILLED)
+                self._life.kill_soon(job.index, reason, AttemptEnd.KILLED)
 
         self._env.at(end).callbacks.append(lambda event: kill())
 
@@ -429,16 +429,16 @@ class JobChanges:
 
     # ------------------------------------------------------------------ what can be known
 
-    def progress(self, running: Running) -> Progress:
+    def progress(self, running: Running) -> CourseProgress:
         """How far a running job is, as its user could know it."""
         course = running._course
         lasted = self._env.now - running.start_time if running.start_time < inf else 0.0
         if course is None:
-            return Progress(0, 1, lasted * running.placement.cores, False, 0)
+            return CourseProgress(0, 1, lasted * running.placement.cores, False, 0)
         lost = course.unsaved_core_s
         if course.is_working:
             lost += (self._env.now - course.since) * running.placement.cores
-        return Progress(course.part, len(course.parts), lost, self.can_resize(running), course.asks)
+        return CourseProgress(course.part, len(course.parts), lost, self.can_resize(running), course.asks)
 
     def _require_running(self, job: Job) -> Running:
         running = self._running.get(job.index)

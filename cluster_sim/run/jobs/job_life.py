@@ -13,7 +13,7 @@ from cluster_sim.engine import CHANGE, WALLTIME, EagerProcess, latest
 from cluster_sim.errors import InputError, PlacementError, SimulationError
 from cluster_sim.machine.running import Running
 from cluster_sim.registry import describe
-from cluster_sim.run.jobs.attempts import STATES, Outcome, Stopped
+from cluster_sim.run.jobs.attempts import STATES, AttemptEnd, Stopped
 from cluster_sim.run.jobs.courses import Courses, asks_for
 from cluster_sim.run.jobs.execution import Kill, execute
 from cluster_sim.run.jobs.job_changes import JobChanges
@@ -172,7 +172,7 @@ class JobLife:
         """Have a job killed when it has run as long as it may, where walltimes are enforced."""
         if self._enforces_walltime and running.limit_s < inf:
             limit = self._env.at(self._env.now + running.limit_s, WALLTIME)
-            limit.callbacks.append(lambda event: self._interrupt(running, Kill("walltime", Outcome.TIMEOUT)))
+            limit.callbacks.append(lambda event: self._interrupt(running, Kill("walltime", AttemptEnd.TIMEOUT)))
 
     def communicate(self, running: Running) -> None:
         """The tasks of a job have ended: start what they exchange, if they have not yet. Called by the job's process."""
@@ -229,11 +229,11 @@ class JobLife:
 
     def _waits_again(self, job: Job, kill: Kill) -> bool:
         """Whether a job whose attempt was stopped joins the queue again."""
-        if kill.outcome is Outcome.FAILED:
+        if kill.outcome is AttemptEnd.FAILED:
             course = self.courses.of(job)
             saved = 0.0 if course is None else course.saved
             return self._failures is not None and self._failures.allows_another(job, saved)
-        return kill.outcome in (Outcome.REQUEUED, Outcome.PREEMPTED)
+        return kill.outcome in (AttemptEnd.REQUEUED, AttemptEnd.PREEMPTED)
 
     def vacate(self, running: Running) -> None:
         """A job gives back its cores, and what is held for it: it is over, or suspended."""
@@ -271,7 +271,7 @@ class JobLife:
         if state is JobState.KILLED:
             self._queue_again(self._jobs.job(index))
         elif index in self.running or index in self._view.suspended_by_index:
-            self.kill_soon(index, reason or "requeued", Outcome.REQUEUED)
+            self.kill_soon(index, reason or "requeued", AttemptEnd.REQUEUED)
 
     def note_loss(self, job: Job) -> None:
         """A job that is not over loses cores. Raises SimulationError for one that does so again and again in one instant."""
@@ -295,16 +295,16 @@ class JobLife:
         self._attempts.requeued(self._env.now, job)
         self._admission.readmit(job)
 
-    def kill_soon(self, index: int, reason: str, outcome: Outcome) -> None:
+    def kill_soon(self, index: int, reason: str, outcome: AttemptEnd) -> None:
         """Kill a job in this instant.
 
         Not at once: a process cannot be interrupted in the middle of what it does, nor before it has begun.
         """
         self._env.timeout(0).callbacks.append(lambda event: self._kill(index, reason, outcome))
 
-    def _kill(self, index: int, reason: str, outcome: Outcome) -> None:
+    def _kill(self, index: int, reason: str, outcome: AttemptEnd) -> None:
         running, in_queue = self.running.get(index), index in self._pending
-        waiting = self._admission.withdraw(index) if outcome is Outcome.KILLED else None
+        waiting = self._admission.withdraw(index) if outcome is AttemptEnd.KILLED else None
         suspended = self.changes.withdraw(index)
         if running is not None:
             self._interrupt(running, Kill(reason, outcome))
@@ -323,7 +323,7 @@ class JobLife:
         assert course is not None
         stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s, self._env.now)
         self._attempts.stopped[suspended.attempt] = stopped
-        if kill.outcome in (Outcome.PREEMPTED, Outcome.CANCELLED):
+        if kill.outcome in (AttemptEnd.PREEMPTED, AttemptEnd.CANCELLED):
             self._attempts.suspensions -= 1  # it has taken these cores once, and the outcome says so
         self._request_pass()
         if self._waits_again(job, kill):

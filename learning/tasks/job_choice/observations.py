@@ -48,7 +48,7 @@ class ChoiceRow(FeatureTable):
     soonest_rank = feature("place by delay, least first", "the same")
 
 
-class PublishedRow(FeatureTable):
+class RLSchedulerRow(FeatureTable):
     """A waiting job as RLScheduler's program shows it: of its eight numbers the four that mean something on another log.
 
     All in [0, 1]. The others are memory, user, group and program, by their numbers in the log. r, w, n as in :class:`ChoiceRow`.
@@ -131,11 +131,11 @@ def _without_ranks(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray
 
 def _published(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.float32]]:
     full, state = observed(view, jobs)
-    rows = np.zeros((len(jobs), PublishedRow.size))
+    rows = np.zeros((len(jobs), RLSchedulerRow.size))
     times = np.array([(view.now - job.submit_time, planned_time(job)) for job in jobs]).reshape(-1, 2)
-    rows[:, [PublishedRow.wait, PublishedRow.time]] = np.minimum(times / PUBLISHED_LONGEST_S, 1.0)
-    rows[:, PublishedRow.cores] = full[:, ChoiceRow.cores]
-    rows[:, PublishedRow.fits] = full[:, ChoiceRow.fits]
+    rows[:, [RLSchedulerRow.wait, RLSchedulerRow.time]] = np.minimum(times / PUBLISHED_LONGEST_S, 1.0)
+    rows[:, RLSchedulerRow.cores] = full[:, ChoiceRow.cores]
+    rows[:, RLSchedulerRow.fits] = full[:, ChoiceRow.fits]
     return rows, state
 
 
@@ -149,7 +149,7 @@ class Look(NamedTuple):
 LOOKS: Mapping[str, Look] = {
     "default": Look(ChoiceRow.names, observed),
     "without-ranks": Look(ChoiceRow.names[: ChoiceRow.oldest_rank], _without_ranks),
-    "rlscheduler": Look(PublishedRow.names, _published),
+    "rlscheduler": Look(RLSchedulerRow.names, _published),
 }
 """Observations of JobChoice, by name; the state is the same in all."""
 

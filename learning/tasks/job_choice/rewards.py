@@ -90,7 +90,7 @@ class _OfStartedJobs:
 
 
 @choice_rewards.register("bounded-slowdown")
-class BoundedSlowdown(_OfStartedJobs):
+class SlowdownAtStart(_OfStartedJobs):
     """The return is minus ``mean_bounded_slowdown`` times ``scale``, if all jobs run, each as long as on the fastest core alone.
 
     Checkpoints are part of that time. A job that is rejected counts 0 here, and is none of those of which the metric is the mean.
@@ -124,7 +124,7 @@ class BoundedSlowdown(_OfStartedJobs):
 
 
 @choice_rewards.register("wait")
-class Wait(_OfStartedJobs):
+class WaitAtStart(_OfStartedJobs):
     """The return is minus ``mean_wait_s`` times ``scale``, if all jobs run."""
 
     objective = "mean_wait_s"

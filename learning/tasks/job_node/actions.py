@@ -13,7 +13,7 @@ from learning.tasks.idle_nodes import IdleNodes
 from learning.tasks.job_node.estimate import EnergyEstimate
 from learning.tasks.job_node.pairs import PairOptions, Pairs
 from learning.tasks.job_node.predictions import Predictions
-from learning.tasks.occupancy import Asked, Occupancy, Request, Requests
+from learning.tasks.occupancy import Asked, JobRequest, JobRequests, Occupancy
 
 if TYPE_CHECKING:
     from cluster_sim.run.view import View
@@ -29,7 +29,7 @@ class PairFinder:
         self.options = options
         self._estimate: EnergyEstimate | None = None
         self._idle: IdleNodes | None = None
-        self.requests = Requests()
+        self.requests = JobRequests()
 
     def begin(self, view: View) -> None:
         """A run begins."""
@@ -97,7 +97,7 @@ class PairFinder:
             could = could & (view.platform.node_cores >= request.cores)
         return not (self.estimate.of([request], np.zeros(len(could)))[0, could] <= request.max_energy).any()
 
-    def _affordable(self, requests: Sequence[Request]) -> npt.NDArray[np.bool_]:
+    def _affordable(self, requests: Sequence[JobRequest]) -> npt.NDArray[np.bool_]:
         most = np.array([request.max_energy for request in requests])
         return self.estimate.of(requests, self.occupancy.job_count) <= most[:, None]
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.workload.jobs import requests
-from learning.tasks.occupancy import Requests
+from learning.tasks.occupancy import JobRequests
 
 if TYPE_CHECKING:
     from cluster_sim.machine.running import Running
@@ -98,7 +98,7 @@ def _least(simulation: Simulation, predictions: Predictions) -> tuple[Floats, Fl
 
     Jobs that no node can hold, or that requested no time, count for nothing.
     """
-    numbered = Requests()
+    numbered = JobRequests()
     numbered.begin(simulation.view)
     jobs = requests(simulation.workload.jobs)
     alone = [predictions.alone(numbered.of(job)) for job in jobs]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from cluster_sim.models.processor_step import ProcessorModel
     from cluster_sim.run.view import View
-    from learning.tasks.occupancy import Request
+    from learning.tasks.occupancy import JobRequest
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class EnergyEstimate:
         platform, models = self._of
         return view.platform is platform and view.processor_models is models
 
-    def of(self, requests: Sequence[Request], job_count: Floats) -> Floats:
+    def of(self, requests: Sequence[JobRequest], job_count: Floats) -> Floats:
         """The estimate of every pair, J, shape (jobs, nodes); ``job_count`` are the jobs on each node."""
         times = np.array([request.requested_time for request in requests])
         cores = np.array([request.cores for request in requests], np.float64)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from learning.tasks.idle_nodes import Figure, RequestTable
+from learning.tasks.idle_nodes import IdleFigure, RequestTable
 from schedulers.energy.expectations import Expectations
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from learning.tasks.idle_nodes import IdleNodes
     from learning.tasks.job_node.pairs import Pairs
-    from learning.tasks.occupancy import Asked, Occupancy, Requests
+    from learning.tasks.occupancy import Asked, JobRequests, Occupancy
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,7 +35,7 @@ class Predictions:
     idle), and ``demand``, the bandwidth that its tasks ask for (MB/s).
     """
 
-    def __init__(self, view: View, requests: Requests, occupancy: Occupancy, idle: IdleNodes):
+    def __init__(self, view: View, requests: JobRequests, occupancy: Occupancy, idle: IdleNodes):
         platform = view.platform
         self._occupancy = occupancy
         self.idle, self.alone = idle, idle.alone
@@ -91,7 +91,7 @@ class Predictions:
         until: dict[int, float] = {}
         for index, tenant in tenants.items():
             end = until[index] = now + ends.get(index, 0.0)
-            demand += tenant.cores * self.alone(tenant.request).figures.item(kind, Figure.bandwidth)
+            demand += tenant.cores * self.alone(tenant.request).figures.item(kind, IdleFigure.bandwidth)
             if tenant.request.requested_time < np.inf:
                 watts += tenant.cores * dynamic
                 joules += tenant.cores * dynamic * end
@@ -108,7 +108,7 @@ class Predictions:
         return self._requests.least(asked)
 
     def alone_on_types(self, asked: Asked) -> Floats:
-        """:class:`Figure` of requests on an idle node of each type, shape (figures, requests · types)."""
+        """:class:`IdleFigure` of requests on an idle node of each type, shape (figures, requests · types)."""
         return self._requests.figures(asked)
 
     def spread(self, view: View, pairs: Pairs, pair: int) -> tuple[float, float]:
@@ -117,7 +117,7 @@ class Predictions:
         nodes = np.array(placement.nodes)
         cores_on = np.array([cores for first, stop, cores in placement.spans for _ in range(first, stop)])
         figures = self.alone(pairs.requests[pairs.job_of[pair]]).figures
-        finish = float(figures[self._types[nodes], Figure.finish].max())
+        finish = float(figures[self._types[nodes], IdleFigure.finish].max())
         beyond = np.maximum(finish - np.maximum(self.horizon[nodes] - view.now, 0.0), 0.0)
         return finish, float(self.idle.dynamic_w[nodes] @ cores_on * finish + self.idle.rise_w[nodes] @ beyond)
 

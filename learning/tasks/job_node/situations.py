@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from learning.tasks.idle_nodes import Figure
+from learning.tasks.idle_nodes import IdleFigure
 from learning.tasks.job_node.columns import joined, stacked
 
 if TYPE_CHECKING:
@@ -95,10 +95,10 @@ def estimates(at: Situations) -> Estimates:
     idle, node, node_of = at.idle, at.node, at.node_of
     alone = joined([p.alone_on_types(pairs.asked) for p, pairs in zip(at.predictions, at.pairs, strict=True)])
     alone = alone.take(at.job_of * len(idle.kinds) + idle.types.take(node), axis=1)
-    own, finish, energy = alone[Figure.uncontended], alone[Figure.finish], alone[Figure.energy]
+    own, finish, energy = alone[IdleFigure.uncontended], alone[IdleFigure.finish], alone[IdleFigure.energy]
     wanted = at.cores.take(at.job_of)
     tasks = np.minimum(wanted, at.free.take(node_of))
-    asked, threshold = tasks * alone[Figure.bandwidth], idle.threshold.take(node)
+    asked, threshold = tasks * alone[IdleFigure.bandwidth], idle.threshold.take(node)
     total = at.demand.take(node_of) + asked
     contended = (total >= threshold) & (total > 0.0)
     busy = (at.job_count > 0).take(node_of)

@@ -111,7 +111,7 @@ class _CoresByState:
 
 
 @shutdown_observations.register("as-published")
-class AsPublished:
+class PublishedHistory:
     """The last ``history`` (20) looks at the cluster, oldest first, each with the first ``jobs`` (10) that wait.
 
     A look is a :class:`PublishedLook` and a :class:`PublishedJob` for each job. The promise is when enough cores should be
@@ -230,7 +230,7 @@ STATE = tuple(name.replace("_", " ") for name in State.names)
 
 
 @shutdown_observations.register("default")
-class Default:
+class ActionTable:
     """A row for each action: what reserving so many nodes would mean now; and the state of cluster and queue.
 
     ``actions``: see :class:`~learning.tasks.node_shutdown.foresight.ActionRow`; ``state``: :class:`State`. All are in [0, 1],

@@ -24,7 +24,7 @@ shutdown_teachers: Registry[ShutdownTeacher] = Registry("teacher of node-shutdow
 
 
 @shutdown_teachers.register("summed-stretch")
-class SummedStretch:
+class SummedStretchTeacher:
     """Boot for the most stretched job when the stretches of the queue add up to enough; else offer only what is on.
 
     Enough is ``soft``, or ``hard`` while a job has begun to run within ten minutes or waits for a boot, since nodes may

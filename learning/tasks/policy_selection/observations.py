@@ -142,7 +142,7 @@ def scaled_requests(job: Job, cores: int) -> tuple[float, float, float, float]:
 
 
 @selection_observations.register("as-published")
-class AsPublished:
+class PublishedVector:
     """One vector in [0, 1], at a level of detail: as-published:normal, small or minimal.
 
     normal: for each node the share of memory that is free; for each core :class:`CoreNow`; then :class:`QueueNow`. small:
@@ -210,7 +210,7 @@ def _cores(view: View) -> Floats:
 
 
 @selection_observations.register("default")
-class Default:
+class PolicyTable:
     """A row for each policy: which orders it is made of, the first job it would take and the first node; and the state.
 
     ``actions``, shape (policies, job orders + node orders + 11): a column for each order, 1 if the policy is made of it, one

@@ -13,7 +13,7 @@ from cluster_sim.platform.slurm import SlurmMachine
 from cluster_sim.workload.jobs import Job, JobColumns
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.priority.multifactor import Multifactor
-from schedulers.slurm.requests import Requests
+from schedulers.slurm.requests import SlurmRequests
 
 if TYPE_CHECKING:
     from cluster_sim.machine.running import Running
@@ -66,7 +66,7 @@ class PrioritiesInRun:
         self.priorities = Multifactor(slurm, platform.core_count, view.accounts, platform.node_count)
         self.priorities.begin(view.now)
         default = slurm.partition()
-        self._requests = Requests("", "" if default is None else default.name)
+        self._requests = SlurmRequests("", "" if default is None else default.name)
         self.version = 0  #: Another number whenever keys of jobs that wait have changed.
         self._waiting: dict[int, tuple[Job, Ask]] = {}
         self._running: dict[int, tuple[Running, Ask]] = {}

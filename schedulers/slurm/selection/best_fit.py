@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MANY = 2**40
 
 
-class Choice:
+class ChosenNodes:
     """Nodes for a job (rising), CPUs and memory (MB) on each."""
 
     __slots__ = ("_cpus", "_memory", "_nodes", "cores", "mask")
@@ -31,7 +31,7 @@ class Choice:
         self.cores: tuple[tuple[int, ...], ...] = ()  #: Which on each, where jobs of several tiers share them.
 
     @classmethod
-    def alike(cls, mask: NodeSet, cpus: int, memory: float) -> Choice:
+    def alike(cls, mask: NodeSet, cpus: int, memory: float) -> ChosenNodes:
         """The same on every node of a set; which these are is written out when somebody asks."""
         choice = cls((), (cpus,), (memory,))
         choice._nodes, choice.mask = None, mask
@@ -181,18 +181,18 @@ class Shape:
         return free.capacities(self.memory_per_cpu, self.per_task, self.per_node)
 
 
-def choose(shape: Shape, free: Free, within: NodeSet) -> Choice | None:
+def choose(shape: Shape, free: Free, within: NodeSet) -> ChosenNodes | None:
     """Nodes of a set on which the job can start with what is free; None if it cannot."""
     return choose_of(shape, free, shape.usable(free, within))
 
 
-def choose_of(shape: Shape, free: Free, usable: NodeSet) -> Choice | None:
+def choose_of(shape: Shape, free: Free, usable: NodeSet) -> ChosenNodes | None:
     """The same of nodes that are usable: of a job that wants whole nodes it does not matter what is free on others."""
     choice = _chosen(shape, free, usable)
     return None if choice is not None and shape.cores and sum(choice.cpus) < shape.cores else choice
 
 
-def _chosen(shape: Shape, free: Free, usable: NodeSet) -> Choice | None:
+def _chosen(shape: Shape, free: Free, usable: NodeSet) -> ChosenNodes | None:
     if not shape.is_enough(free, usable):
         return None
     if shape.whole and free.facts.cpus_of_each and not shape.required and not shape.ask.spread:
@@ -206,7 +206,7 @@ def _chosen(shape: Shape, free: Free, usable: NodeSet) -> Choice | None:
     return None
 
 
-def _alike(shape: Shape, facts: NodeFacts, usable: NodeSet) -> Choice | None:
+def _alike(shape: Shape, facts: NodeFacts, usable: NodeSet) -> ChosenNodes | None:
     """Whole nodes of a set, of nodes that are all alike."""
     needed, each = shape.nodes_needed(facts), facts.cpus_of_each
     wanted = max(shape.most_nodes, shape.min_nodes) if shape.most_nodes else needed
@@ -221,7 +221,9 @@ def _alike(shape: Shape, facts: NodeFacts, usable: NodeSet) -> Choice | None:
             chosen |= ((1 << length) - 1) << first
             wanted -= length
             needed -= length
-    return Choice.alike(chosen, each, shape.memory_per_node or shape.memory_per_cpu * each) if needed <= 0 else None
+    return (
+        ChosenNodes.alike(chosen, each, shape.memory_per_node or shape.memory_per_cpu * each) if needed <= 0 else None
+    )
 
 
 def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
@@ -251,12 +253,12 @@ def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]
             yield others | shape.required
 
 
-def _empty_nodes(shape: Shape, free: Free, usable: NodeSet) -> Choice | None:
+def _empty_nodes(shape: Shape, free: Free, usable: NodeSet) -> ChosenNodes | None:
     """What :class:`_Search` finds for a job that fills its nodes."""
     cpus = free.facts.most_cpus
     sets, before = _ever_larger(shape, usable, free), shape.capacities(free).before
     taken = empty_nodes(sets, usable & free.at_least(cpus), shape.most_nodes, before, cpus)
-    return Choice.alike(taken, cpus, 0.0) if taken else None
+    return ChosenNodes.alike(taken, cpus, 0.0) if taken else None
 
 
 class _Search:
@@ -335,7 +337,7 @@ class _Search:
         self._nodes, self._least, self._cpus = wanted, least, rest
 
 
-def _given(shape: Shape, facts: NodeFacts, taken: dict[int, int]) -> Choice:
+def _given(shape: Shape, facts: NodeFacts, taken: dict[int, int]) -> ChosenNodes:
     """What the job gets on each of its nodes."""
     nodes = tuple(sorted(taken))
     if shape.whole:
@@ -347,8 +349,8 @@ def _given(shape: Shape, facts: NodeFacts, taken: dict[int, int]) -> Choice:
         cpus = _dealt(shape.cpus // shape.per_task, most, shape.per_task)
     cpus = facts.in_whole_cores(nodes, cpus)
     if shape.memory_per_node:
-        return Choice(nodes, cpus, (shape.memory_per_node,) * len(nodes))
-    return Choice(nodes, cpus, tuple(shape.memory_per_cpu * count for count in cpus))
+        return ChosenNodes(nodes, cpus, (shape.memory_per_node,) * len(nodes))
+    return ChosenNodes(nodes, cpus, tuple(shape.memory_per_cpu * count for count in cpus))
 
 
 def _dealt(tasks: int, most: Sequence[int], per_task: int) -> tuple[int, ...]:

@@ -10,9 +10,9 @@ from operator import or_
 from typing import TYPE_CHECKING
 
 from schedulers.slurm.gang import SharedFree
-from schedulers.slurm.selection.best_fit import Choice, Shape, choose, choose_of
+from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose, choose_of
 from schedulers.slurm.selection.ends import Ends
-from schedulers.slurm.selection.held import Held
+from schedulers.slurm.selection.held import NodeHolder
 from schedulers.slurm.selection.node_sets import NodeSet
 from schedulers.slurm.selection.nodes import Free
 from schedulers.slurm.settings import Settings
@@ -24,7 +24,7 @@ _WINDOW = 30.0
 """Bunches of jobs go by multiples of this on the clock, s."""
 
 
-class Releases:
+class LimitReleases:
     """What is free when the jobs that run have ended by their limits: one after the other, or in bunches.
 
     select/linear takes them out one by one; cons_tres takes several at a time, ever more the later they end, and tests
@@ -37,11 +37,11 @@ class Releases:
         self,
         free: Free,
         ends: Ends,
-        ending: Iterable[Held],
+        ending: Iterable[NodeHolder],
         now: float,
         settings: Settings,
         epoch: float = 0.0,
-        candidates: Sequence[Held] = (),
+        candidates: Sequence[NodeHolder] = (),
         queue: Queue | None = None,
     ):
         self._settings = settings
@@ -67,7 +67,7 @@ class Releases:
         # Nodes that still hold jobs when so many have ended.
         self._busy_after = list(accumulate(reversed(self._masks), or_, initial=0))[::-1]
 
-    def expected_end(self, held: Held) -> float:
+    def expected_end(self, held: NodeHolder) -> float:
         """When a job is taken to end, s: by its limit, or soon, if it has overrun that; and when a guest is to leave."""
         if held.end > self._now:
             return held.end
@@ -80,7 +80,7 @@ class Releases:
 
     def first_fit(
         self, shape: Shape, within: NodeSet, least: int = 0, until: float = math.inf
-    ) -> tuple[float, Choice | None] | None:
+    ) -> tuple[float, ChosenNodes | None] | None:
         """The first time at which the job fits on nodes of a set, s, and where; None: it never does.
 
         It is known not to fit before ``least`` jobs have ended. Where it is clear that it does not fit until a time (s),
@@ -163,7 +163,7 @@ class Releases:
         """The nodes of a set that have what the job needs on one, and no jobs when so many have ended."""
         return within & shape.fitting(self._after[0].facts) & ~self._busy_after[ended]
 
-    def _choose(self, shape: Shape, free: Free, within: NodeSet) -> Choice | None:
+    def _choose(self, shape: Shape, free: Free, within: NodeSet) -> ChosenNodes | None:
         if self._queue is not None and isinstance(free, SharedFree):
             return free.choices(shape, within, self._queue)
         return choose(shape, free, within)

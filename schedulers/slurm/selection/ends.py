@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from schedulers.slurm.selection.held import Held
+from schedulers.slurm.selection.held import NodeHolder
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-def _place(held: Held) -> tuple[float, float, int]:
+def _place(held: NodeHolder) -> tuple[float, float, int]:
     """By what jobs are sorted: those that end together are as they stand in Slurm's list of jobs."""
     return held.end, held.made, held.ask.key
 
 
-def _end(held: Held) -> float:
+def _end(held: NodeHolder) -> float:
     return held.end
 
 
@@ -30,7 +30,7 @@ class Ends:
     jobs give back is added up in one step. A job's end must not change while it is here.
     """
 
-    def __init__(self, jobs: Iterable[Held] = ()):
+    def __init__(self, jobs: Iterable[NodeHolder] = ()):
         self.jobs = sorted(jobs, key=_place)
         self._arrays: list[npt.NDArray[Any]] | None = None  # ends, nodes, CPUs, memory: an entry for each job's node
 
@@ -39,7 +39,7 @@ class Ends:
         """The first end, s; inf where nobody runs."""
         return self.jobs[0].end if self.jobs else float("inf")
 
-    def add(self, held: Held) -> None:
+    def add(self, held: NodeHolder) -> None:
         """A job runs."""
         insort(self.jobs, held, key=_place)
         if self._arrays is not None:
@@ -50,7 +50,7 @@ class Ends:
                 for old, piece in zip(self._arrays, pieces, strict=True)
             ]
 
-    def remove(self, held: Held) -> None:
+    def remove(self, held: NodeHolder) -> None:
         """A job runs no more."""
         index = bisect_left(self.jobs, _place(held), key=_place)
         if self._arrays is not None:

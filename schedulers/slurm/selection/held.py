@@ -23,7 +23,7 @@ GUESTS = "(guests)"
 
 
 @dataclass(slots=True, eq=False)
-class Held:
+class NodeHolder:
     """A job, or a guest, that holds nodes: CPUs and memory (MB) on each, and when its limit ends it."""
 
     ask: Ask

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedulers.slurm.selection.held import Held
+from schedulers.slurm.selection.held import NodeHolder
 from schedulers.slurm.selection.node_sets import NodeSet, edges, set_of, set_where
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Free:
         other._empty = None
         return other
 
-    def take(self, held: Held) -> None:
+    def take(self, held: NodeHolder) -> None:
         """The job has its CPUs and memory."""
         nodes, cpus, memory = held.arrays
         self.cpus[nodes] -= cpus
@@ -173,7 +173,7 @@ class Free:
         self._empty = self.empty & ~held.mask
         self._forget()
 
-    def release(self, held: Held) -> None:
+    def release(self, held: NodeHolder) -> None:
         """The job gives them back."""
         nodes, cpus, memory = held.arrays
         self.cpus[nodes] += cpus
