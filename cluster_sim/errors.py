@@ -74,7 +74,7 @@ class MissingLibraryError(InputError, ImportError):
 
 
 class ShadowedError(InputError, ImportError):
-    """Another module with the name of one of our packages has been imported."""
+    """Raised where a file or package of the user's has the name of one of our packages."""
 
 
 class SimulationError(ClusterSimError):
@@ -106,7 +106,7 @@ class SchedulerWarning(ModelWarning):
 
 
 class StallWarning(ModelWarning):
-    """Nothing is left to happen in a run, and the scheduler starts none of the jobs that wait: ``cause`` is why, as a clause."""
+    """Warns that no event is left in a run while jobs still wait; ``cause`` says why, as a clause."""
 
     def __init__(self, text: str, cause: str = ""):
         super().__init__(text)

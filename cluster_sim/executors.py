@@ -51,7 +51,9 @@ def begin_worker() -> None:
 
 
 def make_processes(count: int, begin: Callable[[], None] = begin_worker) -> ProcessPoolExecutor:
-    """That many processes, each with ``begin`` first. They are spawned: a fork of a process with threads may hang.
+    """Make ``count`` processes, each of which runs ``begin`` first.
+
+    They are spawned: a fork of a process with threads may hang.
 
     They have one thread each, leave Ctrl-C to this process, and end when it is killed.
     """

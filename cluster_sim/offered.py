@@ -39,7 +39,7 @@ def offered(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[],
 
 
 def _places(package: str, stub: Path) -> dict[str, tuple[str, str]]:
-    """Of each name its module, and what it is called there: "" for the module itself."""
+    """Map each name to its module and its name there; "" stands for the module itself."""
     found: dict[str, tuple[str, str]] = {}
     for node in ast.parse(stub.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom):

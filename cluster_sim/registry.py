@@ -61,7 +61,7 @@ class Spec:
         return f"{self.name}:{rest}" if rest else self.name
 
     def with_seed(self, seed: int) -> Spec:
-        """The same with another option ``seed``, as of a generator."""
+        """Return the spec with another option ``seed``, as generators have."""
         return replace(self, options=self.options | {"seed": str(seed)})
 
 

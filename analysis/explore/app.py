@@ -297,7 +297,7 @@ class _Quiet(WSGIRequestHandler):
     """Says nothing of each request."""
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 def make_app_server(desk: Desk, host: str = "127.0.0.1", port: int = 8050) -> BaseWSGIServer:

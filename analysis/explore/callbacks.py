@@ -199,7 +199,7 @@ def _has_scale(trace: Any) -> bool:
 
 
 def moved_cursor(desk: Desk, given: Given, step: int) -> Any:
-    """The same chart with the mark, its first shape, at another step: only that travels."""
+    """Move the mark, the chart's first shape, to another step: only that travels."""
     patch = Patch()
     patch["layout"]["shapes"][0] = cursor(desk.run(given), step)
     return patch

@@ -94,7 +94,7 @@ def _percent(value: float) -> str:
 
 
 def _jobs(found: pd.DataFrame) -> list[Any]:
-    """Those that moved furthest, as links to their stories."""
+    """Return the jobs that moved furthest, as links to their stories."""
     lines = []
     for kind in ("earlier", "later"):
         of_kind = found[found["kind"] == kind]

@@ -229,7 +229,7 @@ class Desk:
 
 
 def window_of(workload: Workload, begin_h: float, jobs: int) -> Workload:
-    """So many jobs of a workload from an hour of its clock on. Raises InputError when there are none."""
+    """Return that many jobs of a workload from an hour of its clock on. Raises InputError when there are none."""
     part = workload.slice(3600.0 * begin_h, math.inf) if begin_h else workload
     if not len(part):
         last = float(workload.jobs["submit_time"].max()) / 3600.0 if len(workload) else 0.0

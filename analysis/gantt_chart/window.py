@@ -41,7 +41,9 @@ class GanttWindows:
         return draw_held(self.held, **self.options | {"x_range": (start, end)})
 
     def figure(self, start: float, end: float) -> go.Figure:
-        """The same, but past that number the shades of level of detail, so that any window can be looked at."""
+        """Return the chart; past that number of rectangles it has the shades of level of detail, so that any window can be
+        looked at.
+        """
         return draw_held(self.held, **self.options | {"x_range": (start, end)})
 
 

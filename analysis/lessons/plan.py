@@ -95,7 +95,7 @@ class _ByHand:
         self._precedes = workload.dependencies()
 
     def begin(self, view: View) -> None:
-        """Nothing to do: the plan is made."""
+        """Do nothing: the plan is made."""
 
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
         """The process: at each planned start, start."""

@@ -126,7 +126,7 @@ def _moved(effects: Sequence[Effect]) -> str:
 
 
 def _of_other_jobs(arrays: Mapping[str, Mapping[str, np.ndarray]]) -> Iterator[str]:
-    """That runs did not end the same jobs, so that their means are of different ones."""
+    """Say that runs did not end the same jobs, so that their means are of different ones."""
     for key in ("jobs_completed", "jobs_killed", "jobs_rejected", "jobs_unfinished"):
         values = arrays.get(key, {})
         if len({each.tobytes() for each in values.values()}) > 1:

@@ -39,7 +39,7 @@ def as_published(
     environment: Mapping[str, Any] | None = None,
     most: Mapping[str, int] | None = None,
 ) -> AgentRow:
-    """The same row for the agent as the paper has it, in place of our default one; its training as in the row's fields."""
+    """Return the row for the agent as the paper has it, in place of our default one; its training as in the row's fields."""
     return replace(
         row,
         name=f"{row.name}-as-published",
@@ -209,7 +209,7 @@ def reductions(
 
 
 def both_reductions(row: AgentRow, case: str, against: str, published: Sequence[str], source: str) -> list[Claim]:
-    """The same of a row of six: min, avg, max of the energy, then of the EDP."""
+    """Return the claims of a row of six: min, avg, max of the energy, then of the EDP."""
     energy, edp = published[: len(SUMMARIES)], published[len(SUMMARIES) :]
     return [
         *reductions(row, case, against, "energy", energy, source),

@@ -26,7 +26,7 @@ def inputs_folder(given: str | Path | None = None) -> Path:
 
 
 def missing(folder: Path, needs: Iterable[str]) -> list[str]:
-    """Those of the paths (relative to ``folder``) that are not there."""
+    """Return the paths (relative to ``folder``) that are not there."""
     return [need for need in dict.fromkeys(needs) if not (folder / need).exists()]
 
 

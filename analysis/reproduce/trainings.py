@@ -71,7 +71,7 @@ def training_of(
 
 
 def fewest(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
-    """Of two limits for each key the lower."""
+    """Return the lower of two limits for each key."""
     return {**first, **{key: min(count, first.get(key, count)) for key, count in second.items()}}
 
 

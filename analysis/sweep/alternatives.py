@@ -190,7 +190,7 @@ def compare_sweep(
 
 
 def _left_out(failed: int, apart: int, nothing_shared: bool) -> Iterator[str]:
-    """Of which runs nothing is told, and why."""
+    """Say of which runs nothing is told, and why."""
     if failed:
         yield f"{counted(failed, 'run')} failed."
     if nothing_shared:

@@ -134,7 +134,7 @@ class Runner:
             self._again.append(task)
 
     def _replace(self, error: BaseException) -> None:
-        """Another executor in place of the broken one."""
+        """Put another executor in place of the broken one."""
         self._fruitless += 1
         if self._fruitless >= _FRUITLESS:
             expected = f"workers that live ({UNDER_MAIN})"

@@ -313,7 +313,7 @@ def _filled(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _is_shared(runs: pd.DataFrame, metric: str) -> np.ndarray:
-    """Of each run whether it is one of :func:`shared`."""
+    """Tell for each run whether it is one of :func:`shared`."""
     others = _other_factors(runs)
     keys = _filled(runs[[*others, "replication"]], others).assign(case="", who=deciders(runs))
     keys["who"] = keys["who"].where(runs[metric].notna())
@@ -330,7 +330,9 @@ def _mean(values: pd.Series, confidence: float) -> tuple[float, float]:
 
 
 def _mean_and_deviation(groups: Any) -> tuple[Any, Any]:
-    """Of each group the mean and the standard deviation; of equal values that value and 0, not what rounding makes of them."""
+    """Return the mean and the standard deviation of each group; for equal values that value and 0, not what rounding makes of
+    them.
+    """
     least = groups.min()
     differ = least != groups.max()
     return groups.mean().where(differ, least), groups.std(ddof=1).where(differ, 0.0)

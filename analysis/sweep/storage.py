@@ -134,7 +134,7 @@ class Storage:
 
 
 class Memory:
-    """The same for a sweep without a folder: rows are kept in this process."""
+    """Keeps the rows of a sweep without a folder in this process."""
 
     def __init__(self, factors: Mapping[str, Sequence[Any]], cells: int):
         self.schema = schema_of(factors)

@@ -259,7 +259,7 @@ def _read(log: str | Path, reading: Mapping[str, Any]) -> Workload:
 
 
 def _nothing_differs(changes: Sequence[str]) -> str:
-    """That a change says what the configuration says already, and how a list is replaced."""
+    """Say that the configuration says already what a change asks for, and how a list is replaced."""
     whole = [key for each in changes if (key := each.partition("=")[0]).lower() in LISTS]
     more = f" {whole[0]}:=… would replace the whole list." if whole else ""
     return f"The configuration says already what the change asks for: both runs are the same.{more}"

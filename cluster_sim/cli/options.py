@@ -38,7 +38,7 @@ class RunTime(click.ParamType):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Its seconds."""
+        """Return the time in seconds."""
         seconds = seconds_in(str(value))
         if math.isnan(seconds) and str(value).strip().lower() != "nan":
             self.fail(f"expected seconds, or a time such as 5d, 12h or 2d12h, found {value}", param, ctx)

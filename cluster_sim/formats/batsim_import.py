@@ -187,7 +187,7 @@ class _ImportedTables(InOnePart):
 
     @cached_property
     def _known_holds(self) -> Holds | None:
-        """The same; None where a row is wrong, which is told to those who want to know its cores."""
+        """Return the holds, or None where a row is wrong; who wants to know the cores is told."""
         try:
             return self._holds
         except FormatError:
@@ -323,7 +323,7 @@ class _ImportedTables(InOnePart):
         return {name: for_json(known.get(name)) for name in names(SUMMARY_METRICS)}
 
     def assumptions(self, result: Result) -> list[str]:
-        """That jobs share machines; none else that we know of: the run was another program's."""
+        """Say that jobs share machines. Nothing else is known to be assumed: the run was another program's."""
         return list(self.shared_machines)
 
 

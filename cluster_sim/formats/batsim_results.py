@@ -131,7 +131,7 @@ def jobs_table(result: Result) -> pd.DataFrame:
 
 
 def _told_jobs_table(result: Result, path: str | os.PathLike[str]) -> pd.DataFrame:
-    """The same, with a warning that names the file where jobs ran in pieces."""
+    """Return the table of jobs, and warn, naming the file, where jobs ran in pieces."""
     times = unbroken_times(result)
     if told := told_of_pieces(result, times.in_pieces):
         has = "the last time of each without a break, with the cores kept throughout; what was before counts as waiting"

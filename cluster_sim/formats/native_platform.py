@@ -329,7 +329,7 @@ def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> N
 
 
 def _power_transitions(entry: _Transitions, cores: int) -> PowerTransitions:
-    """Of the whole node, in watts, whatever the file gives."""
+    """Return the transitions of the whole node in watts, whatever the file gives."""
     transitions = PowerTransitions(**entry.model_dump(exclude={"per"}))
     return transitions.scaled(cores) if entry.per == "core" else transitions
 

@@ -270,7 +270,7 @@ def _parse(data: bytes, path: str, start: int) -> _Log:
 
 
 def _parse_carefully(data: bytes, path: str) -> _Log:
-    """The same, line by line: slower, but it keeps every digit of an id and knows where an error is."""
+    """Parse line by line. This is slower, but it keeps every digit of an id and knows where an error is."""
     counts = [(number, len(fields)) for number, fields in _job_lines(data)]
     if not counts:
         raise FormatError(path, "at least one job line", "none")

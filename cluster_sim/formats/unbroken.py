@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Unbroken(NamedTuple):
-    """Of each row of ``result.jobs`` the last unbroken time, s, and the cores; NaN and none of a job that never ran."""
+    """Holds the last unbroken time (s) and the cores of each row of ``result.jobs``; NaN and none for a job that never ran."""
 
     start: Floats
     end: Floats

@@ -285,7 +285,7 @@ class Bookings(Availability):
             self._in_memory[node] += 1
 
     def _leave(self, shares: Mapping[int, int], mb: float) -> None:
-        """It no longer is. Where nobody is any more, no rounding error may stay: it would tell equal nodes apart."""
+        """Undo ``_occupy``. An empty node is reset to exactly 0 MB, so that rounding cannot make equal nodes differ."""
         for node, share in shares.items():
             self._in_memory[node] -= 1
             self.memory_used[node] = self.memory_used.item(node) - mb * share if self._in_memory.item(node) else 0.0

@@ -42,7 +42,7 @@ class Holds:
         return Holds(*(column[rows] for column in self._columns))
 
     def of(self, tenant: Ints) -> Holds:
-        """The same rows of other tenants."""
+        """Return the same rows as held by other tenants."""
         return Holds(tenant, self.first, self.last, self.start, self.end)
 
     def joined(self, apart: npt.NDArray[np.bool_] | None = None) -> Holds:

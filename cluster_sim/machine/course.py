@@ -215,13 +215,13 @@ class Course:
         return Job(job._columns, job.index, job.job_id, job.submit_time, cores, self.time_left(cores))
 
     def restart(self) -> None:
-        """It goes on from a checkpoint, or elsewhere than before: that takes time first."""
+        """Go on from a checkpoint, or on other cores than before: that takes time first."""
         self._overheads = [stage for stage in self._overheads if stage.doing is not Doing.RESTART]
         if self.costs.restart > 0.0:
             self._overheads.append(Stage(Doing.RESTART, 0.0, self.costs.restart))
 
     def reconfigure(self) -> None:
-        """Its cores have changed: that takes time first."""
+        """Go on with other cores: that takes time first."""
         if self.costs.reconfiguration > 0.0:
             self._overheads.append(Stage(Doing.RECONFIGURATION, 0.0, self.costs.reconfiguration))
 

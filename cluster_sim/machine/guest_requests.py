@@ -280,7 +280,7 @@ class Guests:
             load.over.succeed()
 
     def _stop_loads(self, request: Request, error: type[SimulationError], reason: str) -> None:
-        """Its cores are lost to what a guest runs there: those who wait for it are told why."""
+        """Stop what a guest runs on cores that it loses, and tell those who wait for it why."""
         for load in list(request._loads):
             self._end(load)
             load.over.fail(error(f"{request.owner}: {reason}"))

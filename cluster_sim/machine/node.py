@@ -32,13 +32,13 @@ class NodeView:
 
     @property
     def type(self) -> NodeType:
-        """Its description in the platform."""
+        """Return the node's description in the platform."""
         platform = self._machine.platform
         return platform.node_types[int(platform.type_of_node[self.index])]
 
     @property
     def processors(self) -> Sequence[ProcessorView]:
-        """Its processors, in order."""
+        """Return the node's processors, in order."""
         return [ProcessorView(self._machine, i) for i in self._machine.processors_of(self.index)]
 
     @property
@@ -91,7 +91,7 @@ class Node(NodeView):
 
     @property
     def processors(self) -> Sequence[Processor]:
-        """Its processors, in order."""
+        """Return the node's processors, in order."""
         return [self._machine.processor(i) for i in self._machine.processors_of(self.index)]
 
     @property

@@ -59,12 +59,12 @@ class ProcessorView:
 
     @property
     def type(self) -> ProcessorType:
-        """Its description, with the clock and watts it has now."""
+        """Return the processor's description, with the clock and watts that it has now."""
         return self._machine.type_of[self.index]
 
     @property
     def cores(self) -> list[Core]:
-        """Its cores."""
+        """Return the processor's cores."""
         return [Core(self, i) for i in range(self.type.cores)]
 
     @property

@@ -62,7 +62,7 @@ class NoContention:
     """No contention: cores are independent (the baseline of Herrera et al. 2021)."""
 
     def on(self, processor: ProcessorType) -> Contention:
-        """The same for every processor."""
+        """Return the same model for every processor."""
         return Uncontended()
 
     def speedups(self, processor: ProcessorType, groups: Sequence[Demand]) -> list[float]:

@@ -91,7 +91,7 @@ class IdlePower(LinearPower):
         return self.idle_watts(processor)
 
     def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:
-        """Nothing."""
+        """Return 0 W."""
         return 0.0
 
 
@@ -100,11 +100,11 @@ class BaselinePower:
     """Busy cores · dynamic watts, and nothing else: cores as independent machines (baseline of Herrera et al. 2021)."""
 
     def idle_watts(self, processor: ProcessorType) -> float:
-        """Nothing."""
+        """Return 0 W."""
         return 0.0
 
     def shared_watts(self, processor: ProcessorType, busy_cores: int) -> float:
-        """Nothing."""
+        """Return 0 W."""
         return 0.0
 
     def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:
@@ -172,7 +172,7 @@ class PolynomialPower:
         return self.loaded_watts(processor, [(busy_cores, 0.0, 1.0)])[0]
 
     def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:
-        """Nothing: all is shared."""
+        """Return 0 W."""
         return 0.0
 
     def loaded_watts(self, processor: ProcessorType, loads: Sequence[Load]) -> tuple[float, list[float]]:

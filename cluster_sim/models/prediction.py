@@ -63,7 +63,8 @@ class Forecast:
         return _forecast(shares, courses)
 
     def held_until(self, elsewhere: Mapping[int, float]) -> Forecast:
-        """The same where jobs have tasks on other processors too, which end at ``elsewhere`` (s, by index of the job).
+        """Return until when cores are held, where jobs also have tasks on other processors, which end at ``elsewhere`` (s, by
+        index of the job).
 
         Cores are held until a job's last task ends, so this changes ends and energy, but no speed.
         """

@@ -75,7 +75,7 @@ class Accounts:
         return tuple(above)
 
     def renamed(self, aliases: Mapping[str, Mapping[str, str]]) -> Accounts:
-        """The same under the names of an anonymised log (:attr:`cluster_sim.workload.workload.Workload.aliases`).
+        """Return the accounts under the names of an anonymised log (:attr:`cluster_sim.workload.workload.Workload.aliases`).
 
         Who has no job there is numbered on; the root stays as it is unless it has a job. Accounts that have no user of the log
         under a name that it had are as they are: they are those of another cluster, or have been renamed already.

@@ -204,7 +204,7 @@ class ProcessorType:
         return self.p_states.index(now) if now in self.p_states else None
 
     def in_p_state(self, number: int) -> ProcessorType:
-        """The same processor in another of its p-states. Raises InputError when it has no such state."""
+        """Return the processor in another of its p-states. Raises InputError when it has no such state."""
         count = max(len(self.p_states), 1)
         if not is_count(number, count - 1, 0):
             raise InputError(f"processor type '{self.name}', p-state", f"a number from 0 to {count - 1}", number)
@@ -287,7 +287,9 @@ class PowerTransitions:
         _settle(self, **{f"{kind}_w": check_number(where, energy / seconds)})
 
     def scaled(self, factor: float) -> PowerTransitions:
-        """The same with all watts times ``factor``: of figures per core, those of a node of so many cores."""
+        """Return the transitions with all watts times ``factor``: figures per core become those of a node with that many
+        cores.
+        """
         scaled = {
             name: getattr(self, name) * factor
             for name in ("off_w", "switch_on_w", "switch_off_w", "failed_w")

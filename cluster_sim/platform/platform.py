@@ -166,7 +166,7 @@ class Platform:
         write_native(self, path)
 
     def with_models(self, contention: str | None = None, power: str | None = None) -> Platform:
-        """The same hardware under other default models, given as specs such as ``piecewise:k=1``."""
+        """Return the same hardware with other default models, given as specs such as ``piecewise:k=1``."""
         return replace(
             self, contention_model=contention or self.contention_model, power_model=power or self.power_model
         )

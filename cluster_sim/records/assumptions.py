@@ -31,7 +31,9 @@ def kind_of(line: str) -> str:
 
 
 def of_jobs(columns: Mapping[str, Any], memory: bool = False) -> list[str]:
-    """Of jobs: times and cores that they do not request, or cannot have, and memory, where the scheduler respects it."""
+    """List what is assumed of jobs: times and cores that they do not request, or cannot have, and memory where the scheduler
+    respects it.
+    """
     count = len(columns["requested_time"])
     return [
         *_requested_times(columns["requested_time"], columns["requested_time_assumed"]),
@@ -42,7 +44,7 @@ def of_jobs(columns: Mapping[str, Any], memory: bool = False) -> list[str]:
 
 
 def of_platform(platform: Platform, power_model: PowerModel | None = None) -> list[str]:
-    """Of a platform: watts that it does not state."""
+    """List the watts that a platform does not state."""
     model = power_models.make(platform.power_model) if power_model is None else power_model
     if platform.watts_assumed:
         kind = platform.processor_types[0]  # the others have the same clock and watts
@@ -84,7 +86,7 @@ def of_inputs(
 
 
 def of_simulation(simulation: Simulation, workload: Workload | None = None) -> list[str]:
-    """The same of a simulation that has not run; ``workload`` in place of its own, which may be without jobs."""
+    """List what a simulation that has not run assumes; ``workload`` stands in place of its own, which may be without jobs."""
     power, scheduler = simulation.power_policy, simulation.scheduler
     return of_inputs(
         simulation.platform,
@@ -173,12 +175,12 @@ def _nodes(platform: Platform, of_type: list[bool], kind: str, what: str) -> lis
 
 
 def _switch_for_nothing(platform: Platform) -> list[bool]:
-    """Of each type of node: whether switching it off and on takes no time, and so no energy either."""
+    """Tell for each type of node whether switching it off and on takes no time, and so no energy either."""
     return [not (node.transitions.switch_on_s or node.transitions.switch_off_s) for node in platform.node_types]
 
 
 def _off(platform: Platform, of_type: list[bool]) -> str:
-    """That nodes of these types draw nothing while they are off, where that is so."""
+    """Say which of these types of nodes draw nothing while they are off."""
     drawing = any(node.transitions.off_w for node, free in zip(platform.node_types, of_type, strict=True) if free)
     return "" if drawing else ", and draw 0 W while off"
 

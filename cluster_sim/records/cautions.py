@@ -65,7 +65,7 @@ class Cautions:
         return cls(*kinds)
 
     def leaving_out(self, lines: Iterable[str]) -> Cautions:
-        """These cautions and further lines of what was left out, each once."""
+        """Return these cautions with further lines of what was left out, each once."""
         return replace(self, left_out=tuple(dict.fromkeys([*lines, *self.left_out])))
 
     def by_kind(self) -> dict[str, tuple[str, ...]]:

@@ -263,7 +263,7 @@ class Standing:
 
     @property
     def winners(self) -> tuple[str, ...]:
-        """Those that may be marked as best: nobody unless all others are told apart from them."""
+        """Return who may be marked as best: nobody unless all others are told apart from them."""
         is_shown = self.verdict in (ComparisonVerdict.LESS, ComparisonVerdict.MORE) and self.following is not None
         return self.best if is_shown else ()
 

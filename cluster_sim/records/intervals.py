@@ -96,7 +96,7 @@ def half_width(values: np.ndarray, confidence: float = CONFIDENCE, fewest: int =
 
 
 def _is_equal(values: np.ndarray) -> np.ndarray:
-    """Of each column whether it is one number, again and again."""
+    """Tell for each column whether all its rows are the same number."""
     return np.asarray((values == values[0]).all(axis=0))
 
 

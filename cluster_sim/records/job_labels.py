@@ -17,7 +17,7 @@ JOB_LABELS = ("group", "account", "queue", "partition", "qos")
 
 
 def job_labels(columns: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[np.object_]]:
-    """Those columns that some job has a value in."""
+    """Return the columns in which some job has a value."""
     found = {}
     for name in JOB_LABELS:
         values = columns.get(name)

@@ -104,7 +104,10 @@ def delays(jobs: pd.DataFrame, theta: float = THETA) -> pd.Series:
 
 
 def is_measured(state: npt.NDArray[np.object_], start: Floats) -> npt.NDArray[np.bool_]:
-    """Of each job whether the metrics of jobs are of it: it ran and is over, completed or killed; not one refused after a run."""
+    """Return a mask of the jobs that count in job metrics: those that ran and are over, completed or killed.
+
+    A job that is refused after a run does not count.
+    """
     return np.asarray((state == "completed") | (state == "killed")) & ~np.isnan(start)
 
 

@@ -226,7 +226,7 @@ class Result:
 
     @cached_property
     def all_spells(self) -> Spells:
-        """The same, and those at the end of which jobs were suspended while their nodes still booted."""
+        """Return all spells, also those after which jobs were suspended while their nodes still booted."""
         cores = self.core_holds
         to_the_end = self.attempts["end_time"] == self.attempts["over_time"]  # not suspended, and not open
         if not (cores.has_changes or (cores.attempt > 1).any() or not to_the_end.all()):
@@ -328,7 +328,7 @@ class Result:
         return pd.concat(self._jobs_in_parts())
 
     def _jobs_in_parts(self) -> Iterator[pd.DataFrame]:
-        """The same, some rows at a time: the texts of a million jobs' cores take gigabytes."""
+        """Yield the table of jobs, some rows at a time: the texts of a million jobs' cores take gigabytes."""
         for rows, texts in self.core_holds.texts_in_parts(self.platform):
             yield self.jobs.iloc[rows].assign(allocation=texts)
 
@@ -379,7 +379,7 @@ class Result:
             self._write(directory, tables, file_format)
 
     def _tables_that_tell_more(self) -> list[str]:
-        """Those of the tables that are not always written that say what the others do not."""
+        """Return the optional tables that add information to this result."""
         tells = (
             len(self.decisions),
             len(self.p_states),

@@ -222,12 +222,14 @@ class QueueWaits(NamedTuple):
     cores: Ints  #: Cores that the job asks for.
 
     def and_then(self, others: QueueWaits) -> QueueWaits:
-        """These, and behind them others."""
+        """Return these waits followed by others."""
         joins, leaves, cores = (np.concatenate(columns) for columns in zip(self, others, strict=True))
         return QueueWaits(joins, leaves, cores)
 
     def without(self, absences: Sequence[Absence], jobs: Columns) -> QueueWaits:
-        """These, and behind them what makes gaps in waits: as if a wait began where a gap ends, and ended where it begins."""
+        """Return these waits followed by rows that make gaps in them: as if a wait began where a gap ends, and ended where it
+        begins.
+        """
         if not absences:
             return self
         rows, since, until, _ = (np.array(column) for column in zip(*absences, strict=True))
@@ -279,7 +281,9 @@ def _waits_again(jobs: Columns, attempts: Columns, waits: npt.NDArray[np.bool_],
 
 
 def _waits_at_the_end(jobs: Columns, attempts: Columns) -> tuple[npt.NDArray[np.bool_], Ints]:
-    """Of each attempt whether its job waited again when it was stopped for good, or still does, and its row; -1: no job."""
+    """Tell for each attempt whether its job waited again, or still waits, after it was stopped for good; also the job's row,
+    -1 where there is none.
+    """
     job_ids, ended = np.asarray(attempts["job_id"]), np.asarray(attempts["over_time"])
     place = _places(jobs, job_ids)
     last = np.ones(len(place), bool)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same numbers, which change as the machine does, behind a pane of glass."""
+    """Return a view of the same numbers that cannot be written to; it changes as the machine does."""
     glass = array.view()
     glass.flags.writeable = False
     return glass
@@ -65,7 +65,10 @@ class MachineView:
 
     @property
     def version(self) -> object:
-        """Another object after every change of what is free; while it is the same, nothing started, ended or switched."""
+        """Return an object that is another one after every change of what is free.
+
+        While it is the same, nothing started, ended or switched.
+        """
         return self._machine.version
 
     @property

@@ -74,7 +74,7 @@ class PowerControl:
         return [self._position(decision, node) for node in nodes]
 
     def _without_suspended(self, nodes: list[int]) -> list[int]:
-        """Those of the nodes on which no suspended job keeps its memory."""
+        """Return the nodes on which no suspended job keeps its memory."""
         suspended = self._simulation.view.suspended_by_index
         if not suspended:
             return nodes

@@ -17,7 +17,7 @@ _served: WeakValueDictionary[int, Simulation] = WeakValueDictionary()  # by the 
 
 
 def serve(policies: Mapping[str, object], run: Simulation, has_begun: bool) -> None:
-    """These policies, by what they are called, decide in a run from now on, or have since it began.
+    """Note that these policies, by what they are called, decide in a run from now on, or have since it began.
 
     Raises InputError for one that serves another run that is not over, or has served another since this one began.
     """

@@ -82,7 +82,7 @@ class Setting:
 
     @property
     def checked(self) -> Any:
-        """Its type with its bounds, for pydantic."""
+        """Return the type with its bounds, for pydantic."""
         from pydantic import Field
 
         if self.allowed:

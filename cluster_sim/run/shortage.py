@@ -45,7 +45,7 @@ def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "th
 
 
 def missing(machine: Machine, job: Job, memory: bool, policy: str) -> str:
-    """The same of a job that does not fit."""
+    """Say what a job lacks that does not fit."""
     free, where, widest = machine.free, "", machine.widest
     mask = None
     if machine.eligibility is not None:
@@ -122,7 +122,7 @@ def _missing(cores: int, where: str, free: npt.NDArray[np.integer], widest: int)
 
 
 def _missing_shape(wanted: list[int], where: str, free: npt.NDArray[np.integer]) -> str:
-    """Of the widest wishes that cannot all be met: ``asks for 3 nodes with 4 free cores, 1 like that``."""
+    """Say which is the widest of the wishes that cannot all be met: ``asks for 3 nodes with 4 free cores, 1 like that``."""
     for cores in dict.fromkeys(wanted):
         nodes, fitting = sum(other >= cores for other in wanted), int((free >= cores).sum())
         if fitting < nodes:

@@ -135,7 +135,7 @@ class View(MachineView):
         self._seen = None
 
     def changes_jobs(self) -> None:
-        """This pass changes jobs that have begun: what that brings is news for the next one."""
+        """Note that this pass changes jobs that have begun: what that brings is news for the next one."""
         if self._seen is None:
             self._seen = tuple(map(len, self._news))
 
@@ -170,7 +170,7 @@ class View(MachineView):
 
     @property
     def running_by_index(self) -> Mapping[int, Running]:
-        """The same by index of the job, for those who look at them at every decision."""
+        """Return the running jobs by index, for those who look at them at every decision."""
         return self._running
 
     @property
@@ -318,7 +318,7 @@ class View(MachineView):
         return None if eligibility is None else eligibility.nodes(job)
 
     def open_at(self, job: Job, time: float) -> npt.NDArray[np.bool_] | None:
-        """Of those, the nodes that are not closed by an advance reservation from ``time`` (s) until it should end."""
+        """Return those of the nodes that no advance reservation closes from ``time`` (s) until the job should end."""
         eligibility = self._machine.eligibility
         return None if eligibility is None else eligibility.open_at(job, time)
 

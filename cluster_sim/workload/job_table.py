@@ -144,7 +144,7 @@ def as_frame(table: Mapping[str, np.ndarray]) -> pd.DataFrame:
 
 
 def read_only(table: Mapping[str, np.ndarray]) -> Columns:
-    """The same columns, as arrays that cannot be written to; text as Python objects, as in a DataFrame."""
+    """Return the columns as arrays that cannot be written to; text as Python objects, as in a DataFrame."""
     views = {
         name: values.astype(object) if values.dtype.kind in "US" else values.view() for name, values in table.items()
     }

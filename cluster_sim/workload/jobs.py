@@ -169,7 +169,7 @@ class Job:
         return self._text("checkpoint_interval") != ""
 
     def on_cores(self, cores: int) -> Job:
-        """The same job asking for that many cores, and for the time that it would request on them.
+        """Return the job as asking for that many cores, and for the time that it would request on them.
 
         For placements of jobs that can run on other numbers of cores: ``view.place(job.on_cores(8))``.
         """

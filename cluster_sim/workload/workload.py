@@ -61,7 +61,7 @@ class Capacity(Protocol):
 
     @property
     def of_hosts(self) -> Capacity:
-        """This capacity with a core for each host."""
+        """Return this capacity with a core for each host."""
 
 
 _MADE_LATER = ("jobs", "columns", "request_columns", "has_after")
@@ -155,7 +155,7 @@ class Workload:
 
     @cached_property
     def request_columns(self) -> Columns:
-        """Those of ``columns`` that schedulers may see: the same object in every run, not to be written to."""
+        """Return the ``columns`` that schedulers may see: the same object in every run, not to be written to."""
         return request_columns(self.columns)
 
     @cached_property
@@ -590,7 +590,8 @@ class Workload:
         return self._with_after(pairs, "with_dependencies")
 
     def with_dag(self, graph: nx.DiGraph) -> Workload:
-        """The same from a directed graph of job ids, in which an edge leads from a job to one that waits for it.
+        """Return the workload with the dependencies of a directed graph of job ids, in which an edge leads from a job to one
+        that waits for it.
 
         Replaces what the jobs of the graph waited for. An edge's attribute ``when`` is as in :meth:`with_dependencies`.
         Raises InputError for what is no graph, or one whose edges have no direction.
@@ -640,7 +641,7 @@ class Workload:
         return np.where(given_as_work, operations / (self.reference_gflops * 1e9), recorded)
 
     def _with(self, columns: Columns, origin_s: float | None = None) -> Workload:
-        """This workload with other columns, which are known to be good."""
+        """Return this workload with other columns, which are known to be good."""
         other = object.__new__(Workload)
         other.__dict__.update(self.__dict__)
         for made in _MADE_LATER:

@@ -154,7 +154,7 @@ _kept_environments: OrderedDict[EnvironmentMaker, list[Any]] = OrderedDict()
 
 
 def _environments(make_environment: EnvironmentMaker, count: int) -> list[Any]:
-    """That many environments, made or used before in this process."""
+    """Return that many environments, made or used before in this process."""
     environments = _kept_environments.setdefault(make_environment, [])
     _kept_environments.move_to_end(make_environment)
     if len(_kept_environments) > _ENVIRONMENT_KINDS:

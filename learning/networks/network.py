@@ -103,7 +103,7 @@ class Network(nn.Module):
         return {key: tensor[places] for key, tensor in batch.items()}
 
     def compact(self, batch: Batch) -> Batch:
-        """The same situations in a form that is quicker to learn from, where they are learned from many times."""
+        """Return the situations in a form that is quicker to learn from, where they are learned from many times."""
         return batch
 
     def action(self, kept: Kept, column: int) -> int:
@@ -175,7 +175,7 @@ class Network(nn.Module):
     def decide_kept(
         self, kept: Kept, memory: Memory | None = None, rng: np.random.Generator | None = None
     ) -> tuple[int, Memory | None]:
-        """The same of what is kept of an observation."""
+        """Decide as :meth:`decide` does, on what is kept of an observation."""
         from learning.networks.categorical import best, draw
 
         with torch.inference_mode(), one_thread():

@@ -39,7 +39,7 @@ class SeluLayers(nn.Sequential):
 
     @property
     def first_weight(self) -> nn.Parameter:
-        """That torch may notice that what comes out depends on weights."""
+        """Return a weight, so that torch notices that what comes out depends on weights."""
         return self._dense[0][0]
 
     def forward(self, numbers: Tensor) -> Tensor:

@@ -71,7 +71,7 @@ class _Source(Rules):
 
 @dataclass(frozen=True, eq=False)
 class Whole(_Source):
-    """The same jobs every time. What is random in the run is drawn, and has seed 0 in ``all()``."""
+    """Yields the same jobs every time. What is random in the run is drawn, and has seed 0 in ``all()``."""
 
     workload: Workload
 
@@ -172,7 +172,7 @@ class Drawn(_Source):
 
 @dataclass(frozen=True, eq=False)
 class Several:
-    """Of several sources, each equally likely: to learn from several logs.
+    """Draws from several sources, each equally likely: to learn from several logs.
 
     On machines that differ only for a decision-maker whose observations and actions are the same on every machine, as those of
     :class:`~learning.tasks.job_choice.environment.JobChoice` are. ``all()`` has the episodes of one source after the other.
@@ -230,7 +230,7 @@ def inputs_of(source: EpisodeSource) -> list[tuple[Platform, Workload]]:
 
 
 def whole_pieces(pieces: Iterable[Episode], length: int) -> list[Episode]:
-    """Those of so many jobs: what :class:`Trajectories` cuts a workload into, without the shorter one at its end."""
+    """Return the pieces of full length that :class:`Trajectories` cuts a workload into, without the shorter one at its end."""
     return [piece for piece in pieces if len(piece.workload) == length]
 
 

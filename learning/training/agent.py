@@ -99,7 +99,7 @@ class Agent:
             return environment_on(keys, Drawn(platform, _no_jobs)).maker
 
     def build(self, maker: DecisionMaker, trust: bool = False) -> Network:
-        """Its network, for the observations of a decision-maker.
+        """Build the agent's network, for the observations of a decision-maker.
 
         With ``trust`` Python files that the agent names are run. Raises InputError where the weights do not suit it.
         """

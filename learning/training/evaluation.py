@@ -179,7 +179,7 @@ class Evaluation:
         return Comparison(("the agent", *others), differences, (), tuple(effects), cautions=tuple(cautions))
 
     def _best_is_open(self, metric: str) -> str:
-        """That the heuristic of the best row is not told apart from others, in these cases; else empty."""
+        """Say that the heuristic of the best row is not told apart from others in these cases; "" if it is."""
         values = self._values(metric)
         arrays = {str(name): values.loc[name].to_numpy(float) for name in values.index}
         best, tied, _ = told_apart(arrays)
@@ -188,7 +188,7 @@ class Evaluation:
         return f"{label_of(metric).capitalize()} does not tell the best heuristic, {best[0]}, from {named(tied)} in these cases."
 
     def unlike(self) -> str:
-        """That runs of the agents, greedy or sampled, ended other jobs than heuristics in the same case; else empty.
+        """Say that runs of the agents, greedy or sampled, ended other jobs than heuristics in the same case; "" if none did.
 
         Metrics of runs that ended different jobs, as where a run is cut off, say little of each other.
         """

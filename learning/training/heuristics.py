@@ -109,7 +109,7 @@ def _of_others(own: Ended, theirs: Ended) -> bool:
 
 
 def of_other_jobs(runs: Iterable[tuple[str, Ended, Mapping[str, Ended]]], noun: str) -> str:
-    """That runs of an agent ended other jobs than others did in the same place, in words; empty where none is known to have.
+    """Say that runs of an agent ended other jobs than others did in the same place; "" where none is known to have.
 
     ``runs``: of each what it is called, what it ended (:func:`ended`), and what each of the others ended there. They are
     counted as ``noun``.

@@ -120,7 +120,7 @@ class AvailabilityProfile:
         return so_far[np.maximum(self.times.searchsorted(ends / SAME_INSTANT) - 1, 0)]
 
     def most_before(self, times: npt.NDArray[np.float64], amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Of an amount of each step the most at any moment before each of the times; shape (times,)."""
+        """Return the most of an amount of each step at any moment before each of the times; shape (times,)."""
         so_far = np.maximum.accumulate(amounts)
         return so_far[np.maximum(self.times.searchsorted(times) - 1, 0)]
 

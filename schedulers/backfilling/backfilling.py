@@ -129,7 +129,7 @@ class Backfilling(Scheduler):
         return known or (GOES_FIRST if others_first else "")
 
     def _kept_its_promise(self, view: View, start: Start, others_first: bool = False) -> Iterator[Decision]:
-        """The same for a job that starts now, of which the log was told: if it is late, that is said before."""
+        """Log the start of a job to which a start was promised; if it is late, the log says so first."""
         _, last = self._told.pop(start.job.index, (None, math.inf))
         time = view.now + view.boot_time(start.placement)
         if time > latest(last):

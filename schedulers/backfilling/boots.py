@@ -46,12 +46,14 @@ class Boots:
                 self._table = None
 
     def remove(self, job: Job) -> None:
-        """It is not to get them."""
+        """Take back the nodes that a job was to boot."""
         if self._begun.pop(job.index, None) is not None:
             self._table = None
 
     def within(self, room: npt.NDArray[np.int64], start: float, longest: float) -> npt.NDArray[np.int64]:
-        """Of the room on each node what a job can have that starts then, none of its nodes booting longer than ``longest``."""
+        """Return what a job that starts then can have of the room on each node, if none of its nodes boots longer than
+        ``longest``.
+        """
         if self.needed is None:
             return room
         closed = self.needed > longest

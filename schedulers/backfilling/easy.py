@@ -368,7 +368,7 @@ class EasyBackfilling(Backfilling):
         return places if self._order_behind is None or len(places) < 2 else self._ranked(places, view).tolist()
 
     def _ranked(self, places: Iterable[int], view: View) -> npt.NDArray[np.int64]:
-        """Those of the places that are not empty, in the order in which their jobs are backfilled."""
+        """Return the places that are not empty, in the order in which their jobs are backfilled."""
         assert self._order_behind is not None
         jobs = {place: job for place in places if (job := self._queue.job(place)) is not None}
         if not jobs:

@@ -78,7 +78,7 @@ class JobQueue:
         return self._stop
 
     def before(self, job: Job, others: Sequence[Job], now: float) -> list[Job]:
-        """Those of other jobs, in the queue or not, that the order has before a job."""
+        """Return which of the other jobs, in the queue or not, the order has before a job."""
         ranked = rank([job, *others], self._order, now).tolist()
         return [others[place - 1] for place in ranked[: ranked.index(0)]]
 

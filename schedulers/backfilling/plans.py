@@ -167,7 +167,8 @@ class CountedPlan:
 
 
 class PlanWithRoom(CountedPlan):
-    """The same, but a job that requests more than ``room_for`` (s) leaves ``room`` cores free beside it when it starts.
+    """Plans as CountedPlan does, but a job that requests more than ``room_for`` (s) leaves ``room`` cores free beside it when
+    it starts.
 
     These cores are for jobs that are soon over. While nothing runs, nobody has to leave any: else a job that needs nearly the
     whole machine would never start.
@@ -193,11 +194,11 @@ class PlanWithRoom(CountedPlan):
         return self.takes_room(job, job.requested_cores)
 
     def may_stay(self, running: Running) -> bool:
-        """The same, if as many others are free as it would have to leave."""
+        """Tell whether a job on trial may stay: if as many others are free as it would have to leave."""
         return super().may_stay(running) and not self.takes_room(running.job, running.placement.cores)
 
     def is_over_in_time(self, job: Job) -> bool:
-        """The same, if enough others are free."""
+        """Tell whether a job is over before the promised start, or enough others are free."""
         return super().is_over_in_time(job) and not self.lacks_room(job)
 
     def takes_room(self, job: Job, cores: int) -> bool:
@@ -242,7 +243,7 @@ class PlanBefore(CountedPlan):
         return placement if ends < self._before else None
 
     def promise(self, job: Job) -> Promise | None:
-        """The same promise, and what it means for the others."""
+        """Promise the earliest start, and note what it means for the others."""
         promise = super().promise(job)
         if promise is not None:
             self._before = promise.time if promise.time < math.inf else -math.inf

@@ -210,7 +210,7 @@ def put_off(running: Running, now: float) -> None:
 
 
 def indispensable(taken: list[Running], fits: Callable[[list[Running]], bool]) -> list[Running]:
-    """Those of the jobs without which another would not fit: any other stays, those taken last first. The last is needed."""
+    """Return the jobs without which another would not fit. All others stay, those taken last first; the last one is needed."""
     for one in taken[-2::-1]:
         others = [other for other in taken if other is not one]
         if fits(others):

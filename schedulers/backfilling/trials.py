@@ -59,7 +59,7 @@ class Trials:
         self._wake = -math.inf  # for when a pass has been asked for last
 
     def __iter__(self) -> Iterator[Running]:
-        """Those that run, longest on trial first."""
+        """Return the jobs on trial, longest on trial first."""
         return iter([*self._running.values()])
 
     def __len__(self) -> int:
@@ -101,13 +101,15 @@ class Trials:
         self._running[running.job.index] = running
 
     def settle(self, plan: PlanOfCores, releases: Releases) -> None:
-        """Those that could be backfilled where they run are on trial no more."""
+        """End the trial of jobs that could be backfilled where they run."""
         for one in self:
             if plan.may_stay(one):
                 self._keep(one, plan, releases)
 
     def settle_before(self, job: Job, queue: JobQueue, plan: PlanOfCores, releases: Releases) -> bool:
-        """Those that go before a job of the queue, which does not fit, keep their cores; whether there were any."""
+        """Let jobs on trial that go before a job of the queue, which does not fit, keep their cores; tell whether there were
+        any.
+        """
         first = queue.before(job, [one.job for one in self], self._view.now)
         for one in [self._running[other.index] for other in first]:
             if not plan.takes_room(one.job, one.placement.cores):
@@ -134,7 +136,7 @@ class Trials:
             yield Preempt(one.job, "requeue", because=why, behind=other)
 
     def long_enough(self) -> list[Running]:
-        """Those that have been on trial for as long as they may if others want to be."""
+        """Return the jobs that have been on trial for as long as they may if others want to be."""
         now = self._view.now
         since = latest(now) - self._time_s
         return [one for one in self if one.allocation_time <= since and one.allocation_time < now]
@@ -154,7 +156,8 @@ class Trials:
         return outlook
 
     def in_the_way_of_first(self, plan: PlanOfCores, job: Job, placement: Placement | None) -> list[Running]:
-        """Those that have to leave for the first job of the queue to start, or to start without a boot, if it has a placement.
+        """Return the jobs that have to leave for the first job of the queue to start, or, if it has a placement, to start
+        without a boot.
 
         None if it waits for watts, or for the room that it has to leave.
         """
@@ -165,7 +168,9 @@ class Trials:
         return self.in_the_way(job, self)
 
     def in_the_way(self, job: Job, among: Iterable[Running], boots: bool = True) -> list[Running]:
-        """Those of them that have to leave for the job to fit, the first of them first. Nodes may boot for it with ``boots``.
+        """Return the jobs that have to leave for the job to fit, the first of them first.
+
+        Nodes may boot for it with ``boots``.
 
         None if it fits now, or would not even without all of them.
         """

@@ -25,7 +25,7 @@ class Elastic(Scheduler):
     chooses_cores = True
 
     def begin(self, view: View) -> None:
-        """Nothing is about to be given up."""
+        """Begin a run in which no job is about to give up cores."""
         self._giving: dict[int, tuple[Running, int]] = {}  # of jobs that give up cores at the end of a part
 
     def _resizable(self, view: View) -> list[Running]:

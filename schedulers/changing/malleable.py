@@ -81,7 +81,7 @@ class Malleable(Scheduler):
         self.spec += f",period={period:g}" if period != 60.0 else ""
 
     def begin(self, view: View) -> None:
-        """Nothing is promised, nothing runs."""
+        """Begin a run in which nothing is promised and nothing runs."""
         self._promises = PROMISES[self._promise]()
         self._bounds: dict[int, CoreBounds] = {}  # of running malleable jobs
         self._unsettled = True  # whether the last pass decided anything, or a job will change without one

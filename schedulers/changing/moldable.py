@@ -44,7 +44,7 @@ class Moldable(Scheduler):
         self.spec = "moldable" if width == FREE else f"moldable:width={width}"
 
     def begin(self, view: View) -> None:
-        """Nobody waits, nothing runs."""
+        """Begin a run in which nobody waits and nothing runs."""
         self._queue: list[tuple[int, Job]] = []
         self._releases = Releases()
         self._times: tuple[Job, npt.NDArray[np.float64]] | None = None  # what a job requests on each width

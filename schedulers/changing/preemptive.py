@@ -100,7 +100,7 @@ class Preemptive(Scheduler):
         return self._rank.get(job.queue, 0) if self._rank else job.priority
 
     def turn(self, job: Job) -> float:
-        """Of equally urgent jobs the least goes first, when they begin to wait: the earliest submission."""
+        """Return the key by which equally urgent jobs go, the least first, when they begin to wait: the earliest submission."""
         return job.submit_time
 
     def schedule(self, view: View) -> Iterator[Decision]:

@@ -100,7 +100,7 @@ class AdaptivePcbe(Pcbe):
         return Configuration(self.metric, self.job, self.node)
 
     def begin(self, view: View) -> None:
-        """Nothing has been learned yet."""
+        """Begin a run in which nothing has been learned yet."""
         super().begin(view)
         types = view.platform.node_types
         idle = [sum(p.power.get("static_w", 0.0) * p.power.get("min_power", 1.0) for p in t.processors) for t in types]

@@ -89,7 +89,7 @@ class ContentionAware(Scheduler):
         self.spec = f"contention-aware:metric={metric},order={name_of(order)},placements={placements}"
 
     def begin(self, view: View) -> None:
-        """Nothing runs yet."""
+        """Begin a run in which nothing runs yet."""
         self._view = view
         self._order = order_in(view, self._job_order)
         rates = [kind.ops_per_s for kind in view.platform.processor_types]

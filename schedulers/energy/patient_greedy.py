@@ -53,7 +53,7 @@ class Patient(ContentionAware):
         )
 
     def begin(self, view: View) -> None:
-        """Nothing runs yet."""
+        """Begin a run in which nothing runs yet."""
         super().begin(view)
         cost = view.node_max_watts / (view.node_gflops * view.platform.node_cores)
         most = cost.min() * (1.0 + self.frugal) if self.frugal < math.inf else math.inf

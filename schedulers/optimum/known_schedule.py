@@ -34,7 +34,7 @@ class Follow(Scheduler):
         self.starts = tuple(sorted(schedule, key=lambda start: start.start_time))
 
     def begin(self, view: View) -> None:
-        """Nothing has started yet."""
+        """Begin a run in which nothing has started yet."""
         self._left = list(self.starts)
         self._submitted: dict[str, Job] = {}
 

@@ -128,7 +128,7 @@ class IdleTimeout(PowerPolicy):
             self._changes_seen = len(changes)
 
     def _fallen_idle(self, view: View) -> list[int]:
-        """Those of the nodes touched that are idle since now."""
+        """Return the touched nodes that have just fallen idle."""
         now, since, idle = view.now, self._since, []
         cores, free, is_on = self._cores, view.free_cores.item, view.powered_on.item
         for node in self._touched:
@@ -162,7 +162,7 @@ class IdleTimeout(PowerPolicy):
 
 @power_policies.register("keep-ready")
 class KeepReady(PowerPolicy):
-    """So many nodes are kept idle and on, for jobs to come; the other idle ones are switched off, or booted, for that.
+    """Keep this many nodes idle and on for jobs to come: the other idle ones are switched off, or booted to that end.
 
     A node that boots for no job counts as ready. The first nodes of the platform are kept, which is where placements
     look first. Raises SpecError for a negative number.
@@ -176,7 +176,7 @@ class KeepReady(PowerPolicy):
         self._wanted = nodes
 
     def begin(self, view: View) -> None:
-        """Nothing has been looked at."""
+        """Begin a run in which nothing has been looked at."""
         self._version: object = None
 
     def react(self, view: View) -> Iterator[PowerDecision]:

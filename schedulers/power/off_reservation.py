@@ -56,7 +56,9 @@ class OffReservation(PowerPolicy):
         self._tau = tau
 
     def begin(self, view: View) -> None:
-        """Nothing is withheld."""
+        """Begin a run; the draws are of a stream of their own, so that the scheduler's are the same with and without the
+        policy.
+        """
         self._boot_s = max(kind.transitions.switch_on_s for kind in view.platform.node_types)
         self._let_through: list[Job] = []
         self._retry: tuple[float, float] = (
@@ -159,7 +161,9 @@ class RandomReservation(PowerPolicy):
         self._patience = patience
 
     def begin(self, view: View) -> None:
-        """Its own stream of random numbers, so that the scheduler's is the same with and without it."""
+        """Begin a run; the draws are of a stream of their own, so that the scheduler's are the same with and without the
+        policy.
+        """
         self._rng = view.rng.spawn(1)[0]
         self._size = 0
         self._next_draw = -1.0

@@ -37,7 +37,7 @@ class SummedStretch(PowerPolicy):
         self._threshold = threshold
 
     def begin(self, view: View) -> None:
-        """Nothing is withheld."""
+        """Begin a run in which nothing is withheld."""
         self._wakes_at = -1.0
 
     def reserve(self, view: View) -> Iterator[PowerDecision]:

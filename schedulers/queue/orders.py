@@ -92,7 +92,7 @@ def _in_a_spec(value: Any, usual: Any) -> str:
 
 
 def aged(order: JobOrder, seconds: float) -> JobOrder:
-    """The same order, but jobs that have waited that long go before all others, in order of submission.
+    """Return the order in which jobs that have waited that long go before all others, in order of submission.
 
     Then no job starves, whatever the order, if the head of the queue may not be delayed.
     """
@@ -106,7 +106,7 @@ def aged(order: JobOrder, seconds: float) -> JobOrder:
 
 
 class Commitment:
-    """The same order behind the job that a scheduler has committed itself to, if there is one, until that has started."""
+    """Puts the job to which a scheduler has committed itself before an order, until that job has started."""
 
     dynamic = True
 

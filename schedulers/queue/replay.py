@@ -53,7 +53,7 @@ class Replay(Scheduler):
         self._record, self._cores_of = _read(path)
 
     def begin(self, view: View) -> None:
-        """Nothing has started yet."""
+        """Begin a run in which nothing has started yet."""
         self._waiting: list[tuple[float, int, int, Job, Placement]] = []
         self._woken_for = math.inf
         self._warned = False

@@ -61,7 +61,7 @@ class UsualTimes:
         return np.exp((np.minimum(took, most[:, np.newaxis]) * _COUNTS).sum(1))  # type: ignore[no-any-return]
 
     def count(self, user: str) -> int:
-        """Of how many of a user's jobs something is known."""
+        """Return of how many of a user's jobs something is known."""
         return int(np.isfinite(self._took.get(user, _NOTHING)).sum())
 
     def follow(self, view: View) -> int:

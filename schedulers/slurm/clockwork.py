@@ -72,7 +72,7 @@ class MainClock:
         return math.floor(last) + delay
 
     def ran(self, now: float) -> int:
-        """It runs now: over how many jobs. 0: it need not."""
+        """Run now, and return over how many jobs; 0 if there is no need to."""
         self._note_whole(now)
         self._at_once = False
         whole = self.asked_whole and now >= self._first(self._last_whole, self._settings.sched_interval)

@@ -78,7 +78,7 @@ class SlurmCluster:
     def of(
         cls, platform: Platform, settings: Settings, accounting: Accounting | None = None, epoch: float = 0.0
     ) -> SlurmCluster:
-        """That of a platform that was read from a slurm.conf, with nothing running."""
+        """Return the cluster of a platform that was read from a slurm.conf, with nothing running."""
         slurm = platform.slurm
         assert slurm is not None
         types = [platform.node_types[index] for index in platform.type_of_node]
@@ -147,7 +147,7 @@ class SlurmCluster:
         return nodes
 
     def forget(self, ask: Ask) -> None:
-        """Its request has changed, or it is over."""
+        """Forget what is known of a job whose request has changed, or that is over."""
         self._eligible.pop(ask.key, None)
         self._tested.discard(ask.key)
         self._shapes.pop(ask.key, None)
@@ -198,7 +198,7 @@ class SlurmCluster:
         return nodes & own if ask.reservation else nodes
 
     def open_now(self, ask: Ask, now: float, length: float) -> NodeSet:
-        """The same for a start now: Slurm's clock has whole seconds."""
+        """Return the nodes that are open for a start now: Slurm's clock has whole seconds."""
         return self.open_nodes(ask, math.floor(now), math.floor(now) + length)
 
     def next_window(self, start: float) -> float:
@@ -344,7 +344,10 @@ class SlurmCluster:
             self.array_tasks[ask.array] += 1
 
     def note_guests(self, guests: Sequence[Departure], now: float, runs: Container[int]) -> None:
-        """These guests hold cores, and no others; ``runs`` are the keys of the jobs that have cores, suspended ones left out."""
+        """Note that these guests, and no others, hold cores.
+
+        ``runs`` are the keys of the jobs that have cores, without suspended ones.
+        """
         for held in self.guests:
             self.free.release(held)
         self.guests = []
@@ -367,7 +370,7 @@ class SlurmCluster:
             self.free.take(held)
 
     def end_later(self, key: int, end: float) -> None:
-        """Its limit ends a job that runs at another time, s."""
+        """Change when the limit of a running job ends it, s."""
         held = self.held[key]
         self.running.remove(held)
         held.end = end
@@ -383,7 +386,7 @@ class SlurmCluster:
             self.array_tasks[held.ask.array] -= 1
 
     def clean_all_but_first(self, key: int) -> None:
-        """Of a job that was killed the nodes are free on which its script did not run."""
+        """Free the nodes of a killed job on which its script did not run."""
         held = self.held[key]
         self.free.release(held)
         first = replace(

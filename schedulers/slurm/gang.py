@@ -42,14 +42,14 @@ class SharedFree(Free):
         self._views: dict[frozenset[str], tuple[Free, Busy]] = {}
 
     def copy(self) -> SharedFree:
-        """Another with the same jobs."""
+        """Return a copy with the same jobs."""
         other = SharedFree(self.facts, self._levels)
         other._busy = {name: busy.copy() for name, busy in self._busy.items()}
         other.memory = self.memory.copy()
         return other
 
     def after(self, ends: Ends, first: int, last: int) -> SharedFree:
-        """Another in which jobs ``first`` to ``last`` of those that run, this one left out, have left."""
+        """Return a copy that jobs ``first`` to ``last`` of the running ones have left; the last of these is not among them."""
         other = self.copy()
         for held in ends.jobs[first:last]:
             other.release(held)

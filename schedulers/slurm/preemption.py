@@ -63,11 +63,11 @@ class Preemption:
         return f"a job of {above} needs its nodes"
 
     def tiers(self) -> dict[str, int]:
-        """Of each partition."""
+        """Return the tier of each partition."""
         return {queue.name: queue.tier for queue in self._queues.values()}
 
     def levels(self) -> dict[str, tuple[int, bool]]:
-        """Of each partition, the lowest first, the tier, and whether jobs of higher ones may be on its jobs' cores."""
+        """Return the tiers of the partitions, the lowest first, and whether jobs of higher ones may be on their jobs' cores."""
         queues = sorted(self._queues.values(), key=lambda queue: queue.tier)
         settings = self._settings
         return {queue.name: (queue.tier, settings.modes.get(queue.name, settings.mode) != "OFF") for queue in queues}

@@ -91,7 +91,7 @@ class Accounting:
         return ""
 
     def refusal_on(self, ask: Ask, nodes: tuple[int, ...], cpus: int, now: float) -> str:
-        """The same of resources that jobs may have together: asked when a test has found nodes (positions) and CPUs for it."""
+        """Say why a job may not have these resources together: asked when a test has found nodes (positions) and CPUs for it."""
         return ""
 
 
@@ -110,13 +110,13 @@ class BasicPriority(Accounting):
         self._given, self._nice, self._last = {}, {}, self._FIRST
 
     def submitted(self, ask: Ask, now: float, submit_time: float | None = None) -> None:
-        """It gets one less than the last got, less its nice value; a requeued job keeps what it had."""
+        """Give the job a priority of one less than the last got, less its nice value; a requeued job keeps what it had."""
         if ask.key not in self._given and not ask.held:
             self._last -= 1
             self._given[ask.key], self._nice[ask.key] = max(self._last - ask.nice, 1), ask.nice
 
     def changed(self, ask: Ask, now: float) -> None:
-        """Another nice value is subtracted."""
+        """Subtract the job's new nice value."""
         if ask.key in self._given:
             self._given[ask.key] = max(self._given[ask.key] + self._nice.get(ask.key, 0) - ask.nice, 1)
             self._nice[ask.key] = ask.nice
@@ -126,16 +126,16 @@ class BasicPriority(Accounting):
         self.submitted(ask, now)
 
     def held(self, ask: Ask) -> None:
-        """Its priority goes, if it is held."""
+        """Take the job's priority away, if it is held."""
         if ask.held:
             self._given.pop(ask.key, None)
 
     def set_priority(self, ask: Ask, priority: int) -> None:
-        """It gets this one."""
+        """Give the job this priority."""
         self._given[ask.key] = priority
 
     def withdrawn(self, ask: Ask, now: float) -> None:
-        """Its priority goes."""
+        """Take the job's priority away."""
         self._given.pop(ask.key, None)
 
     def priority(self, ask: Ask, partition: str) -> int:
@@ -143,5 +143,5 @@ class BasicPriority(Accounting):
         return self.given(ask.key)
 
     def given(self, key: int) -> int:
-        """The same by the job's key; 0: it is held."""
+        """Return the priority by the job's key; 0: it is held."""
         return self._given.get(key, 0)

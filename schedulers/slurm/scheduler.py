@@ -102,7 +102,9 @@ class Slurm(Scheduler):
         self.spec = f"slurm:conf={conf}"
 
     def begin(self, view: View) -> None:
-        """Nothing has been submitted, and all nodes are free; or, in mid-run, a job asks for what none has asked for before."""
+        """Begin a run: nothing has been submitted and all nodes are free; or, in mid-run, a job asks for what none has asked
+        for before.
+        """
         if self._view is view and self._has_passed:
             self._running.misses_ends = True
             return  # nothing changes for the jobs that are known

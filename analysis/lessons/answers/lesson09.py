@@ -50,7 +50,7 @@ class Kilojoules(Exercise):
         return Verdict(True, "it adds up in every episode: who earns most has spent least.")
 
     def _sums(self, environment: JobNode) -> list[tuple[float, float]]:
-        """Of each episode what the rewards add up to, and the energy, kJ."""
+        """Return for each episode the sum of its rewards, and its energy, kJ."""
         sums = []
         for seed in range(EPISODES):
             _, info = environment.reset(seed=seed)

@@ -118,7 +118,7 @@ def described(inputs: Path, figure: str, caption: str) -> Measured:
 
 
 def _in_another_order(nodes: Mapping[int, int], seed: int) -> dict[int, int]:
-    """The same, the first thirteen jobs on the same nodes in an order that is drawn."""
+    """Return the jobs with the first thirteen in an order that is drawn, on the same nodes."""
     shuffled = np.random.default_rng(seed).permutation([nodes[job] for job in _FIRST]).tolist()
     return {**nodes, **dict(zip(_FIRST, shuffled, strict=True))}
 

@@ -84,7 +84,7 @@ def processor(ghz: float, min_power: float = 1.0) -> ProcessorType:
 
 
 def cluster(clocks: dict[float, int], model: str, min_power: float = 1.0) -> Platform:
-    """So many nodes of each clock under one of :data:`MODELS`."""
+    """Return a platform with that many nodes of each clock under one of :data:`MODELS`."""
     from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform
 
     groups = [NodeGroup(NodeType(f"node@{ghz}", (processor(ghz, min_power),)), count) for ghz, count in clocks.items()]

@@ -112,7 +112,7 @@ def gpus_of_gres(text: str) -> int:
 
 
 def gpus_by_type(text: str) -> dict[str, int]:
-    """The same by type; without one, that is empty."""
+    """Return the number of GPUs by type; "" where no type is given."""
     found: dict[str, int] = {}
     for part in re.sub(r"\([^)]*\)", "", text.strip()).split(","):
         name, *rest = part.strip().removeprefix("gres:").split(":")

@@ -197,7 +197,10 @@ class PowerBudget(DrawBound):
         return kinds, machine.node(node).state, machine.platform.type_of_node[node], cores
 
     def _cost(self, node: int, cores: int, one: bool) -> float:
-        """Of a job on one node: 0 where it is allowed, else inf. Of a wider one: W per core."""
+        """Return the cost of a job.
+
+        On one node it is 0 where the job is allowed, else inf; for a wider job it is in W per core.
+        """
         from cluster_sim.machine.placement import Placement
 
         extra = self._cores_on(Placement.on({node: cores}))

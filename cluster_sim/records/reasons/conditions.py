@@ -71,7 +71,7 @@ class Conditions:
 
     @classmethod
     def of(cls, simulation: Simulation) -> Conditions:
-        """Those of a run, as it stands."""
+        """Return the conditions of a run as it stands."""
         machine = simulation.machine
         columns = simulation.jobs.columns
         eligibility = machine.eligibility

@@ -348,7 +348,7 @@ class MachineThen:
         return tasks_in(left, memory, self.platform.core_count)
 
     def copy(self) -> MachineThen:
-        """Another one, on which holds can be released without changing this."""
+        """Return a copy, on which holds can be released without changing this one."""
         other = copy(self)
         other.free, other.memory_used, other._codes = self.free.copy(), self.memory_used.copy(), self._codes.copy()
         return other

@@ -145,7 +145,7 @@ class WaitReasons:
         return Moments(self)
 
     def last(self, job_ids: Sequence[str]) -> list[str]:
-        """Of each of these jobs the reason that held last before it got its cores, and whether its nodes then had to boot.
+        """Return for each job the reason that held last before it got its cores, and whether its nodes then had to boot.
 
         Empty if it did not wait.
         """
@@ -484,7 +484,7 @@ class _Holders:
         self.leaves = math.inf
 
     def _keep_those_on(self, nodes: list[int]) -> None:
-        """Of the holds leave out those of others than have cores there; of a job that has some, all its cores count."""
+        """Drop the holds of jobs that have no cores there. If a job has some there, all its cores count."""
         pieces, on = self._history.pieces, set(nodes)
         there = {hold for hold, _ in self._needed if int(pieces.node[hold]) in on}
         jobs = {int(pieces.job[hold]) for hold in there} - {-1}

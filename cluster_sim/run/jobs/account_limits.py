@@ -41,7 +41,7 @@ class Demand:
 
     @property
     def tres(self) -> dict[str, float]:
-        """The same by name of the resource."""
+        """Return the limits by name of the resource."""
         return {"cpu": self.cpus, "node": self.nodes, "mem": self.memory}
 
 

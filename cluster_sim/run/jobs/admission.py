@@ -69,7 +69,7 @@ class Admission:
             self._gate = WindowGate(self._env, eligibility, self.admit, self._refuse, self._turn)
 
     def expect(self, job: Job) -> None:
-        """Another job than those of the workload will be submitted, at its time."""
+        """Expect a job that is not of the workload, to be submitted at its time."""
         self._has_wishes = self._has_wishes or job.gpus > 0
         if self._precedence is not None:
             self._precedence.expect(job)

@@ -102,7 +102,7 @@ class Attempts:
         return len(self.job)
 
     def add_job(self) -> None:
-        """Another job has been submitted."""
+        """Add a job that has been submitted."""
         self.state.append(0)
 
     def begin(self, job: Job) -> None:

@@ -53,7 +53,7 @@ class RunJobs:
         return Job(self.requests, index, str(job_id), float(submit_time), int(cores), float(requested_time))
 
     def add(self, fields: Mapping[str, Any], time: float) -> Job:
-        """Another job, submitted at ``time`` (s). Raises InputError for what the job schema does not allow."""
+        """Add a job, submitted at ``time`` (s). Raises InputError for what the job schema does not allow."""
         if not isinstance(fields, Mapping):
             raise InputError(WHERE, "a job's fields and their values, as in a dict", fields)
         if fields.get("after"):

@@ -64,5 +64,5 @@ class JobChoice(SchedulingEnv):
         )
 
     def metrics(self) -> dict[str, Any]:
-        """Those of :func:`~learning.tasks.episode_metrics.quick_metrics`."""
+        """Return the metrics of :func:`~learning.tasks.episode_metrics.quick_metrics`."""
         return quick_metrics(self.simulation) if self.simulation is not None else {}

@@ -28,7 +28,9 @@ class CommittedOrder:
         self._scheduler = make_scheduler(f"easy:order={order},backfill=fcfs,commit=yes,extra=no")
 
     def slowdown_of(self, simulation: Simulation) -> float:
-        """Its mean bounded slowdown on the machine and the jobs of a run; at least 1, and 1 where none of them runs."""
+        """Return the mean bounded slowdown that the scheduler reaches on the machine and the jobs of a run; at least 1, and 1
+        where no job runs.
+        """
         run = run_alike(simulation, self._scheduler)
         return max(float(quick_metrics(run)["mean_bounded_slowdown"] or 1.0), 1.0)
 
@@ -116,7 +118,7 @@ class SlowdownAtStart(_OfStartedJobs):
             self._scale = self._asked / self._against.slowdown_of(simulation)
 
     def worth(self, job: Job, wait: float) -> float:
-        """Its bounded slowdown."""
+        """Return the job's bounded slowdown."""
         seconds = self._seconds.get(job.index)
         if seconds is None:
             seconds = self._seconds[job.index] = self._truth.undisturbed_time(job)

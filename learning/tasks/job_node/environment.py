@@ -143,7 +143,7 @@ class JobNodeMaker:
         return observation
 
     def observe_together(self, makers: Sequence[JobNodeMaker], views: Sequence[View]) -> list[Observation]:
-        """The same of several runs; in one go if the observation can be had so."""
+        """Observe several runs; in one go if the observation can do so."""
         if not observes_together(self.observation):
             return [maker.observe(view) for maker, view in zip(makers, views, strict=True)]
         pairs = [maker.pairs(view) for maker, view in zip(makers, views, strict=True)]
@@ -258,7 +258,9 @@ class JobNode(SchedulingEnv):
         )
 
     def metrics(self) -> dict[str, Any]:
-        """Those of :func:`~learning.tasks.episode_metrics.quick_metrics`: an episode may take less than a summary."""
+        """Return the metrics of :func:`~learning.tasks.episode_metrics.quick_metrics`: an episode may take less time than a
+        summary.
+        """
         return quick_metrics(self.simulation) if self.simulation is not None else {}
 
 

@@ -66,7 +66,7 @@ class EnergyEstimate:
         return self.joules(known(times), cores, job_count)
 
     def joules(self, seconds: Floats, cores: Floats, job_count: Floats) -> Floats:
-        """The same for jobs that request these times (s; 0: none) and cores, each of shape (jobs,)."""
+        """Estimate the energy of jobs that request these times (s; 0: none) and cores, each of shape (jobs,)."""
         static = self.figures.static_w / (job_count + 1.0)
         estimate: Floats = seconds[:, None] * self._slower * (static + cores[:, None] * self.figures.dynamic_w)
         return estimate

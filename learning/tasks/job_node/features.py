@@ -194,7 +194,7 @@ class PairFeatures:
     def observe_together(
         self, observers: Sequence[PairFeatures], views: Sequence[View], pairs: Sequence[Pairs]
     ) -> list[dict[str, npt.NDArray[np.float32]]]:
-        """The same of several runs on such machines, each with its observer."""
+        """Observe several runs on such machines, each with its observer."""
         at = Situations([one._finder for one in observers], views, pairs)
         jobs = [one._jobs(its.asked) for one, its in zip(observers, pairs, strict=True)]
         of_node = self._nodes_now(at)

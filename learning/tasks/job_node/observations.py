@@ -182,7 +182,7 @@ def p3(features: str = "", norm: str = "whole") -> PublishedPairs:
 
 @observations.register("as-published")
 def as_published(features: str = "", norm: str = "whole") -> PublishedPairs:
-    """The same as p2."""
+    """Return the observation p2."""
     return PublishedPairs(_THESIS, features, norm, "as-published")
 
 

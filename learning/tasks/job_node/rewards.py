@@ -72,7 +72,7 @@ class _Metric:
             self._cost.started(view)
 
     def passed(self, view: View) -> None:
-        """Nothing to note by default."""
+        """Note nothing, by default."""
 
     def value(self, view: View, terminated: bool) -> float:
         """Minus what has been added to the metric, and the difference of potentials."""
@@ -185,7 +185,7 @@ class PublishedEdp(_Metric):
         super().__init__(scaled=False, shaped=False, gamma=1.0)
 
     def reset(self, simulation: Simulation) -> None:
-        """Nothing has happened yet."""
+        """Begin an episode in which nothing has happened yet."""
         self._energy = self._time = self._sum = 0.0
 
     def total(self, view: View) -> float:

@@ -54,7 +54,7 @@ class Teacher:
         return self.action(simulation.view, inner.maker)
 
     def action(self, view: View, maker: JobNodeMaker) -> int:
-        """The same from a view and the decision-maker that is about to decide on it."""
+        """Choose an action from a view and the decision-maker that is about to decide on it."""
         pairs = maker.pairs(view)
         for decision in self._scheduler.schedule(view):
             if isinstance(decision, Start):

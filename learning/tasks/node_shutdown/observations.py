@@ -37,7 +37,7 @@ class ShutdownObservation(Protocol):
     """To write one: its spaces, and what it shows. Register it in :data:`shutdown_observations`."""
 
     def spaces(self, maker: NodesKeptOff) -> dict[str, spaces.Box]:
-        """Its parts, without the mask."""
+        """Return the parts of the observation, without the mask."""
         ...
 
     def begin(self, view: View) -> None:
@@ -129,7 +129,7 @@ class PublishedHistory:
         return {"observation": spaces.Box(0.0, MOST, self._shape, np.float32)}
 
     def begin(self, view: View) -> None:
-        """Nothing has been looked at."""
+        """Begin a run in which nothing has been looked at."""
         self._rows = np.zeros(self._shape, np.float32)
         self._states = _CoresByState()
         self._key: object = None

@@ -40,7 +40,7 @@ class SelectionObservation(Protocol):
     """To write one: its spaces, and what it shows. Register it in :data:`selection_observations`."""
 
     def spaces(self, maker: PoliciesToChoose) -> dict[str, spaces.Box]:
-        """Its parts, without the mask."""
+        """Return the parts of the observation, without the mask."""
         ...
 
     def begin(self, view: View) -> None:
@@ -268,7 +268,7 @@ class PolicyTable:
         return {"actions": rows.astype(np.float32), "state": self._state(view)}
 
     def _what_follows(self, view: View, job: Job, node_order: object) -> Floats:
-        """Of a job and the node that it would go to: :class:`PolicyRow`."""
+        """Return the row (:class:`PolicyRow`) of a job and the node that it would go to."""
         values = np.zeros(PolicyRow.size)
         values[PolicyRow.requested] = scaled_requests(job, view.platform.core_count)
         order = node_order(view, job)  # type: ignore[operator]

@@ -99,7 +99,7 @@ class Multifactor(Accounting):
         self._note_request(ask, now)
 
     def changed(self, ask: Ask, now: float) -> None:
-        """Its request has changed: its priority is worked out anew."""
+        """Work a job's priority out anew, since its request has changed."""
         if self._basic is not None:
             self._basic.changed(ask, now)
         self._note_request(ask, now)
@@ -112,7 +112,7 @@ class Multifactor(Accounting):
         row["since"] = min(float(row["since"]), math.floor(now))
 
     def held(self, ask: Ask) -> None:
-        """Its age goes."""
+        """Take the age of a held job away."""
         if self._basic is not None:
             self._basic.held(ask)
         self._direct.pop(ask.key, None)
@@ -120,7 +120,7 @@ class Multifactor(Accounting):
             self._rows[self._slots[ask.key]]["since"] = math.inf
 
     def set_priority(self, ask: Ask, priority: int) -> None:
-        """It keeps this one until it is held."""
+        """Keep this priority until the job is held."""
         self._direct[ask.key] = priority
 
     def tested(self, ask: Ask, cpus: int) -> None:
@@ -209,7 +209,7 @@ class Multifactor(Accounting):
         return max(1, int(total + rows["qos"].item(slot) - rows["nice"].item(slot)))
 
     def priorities(self, keys: Sequence[int]) -> npt.NDArray[np.float64]:
-        """The same of many jobs, by their keys, each in the first of its partitions; 0 of jobs that do not wait."""
+        """Return the priorities of many jobs, by their keys, each in the first of its partitions; 0 for jobs that do not wait."""
         slots = np.array([self._slots.get(key, -1) for key in keys], np.int64)
         if self._basic is not None:
             return np.array([self._basic.given(key) if key in self._slots else 0 for key in keys], np.float64)
@@ -252,7 +252,7 @@ class Multifactor(Accounting):
         return 0 if quality is None else quality.priority
 
     def quality(self, ask: Ask) -> QualityOfService | None:
-        """Its quality of service; None for one that nobody knows."""
+        """Return the job's quality of service; None for one that nobody knows."""
         return self.shares.accounts.qos_by_name.get(self.qos(ask))
 
     def qos(self, ask: Ask) -> str:

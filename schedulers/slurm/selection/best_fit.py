@@ -32,7 +32,7 @@ class ChosenNodes:
 
     @classmethod
     def alike(cls, mask: NodeSet, cpus: int, memory: float) -> ChosenNodes:
-        """The same on every node of a set; which these are is written out when somebody asks."""
+        """Return the same on every node of a set; the nodes are written out when somebody asks."""
         choice = cls((), (cpus,), (memory,))
         choice._nodes, choice.mask = None, mask
         return choice
@@ -155,7 +155,7 @@ class Shape:
         return self.is_enough(free, self.usable(free, within))
 
     def is_enough(self, free: Free, usable: NodeSet) -> bool:
-        """The same of nodes that are usable."""
+        """Tell whether the usable nodes are enough."""
         facts, count = free.facts, usable.bit_count()
         if count < self.min_nodes or self.required & ~usable or self.never:
             return False
@@ -187,7 +187,7 @@ def choose(shape: Shape, free: Free, within: NodeSet) -> ChosenNodes | None:
 
 
 def choose_of(shape: Shape, free: Free, usable: NodeSet) -> ChosenNodes | None:
-    """The same of nodes that are usable: of a job that wants whole nodes it does not matter what is free on others."""
+    """Choose among nodes that are usable: for a job that wants whole nodes it does not matter what is free on others."""
     choice = _chosen(shape, free, usable)
     return None if choice is not None and shape.cores and sum(choice.cpus) < shape.cores else choice
 

@@ -19,7 +19,7 @@ TAKEN, _MANY = -(2**40), 2**40
 
 
 def empty_nodes(sets: Iterable[NodeSet], empty: NodeSet, wanted: int, before: Counts, cpus: int) -> NodeSet:
-    """So many empty nodes, as the first of some sets gives them of which the search takes no others; 0: there is none.
+    """Return the first ``count`` empty nodes of the first set that has enough (0: none).
 
     All nodes have so many CPUs, the empty ones belong to every set, and ``before``, shape (nodes + 1,), counts the free CPUs of
     all nodes before each. The search begins with a run that suffices, from its first node on, or if there is none with that of
@@ -50,7 +50,7 @@ def longest_runs(nodes: NodeSet, most: int) -> tuple[NodeSet, int]:
 
 
 def _taken(nodes: NodeSet, empty: NodeSet, wanted: int, before: Counts, cpus: int) -> NodeSet:
-    """So many nodes of a set, run by run; 0 if not all of them are empty."""
+    """Return that many nodes of a set, run by run; 0 if not all of them are empty."""
     firsts, ends = edges(nodes)
     sizes = before[ends] - before[firsts]
     taken = 0

@@ -14,7 +14,7 @@ class LicencePlan:
         self._uses: list[tuple[float, float, Mapping[str, int]]] = []
 
     def hold(self, licences: Mapping[str, int], start: float, end: float) -> None:
-        """They are held from ``start`` to ``end`` (s)."""
+        """Hold the licences from ``start`` to ``end`` (s)."""
         if licences:
             self._uses.append((start, end, licences))
 

@@ -39,7 +39,7 @@ def members(mask: NodeSet) -> list[int]:
 
 
 def edges(mask: NodeSet) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Of each run of consecutive nodes of a set the first node, and the first one after it."""
+    """Return the first node of each run of consecutive nodes of a set, and the first node after each."""
     changes = bits(mask ^ (mask << 1)).nonzero()[0]
     return changes[::2], changes[1::2]
 

@@ -26,7 +26,7 @@ class NodeTable:
         return self._made >= self._size
 
     def over(self, nodes: NodeSet, start: float, end: float) -> tuple[NodeSet, float]:
-        """Those of the nodes that are in no plan from ``start`` to ``end`` (s), and when more of them come free; 0: not.
+        """Return the nodes that are in no plan from ``start`` to ``end`` (s), and when more of them come free; 0: not.
 
         That is looked for in the records that overlap the time, and the one after them.
         """

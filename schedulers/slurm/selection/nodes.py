@@ -43,7 +43,7 @@ class Capacities:
         return int((before[ends] - before[firsts]).sum())
 
     def ever_larger(self) -> Iterator[NodeSet]:
-        """Of each number of CPUs that there is, rising, the nodes that have more."""
+        """Return for each number of CPUs that there is, rising, the nodes that have more."""
         if self._larger is None:
             self._larger = dict.fromkeys(np.bincount(self.of).nonzero()[0].tolist())
         for size, nodes in self._larger.items():
@@ -141,7 +141,7 @@ class Free:
         self._empty = nodes
 
     def copy(self) -> Free:
-        """Another with the same free."""
+        """Return a copy with the same free resources."""
         other = Free.__new__(Free)
         other.facts, other._empty = self.facts, self._empty
         other._masks, other._capacities = {}, {}
@@ -150,7 +150,9 @@ class Free:
         return other
 
     def after(self, ends: Ends, first: int, last: int) -> Free:
-        """Another in which jobs ``first`` to ``last`` of those that run, this one left out, have given back what they hold."""
+        """Return a copy to which jobs ``first`` to ``last`` of the running ones have given back what they hold; the last is
+        not among them.
+        """
         other = self.copy()
         nodes, cpus, memory = ends.given_back(first, last)
         np.add.at(other.cpus, nodes, cpus)
