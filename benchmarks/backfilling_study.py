@@ -1,4 +1,4 @@
-"""Tables of docs/background/orders.md: ``python -m benchmarks.backfilling_study [INPUTS] [--out FOLDER] [--seeds N]``.
+"""Tables of docs/results/orders.md: ``python -m benchmarks.backfilling_study [INPUTS] [--out FOLDER] [--seeds N]``.
 
 INPUTS holds ``traces/lublin_256.swf.gz``. Rules that commit to whom they have chosen (``easy:commit=yes``), as RLScheduler's do
 (Zhang et al., SC 2020), on ten windows of 1,024 jobs; with ``--out`` also agents: trained by
@@ -115,7 +115,7 @@ def agents_of(inputs: Path, folder: Path, seeds: int) -> dict[str, str]:
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Train agents here, and test them, too.")
 @click.option("--seeds", type=click.IntRange(2), default=5, show_default=True, help="Trainings.")
 def main(inputs: Path, out: Path | None, seeds: int) -> None:
-    """Print the tables of docs/background/orders.md on committed schedulers and agents."""
+    """Print the tables of docs/results/orders.md on committed schedulers and agents."""
     log = Workload.read(inputs / LOG)
     long, long_orders = published_windows(log), (*ORDERS[:5], "saf")
     easy = {f"easy {order}": EASY.format(order) for order in long_orders}

@@ -68,7 +68,7 @@ def tuned_rule(platform: Platform, days: Sequence[Workload]) -> str:
 @click.argument("inputs", type=click.Path(path_type=Path, exists=True, file_okay=False), default=INPUTS)
 @click.option("--policy", "agents", multiple=True, default=["learned:taurus-sleep"], help="Power policy. [repeatable]")
 def main(inputs: Path, agents: Sequence[str]) -> None:
-    """Print the table of docs/agents.md on agents elsewhere."""
+    """Print the table of docs/results/agents.md on agents elsewhere."""
     click.echo(f"{HEADER}\n|---|---|---|---|---|---|")
     for name in NAMES:
         earlier, later = days_of(inputs, name)

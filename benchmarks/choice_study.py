@@ -316,7 +316,7 @@ def matrix(tables: Mapping[str, pd.DataFrame], policies: Mapping[str, tuple[str,
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Logs, agents and tables.")
 @click.option("--seeds", type=click.IntRange(2), default=5, show_default=True, help="Trainings of each kind.")
 def main(inputs: Path, out: Path, seeds: int) -> None:
-    """Train agents on five logs, test them on all, and print the tables of docs/background/other-logs.md."""
+    """Train agents on five logs, test them on all, and print the tables of docs/results/other-logs.md."""
     logs = [read_log(inputs, name) for name in FILES]
     means = {
         (log.name, times): tuning(log, times, out / "tuned" / f"{log.name}-{times:g}")

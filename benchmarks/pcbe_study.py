@@ -1,4 +1,4 @@
-"""The tables of docs/pcbe.md: ``python -m benchmarks.pcbe_study FOLDER [--skip-scale] [--goals] [--log LOG]``.
+"""The tables of docs/guides/pcbe.md: ``python -m benchmarks.pcbe_study FOLDER [--skip-scale] [--goals] [--log LOG]``.
 
 FOLDER holds the inputs of Cruz (2023): ``table-5.1-row-1`` to ``table-5.2-row-4`` and ``scale-table-5.3``, each with its
 ``platform.json`` and ``workload.json``. By default it is ``../shared/cases/pcbe`` beside the repository. The scale run is
@@ -131,7 +131,7 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
 )
 @click.option("--csv", type=click.Path(path_type=Path, dir_okay=False), help="Write every run here.")
 def main(folder: Path, skip_scale: bool, goals: bool, log: Path | None, csv: Path | None) -> None:
-    """Print the tables of docs/pcbe.md from the inputs of Cruz (2023)."""
+    """Print the tables of docs/guides/pcbe.md from the inputs of Cruz (2023)."""
     pd.set_option("display.width", 200, "display.max_columns", 20, "display.max_rows", 1000, "display.precision", 6)
     if log is not None:
         runs = compared(windows(log, Platform.read(folder / SCALE / "platform.json")))

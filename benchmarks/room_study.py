@@ -1,4 +1,4 @@
-"""Tables of docs/background/orders.md on tuned rules: ``python -m benchmarks.room_study [INPUTS] [--log NAME] [--seeds N]``.
+"""Tables of docs/results/orders.md on tuned rules: ``python -m benchmarks.room_study [INPUTS] [--log NAME] [--seeds N]``.
 
 INPUTS holds ``traces``. The last 55 % of each log are cut into 20 windows to test on; to learn from are windows of the same
 length that begin with any job before them. Which of two schedulers is better in a window hangs on chance, so windows are shaken
@@ -220,7 +220,7 @@ def told(spec: str, runs: Sequence[Mapping[str, Any]], first: Sequence[Mapping[s
 @click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Draws of orders and windows.")
 @click.option("--trials", type=click.IntRange(0), default=TRIALS, show_default=True, help="Of a job, at the most.")
 def main(inputs: Path, names: Sequence[str], seeds: int, trials: int) -> None:
-    """Print the tables of docs/background/orders.md on rules tuned on the earlier part of a log, with trials and without."""
+    """Print the tables of docs/results/orders.md on rules tuned on the earlier part of a log, with trials and without."""
     for name in names or LOGS:
         log = read_log(inputs, name)
         rules = reached(log, log.learned(0), RULES)

@@ -1,4 +1,6 @@
-"""Tables and picture of docs/power-policies.md: ``python -m benchmarks.shutdown_study [INPUTS] [--every N] [--out FOLDER]``.
+"""Tables and picture of docs/guides/power-policies.md.
+
+``python -m benchmarks.shutdown_study [INPUTS] [--every N] [--out FOLDER]``.
 
 INPUTS holds the days of Taurus that Casagrande et al. (2022) released, in ``cases/deepshutdown``. Each power policy plays the
 48 busy days, and every twentieth (``--every``) of the 1,357 others, the ordinary ones, beside saf-easy: four minutes of CPU.
@@ -189,7 +191,7 @@ def _labels(policies: Iterable[str]) -> list[str]:
 @click.option("--every", type=click.IntRange(1), default=20, show_default=True, help="Of the ordinary days, each N-th.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Leave picture and CSV here.")
 def main(inputs: Path, every: int, out: Path | None) -> None:
-    """Print the tables of docs/power-policies.md from the days of Casagrande et al. (2022)."""
+    """Print the tables of docs/guides/power-policies.md from the days of Casagrande et al. (2022)."""
     platform = taurus(inputs)
     others = (*ORDINARY_DAYS["train"], *ORDINARY_DAYS["test"])
     sets = {

@@ -9,7 +9,7 @@ A YAML or JSON file; relative names of files start in its folder::
       power_policy: [always-on, timeout:300]
     replications: 5
 
-Every key is a field of a class below, with what it means (docs/sweeps.md has the same as a table). A factor is a list of
+Every key is a field of a class below, with what it means (docs/guides/sweeps.md has the same as a table). A factor is a list of
 values, or a single one. A key that does not exist and a value of the wrong type end in one line that names file and key.
 """
 

@@ -10,7 +10,8 @@ with an application, a file or the object itself::
 
 A node of ElastiSim is a core here. Amounts are formulas (:mod:`.formulas`) of the arguments and of ``num_nodes``; from these come
 the job's work on the nodes that it asks for, and its ``speedup`` over all that it can have. Iterations between which these may
-change become its ``parts``, an ``evolving_request`` the cores that a part asks for. The manual (docs/malleable.md) lists what is
+change become its ``parts``, an ``evolving_request`` the cores that a part asks for.
+The manual (docs/guides/malleable.md) lists what is
 read and what is not. Source: ElastiSim's manual, and the readings of its program (Özden et al., ICPP 2022).
 """
 

@@ -6,7 +6,7 @@ import re
 
 from cluster_sim.errors import FormatError
 
-_OWN_COLUMNS = "the jobs as CSV with the columns of docs/job-schema.md, or as SWF"
+_OWN_COLUMNS = "the jobs as CSV with the columns of docs/reference/job-schema.md, or as SWF"
 _SACCT = "what sacct --parsable2 or sacct --json prints, a row for each job that is over"
 _SHAPES = (
     (r"\A(?:[#;].*\n)*#\s*JobID\s+SubmitTime\s+WaitTime\b", "GWF, the format of the Grid Workloads Archive", _OWN_COLUMNS),

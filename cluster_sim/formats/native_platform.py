@@ -1,4 +1,4 @@
-"""The toolkit's own platform format, YAML or JSON: ``docs/platform-format.md`` describes it key by key.
+"""The toolkit's own platform format, YAML or JSON: ``docs/reference/platform-format.md`` describes it key by key.
 
 The document holds types by name (``processor_types``, ``node_types``) and the clusters that are made of them. Keys
 that the format does not know are refused, so that a misspelt option never goes unnoticed. What comes in is checked

@@ -1,4 +1,4 @@
-"""Files of advance reservations, YAML or JSON; docs/requests.md describes them.
+"""Files of advance reservations, YAML or JSON; docs/guides/requests.md describes them.
 
 ::
 

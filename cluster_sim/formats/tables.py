@@ -1,6 +1,6 @@
 """The native CSV format: the job schema, a column each, a row a job.
 
-The header names columns of docs/job-schema.md in any order; what is left out, or an empty cell, takes its default.
+The header names columns of docs/reference/job-schema.md in any order; what is left out, or an empty cell, takes its default.
 Lines ``# name: …``, ``# origin_s: …``, ``# reference_gflops: …`` and ``# header: …`` may come before it. Times are on
 the run's clock: they are not shifted, and a first submission long after 0 (seconds since 1970, say) is told in a warning.
 """
@@ -116,9 +116,7 @@ def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
     where = f"{path} line {start_line + 1}"
     unknown = [name for name in header if name not in JOB_FIELD]
     if len(unknown) > _MOST_MISSPELT and (missing := _missing(header)):
-        expected = (
-            "the columns of docs/job-schema.md, of a job that is over submit_time, requested_cores, recorded_run_time"
-        )
+        expected = "the columns of docs/reference/job-schema.md, of a job that is over submit_time, requested_cores, recorded_run_time"
         raise FormatError(where, expected, f"a table of another program without {missing}, with {few(unknown, 5)}")
     for name in header:
         if name not in JOB_FIELD:

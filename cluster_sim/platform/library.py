@@ -1,7 +1,7 @@
 """A library of machines: published clusters, supercomputers and servers as platforms, each with its source.
 
 ``Platform.read("machine:taurus")`` reads one, ``machine:taurus,nodes=4`` a part or a multiple of it.
-:data:`machines` lists them; ``python -m cluster_sim.platform.library`` prints the manual's page (``docs/machines.md``).
+:data:`machines` lists them; ``python -m cluster_sim.platform.library`` prints the manual's page (``docs/reference/machines.md``).
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _power(value: float) -> str:
 
 
 _PAGE = """\
-<!-- Made by `python -m cluster_sim.platform.library > docs/machines.md`; edit cluster_sim/platform/library_table.py instead. -->
+<!-- Made by `python -m cluster_sim.platform > docs/reference/machines.md`; edit platform/library_table.py instead. -->
 # Machines
 
 Published machines as platforms: `Platform.read("machine:taurus")` in Python, `--platform machine:taurus` on the command
@@ -200,7 +200,3 @@ stand here. Figures as they come with CloudSim; two of them name the same result
 |---|---|---|---|---|---|---|---|
 {servers}
 """
-
-
-if __name__ == "__main__":
-    print(machines_page(), end="")

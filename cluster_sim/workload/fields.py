@@ -1,7 +1,7 @@
 """Every column and metric of the toolkit, once: name, type, unit, default, meaning.
 
 Readers, checks, writers, axis titles and the manual all take names and units from these tables.
-``python -m cluster_sim.workload.fields`` prints the manual's page on the job columns (``docs/job-schema.md``).
+``python -m cluster_sim.workload.fields`` prints the manual's page on the job columns (``docs/reference/job-schema.md``).
 """
 
 from __future__ import annotations
@@ -443,7 +443,7 @@ def job_schema_page() -> str:
 
 
 _JOB_SCHEMA_PAGE = """\
-<!-- Made by `python -m cluster_sim.workload.fields > docs/job-schema.md`; edit cluster_sim/workload/fields.py instead. -->
+<!-- Made by `python -m cluster_sim.workload.fields > docs/reference/job-schema.md`; edit workload/fields.py. -->
 # The job schema
 
 One row of `workload.jobs` is a job; these are its columns. A native CSV file has the same names in its header, in any
@@ -477,7 +477,7 @@ def _output_table(fields: Iterable[Field]) -> str:
 
 
 _RECORDS_PAGE = """\
-<!-- Made by `python -m cluster_sim.workload.fields records > docs/records.md`; edit cluster_sim/workload/fields.py instead. -->
+<!-- Made by `python -m cluster_sim.workload.fields records > docs/reference/records.md`; edit workload/fields.py. -->
 # What a run leaves
 
 Names of jobs, users and applications stand in the CSV files exactly as the input has them, so that other programs find them
@@ -507,19 +507,19 @@ _TABLE_NOTES = {
     "stages": (
         "What jobs did on their cores beside their work, a row for each checkpoint, restart and change of cores that is over; "
         "one that was cut short saves nothing. Empty unless jobs have [checkpoints, or change their cores]"
-        "(guides/changing-jobs.md)."
+        "(../guides/changing-jobs.md)."
     ),
     "node_states": "One row per node and interval, without gaps.",
     "nodes": (
         "One row per node, in platform order; seconds sum to the run's length, joules to its energy. P4 is Casagrande et "
-        "al. 2022: [what these figures are there](deepshutdown.md)."
+        "al. 2022: [what these figures are there](../guides/deepshutdown.md)."
     ),
     "power": "A step function: `watts` holds from `time` to the next row.",
     "queue": "A step function; made on request.",
-    "p_states": "At which clock the processors ran that have [p-states](dvfs.md), or changed their clock.",
+    "p_states": "At which clock the processors ran that have [p-states](../guides/dvfs.md), or changed their clock.",
     "decisions": (
         "What the scheduler decided and why, in order, a row when something changed for a job; empty unless the run "
-        "was to `explain`. [What to do with it](explain.md)."
+        "was to `explain`. [What to do with it](../guides/explain.md)."
     ),
 }
 
@@ -556,7 +556,7 @@ energy_failed_j = energy_j, and energy_computing_j = energy_jobs_j + energy_gues
 P4 is Casagrande et al. 2022. Its waste (Eq. 4) counts *by node*: idle cores of a node that computes are no waste. Its program
 counts *by core*: they are, each with its part of its processor's idle watts. Its "joules" are watt-minutes. Its stretch is
 wait / requested time; `cluster_sim.records.metrics.delays(result.jobs, theta)` has Eq. 10 for other thresholds.
-[More](deepshutdown.md).
+[More](../guides/deepshutdown.md).
 
 Where `until` stops a run, a job that still waits or runs then is in none of the metrics of jobs (waits, turnarounds,
 slowdowns), nor in `makespan_s` and `throughput_jobs_per_h`; its cores and energy so far are in `utilisation` and `energy_j`,

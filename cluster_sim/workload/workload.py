@@ -94,7 +94,7 @@ class Workload:
 
     Parameters
     ----------
-    jobs : table with columns of the job schema (``cluster_sim.workload.fields.JOB_FIELDS``, docs/job-schema.md); needs
+    jobs : table with columns of the job schema (``cluster_sim.workload.fields.JOB_FIELDS``, docs/reference/job-schema.md); needs
         ``submit_time``, ``requested_cores`` and ``operations`` or ``recorded_run_time``. Sorted by ``submit_time``
         (equal times keep their order), completed with defaults and checked.
     name : for titles and records.

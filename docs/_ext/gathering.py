@@ -54,7 +54,7 @@ def relinked(text: str, source: Path, page: Path) -> str:
         fragment = f"#{anchor}" if anchor else match[2] or ""
         return f"]({os.path.relpath(DOCS / place, page.parent)}{fragment})"
 
-    return LINK.sub(replace, text)
+    return LINK.sub(replace, text.replace('"docs/_static/', '"../_static/'))
 
 
 def _on_site(target: Path) -> str | None:

@@ -1,7 +1,7 @@
 """Proximal policy optimisation with the clipped objective (Schulman et al. 2017), with action masks.
 
 ``update`` reads from top to bottom what is done with the episodes of one iteration. Every hyper-parameter and every number
-that it returns is explained in docs/algorithms.md.
+that it returns is explained in docs/reference/algorithms.md.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ A YAML or JSON file; relative names of files start in its folder::
     iterations: 100
     baselines: ["list:smallest/high_mem_bw"]
 
-Every key is a field of a class below, with what it means (docs/training.md has the same as a table). A key that does not
+Every key is a field of a class below, with what it means (docs/reference/training.md has the same as a table).
+A key that does not
 exist, a value of the wrong type and a file that is not there end in one line that names file and key.
 """
 

@@ -1,6 +1,6 @@
 """What a training tells while it runs: every logged number, explained once, and the files that hold them.
 
-:data:`NUMBERS` is read by ``metrics.csv``, by TensorBoard's event files and by the manual (docs/training.md). Names and
+:data:`NUMBERS` is read by ``metrics.csv``, by TensorBoard's event files and by the manual (docs/reference/training.md). Names and
 meanings under ``train/`` and ``time/`` are those of Stable-Baselines3, so that runs can be laid beside each other.
 """
 

@@ -15,7 +15,7 @@ cores are taken in processor order, and which nodes a job may have is the width 
 and without contention nothing is lost by that, on nodes of equal processors and with jobs that need one node: moving each
 start of any schedule to the earliest time at which its cores are free, in the order of the starts, makes no job end later,
 and then every start is at a submission or a completion. With contention, and for energy and EDP, a start in between
-can pay, if a job then runs just while another keeps the processor busy: ``docs/optimum.md`` has an example.
+can pay, if a job then runs just while another keeps the processor busy: ``docs/guides/optimum.md`` has an example.
 """
 
 from __future__ import annotations

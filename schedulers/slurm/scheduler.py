@@ -55,7 +55,7 @@ class Slurm(Scheduler):
     ``epoch`` is what the clock shows at 0 s, by which times are rounded. Nodes are free ``cleanup`` s after the end of a job,
     ``kill_cleanup`` s after a kill; these two and ``tick`` are what the recordings of one machine show. ``commands`` of an
     administrator are played when their time comes: a file, or pairs of a time (s) and a command, see
-    :mod:`~schedulers.slurm.commands`. docs/slurm.md says what is simulated, and what is refused.
+    :mod:`~schedulers.slurm.commands`. docs/guides/slurm.md says what is simulated, and what is refused.
     """
 
     keeps_limits = True

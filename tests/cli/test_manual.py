@@ -1,4 +1,4 @@
-"""docs/cli.md: what it says can be typed, and nothing is left out."""
+"""docs/reference/cli.md: what it says can be typed, and nothing is left out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cluster_sim.workload.fields import SUMMARY_METRICS, names
 CHOOSING = (Path(__file__).resolve().parents[2] / "docs" / "which-command.md").read_text(encoding="utf-8")
 OPTIONS_OF_RUN = ("compare", "whatif", "validate", "list", "gantt")
 """Commands whose sections do not repeat options that stand elsewhere on the page."""
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
 EXAMPLES = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines() if line]
 
 
@@ -71,7 +71,7 @@ def test_nothing_is_left_out() -> None:
     context = click.Context(main)
     commands = {name: main.get_command(context, name) for name in main.list_commands(context)}
     assert [name for name in commands if f"## {name}\n" not in PAGE] == []
-    assert [name for name in commands if f"(cli.md#{name})" not in CHOOSING] == []
+    assert [name for name in commands if f"(reference/cli.md#{name})" not in CHOOSING] == []
     for name, command in commands.items():
         section = PAGE.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         options = [option for parameter in command.params for option in parameter.opts if option.startswith("--")]

@@ -106,7 +106,7 @@ def test_their_rules_in_our_machine_give_their_figures(imitated: pd.DataFrame, r
 def test_our_own_policies_come_near(
     ours: pd.DataFrame, released: pd.DataFrame, spec: str, policy: str, waste: float, switches: float
 ) -> None:
-    """Means over the days: the differences that docs/deepshutdown.md names are worth no more than this."""
+    """Means over the days: the differences that docs/guides/deepshutdown.md names are worth no more than this."""
     means, theirs = ours.loc[spec].mean(), released.loc[policy].mean(numeric_only=True)
     assert means["energy_waste"] == pytest.approx(theirs["energy_waste"], rel=waste)
     assert means["nb_switches"] == pytest.approx(theirs["nb_switches"], rel=switches)

@@ -682,7 +682,7 @@ def test_near_formats_are_refused_by_name(
     assert shell("run", "-p", "homogeneous:nodes=2,cores=4", "-w", str(path), "--out", str(tmp_path / "out")) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert what in line
-    assert "sacct --" in line or "docs/job-schema.md" in line
+    assert "sacct --" in line or "docs/reference/job-schema.md" in line
 
 
 # ---------------------------------------------------------------------- recorded runs

@@ -15,7 +15,7 @@ from learning.training.configuration import SECTIONS, Config, EnvironmentKeys, c
 from learning.training.inputs import MakeEnvironment
 from learning.training.training import check
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "training.md"
 A_LIMIT = "a number above 0, or a share of what a baseline reaches: 0.5 of timeout:0"
 
 

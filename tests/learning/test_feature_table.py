@@ -79,7 +79,7 @@ def test_tables_are_as_wide_as_what_is_observed() -> None:
 
 def test_the_manual_lists_the_columns_in_their_order() -> None:
     """Agents that were trained know columns by their numbers, so the order of the tables is part of the contract."""
-    manual = (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
+    manual = (ROOT / "docs" / "reference" / "environments.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `(\w+)` \|", manual, re.MULTILINE)
     for table in (PairRow, PairState, PublishedRow):
         first = listed.index(table.names[0])

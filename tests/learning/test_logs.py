@@ -10,7 +10,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from learning.training.logs import NUMBERS, Log, in_brief, read_metrics
 from learning.training.tensorboard import EventFile
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "training.md"
 
 
 def test_numbers_come_back(tmp_path: Path) -> None:

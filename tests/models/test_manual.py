@@ -9,7 +9,7 @@ from cluster_sim.models.network import network_models
 from cluster_sim.models.power import power_models
 from cluster_sim.platform.hardware import CONTENTION_PARAMETERS, LINEAR_POWER
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/models.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs/reference/models.md").read_text(encoding="utf-8")
 
 
 def test_every_model_has_its_row() -> None:

@@ -171,6 +171,6 @@ def test_numbers_of_nodes() -> None:
 
 
 def test_the_manuals_page_is_current() -> None:
-    """``docs/machines.md`` is what ``python -m cluster_sim.platform.library`` prints."""
-    assert (ROOT / "docs/machines.md").read_text(encoding="utf-8") == machines_page()
+    """``docs/reference/machines.md`` is what ``python -m cluster_sim.platform`` prints."""
+    assert (ROOT / "docs/reference/machines.md").read_text(encoding="utf-8") == machines_page()
     assert all(f"| `{name}` |" in machines_page() for name in NAMES)

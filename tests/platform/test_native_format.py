@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cluster_sim.errors import FormatError, InputError, ModelWarning
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions, ProcessorType
 
-MANUAL = Path(__file__).parents[2] / "docs" / "platform-format.md"
+MANUAL = Path(__file__).parents[2] / "docs" / "reference" / "platform-format.md"
 
 
 def example() -> str:

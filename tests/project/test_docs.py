@@ -123,19 +123,19 @@ def test_commands_exist(page: Path) -> None:
 
 
 def test_the_command_table_is_complete() -> None:
-    """The README's table names every command that there is."""
+    """The manual's table names every command that there is."""
     from cluster_sim.cli import main
 
     commands = set(main.commands)  # type: ignore[attr-defined]
-    named = set(re.findall(r"^\| `cluster-sim (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))
+    named = set(re.findall(r"^\| \[`(\w+)`\]\(#", (ROOT / "docs" / "reference" / "cli.md").read_text(), re.MULTILINE))
     assert named == commands
 
 
 def test_every_scheduler_and_power_policy_is_named() -> None:
-    """The README names every scheduler in its table, and every power policy in what it says of power."""
+    """Their page names every scheduler in its table, and every power policy in what it says of power."""
     from schedulers import power_policies, schedulers
 
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "docs" / "reference" / "policies.md").read_text()
     for heading, registry in (("Schedulers", schedulers), ("Power", power_policies)):
         section = re.search(rf"^## {heading}\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)
         assert section is not None

@@ -70,7 +70,7 @@ def test_public_names_are_documented(package: str) -> None:
 @pytest.mark.parametrize("registry", [contention_models, power_models, network_models], ids=lambda r: r.kind)
 def test_every_model_has_its_equations(registry: object) -> None:
     """The manual's page of models has a row for every contention, power and network model."""
-    page = (DOCS / "models.md").read_text()
+    page = (DOCS / "reference" / "models.md").read_text()
     ours = [name for name in registry if registry.factory(name).__module__.startswith("cluster_sim.")]  # type: ignore[attr-defined]
     assert ours
     assert [name for name in ours if not re.search(rf"^\| `{name}[`\[]", page, re.MULTILINE)] == []

@@ -1,4 +1,4 @@
-"""docs/sweeps.md and examples/sweeps: every key is explained, every configuration can be read."""
+"""docs/guides/sweeps.md and examples/sweeps: every key is explained, every configuration can be read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from analysis.sweep import Grid
 from analysis.sweep.config import SECTIONS, config_of
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "sweeps.md").read_text(encoding="utf-8")
 EXAMPLES = [path for path in sorted((ROOT / "examples" / "sweeps").glob("*.yaml")) if "training" not in path.name]
 
 

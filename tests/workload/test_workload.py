@@ -385,10 +385,10 @@ def test_empty_workload() -> None:
 
 
 def test_the_manual_page_is_up_to_date() -> None:
-    """docs/job-schema.md is made from the table that the code uses."""
-    page = Path(__file__).resolve().parents[2] / "docs" / "job-schema.md"
+    """docs/reference/job-schema.md is made from the table that the code uses."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "reference" / "job-schema.md"
     assert page.read_text() == fields.job_schema_page(), (
-        "run: python -m cluster_sim.workload.fields > docs/job-schema.md"
+        "run: python -m cluster_sim.workload.fields > docs/reference/job-schema.md"
     )
     assert page.with_name("records.md").read_text() == fields.records_page()
 

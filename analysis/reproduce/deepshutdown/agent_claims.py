@@ -113,7 +113,7 @@ def _beside(key: str, what: str, number: str, source: str, measure: str, heading
 
 def _limits(days: str, heading: str) -> list[Claim]:
     """Whether the limit on the mean stretch is kept, also on days of another kind than those of the training."""
-    row, source = ROW.name, "docs/agents.md"
+    row, source = ROW.name, "docs/results/agents.md"
     limit: dict[str, Any] = {"tolerance": AT_MOST, "kind": Kind.OURS, "group": heading}
     return [
         Claim(f"{days}/limit", "mean stretch of a day, within the limit of the training", f"{LIMIT:g}", "", source,

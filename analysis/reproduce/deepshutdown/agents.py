@@ -40,7 +40,7 @@ METRICS = ("waste", "node waste", "switches", "stretch")
 """Of a day: W·min by core and by node, switches of nodes, and the mean stretch of the jobs that started."""
 EVERY_ORDINARY = 20
 LIMIT = 0.175
-"""The mean stretch that the agents were trained to keep to, the paper's agent's on its training days (docs/agents.md)."""
+"""The mean stretch that the agents were trained to keep to, the paper's agent's on its training days (docs/results/agents.md)."""
 
 
 @dataclass(frozen=True)

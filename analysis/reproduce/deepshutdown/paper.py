@@ -39,7 +39,7 @@ TAURUS, BUSY = "Taurus", "Taurus, 48 busy days"
 PRIVATE = "the log is not public, but for 1,405 of the 2,152 days of Taurus"
 OTHER_DAYS = "of 2,152 days the 1,405 that were released: extremes and spreads of the others are not known"
 STAND_IN = "the log is not public; measured on a synthetic stand-in with its jobs a day, groups of days and load"
-SAMPLE = "1,405 of 2,152 days, and the scheduler's rules differ in six points (docs/deepshutdown.md)"
+SAMPLE = "1,405 of 2,152 days, and the scheduler's rules differ in six points (docs/guides/deepshutdown.md)"
 UNDATED = "the days were released without dates, and their jobs without how they ended"
 
 _UNITS = {"delay": "min", "waste": "W·min", "switches": "", "stretch": ""}

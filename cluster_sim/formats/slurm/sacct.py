@@ -5,7 +5,8 @@
     sacct --parsable2 --allusers --starttime 2026-01-01 --format \\
         JobID,User,Account,Partition,QOS,Submit,Eligible,Start,End,Elapsed,Timelimit,State,ReqCPUS,AllocCPUS,ReqNodes,NNodes,ReqMem,ReqTRES,NodeList
 
-CSV and Parquet with those names, and what ``sacct --json`` prints, are read too. docs/slurm.md has the table of what becomes
+CSV and Parquet with those names, and what ``sacct --json`` prints, are read too.
+docs/guides/slurm.md has the table of what becomes
 of each column. One core of the simulation is one CPU as Slurm counts it. Steps are folded into their jobs; the tasks of an
 array are jobs; rows of one job that was requeued are one job. A row that cannot be understood is left out and counted.
 """

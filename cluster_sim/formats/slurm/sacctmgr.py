@@ -1,7 +1,7 @@
 """Accounts, shares, qualities of service and limits, as ``sacctmgr --parsable2`` prints them.
 
 The tables of ``show assoc`` and ``show qos`` stand in one file, one after the other, each with its header, which names the
-columns in any order. docs/slurm.md says what becomes of each column.
+columns in any order. docs/guides/slurm.md says what becomes of each column.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A slurm.conf as a platform: its nodes, and what schedulers need of its partitions, weights and parameters.
 
 One core of the platform is one CPU as Slurm counts it. The clock is taken as 3 GHz and watts by the law of
-:func:`cluster_sim.platform.processor_table.power_at`, for Slurm states neither. docs/slurm.md says what becomes of each key.
+:func:`cluster_sim.platform.processor_table.power_at`, for Slurm states neither.
+docs/guides/slurm.md says what becomes of each key.
 """
 
 from __future__ import annotations
