@@ -116,7 +116,10 @@ def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
     where = f"{path} line {start_line + 1}"
     unknown = [name for name in header if name not in JOB_FIELD]
     if len(unknown) > _MOST_MISSPELT and (missing := _missing(header)):
-        expected = "the columns of docs/reference/job-schema.md, of a job that is over submit_time, requested_cores, recorded_run_time"
+        expected = (
+            "the columns of docs/reference/job-schema.md, "
+            "of a job that is over submit_time, requested_cores, recorded_run_time"
+        )
         raise FormatError(where, expected, f"a table of another program without {missing}, with {few(unknown, 5)}")
     for name in header:
         if name not in JOB_FIELD:

@@ -172,7 +172,7 @@ def result_tables(result: Result, explains: bool = False) -> dict[str, Table]:
     kept: dict[str, Table] = {name: getattr(result, name) for name in RESULT_TABLES}
     kept["jobs"] = result.jobs_with_allocation()
     kept["allocations"] = allocations_as_given(result)
-    kept["summary"] = {key: [value] for key, value in result.summary().items()}
+    kept["summary"] = {key: [value] for key, value in result.metrics.items()}
     if explains:
         ids = result.jobs["job_id"].tolist()
         kept["explanations"] = {"job_id": ids, "text": [result.explain(job) for job in ids]}
