@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import NoReturn
 
 from cluster_sim.errors import ModelWarning, warn_user
 
@@ -103,6 +104,23 @@ def no_attribute(
         public = known or [each for each in dir(kind) if not each.startswith("_")]
         text += f": expected {instead.get(name) or nearest(name, public)}"
     return AttributeError(text, name=name, obj=thing)
+
+
+class Guess:
+    """A name that people guess and a class does not have: reading it raises AttributeError with what stands in its place.
+
+    For classes whose attributes are read often: ``__getattr__`` would make each of these reads slower.
+    """
+
+    def __init__(self, instead: str):
+        self._instead = instead
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, thing: object, kind: type) -> NoReturn:
+        text = f"{kind.__name__} has no {self._name}: expected {self._instead}"
+        raise AttributeError(text, name=self._name, obj=thing)
 
 
 def one_of(name: str, known: Iterable[str]) -> str:

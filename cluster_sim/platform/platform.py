@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from cluster_sim.platform.hardware import (
     check_parameters,
 )
 from cluster_sim.platform.processor_table import power_at
-from cluster_sim.spelling import no_attribute
+from cluster_sim.spelling import Guess
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -62,14 +62,6 @@ __all__ = [
     "check_contention",
 ]
 
-_INSTEAD = {
-    "nodes": "node_count, node_names(), node_types",
-    "cores": "core_count, node_cores",
-    "processors": "processor_count, processor_types",
-    "describe": "print(platform)",
-    "save": "write(path)",
-}
-"""What stands in the place of names that people guess."""
 _PLAIN_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
@@ -90,6 +82,12 @@ class Platform:
     power_model: str = "linear"
     watts_assumed: bool = field(default=False, compare=False)
     slurm: SlurmMachine | None = field(default=None, compare=False)
+
+    nodes: ClassVar = Guess("node_count, node_names(), node_types")
+    cores: ClassVar = Guess("core_count, node_cores")
+    processors: ClassVar = Guess("processor_count, processor_types")
+    describe: ClassVar = Guess("print(platform)")
+    save: ClassVar = Guess("write(path)")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "clusters", tuple(self.clusters))
@@ -318,11 +316,6 @@ class Platform:
             graph.add_node(name, kind="node", cores=node.cores, gflops=gflops[node], type=node.name)
             graph.add_edge(name.rpartition(".node")[0], name)
         return graph
-
-    if not TYPE_CHECKING:  # who are to go on knowing what there is
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise no_attribute(self, name, _INSTEAD)
 
     def __repr__(self) -> str:
         return (

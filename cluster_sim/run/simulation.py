@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from simpy.core import EmptySchedule
@@ -48,7 +48,7 @@ from cluster_sim.run.progress import Progress
 from cluster_sim.run.quirks import known_quirks
 from cluster_sim.run.service import serve
 from cluster_sim.run.view import View
-from cluster_sim.spelling import no_attribute
+from cluster_sim.spelling import Guess
 from cluster_sim.workload.advance_reservations import AdvanceReservation, reservations_of
 from cluster_sim.workload.jobs import Job
 from cluster_sim.workload.work import Work
@@ -221,10 +221,8 @@ class Simulation:
         self.processes = [name_of(each) for each in processes]  #: Of the user's, by name.
         start(self, processes)
 
-    if not TYPE_CHECKING:  # who are to go on knowing what there is
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise no_attribute(self, name, {"start": "run()", "simulate": "run()", "time": "env.now", "now": "env.now"})
+    start, simulate = Guess("run()"), Guess("run()")
+    time, now = Guess("env.now"), Guess("env.now")
 
     def __repr__(self) -> str:
         policies = f"{describe(self.scheduler) if self.scheduler else 'no scheduler'}"

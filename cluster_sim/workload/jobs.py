@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cluster_sim.errors import InputError
-from cluster_sim.spelling import no_attribute
+from cluster_sim.spelling import Guess
 from cluster_sim.workload.speedup import time_ratio
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ class JobState(StrEnum):
     UNFINISHED = "unfinished"
 
 
+_OF_RUN_TIMES = "requested_time: how long a job will run only a clairvoyant policy sees, in view.run_time(job)"
+
+
 class Job:
     """A job as its user submitted it: requests only, never how long it will really run.
 
@@ -39,6 +42,10 @@ class Job:
     submit_time: float  #: s on the run's clock.
     requested_cores: int  #: One task each.
     requested_time: float  #: s of wall-clock; inf when none was given.
+
+    cores = Guess("requested_cores")
+    walltime, time_limit = Guess("requested_time"), Guess("requested_time")
+    runtime, run_time, recorded_run_time, duration = (Guess(_OF_RUN_TIMES) for _ in range(4))
 
     def __init__(
         self,
@@ -60,19 +67,6 @@ class Job:
         """The machine goes by what jobs ask for, too, and the records by what they asked for at first."""
         instead = "keep what you predict in a dictionary of your own, by job.index"
         raise InputError(f"job {self.job_id}, {name}", f"no assignment: jobs are read-only; {instead}")
-
-    if not TYPE_CHECKING:  # who are to go on knowing what there is
-
-        def __getattr__(self, name: str) -> NoReturn:
-            clairvoyant = (
-                "requested_time: how long a job will run only a clairvoyant policy sees, in view.run_time(job)"
-            )
-            instead = dict.fromkeys(("runtime", "run_time", "recorded_run_time", "duration", "operations"), clairvoyant)
-            raise no_attribute(
-                self,
-                name,
-                {"walltime": "requested_time", "time_limit": "requested_time", "cores": "requested_cores"} | instead,
-            )
 
     def __delattr__(self, name: str) -> NoReturn:
         self.__setattr__(name, None)

@@ -68,8 +68,11 @@ def test_policies_show_their_specs() -> None:
         (lambda r: WORKLOAD["submit"], "expected submit_time"),
         (lambda r: PLATFORM.nodes, r"expected node_count, node_names\(\)"),
         (lambda r: PLATFORM.describe(), r"expected print\(platform\)"),
-        (lambda r: cluster_sim.Simulation(PLATFORM, WORKLOAD, "easy").time, r"expected env\.now"),
-        (lambda r: requests(WORKLOAD.jobs)[0].runtime, "expected requested_time"),
+        (
+            lambda r: cluster_sim.Simulation(PLATFORM, WORKLOAD, "easy").time,
+            r"Simulation has no time: expected env\.now",
+        ),
+        (lambda r: requests(WORKLOAD.jobs)[0].runtime, "Job has no runtime: expected requested_time"),
         (lambda r: requests(WORKLOAD.jobs)[0].cores, "expected requested_cores"),
     ],
 )
