@@ -12,11 +12,12 @@ from click.testing import CliRunner
 
 pytest.importorskip("torch")
 
-from benchmarks import choice_study
-from benchmarks.backfilling_study import COMMITTED, ORDERS, mean, played, windows
-from benchmarks.carry_study import GRID, platform_for, tuned_rule
-from benchmarks.choice_study import METRICS, TAUGHT, UNTAUGHT, compared, main, matrix
-from benchmarks.constraint_study import (
+from cluster_sim import Simulation, Workload
+from studies import choice_study
+from studies.backfilling_study import COMMITTED, ORDERS, mean, played, windows
+from studies.carry_study import GRID, platform_for, tuned_rule
+from studies.choice_study import METRICS, TAUGHT, UNTAUGHT, compared, main, matrix
+from studies.constraint_study import (
     BUSY,
     LIMIT,
     Day,
@@ -29,8 +30,7 @@ from benchmarks.constraint_study import (
     threshold_within,
     tightened,
 )
-from benchmarks.room_study import WINDOWS, changed, choose, drawn, on_later_windows, price, read_log, scheduler, told
-from cluster_sim import Simulation, Workload
+from studies.room_study import WINDOWS, changed, choose, drawn, on_later_windows, price, read_log, scheduler, told
 
 from .test_shutdown_study import days, platform
 
@@ -149,12 +149,12 @@ def test_what_is_tuned_on_the_earlier_windows_is_tested_on_the_later(
     }
     (tmp_path / "traces").mkdir()
     Workload(columns).write(tmp_path / "traces" / "log.swf")
-    monkeypatch.setattr("benchmarks.room_study.LOGS", {"log": ("log.swf", 8)})
+    monkeypatch.setattr("studies.room_study.LOGS", {"log": ("log.swf", 8)})
     log = read_log(tmp_path, "log")
     assert [len(window.jobs) for window in log.tested()] == [5] * WINDOWS
     assert log.cut == 100
-    monkeypatch.setattr("benchmarks.room_study.STAGES", (2, 3))
-    monkeypatch.setattr("benchmarks.room_study.TRIED", 4)
+    monkeypatch.setattr("studies.room_study.STAGES", (2, 3))
+    monkeypatch.setattr("studies.room_study.TRIED", 4)
     learned = log.learned(1)
     assert [len(window.jobs) for window in learned] == [5] * 3
     assert max(int(number) for window in learned for number in window.jobs.jobs["job_id"]) <= log.cut
@@ -163,7 +163,7 @@ def test_what_is_tuned_on_the_earlier_windows_is_tested_on_the_later(
         known = [log.window(start).known.count(str(user)) for user in (1, 2, 3)]
         assert known == [int((ends[users == user] <= start * 20.0).sum()) for user in (1, 2, 3)]
     rules = ("easy:order=fcfs", "easy:order=saf")
-    monkeypatch.setattr("benchmarks.room_study.SHAKES", 2)
+    monkeypatch.setattr("studies.room_study.SHAKES", 2)
     runs = on_later_windows(log, rules)
     assert [len(runs[rule]) for rule in rules] == [WINDOWS, WINDOWS]
     (on_trial,) = on_later_windows(log, ["easy:order=saf,trials=1"]).values()

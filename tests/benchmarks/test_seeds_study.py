@@ -8,12 +8,12 @@ import pytest
 
 pytest.importorskip("torch")
 
-from benchmarks.seeds_study import Cases, Reductions, agents_line, draws_of, kept, table
 from cluster_sim import Platform
 from cluster_sim.errors import InputError
 from learning.training.agent import Agent
 from learning.training.configuration import Config
 from learning.training.training import untrained
+from studies.seeds_study import Cases, Reductions, agents_line, draws_of, kept, table
 from tests.rows import workload_of
 
 

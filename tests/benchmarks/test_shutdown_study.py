@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from analysis.reproduce.deepshutdown.stand_ins import stand_in_platform
-from benchmarks.shutdown_study import FAMILIES, markdown, measured, pareto, study, undominated
 from cluster_sim import Platform, Workload
+from studies.shutdown_study import FAMILIES, markdown, measured, pareto, study, undominated
 
 
 def days(*submitted: float) -> list[Workload]:

@@ -1,6 +1,6 @@
 """The malleable strategies of Posner, Hupfeld and Finnerty (PECS 2023): published figures, and single jobs.
 
-All rows of three seeds are compared by ``python -m benchmarks.malleable_study``; here are a few of each kind.
+All rows of three seeds are compared by ``python -m studies.malleable_study``; here are a few of each kind.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import malleable_study as study
+from studies import malleable_study as study
 
 
 @pytest.mark.parametrize(

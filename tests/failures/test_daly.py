@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.checkpoints import CASES, Case, times
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError
 from cluster_sim.workload.parts import DALY, YOUNG, optimum_interval
 from schedulers import Fcfs
+from studies.checkpoints import CASES, Case, times
 from tests.rows import workload_of
 
 RUNS = 200

@@ -1,6 +1,6 @@
 """Checkpoints against Young and Daly, the tables of docs/guides/failures.md.
 
-``python -m benchmarks.checkpoints [--runs N] [--seed N]``.
+``python -m studies.checkpoints [--runs N] [--seed N]``.
 
 Jobs on nodes that fail at a constant rate, and are repaired at once, as Daly (FGCS 22, 2006) has it: failures come during
 checkpoints and restarts, too. The first table compares mean times with the expected ones, the second the interval that does

@@ -1,4 +1,4 @@
-"""Agents that choose the next job, on other logs and machines: ``python -m benchmarks.choice_study [INPUTS] --out FOLDER``.
+"""Agents that choose the next job, on other logs and machines: ``python -m studies.choice_study [INPUTS] --out FOLDER``.
 
 INPUTS holds ``traces``. In JobChoice, RLScheduler's setting, agents learn on windows of the first half of each of five logs, on
 a machine for that log, with and without a teacher, with other features and with self-imitation; and, without a teacher, on those
@@ -21,10 +21,6 @@ import numpy as np
 import pandas as pd
 
 from analysis.tables.backfilling import METRICS, SLOWDOWN
-from benchmarks.backfilling_study import COMMITTED, ORDERS, windows
-from benchmarks.constraint_study import kept_in
-from benchmarks.room_study import LOGS
-from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.records.intervals import geometric_change, paired_change
 from learning.tasks.episode_metrics import quick_metrics
@@ -32,6 +28,10 @@ from learning.training.agent import BEST
 from learning.training.configuration import Config
 from learning.training.training import train_one, untrained
 from learning.training.validation import spread
+from studies.backfilling_study import COMMITTED, ORDERS, windows
+from studies.constraint_study import kept_in
+from studies.room_study import LOGS
+from studies.shutdown_study import INPUTS
 
 CORES = {name: cores for name, (_, cores) in LOGS.items()} | {"kit": 6012, "nasa": 64}
 FILES = {name: file for name, (file, _) in LOGS.items()} | {"nasa": "NASA-iPSC-1993-3.1-cln.swf.gz"}

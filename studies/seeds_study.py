@@ -1,4 +1,4 @@
-"""How far trainings lie apart: ``python -m benchmarks.seeds_study CONFIG [AGENTS]… --workload W… --against H``.
+"""How far trainings lie apart: ``python -m studies.seeds_study CONFIG [AGENTS]… --workload W… --against H``.
 
 CONFIG is the configuration of a training, AGENTS are folders that ``train`` has left. On each workload stand, side by side:
 every agent with its likeliest actions and with drawn ones (the mean of ``--runs``), as many untrained agents as CONFIG has seeds,

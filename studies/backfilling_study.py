@@ -1,4 +1,4 @@
-"""Tables of docs/results/orders.md: ``python -m benchmarks.backfilling_study [INPUTS] [--out FOLDER] [--seeds N]``.
+"""Tables of docs/results/orders.md: ``python -m studies.backfilling_study [INPUTS] [--out FOLDER] [--seeds N]``.
 
 INPUTS holds ``traces/lublin_256.swf.gz``. Rules that commit to whom they have chosen (``easy:commit=yes``), as RLScheduler's do
 (Zhang et al., SC 2020), on ten windows of 1,024 jobs; with ``--out`` also agents: trained by
@@ -17,12 +17,12 @@ import numpy as np
 
 from analysis import backfilling_markdown, backfilling_table
 from analysis.tables.backfilling import METRICS, SLOWDOWN
-from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from learning.tasks.episodes import consecutive
 from learning.training.agent import find_agents
 from learning.training.configuration import read_config
 from learning.training.training_seeds import train
+from studies.shutdown_study import INPUTS
 
 LOG = "traces/lublin_256.swf.gz"
 CONFIG = Path(__file__).resolve().parents[1] / "examples" / "training" / "lublin-choice.yaml"

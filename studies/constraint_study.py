@@ -1,4 +1,4 @@
-"""A limit that is kept: ``python -m benchmarks.constraint_study [INPUTS] --out FOLDER [--seeds N]``.
+"""A limit that is kept: ``python -m studies.constraint_study [INPUTS] --out FOLDER [--seeds N]``.
 
 INPUTS holds the days of Taurus that Casagrande et al. (2022) released, in ``cases/deepshutdown``. What is wanted is the least
 waste with a mean stretch of 0.175 at most, their limit, in each of four classes of days: busy ones (40 jobs and more) and
@@ -26,7 +26,6 @@ import pandas as pd
 from analysis.reproduce.deepshutdown.agents import taught as play_taught
 from analysis.reproduce.deepshutdown.days import episode
 from analysis.reproduce.deepshutdown.runs import BUSY_DAYS, FOLDER, ORDINARY_DAYS, day_files, run_day, taurus
-from benchmarks.shutdown_study import INPUTS, of_day
 from cluster_sim import Platform, Workload
 from cluster_sim.errors import InputError
 from cluster_sim.files.atomic import atomic_files
@@ -37,6 +36,7 @@ from learning.training.configuration import Config
 from learning.training.inputs import MakeEnvironment, rules_of, split_days
 from learning.training.training_seeds import train
 from learning.training.validation import spread
+from studies.shutdown_study import INPUTS, of_day
 
 LIMIT = 0.175
 """Of the mean over days of the mean stretch over a day's jobs, in each class of days."""

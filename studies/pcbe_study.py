@@ -1,4 +1,4 @@
-"""The tables of docs/guides/pcbe.md: ``python -m benchmarks.pcbe_study FOLDER [--skip-scale] [--goals] [--log LOG]``.
+"""The tables of docs/guides/pcbe.md: ``python -m studies.pcbe_study FOLDER [--skip-scale] [--goals] [--log LOG]``.
 
 FOLDER holds the inputs of Cruz (2023): ``table-5.1-row-1`` to ``table-5.2-row-4`` and ``scale-table-5.3``, each with its
 ``platform.json`` and ``workload.json``. By default it is ``../shared/cases/pcbe`` beside the repository. The scale run is

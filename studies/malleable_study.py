@@ -1,4 +1,4 @@
-"""The tables of docs/guides/malleable.md: ``python -m benchmarks.malleable_study [FOLDER] [--without-slips]``.
+"""The tables of docs/guides/malleable.md: ``python -m studies.malleable_study [FOLDER] [--without-slips]``.
 
 FOLDER has the jobs of Posner, Hupfeld and Finnerty (PECS 2023) as ``jobs-S0.csv.gz``, their figures as ``published.csv``, and
 single jobs of some runs in ``expected``; by default ``../shared/cases/pecs23`` beside the repository. Each run is compared with

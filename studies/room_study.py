@@ -1,4 +1,4 @@
-"""Tables of docs/results/orders.md on tuned rules: ``python -m benchmarks.room_study [INPUTS] [--log NAME] [--seeds N]``.
+"""Tables of docs/results/orders.md on tuned rules: ``python -m studies.room_study [INPUTS] [--log NAME] [--seeds N]``.
 
 INPUTS holds ``traces``. The last 55 % of each log are cut into 20 windows to test on; to learn from are windows of the same
 length that begin with any job before them. Which of two schedulers is better in a window hangs on chance, so windows are shaken
@@ -24,8 +24,6 @@ import click
 import numpy as np
 
 from analysis.tables.backfilling import METRICS, SLOWDOWN
-from benchmarks.backfilling_study import ORDERS, echo, least, mean, mean_of
-from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Scheduler, Simulation, Workload, make_scheduler
 from cluster_sim.records.intervals import geometric_change, paired_change
 from cluster_sim.registry import Spec
@@ -33,6 +31,8 @@ from learning.tasks.episodes import consecutive
 from schedulers.backfilling.easy import EasyBackfilling
 from schedulers.queue.power_law_orders import powers
 from schedulers.queue.usual_times import UsualTimes
+from studies.backfilling_study import ORDERS, echo, least, mean, mean_of
+from studies.shutdown_study import INPUTS
 
 LOGS = {
     "lublin": ("lublin_256.swf.gz", 256),

@@ -1,6 +1,6 @@
 """Tables and picture of docs/guides/power-policies.md.
 
-``python -m benchmarks.shutdown_study [INPUTS] [--every N] [--out FOLDER]``.
+``python -m studies.shutdown_study [INPUTS] [--every N] [--out FOLDER]``.
 
 INPUTS holds the days of Taurus that Casagrande et al. (2022) released, in ``cases/deepshutdown``. Each power policy plays the
 48 busy days, and every twentieth (``--every``) of the 1,357 others, the ordinary ones, beside saf-easy: four minutes of CPU.

@@ -1,4 +1,4 @@
-"""An agent on other logs and machines than its own: ``python -m benchmarks.carry_study [INPUTS] [--policy SPEC …]``.
+"""An agent on other logs and machines than its own: ``python -m studies.carry_study [INPUTS] [--policy SPEC …]``.
 
 INPUTS holds ``traces``. The power policy, by default the ready agent that learned from days of Taurus, plays later days of other
 logs, on Taurus' nodes and on those of another machine, nothing learned anew. Where all nodes are busy there is nothing to switch:
@@ -17,12 +17,12 @@ import click
 import numpy as np
 
 from analysis.reproduce.deepshutdown.runs import run_day
-from benchmarks.constraint_study import BASE, LIMIT, RULE, THRESHOLDS
-from benchmarks.room_study import LOGS
-from benchmarks.shutdown_study import INPUTS, of_day
 from cluster_sim import Platform, Workload
 from cluster_sim.records.intervals import half_width, paired_change
 from learning.training.validation import spread
+from studies.constraint_study import BASE, LIMIT, RULE, THRESHOLDS
+from studies.room_study import LOGS
+from studies.shutdown_study import INPUTS, of_day
 
 MACHINES = ("taurus", "graphite")
 NAMES = ("kth", "sdsc")

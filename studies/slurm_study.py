@@ -1,4 +1,4 @@
-"""Recorded runs of the real Slurm, replayed: ``python -m benchmarks.slurm_study FOLDER [RUN…]``.
+"""Recorded runs of the real Slurm, replayed: ``python -m studies.slurm_study FOLDER [RUN…]``.
 
 FOLDER has a folder for each run. A row says how many of the recorded backfill passes we compute exactly from the state of
 their instant; and, of the jobs that both recordings share, how many have their nodes, and start in time, in a free replay

@@ -1,0 +1,1 @@
+"""Experiments that made a page of the manual: one script for each table."""
