@@ -43,27 +43,27 @@ class Replayed(Protocol):
     """A study, as far as its page shows it."""
 
     @property
-    def workload(self) -> Workload: ...  # noqa: D102 - as in Study, all of them
+    def workload(self) -> Workload: ...
     @property
-    def runs(self) -> dict[str, Result]: ...  # noqa: D102
+    def runs(self) -> dict[str, Result]: ...
     @property
-    def jobs(self) -> pd.DataFrame: ...  # noqa: D102
+    def jobs(self) -> pd.DataFrame: ...
     @property
-    def changes(self) -> tuple[str, ...]: ...  # noqa: D102
+    def changes(self) -> tuple[str, ...]: ...
     @property
-    def folder(self) -> Path: ...  # noqa: D102
+    def folder(self) -> Path: ...
     @property
-    def comparison(self) -> Comparison: ...  # noqa: D102
+    def comparison(self) -> Comparison: ...
     @property
-    def agreement(self) -> pd.DataFrame: ...  # noqa: D102
+    def agreement(self) -> pd.DataFrame: ...
     @property
-    def causes(self) -> pd.DataFrame: ...  # noqa: D102
+    def causes(self) -> pd.DataFrame: ...
     @property
-    def overall(self) -> pd.DataFrame: ...  # noqa: D102
+    def overall(self) -> pd.DataFrame: ...
     @property
-    def effects(self) -> pd.DataFrame: ...  # noqa: D102
+    def effects(self) -> pd.DataFrame: ...
     @property
-    def cores(self) -> dict[str, int]: ...  # noqa: D102
+    def cores(self) -> dict[str, int]: ...
 
 
 def write_page(study: Replayed, path: str | Path) -> Path:
