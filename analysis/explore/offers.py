@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from cluster_sim.cli.commands.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, WORKLOAD
 from cluster_sim.errors import InputError, SpecError
@@ -20,10 +20,8 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.specs import platforms
 from cluster_sim.registry import Registry, Spec
 from cluster_sim.run.hosts import platform_of_log
+from cluster_sim.run.passes import PowerProcess, SchedulerProcess
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
-
-if TYPE_CHECKING:
-    from cluster_sim.run.passes import PowerProcess, SchedulerProcess
 
 T = TypeVar("T")
 

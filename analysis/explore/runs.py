@@ -25,15 +25,15 @@ from analysis.gantt_chart.gantt import draw_held, options_of, time_window
 from analysis.gantt_chart.scene import HeldRectangles
 from analysis.stepping.frames import Frames
 from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.platform.platform import Platform
+from cluster_sim.records.result import Result
 from cluster_sim.run.simulation import Simulation
+from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from analysis.explore.offers import OfferedItem
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
 
 MOST_JOBS = 2_000
 """Jobs of one run of the page: its answer should come soon. ``cluster-sim run`` knows no limit."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,9 @@ from analysis.tables.run_metrics import Runs, named_runs
 from analysis.tables.wording import label_of
 from cluster_sim.amounts import amount
 from cluster_sim.errors import SpecError
+from cluster_sim.records.result import Result
 from cluster_sim.workload.fields import RESULT_TABLES
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.workload.workload import Workload
 
 MOST_STEPS = 20_000
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from analysis.figures.palette import CAPACITY, OKABE_ITO
-
-if TYPE_CHECKING:
-    from cluster_sim.models.fitting import Fit
+from cluster_sim.models.fitting import Fit
 
 _UNITS = {"speedup": "speedup", "watts": "power [W]"}
 _MOST_SERIES = len(OKABE_ITO)

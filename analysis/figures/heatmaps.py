@@ -19,16 +19,14 @@ from analysis.figures.time_axis import TimeAxis, start_date_of
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.files.source import running_no_new_files
-from cluster_sim.machine.core_ranges import by_unit
+from cluster_sim.machine.core_ranges import Holds, by_unit
 from cluster_sim.models.contention import contention_models
+from cluster_sim.records.result import Result
 from cluster_sim.workload.work import Work
+from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from cluster_sim.machine.core_ranges import Holds
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
 
     Floats = npt.NDArray[np.float64]
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from cluster_sim.machine.core_ranges import by_unit
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.records.result import Result
+from cluster_sim.workload.workload import Workload
 
 
 def job_speedups(result: Result, workload: Workload) -> np.ndarray:

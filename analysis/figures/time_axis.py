@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -18,10 +18,8 @@ import plotly.graph_objects as go
 from analysis.figures.figure_style import MOST_TICKS
 from cluster_sim.amounts import NOTHING, PLAIN_SECONDS, durations, moments, number, numbers
 from cluster_sim.errors import InputError, SpecError
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.records.result import Result
+from cluster_sim.workload.workload import Workload
 
 ELAPSED, CALENDAR = "elapsed", "calendar"
 TIME_UNITS = ("auto", CALENDAR, ELAPSED, "s", "min", "h", "d")

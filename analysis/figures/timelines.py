@@ -8,7 +8,7 @@ are those of :mod:`analysis.tables.series`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,8 @@ from analysis.tables.series import OTHER_NODES, PowerBy, energy_table, power_tab
 from analysis.tables.wording import plotly_text
 from cluster_sim.amounts import duration, energies, number
 from cluster_sim.errors import SpecError
-
-if TYPE_CHECKING:
-    from cluster_sim.machine.core_ranges import Holds
-    from cluster_sim.records.result import Result
+from cluster_sim.machine.core_ranges import Holds
+from cluster_sim.records.result import Result
 
 MOST_POINTS = 20_000
 COARSE_BINS = 4_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,12 +12,9 @@ from analysis.figures.palette import STATE_COLOURS
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import moment, number
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.machine.core_ranges import by_unit
-
-if TYPE_CHECKING:
-    from cluster_sim.machine.core_ranges import Holds
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
+from cluster_sim.machine.core_ranges import Holds, by_unit
+from cluster_sim.platform.platform import Platform
+from cluster_sim.records.result import Result
 
 STATES = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
 COLOURINGS = ("state", "load")

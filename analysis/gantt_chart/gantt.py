@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,11 +33,9 @@ from analysis.pages.redrawn import LABELS
 from analysis.tables.wording import listing, plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import SpecError
-
-if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.platform.platform import Platform
+from cluster_sim.records.result import Result
+from cluster_sim.workload.workload import Workload
 
 WIDTH_PX = 1_050
 MARGIN = {"l": 130, "r": 30, "t": 76, "b": 56}

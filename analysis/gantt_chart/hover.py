@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,13 +12,10 @@ import pandas as pd
 from analysis.figures.time_axis import TimeAxis
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import NOTHING, energies, numbers
-from cluster_sim.machine.core_ranges import by_unit, units_of
+from cluster_sim.machine.core_ranges import Holds, by_unit, units_of
+from cluster_sim.platform.platform import Platform
 from cluster_sim.records.core_holds import named_pieces
-
-if TYPE_CHECKING:
-    from cluster_sim.machine.core_ranges import Holds
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
+from cluster_sim.records.result import Result
 
 SHOWN_PIECES = 3
 REASON_LENGTH = 120

@@ -12,14 +12,13 @@ from analysis.gantt_chart.drawing import named_nodes
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import duration
 from cluster_sim.errors import counted
-from cluster_sim.records.reasons.spells import RESIZED, SUSPENDED
+from cluster_sim.records.reasons.spells import RESIZED, SUSPENDED, Spell
+from cluster_sim.records.result import Result
 from cluster_sim.run.jobs.attempts import AttemptEnd
 
 if TYPE_CHECKING:
     from analysis.figures.time_axis import TimeAxis
     from analysis.gantt_chart.rectangles import RowScale
-    from cluster_sim.records.reasons.spells import Spell
-    from cluster_sim.records.result import Result
 
 PIECES = "pieces"
 """What ``trace.meta`` says of what is drawn over the jobs."""

@@ -22,11 +22,11 @@ from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
 from cluster_sim.machine.core_ranges import by_unit
+from cluster_sim.records.reasons.spells import Spell
+from cluster_sim.records.result import Result
 
 if TYPE_CHECKING:
     from analysis.figures.palette import ColourClasses
-    from cluster_sim.records.reasons.spells import Spell
-    from cluster_sim.records.result import Result
 
 MOST_NAMED = 120
 CHARACTER_PX, KEY_PX = 7.5, 60  # of a legend's entry, beside its name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -12,9 +12,7 @@ from analysis.gantt_chart.gantt import time_window
 from analysis.gantt_chart.window import GanttWindows
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.extras import needed
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
+from cluster_sim.records.result import Result
 
 SECONDS = {"elapsed": 1.0, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
 

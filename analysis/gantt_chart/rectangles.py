@@ -7,17 +7,15 @@ Everything here is columnar; a run of a million allocation rows takes a second o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.core_ranges import Holds
-
-if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.core_holds import CoreHolds
+from cluster_sim.platform.platform import Platform
+from cluster_sim.records.core_holds import CoreHolds
 
 FEW_CORES = 64
 SHOWN_STATES = ("OFF", "SWITCHING_ON", "SWITCHING_OFF", "FAILED")

@@ -11,12 +11,12 @@ import plotly.graph_objects as go
 
 from analysis.tables.wording import plotly_text
 from cluster_sim.amounts import number
+from cluster_sim.machine.placement import Span
 
 if TYPE_CHECKING:
     from analysis.figures.time_axis import TimeAxis
     from analysis.gantt_chart.rectangles import RowScale
     from analysis.gantt_chart.scene import Scene
-    from cluster_sim.machine.placement import Span
 
 MOST_SHOWN_AT_ONCE = 60
 """With more, the reservations are there, but shown only when their entry in the legend is clicked."""

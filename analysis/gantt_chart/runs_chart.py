@@ -42,12 +42,12 @@ from analysis.tables.run_metrics import named_runs
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError, counted
+from cluster_sim.records.result import Result
+from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
 
 EARLIER, LATER, ELSEWHERE = "#000000", "#B3261E", "#7A8793"
 MOST_RUNS = 6

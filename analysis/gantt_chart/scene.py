@@ -25,15 +25,15 @@ from analysis.gantt_chart.hover import Hover, job_hover, last_reasons, place_tex
 from analysis.gantt_chart.job_pieces import JobPieces
 from analysis.gantt_chart.rectangles import RowScale, guest_rectangles, job_rectangles, state_rectangles
 from cluster_sim.errors import InputError
+from cluster_sim.machine.core_ranges import Holds
+from cluster_sim.records.core_holds import CoreHolds
+from cluster_sim.records.result import Result
+from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analysis.figures.time_axis import TimeAxis
-    from cluster_sim.machine.core_ranges import Holds
-    from cluster_sim.records.core_holds import CoreHolds
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,10 @@ from analysis.gantt_chart.gantt import draw_held, options_of
 from analysis.gantt_chart.scene import HeldRectangles, within
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
+from cluster_sim.records.result import Result
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-    from cluster_sim.records.result import Result
 
 
 class GanttWindows:

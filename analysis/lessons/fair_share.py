@@ -6,14 +6,11 @@ import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.examples import case
 from cluster_sim.platform.hardware import is_count
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
+from cluster_sim.records.result import Result
 
 CONF = """\
 ClusterName=lab

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import InputError, counted
+from cluster_sim.examples import Case
+from cluster_sim.machine.placement import Placement
+from cluster_sim.platform.platform import Platform
+from cluster_sim.records.result import Result
 from cluster_sim.run.decisions import Start, WakeAt
 from cluster_sim.run.simulation import Simulation
+from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
+from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.examples import Case
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
-    from cluster_sim.run.view import View
-    from cluster_sim.workload.jobs import Job
-    from cluster_sim.workload.workload import Workload
 
 PlannedStart = float | tuple[float, str | int]
 """When a job starts, s, and if it matters on which node: ``4`` or ``(4, "node1")``."""

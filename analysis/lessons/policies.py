@@ -6,7 +6,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,11 +15,9 @@ from cluster_sim.errors import ClusterSimError, counted
 from cluster_sim.examples import case
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.platform.platform import Platform
+from cluster_sim.records.result import Result
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.workload import Workload
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
 
 _ROOT = Path(__file__).resolve().parents[2]
 _OURS = (_ROOT / "cluster_sim", _ROOT / "schedulers")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -30,10 +30,8 @@ from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError, counted
 from cluster_sim.records.cautions import Cautions
 from cluster_sim.records.intervals import FEWEST_BLOCKS
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.records.result import Result
+from cluster_sim.workload.workload import Workload
 
 # Curves of a page with many runs: finer than a screen is wide, and 20,000 jobs stay small.
 _POINTS = 3_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,9 +16,7 @@ from cluster_sim.errors import counted
 from cluster_sim.records.comparison import LEAST_CHANGE, Difference, Effect, Standing, too_few
 from cluster_sim.records.comparison import Comparison as Comparison
 from cluster_sim.records.intervals import ComparisonVerdict
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
+from cluster_sim.records.result import Result
 
 _WAIT = "mean_wait_s"
 _NO_SETTINGS = frozenset({"version", "made_with", "command", "inputs", "origin_s", "start_date"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -12,9 +12,7 @@ from analysis.figures.figure_style import styled
 from analysis.figures.palette import OKABE_ITO
 from analysis.reproduce.paper import PaperFigure
 from analysis.tables.wording import plotly_text
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
+from cluster_sim.records.result import Result
 
 Numbers = Sequence[float | None]
 

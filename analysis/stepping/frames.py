@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,11 @@ from analysis.stepping.steps import Step, Steps, rows_of_jobs
 from analysis.tables.wording import listing
 from cluster_sim.errors import InputError, counted
 from cluster_sim.records.attempt_tables import numbers_of_attempts
-from cluster_sim.records.reasons.spells import MOVED, RESIZED, SUSPENDED
+from cluster_sim.records.core_holds import CoreHolds
+from cluster_sim.records.reasons.spells import MOVED, RESIZED, SUSPENDED, Spell
+from cluster_sim.records.reasons.waiting import Moments
+from cluster_sim.records.result import Result
 from cluster_sim.run.shortage import seconds
-
-if TYPE_CHECKING:
-    from cluster_sim.records.core_holds import CoreHolds
-    from cluster_sim.records.reasons.spells import Spell
-    from cluster_sim.records.reasons.waiting import Moments
-    from cluster_sim.records.result import Result
 
 NEVER = np.iinfo(np.int64).max
 NAMED = 3

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from jinja2.utils import htmlsafe_json_dumps
@@ -21,9 +20,7 @@ from analysis.stepping.frames import Frames
 from analysis.tables.wording import listing
 from cluster_sim.errors import InputError, counted
 from cluster_sim.files.atomic import atomic_files
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
+from cluster_sim.records.result import Result
 
 MOST_FRAMES = 300
 """Frames of one page: it must open at once, and few would look at more."""

@@ -12,17 +12,16 @@ import pandas as pd
 
 from cluster_sim.errors import counted
 from cluster_sim.machine.core_ranges import by_unit
+from cluster_sim.machine.placement import Span
+from cluster_sim.platform.platform import Platform
 from cluster_sim.records.accounting import node_bounds
+from cluster_sim.records.result import Result
 from cluster_sim.run.decision_log import nodes_texts
 from cluster_sim.run.shortage import seconds
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from cluster_sim.machine.placement import Span
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,19 +15,17 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from analysis.sweep.statuses import DONE, FAILED, TRAINED
 from cluster_sim.errors import InputError, naming, unfamiliar_to
 from cluster_sim.executors import one_thread_each
+from cluster_sim.platform.platform import Platform
+from cluster_sim.records.result import Result
 from cluster_sim.run import settings
 from cluster_sim.run.own_processes import process_of
-
-if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
-    from cluster_sim.run.simulation import Simulation
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.run.simulation import Simulation
+from cluster_sim.workload.workload import Workload
 
 Thing = TypeVar("Thing")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +20,7 @@ from analysis.tables.wording import axis_of, label_of, listing, plotly_text, sho
 from cluster_sim.amounts import number, scale_of
 from cluster_sim.errors import InputError
 from cluster_sim.records.intervals import CONFIDENCE, FEWEST_BLOCKS, ComparisonVerdict, bootstrap_interval
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
+from cluster_sim.records.result import Result
 
 MOST_LINES = 7
 """As many as there are colours to tell them apart."""

@@ -12,11 +12,11 @@ import pandas as pd
 from analysis.tables.wording import label_of, unit_of
 from cluster_sim.amounts import NOTHING, SCALED, amount, number
 from cluster_sim.errors import InputError
+from cluster_sim.records.result import Result
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from cluster_sim.records.result import Result
 
 # In a summary for the sake of its file, but no metric: a difference in % would mean nothing.
 _NO_METRICS = frozenset({"seed", "version"})

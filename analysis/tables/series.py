@@ -16,11 +16,10 @@ from cluster_sim.files.source import running_no_new_files
 from cluster_sim.machine.core_ranges import Holds, by_unit, units_of
 from cluster_sim.models.power import power_models, watts
 from cluster_sim.platform.node_state import NodeState
+from cluster_sim.records.result import Result
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from cluster_sim.records.result import Result
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]

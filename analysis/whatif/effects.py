@@ -8,7 +8,7 @@ bootstrap). It says nothing of how well the simulation is like the machine: for 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,7 @@ import pandas as pd
 from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED, busy_core_s, week_edges
 from cluster_sim.records.comparison import LEAST_TIME, Effect
 from cluster_sim.records.intervals import FEWEST_BLOCKS, bootstrap_ratios
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
+from cluster_sim.records.result import Result
 
 ALL = "all jobs"
 CLASSES = ("partition", "account", "size", "limit", "user")

@@ -17,16 +17,15 @@ from analysis.whatif.effects import CLASSES, by_class, effect_of_class, most_mov
 from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED
 from cluster_sim.amounts import NOTHING, amount, duration, number
 from cluster_sim.records.cautions import Cautions
-from cluster_sim.records.comparison import LEAST_TIME, Effect, too_few
+from cluster_sim.records.comparison import LEAST_TIME, Comparison, Effect, too_few
 from cluster_sim.records.intervals import FEWEST_BLOCKS
+from cluster_sim.records.result import Result
+from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
     from markupsafe import Markup
 
-    from cluster_sim.records.comparison import Comparison
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
 
 _CLASS = {
     "partition": "partition",

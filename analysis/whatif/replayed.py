@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.records.metrics import bounded_slowdown
+from cluster_sim.records.result import Result
+from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
 
     Floats = npt.NDArray[np.float64]
 

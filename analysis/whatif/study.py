@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,16 +38,14 @@ from cluster_sim.formats.slurm.conf_lines import Line, lines_of
 from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.formats.slurm.slurm_conf import platform_of, read_for
 from cluster_sim.formats.workload_files import is_sacct
+from cluster_sim.platform.platform import Platform
 from cluster_sim.records.comparison import Comparison, Difference, Effect
 from cluster_sim.records.intervals import FEWEST_BLOCKS
+from cluster_sim.records.result import Result
 from cluster_sim.run.settings import try_begin
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.workload import Workload
 from schedulers import make_power_policy, make_scheduler
-
-if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
 
 PAGE = "whatif.html"
 _MOST_NAMED = 3

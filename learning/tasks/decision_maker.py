@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from gymnasium import spaces
 
-if TYPE_CHECKING:
-    from cluster_sim.run.decisions import Decision, PowerDecision
-    from cluster_sim.run.view import View
+from cluster_sim.run.decisions import Decision, PowerDecision
+from cluster_sim.run.view import View
 
 Observation = dict[str, np.ndarray]
 

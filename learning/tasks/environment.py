@@ -23,20 +23,20 @@ from cluster_sim.models.network import network_models
 from cluster_sim.models.power import power_models
 from cluster_sim.models.processor_step import ProcessorModels
 from cluster_sim.platform.hardware import check_truth
+from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Spec
 from cluster_sim.run.simulation import Simulation
+from cluster_sim.run.view import View
 from cluster_sim.spelling import nearest
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 from learning.tasks.decision_maker import DecisionMaker, Observation
 from learning.tasks.episodes import Episode, machines_of
+from schedulers.policy.policy import PowerPolicy
 
 if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
-    from cluster_sim.run.view import View
     from learning.tasks.episodes import EpisodeSource
     from learning.tasks.reward import Reward
-    from schedulers.policy.policy import PowerPolicy
 
 P = ParamSpec("P")
 _EPISODE = "episode"

@@ -10,10 +10,10 @@ import numpy as np
 
 from cluster_sim.errors import InputError
 from cluster_sim.platform.hardware import is_count
+from cluster_sim.platform.platform import Platform
 from cluster_sim.run.settings import Rules
 
 if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.workload import Workload
 
 _SEEDS = 2**31

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.models.prediction import Group, Share, predict
+from cluster_sim.platform.platform import NodeType
+from cluster_sim.run.view import View
 from learning.tasks.feature_table import FeatureTable, feature
 from schedulers.energy.expectations import expected_seconds
 
 if TYPE_CHECKING:
-    from cluster_sim.platform.platform import NodeType
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from learning.tasks.occupancy import Asked, JobRequest, JobRequests
 

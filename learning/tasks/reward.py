@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from cluster_sim.run.passes import SchedulerProcess
+from cluster_sim.run.view import View
+
 if TYPE_CHECKING:
-    from cluster_sim.run.passes import SchedulerProcess
     from cluster_sim.run.simulation import Simulation
-    from cluster_sim.run.view import View
     from learning.tasks.decision_maker import DecisionMaker
 
 

@@ -13,14 +13,14 @@ from cluster_sim.errors import FormatError, InputError, UnfamiliarWarning, namin
 from cluster_sim.extras import needed
 from cluster_sim.files.source import READY_PREFIX, running_no_new_files
 from cluster_sim.formats.native_platform import validated
+from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, PowerDecision
+from cluster_sim.run.view import View
 from learning.tasks.episodes import Drawn
 from learning.training.seen import FIRST_LOOK, Seen
 from schedulers.policy.policy import PowerPolicy, Scheduler
 
 if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.view import View
     from cluster_sim.workload.workload import Workload
     from learning.networks.network import Kept, Memory, Network
     from learning.tasks.decision_maker import DecisionMaker

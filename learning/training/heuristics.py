@@ -11,12 +11,12 @@ from cluster_sim.errors import InputError, counted
 from cluster_sim.files.source import running_no_new_files
 from cluster_sim.run.simulation import Simulation
 from learning.tasks.episode_metrics import which_ended
+from schedulers import PowerPolicy, Scheduler
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from learning.tasks.episodes import Episode
-    from schedulers import PowerPolicy, Scheduler
 
 # López 2023, Table 4.1, and the programs' reading of high_mem beside the text's. Random orders are nothing to beat.
 _JOBS = ("first", "shortest", "smallest", "low_mem", "low_mem_ops")

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
+from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.running import Running
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
+from cluster_sim.run.view import View
 from schedulers.backfilling.job_queue import JobQueue
 from schedulers.backfilling.node_choice import Where
 from schedulers.backfilling.plans import Plan, Promise
@@ -29,9 +32,6 @@ from schedulers.queue.orders import (
 )
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.machine.running import Running
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 DELAYS = "would delay a job that was promised a start"

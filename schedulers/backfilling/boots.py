@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.engine import SAME_INSTANT
+from cluster_sim.machine.placement import Placement
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.placement import Placement
     from cluster_sim.workload.jobs import Job
 
 

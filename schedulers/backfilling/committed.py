@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cluster_sim.run.decisions import Decision, Start
+from cluster_sim.run.view import View
 from schedulers.backfilling.easy import EasyBackfilling
 
 if TYPE_CHECKING:
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 

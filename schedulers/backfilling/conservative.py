@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.engine import latest
+from cluster_sim.machine.guest_requests import Departure
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
+from cluster_sim.run.view import View
 from schedulers.backfilling.backfilling import Backfilling
 from schedulers.backfilling.plans import Promise
 from schedulers.backfilling.promise_losses import CAPPED
@@ -20,8 +22,6 @@ from schedulers.policy.policy import schedulers
 from schedulers.queue.orders import JobOrder, NodeOrder, first, platform_order, spec_of
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.guest_requests import Departure
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from schedulers.backfilling.profile_plan import ProfilePlan
 

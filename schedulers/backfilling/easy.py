@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import SpecError
+from cluster_sim.machine.running import Running
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
+from cluster_sim.run.view import View
 from cluster_sim.workload.fields import whole_number
 from schedulers.backfilling.backfilling import Backfilling
 from schedulers.backfilling.conservative import ConservativeBackfilling
@@ -34,8 +36,6 @@ from schedulers.queue.orders import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.running import Running
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 FEW = 16

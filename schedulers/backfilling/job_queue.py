@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import JobColumns
 from schedulers.backfilling.releases import planned_time
 from schedulers.queue.orders import told_by
@@ -15,7 +16,6 @@ from schedulers.queue.orders import told_by
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from schedulers.queue.orders import JobOrder
 

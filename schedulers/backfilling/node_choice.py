@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.machine.placement import Placement
+from cluster_sim.run.outlook import Outlook
+from cluster_sim.run.view import View
 from schedulers.queue.orders import platform_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.run.outlook import Outlook
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from schedulers.queue.orders import NodeOrder
 

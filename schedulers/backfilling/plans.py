@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from cluster_sim.engine import latest
+from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.running import Running
+from cluster_sim.run.outlook import Outlook
+from cluster_sim.run.view import View
 from schedulers.backfilling.node_choice import Where
 from schedulers.backfilling.releases import Returns, about_to_boot, by_instant, cores_coming, planned_end, planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.machine.running import Running
-    from cluster_sim.run.outlook import Outlook
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from schedulers.backfilling.releases import Releases
     from schedulers.backfilling.trials import Trials

@@ -9,6 +9,8 @@ import numpy as np
 
 from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.machine.bookings import tasks_in
+from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.running import Running
 from cluster_sim.run.outlook import offered
 from schedulers.backfilling.availability_profile import Amount, AvailabilityProfile
 from schedulers.backfilling.boots import Boots
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.machine.running import Running
     from cluster_sim.workload.jobs import Job
     from schedulers.backfilling.node_choice import Where
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cluster_sim.engine import latest
+from cluster_sim.machine.guest_requests import Departure
 from cluster_sim.platform.node_state import NodeState
+from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from cluster_sim.machine.guest_requests import Departure
-    from cluster_sim.run.view import View
     from schedulers.backfilling.releases import Releases
 
 FAILED = "a node has failed"

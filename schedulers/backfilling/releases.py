@@ -10,11 +10,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cluster_sim.engine import latest
+from cluster_sim.machine.running import Running
 from cluster_sim.run.outlook import offered
+from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.running import Running
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 EXTENSIONS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000)

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from cluster_sim.engine import latest
+from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Preempt
-from cluster_sim.run.outlook import offered
+from cluster_sim.run.outlook import Outlook, offered
+from cluster_sim.run.view import View
 from schedulers.backfilling.releases import indispensable, put_off
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.machine.running import Running
-    from cluster_sim.run.outlook import Outlook
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from schedulers.backfilling.job_queue import JobQueue
     from schedulers.backfilling.node_choice import Where

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
+from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Decision, Hold, Resize, Start
+from cluster_sim.run.view import View
 from schedulers.policy.policy import Scheduler, schedulers, start_on
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.running import Running
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 

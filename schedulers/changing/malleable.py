@@ -11,6 +11,7 @@ import numpy as np
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Hold, Resize, Start, WakeAt
+from cluster_sim.run.view import View
 from schedulers.changing.malleable_rules import (
     Agreement,
     Average,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 SIZES = ("min", "pref", "average", "fixed")

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from cluster_sim.machine.running import Running
+
 if TYPE_CHECKING:
-    from cluster_sim.machine.running import Running
     from cluster_sim.workload.jobs import Job
 
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from cluster_sim.errors import SpecError
 from cluster_sim.run.decisions import Decision, Hold, Start
+from cluster_sim.run.view import View
 from schedulers.backfilling.releases import Releases, cores_coming
 from schedulers.policy.policy import Scheduler, schedulers, start_on
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 FREE, EARLIEST = "free", "earliest"

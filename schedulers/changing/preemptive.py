@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import ModelWarning, SpecError, few, warn_user
+from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
+from cluster_sim.run.outlook import Outlook
+from cluster_sim.run.view import View
 from cluster_sim.workload.fields import whole_number
 from schedulers.backfilling.releases import indispensable
 from schedulers.policy.policy import Scheduler, schedulers
@@ -19,12 +23,8 @@ from schedulers.queue.orders import NodeOrder, node_orders, platform_order, spec
 if TYPE_CHECKING:
     from simpy import Event
 
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.machine.running import Running
     from cluster_sim.run.jobs.job_changes import Suspended
-    from cluster_sim.run.outlook import Outlook
     from cluster_sim.run.simulation import Simulation
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 TAKEN = "a more urgent job needs its cores"

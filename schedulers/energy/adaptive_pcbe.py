@@ -13,15 +13,15 @@ import numpy as np
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
+from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.running import Running
 from cluster_sim.records.metrics import energy_delay_product, makespan
 from cluster_sim.run.decisions import Decision, Start
+from cluster_sim.run.view import View
 from schedulers.energy.pcbe import ENDS, METRICS, Pcbe, most_on_one_node, tenants_of
 from schedulers.policy.policy import schedulers
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.machine.running import Running
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
     # Expected end (s), position in the workload, the job, where; a job that runs already, as such.

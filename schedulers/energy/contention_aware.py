@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import SpecError
-from cluster_sim.machine.placement import shape
+from cluster_sim.machine.placement import Placement, shape
+from cluster_sim.run.clairvoyant_view import ClairvoyantView
 from cluster_sim.run.decisions import Decision, Hold, Start
+from cluster_sim.run.view import View
 from schedulers.energy.expectations import Expectations, expected_seconds
 from schedulers.policy.policy import Scheduler, schedulers
 from schedulers.queue.orders import JobOrder, job_orders, name_of, order_in
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.run.clairvoyant_view import ClairvoyantView
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 METRICS = ("delay", "energy", "edp")

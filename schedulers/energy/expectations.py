@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.models.prediction import Forecast, Group, Share, predict
 from cluster_sim.models.processor_step import ProcessorModel
+from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 SecondsOf = Callable[["Job", float], float]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import SpecError
+from cluster_sim.machine.placement import Placement
+from cluster_sim.run.view import View
 from schedulers.energy.contention_aware import ContentionAware
 from schedulers.policy.policy import schedulers
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from schedulers.queue.orders import JobOrder
 

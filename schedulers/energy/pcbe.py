@@ -12,8 +12,10 @@ import numpy as np
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
-from cluster_sim.machine.placement import shape
+from cluster_sim.machine.placement import Placement, shape
+from cluster_sim.platform.hardware import NodeType, ProcessorType
 from cluster_sim.run.decisions import Decision, Hold, Start
+from cluster_sim.run.view import View
 from schedulers.energy.expectations import expected_seconds
 from schedulers.policy.policy import SKIPPED, Scheduler, schedulers
 from schedulers.queue.orders import platform_order
@@ -21,9 +23,6 @@ from schedulers.queue.orders import platform_order
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.platform.hardware import NodeType, ProcessorType
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
     _Entry = tuple[float, int, Job, int]  # key, position in the workload, the job, cores that it needs on one node

@@ -28,6 +28,7 @@ from cluster_sim.models.processor_step import (
     loads_of,
     next_end,
 )
+from cluster_sim.platform.platform import Platform, ProcessorType
 from cluster_sim.run.jobs.execution import Bench
 from cluster_sim.workload.fields import JOB_FIELDS
 from cluster_sim.workload.jobs import Job, requests
@@ -36,7 +37,6 @@ from schedulers.optimum.position import Cores, LastStart, Move, Position
 from schedulers.optimum.spreads import Alike, shaped, wide
 
 if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform, ProcessorType
     from cluster_sim.workload.workload import Workload
 
 UNSUPPORTED = ("requires", "exclusive", "reservation", "after", "checkpoint_interval")

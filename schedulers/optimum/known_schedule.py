@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Start, WakeAt
+from cluster_sim.run.view import View
 from schedulers.policy.policy import Scheduler
 
 if TYPE_CHECKING:
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 

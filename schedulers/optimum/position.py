@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from cluster_sim.models.processor_step import TaskProgress
+from cluster_sim.models.processor_step import TaskProgress
 
 Cores = tuple[tuple[int, int], ...]
 """(node, cores on it) of a job."""

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
 from cluster_sim.machine.placement import Placement
+from cluster_sim.platform.platform import Platform
 from cluster_sim.records.metrics import energy_delay_product, makespan
 from schedulers.optimum.board import Board
 from schedulers.optimum.bounds import LowerBounds
@@ -35,7 +36,6 @@ from schedulers.optimum.known_schedule import Follow, Scheduled
 from schedulers.optimum.position import Move, Position
 
 if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.workload import Workload
 
 OBJECTIVES = {"energy": "J", "makespan": "s", "edp": "J s"}

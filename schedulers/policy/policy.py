@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.engine import REACT, RESERVE, SCHEDULE
 from cluster_sim.errors import SimulationError, counted
+from cluster_sim.machine.placement import Placement
 from cluster_sim.registry import Registry, describe
 from cluster_sim.run.decisions import Decision, PowerDecision, Start
 from cluster_sim.run.passes import take_turns
+from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.machine.placement import Placement
     from cluster_sim.run.simulation import Simulation
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 SKIPPED = "does not fit on the cores that are free, and is skipped until it does"

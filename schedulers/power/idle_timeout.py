@@ -17,12 +17,11 @@ from cluster_sim.errors import InputError, SpecError
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform.hardware import check_number
 from cluster_sim.run.decisions import PowerDecision, SwitchOff, SwitchOn, WakeAt
+from cluster_sim.run.view import View
 from schedulers.policy.policy import PowerPolicy, power_policies
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from cluster_sim.run.view import View
 
 
 def unused_nodes(view: View) -> npt.NDArray[np.bool_]:

@@ -16,13 +16,13 @@ from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
 from cluster_sim.run.clairvoyant_view import ClairvoyantView
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
+from cluster_sim.run.view import View
 from schedulers.policy.policy import PowerPolicy, power_policies
 from schedulers.power.idle_timeout import check_seconds, idle_nodes, unused_nodes, waits_in_window
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
     Mask = npt.NDArray[np.bool_]

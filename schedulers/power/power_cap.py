@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from cluster_sim.errors import SpecError
 from cluster_sim.run.decisions import LimitPower, PowerDecision, Reject, SetPState
+from cluster_sim.run.view import View
 from schedulers.policy.policy import PowerPolicy, power_policies
 from schedulers.power.idle_timeout import finite
-
-if TYPE_CHECKING:
-    from cluster_sim.run.view import View
 
 
 @power_policies.register("power-cap")

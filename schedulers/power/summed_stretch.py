@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cluster_sim.errors import SpecError
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
+from cluster_sim.run.view import View
 from schedulers.policy.policy import PowerPolicy, power_policies
 from schedulers.power.idle_timeout import idle_nodes, waits_in_window
-
-if TYPE_CHECKING:
-    from cluster_sim.run.view import View
 
 
 @power_policies.register("summed-stretch")

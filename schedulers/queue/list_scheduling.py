@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Start
+from cluster_sim.run.view import View
 from schedulers.policy.policy import SKIPPED, Scheduler, schedulers
 from schedulers.queue.orders import (
     JobOrder,
@@ -24,7 +25,6 @@ from schedulers.queue.orders import (
 )
 
 if TYPE_CHECKING:
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 

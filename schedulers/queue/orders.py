@@ -25,11 +25,11 @@ import numpy as np
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
 from cluster_sim.registry import Registry
+from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 JobOrder = Callable[["Job", float], Any]

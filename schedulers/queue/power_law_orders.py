@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import SpecError
+from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import JobColumns
 from schedulers.queue.usual_times import UsualTimes
 
 if TYPE_CHECKING:
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 _LONGEST_S = 1e12

@@ -13,14 +13,14 @@ import numpy as np
 from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.files.reading import read_text
 from cluster_sim.machine.placement import Placement
+from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
+from cluster_sim.run.view import View
 from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.fields import LONGEST_S, RESULT_TABLES, names, whole_number
 from schedulers.policy.policy import Scheduler, schedulers
 
 if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 LATE_S = 1.0

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.records.metrics import BOUND_S
+from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.workload import Workload
 

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cluster_sim.errors import InputError, ModelWarning, warn_user
 from cluster_sim.formats.slurm import conf_values as values
+from cluster_sim.platform.accounts import Accounts
+from cluster_sim.platform.slurm import SlurmMachine
 from cluster_sim.run.decisions import Decision, Preempt, Reject
+from cluster_sim.run.view import View
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import SlurmReservation
 from schedulers.slurm.commands import Command
@@ -19,9 +22,6 @@ from schedulers.slurm.selection.node_sets import NodeSet, set_of
 from schedulers.slurm.settings import refuse_slices
 
 if TYPE_CHECKING:
-    from cluster_sim.platform.accounts import Accounts
-    from cluster_sim.platform.slurm import SlurmMachine
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from schedulers.slurm.cluster import SlurmCluster
 

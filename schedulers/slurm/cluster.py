@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from cluster_sim.formats.slurm import conf_values as values
+from cluster_sim.machine.guest_requests import Departure
 from cluster_sim.platform.platform import Platform
 from schedulers.slurm.asks import Ask, QueuedJob
 from schedulers.slurm.gang import SharedFree
@@ -21,9 +21,6 @@ from schedulers.slurm.selection.held import GUESTS, NodeHolder
 from schedulers.slurm.selection.node_sets import NodeSet, set_of
 from schedulers.slurm.selection.nodes import Free, NodeFacts
 from schedulers.slurm.settings import Settings
-
-if TYPE_CHECKING:
-    from cluster_sim.machine.guest_requests import Departure
 
 
 @dataclass(slots=True, eq=False)

@@ -9,12 +9,12 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
+from cluster_sim.platform.accounts import QualityOfService
 from schedulers.slurm.selection.best_fit import ChosenNodes, choose
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cluster_sim.platform.accounts import QualityOfService
     from schedulers.slurm.asks import Ask, QueuedJob
     from schedulers.slurm.partitions import Queue
     from schedulers.slurm.selection.best_fit import Shape

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from cluster_sim.run.decisions import Decision, Preempt, Resume
+from cluster_sim.run.view import View
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.clean_up import CleanUps
 from schedulers.slurm.cluster import SlurmCluster
@@ -15,7 +16,6 @@ from schedulers.slurm.gang import turns
 from schedulers.slurm.selection.held import NodeHolder
 
 if TYPE_CHECKING:
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 

@@ -10,11 +10,13 @@ from cluster_sim.engine import latest
 from cluster_sim.errors import InputError, ModelWarning, warn_user
 from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.formats.slurm.slurm_conf import read_for
+from cluster_sim.machine.guest_requests import Departure
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.hardware import check_number
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
+from cluster_sim.run.view import View
 from schedulers.policy.policy import Scheduler
 from schedulers.slurm.administration import NODE_FAIL, Administrator, check_names, check_qualities, check_tiers
 from schedulers.slurm.asks import Ask
@@ -37,8 +39,6 @@ from schedulers.slurm.selection.node_sets import set_where
 from schedulers.slurm.settings import Settings, defaults_taken
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.guest_requests import Departure
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 REQUEUED_WAIT_S = 121.0

@@ -19,11 +19,11 @@ from analysis.reproduce.controls import RANDOM_PLAY, SEEDS, TEACHER, UNSEEN, UNT
 from analysis.reproduce.deepshutdown.runs import ORDINARY_DAYS, POLICIES, of_jobs, released_days, with_gaps
 from analysis.reproduce.paper import Measured
 from analysis.reproduce.trainings import AgentTraining, configuration, trained_in
+from cluster_sim.records.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cluster_sim.records.result import Result
     from learning.tasks.episodes import Episode
     from learning.training.configuration import Config
 

@@ -8,18 +8,15 @@ An episode begins with an empty machine and stops after :data:`DAY_S`, whatever 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from cluster_sim.records.metrics import node_switches, watt_minutes
+from cluster_sim.records.result import Result
 from cluster_sim.workload.days import DAY_S
 from cluster_sim.workload.days import as_executed as episode
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.workload.workload import Workload
 
 __all__ = ["DAY_S", "GROUPS", "days_per_group", "episode", "figures", "group_of"]
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.reproduce.deepshutdown.stand_ins import CLUSTERS, stand_in_day, stand_in_platform
 from analysis.reproduce.paper import Measured
+from cluster_sim.platform.platform import Platform
+from cluster_sim.records.result import Result
+from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
 
 FOLDER = "cases/deepshutdown"
 BUSY_DAYS = (f"{FOLDER}/train_days",)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cluster_sim.platform.platform import Platform
+from cluster_sim.workload.workload import Workload
+
 if TYPE_CHECKING:
     import numpy as np
 
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.workload.workload import Workload
 
 # (nodes, cores of a node), jobs, days with two jobs or more in groups 1 to 5, utilisation: §5.2 and Tables 1 and 2.
 CLUSTERS: dict[str, tuple[tuple[int, int], int, tuple[int, ...], float]] = {

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,10 +23,8 @@ from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure,
 from cluster_sim import Simulation
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Start
+from cluster_sim.run.view import View
 from schedulers.policy.policy import Scheduler
-
-if TYPE_CHECKING:
-    from cluster_sim.run.view import View
 
 NAME = "energy-scheduler-2"
 BEST, PRINTED_BEST = "smallest/most_used_mem", "smallest/high_mem_bw"

@@ -11,15 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING
 
 from analysis.reproduce.claims import Values
 from analysis.reproduce.paper import ComputedPart, Measured, PaperFigure
-
-if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform, ProcessorType
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.platform.platform import Platform, ProcessorType
+from cluster_sim.records.result import Result
+from cluster_sim.workload.workload import Workload
 
 JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_ops")
 NODES = ("random", "high_gflops", "high_cores", "most_used_mem", "high_mem_bw", "low_power")

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, median
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from analysis.reproduce.agent_row import IN_SAMPLE
 from analysis.reproduce.agents import left_out, row_part
@@ -30,11 +29,9 @@ from analysis.reproduce.irmasim.agents import (
 )
 from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from cluster_sim.machine.core_ranges import by_unit
-
-if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform, ProcessorType
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.platform.platform import Platform, ProcessorType
+from cluster_sim.records.result import Result
+from cluster_sim.workload.workload import Workload
 
 # Table III: pa is what a busy core draws, pb what a processor draws whatever its cores do.
 WATTS = {3.4: (6.14211, 5.59316), 2.5: (3.51244, 3.19636), 1.7: (2.31082, 1.59482)}

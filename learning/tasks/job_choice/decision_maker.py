@@ -10,14 +10,14 @@ from gymnasium import spaces
 
 from cluster_sim.errors import SpecError
 from cluster_sim.platform.hardware import check_count, check_truth
+from cluster_sim.platform.platform import Platform
+from cluster_sim.run.decisions import Decision
+from cluster_sim.run.view import View
 from learning.tasks.decision_maker import OneByOne
 from learning.tasks.job_choice.observations import LOOKS, ChoiceState
 from schedulers.backfilling.committed import CommittedBackfilling
 
 if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.decisions import Decision
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 MOST_JOBS = 100_000

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cluster_sim.machine.placement import Placement
 from cluster_sim.records.metrics import bounded_slowdown
+from cluster_sim.run.view import View
 from learning.tasks.feature_table import LONG_S, FeatureTable, bounded, feature, logarithmic, ranks
 from schedulers.backfilling.plans import worth_trying
 from schedulers.backfilling.releases import planned_end, planned_time
@@ -17,8 +19,6 @@ from schedulers.queue.orders import f1
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
     Floats = npt.NDArray[np.float64]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.machine.placement import Placement, shape
+from cluster_sim.run.view import View
 from learning.tasks.idle_nodes import IdleNodes
 from learning.tasks.job_node.estimate import EnergyEstimate
 from learning.tasks.job_node.pairs import PairOptions, Pairs
@@ -16,7 +17,6 @@ from learning.tasks.job_node.predictions import Predictions
 from learning.tasks.occupancy import Asked, JobRequest, JobRequests, Occupancy
 
 if TYPE_CHECKING:
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 Floats = npt.NDArray[np.float64]

@@ -9,13 +9,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from cluster_sim.machine.running import Running
+from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import requests
 from learning.tasks.occupancy import JobRequests
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.running import Running
     from cluster_sim.run.simulation import Simulation
-    from cluster_sim.run.view import View
     from cluster_sim.workload.workload import Workload
     from learning.tasks.job_node.actions import PairFinder
     from learning.tasks.job_node.predictions import Predictions

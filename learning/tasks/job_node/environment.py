@@ -11,7 +11,9 @@ from gymnasium import spaces
 
 from cluster_sim.errors import InputError, counted
 from cluster_sim.platform.hardware import check_count, check_truth, is_number
+from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
+from cluster_sim.run.view import View
 from learning.tasks.built_in_cases import job_node_case
 from learning.tasks.environment import SchedulingEnv, names_options, observes_together
 from learning.tasks.episode_metrics import KEYS, quick_metrics
@@ -24,8 +26,6 @@ from learning.tasks.job_node.rewards import rewards
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.workload import Workload
     from learning.tasks.decision_maker import Observation

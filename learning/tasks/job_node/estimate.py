@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from cluster_sim.models.processor_step import ProcessorModel
+from cluster_sim.run.view import View
+
 if TYPE_CHECKING:
-    from cluster_sim.models.processor_step import ProcessorModel
-    from cluster_sim.run.view import View
     from learning.tasks.occupancy import JobRequest
 
 Floats = npt.NDArray[np.float64]

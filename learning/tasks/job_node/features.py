@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from cluster_sim.platform.platform import Platform
+from cluster_sim.run.view import View
 from learning.tasks.feature_table import FeatureTable, feature, logarithmic, part, ranks, span
 from learning.tasks.job_node.columns import joined
 from learning.tasks.job_node.observations import chosen, observations
 from learning.tasks.job_node.situations import Situations, estimates
 
 if TYPE_CHECKING:
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.view import View
     from learning.tasks.idle_nodes import IdleNodes
     from learning.tasks.job_node.actions import PairFinder
     from learning.tasks.job_node.pairs import PairOptions, Pairs

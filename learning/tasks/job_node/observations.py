@@ -14,15 +14,15 @@ import numpy as np
 from gymnasium import spaces
 
 from cluster_sim.errors import SpecError
+from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Registry
+from cluster_sim.run.view import View
 from learning.tasks.feature_table import FeatureTable, feature, part
 from learning.tasks.job_node.estimate import known
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.view import View
     from learning.tasks.job_node.actions import PairFinder
     from learning.tasks.job_node.pairs import PairOptions, Pairs
 

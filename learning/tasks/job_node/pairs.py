@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.machine.placement import Placement
+from cluster_sim.run.view import View
 from learning.tasks.occupancy import Asked
 
 if TYPE_CHECKING:
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from cluster_sim.machine.running import Running
+from cluster_sim.run.view import View
 from learning.tasks.idle_nodes import IdleFigure, RequestTable
 from schedulers.energy.expectations import Expectations
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.running import Running
-    from cluster_sim.run.view import View
     from learning.tasks.idle_nodes import IdleNodes
     from learning.tasks.job_node.pairs import Pairs
     from learning.tasks.occupancy import Asked, JobRequests, Occupancy

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cluster_sim.run.view import View
 from learning.tasks.idle_nodes import IdleFigure
 from learning.tasks.job_node.columns import joined, stacked
 
 if TYPE_CHECKING:
-    from cluster_sim.run.view import View
     from learning.tasks.job_node.actions import PairFinder
     from learning.tasks.job_node.pairs import Pairs
 

@@ -16,7 +16,9 @@ from gymnasium import spaces
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform.hardware import check_truth
+from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
+from cluster_sim.run.view import View
 from learning.tasks.node_shutdown.observations import shutdown_observations
 from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
 from learning.tasks.node_shutdown.waste_meter import state_of
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.view import View
 
 IDLE = ("stay", "sleep", "choose")
 """What becomes of nodes that are not reserved and that the scheduler leaves idle."""

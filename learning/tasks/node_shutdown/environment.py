@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.run.simulation import Simulation
+from cluster_sim.run.view import View
 from learning.tasks.environment import SchedulingEnv, names_options
 from learning.tasks.episodes import platform_of
 from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
@@ -14,7 +15,6 @@ from learning.tasks.node_shutdown.waste_meter import Metered
 from schedulers.policy.policy import make_scheduler
 
 if TYPE_CHECKING:
-    from cluster_sim.run.view import View
     from learning.tasks.episodes import Episode, EpisodeSource
 
 

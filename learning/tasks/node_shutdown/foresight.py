@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from cluster_sim.platform.platform import Platform
+from cluster_sim.run.view import View
 from learning.tasks.feature_table import FeatureTable, bounded, feature, span
 from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
 from learning.tasks.node_shutdown.waste_meter import cycle_joules, idle_node_watts
@@ -19,8 +21,6 @@ from learning.tasks.node_shutdown.waste_meter import cycle_joules, idle_node_wat
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
     Floats = npt.NDArray[np.float64]

@@ -12,6 +12,7 @@ from gymnasium import spaces
 
 from cluster_sim.machine.node import NodeState
 from cluster_sim.registry import Registry
+from cluster_sim.run.view import View
 from cluster_sim.workload.days import DAY_S
 from cluster_sim.workload.jobs import JobColumns
 from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part
@@ -21,7 +22,6 @@ from learning.tasks.node_shutdown.waste_meter import state_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
 

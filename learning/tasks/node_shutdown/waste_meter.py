@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from cluster_sim.machine.running import Running
+from cluster_sim.platform.platform import PowerTransitions
+from cluster_sim.run.decisions import PowerDecision
 from cluster_sim.run.passes import Steered
+from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from cluster_sim.machine.running import Running
-    from cluster_sim.platform.platform import PowerTransitions
-    from cluster_sim.run.decisions import PowerDecision
-    from cluster_sim.run.view import View
 
 
 def state_of(view: View) -> tuple[int, tuple[Running, ...]]:

@@ -10,7 +10,9 @@ from gymnasium import spaces
 
 from cluster_sim.errors import SpecError
 from cluster_sim.platform.hardware import check_truth
+from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Start
+from cluster_sim.run.view import View
 from learning.tasks.decision_maker import OneByOne
 from learning.tasks.policy_selection.observations import selection_observations
 from schedulers.queue.orders import job_orders, node_orders, order_in
@@ -18,8 +20,6 @@ from schedulers.queue.orders import job_orders, node_orders, order_in
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.view import View
 
 JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_ops")
 NODES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power")

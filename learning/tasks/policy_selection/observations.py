@@ -9,14 +9,14 @@ import numpy as np
 from gymnasium import spaces
 
 from cluster_sim.errors import SpecError
+from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Registry
+from cluster_sim.run.view import View
 from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
     Arrays = dict[str, npt.NDArray[np.float32]]

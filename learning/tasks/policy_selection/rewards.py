@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from cluster_sim.errors import SpecError
 from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan, slowdown
 from cluster_sim.registry import Registry
+from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
-    from cluster_sim.run.view import View
     from learning.tasks.decision_maker import DecisionMaker
     from learning.tasks.reward import Reward
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.errors import ModelWarning, warn_user
 from cluster_sim.platform.accounts import Accounts, Association, QualityOfService
+from cluster_sim.platform.slurm import SlurmMachine
 from cluster_sim.run.jobs.account_limits import Demand, Limits
 from cluster_sim.run.jobs.limit_gate import are_enforced
 from schedulers.slurm.asks import Ask
@@ -18,9 +18,6 @@ from schedulers.slurm.partitions import Queue
 from schedulers.slurm.priority.factors import Factors, warn_without_qualities
 from schedulers.slurm.priority.shares import Shares
 from schedulers.slurm.protocols import Accounting, BasicPriority
-
-if TYPE_CHECKING:
-    from cluster_sim.platform.slurm import SlurmMachine
 
 _ROW = np.dtype(
     [

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import InputError, ModelWarning, warn_user
+from cluster_sim.machine.running import Running
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.slurm import SlurmMachine
+from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job, JobColumns
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.priority.multifactor import Multifactor
 from schedulers.slurm.requests import SlurmRequests
-
-if TYPE_CHECKING:
-    from cluster_sim.machine.running import Running
-    from cluster_sim.run.view import View
 
 
 class MultifactorOrder:
