@@ -400,13 +400,13 @@ def use_accounts(path: str) -> None:
     """Read, share what has been used, and ask for the limits of every user."""
     from cluster_sim.formats.slurm.sacctmgr import read_accounts
     from cluster_sim.run.jobs.account_limits import Demand, Limits
+    from schedulers.slurm.priority.association_shares import AssociationShares
     from schedulers.slurm.priority.factors import Factors
-    from schedulers.slurm.priority.shares import Shares
 
     accounts = read_accounts(path)
     limits = Limits(accounts)
     for flags in (frozenset[str](), frozenset(["no_fair_tree"])):
-        shares = Shares(accounts, Factors(fairshare=1, flags=flags), 0.0)
+        shares = AssociationShares(accounts, Factors(fairshare=1, flags=flags), 0.0)
         for job, one in enumerate(accounts.associations):
             demand = Demand(job, one.default_qos, one.user, one.account, 4, 1, 100.0, 60.0)
             limits.refusal(demand)

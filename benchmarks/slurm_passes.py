@@ -12,15 +12,15 @@ from benchmarks.slurm_runs import Recording, end_of, extras, preemptions, slurm_
 from cluster_sim.errors import ModelWarning
 from cluster_sim.formats.slurm import conf_values as values
 from schedulers.slurm.administration import Administrator
-from schedulers.slurm.asks import Ask, QueuedJob
 from schedulers.slurm.backfill import BackfillPass, JobStarted, Planned
 from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.commands import read_commands
+from schedulers.slurm.job_request import Ask, QueuedJob
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import order
-from schedulers.slurm.requests import SlurmRequests
+from schedulers.slurm.request_maker import RequestMaker
 from schedulers.slurm.scheduler import REQUEUED_WAIT_S
-from schedulers.slurm.selection.held import NodeHolder
+from schedulers.slurm.selection.node_holder import NodeHolder
 from schedulers.slurm.settings import Settings
 
 KILL_CLEANUP_S = 3.71
@@ -75,7 +75,7 @@ class _Past:
         self._view: Any = SimpleNamespace(now=0.0, is_pending=lambda job: True, running_by_index={})
         commands = read_commands([(event["t"], event["command"]) for event in recording.events if event["t"] <= now])
         self._administrator = Administrator(self, self._waiting, commands, machine.node_names)  # type: ignore[arg-type]
-        requests = SlurmRequests(extras(recording.asks), "")
+        requests = RequestMaker(extras(recording.asks), "")
         for key, (job_id, given) in enumerate(recording.asks.items()):
             job = recording.jobs.get(job_id)
             if job is not None and job["state"] != "REJECTED" and given["submitted"] <= now:

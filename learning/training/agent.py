@@ -17,7 +17,7 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, PowerDecision
 from cluster_sim.run.view import View
 from learning.tasks.episodes import Drawn
-from learning.training.seen import FIRST_LOOK, Seen
+from learning.training.familiarity import FIRST_LOOK, Familiarity
 from schedulers.policy.policy import PowerPolicy, Scheduler
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class Agent:
 
     Attributes: ``kind`` of environment; ``environment``, what a decision-maker of that kind is made of; ``network`` its
     spec, ``weights`` by name; ``facts`` about its training (seed, iteration, objective, value, reduction, baseline …);
-    ``seen``, the facts of what it saw while it learned (:class:`~learning.training.seen.Seen`), empty where nothing is known
-    of it; ``source`` the file that it was read from, for messages.
+    ``seen``, the facts of what it saw while it learned (:class:`~learning.training.familiarity.Familiarity`), empty where
+    nothing is known of it; ``source`` the file that it was read from, for messages.
     """
 
     source: str = ""
@@ -233,7 +233,7 @@ class _Player:
         self._maker.begin(view)
         self._memory: Memory | None = None
         self.unfamiliar = None
-        self._seen = Seen() if self.agent.seen else None
+        self._seen = Familiarity() if self.agent.seen else None
         # A stream of its own: all other draws of this run are the same with and without the agent.
         self._rng: np.random.Generator | None = view.rng.spawn(1)[0] if self._sample else None
 
@@ -247,12 +247,12 @@ class _Player:
             action, self._memory = self._network.decide_kept(kept, self._memory, self._rng)
             yield from self._maker.decisions(view, action)
 
-    def _look(self, seen: Seen, kept: Kept) -> None:
+    def _look(self, seen: Familiarity, kept: Kept) -> None:
         """Warn once (UnfamiliarWarning) of a run that is far from what the agent learned from."""
         seen.note([kept])
         if seen.count < FIRST_LOOK or seen.count & (seen.count - 1):
             return
-        strange = seen.strangest(Seen(self.agent.seen))
+        strange = seen.strangest(Familiarity(self.agent.seen))
         if strange is None:
             return
         self._seen = None

@@ -47,10 +47,10 @@ from learning.training import checkpoints
 from learning.training.agent import BEST, Agent
 from learning.training.algorithms import Algorithm, make_algorithm
 from learning.training.configuration import Config, WarmStartKeys, check_same, read_config, write_config
+from learning.training.familiarity import Familiarity
 from learning.training.heuristics import switches_nodes
 from learning.training.inputs import MakeEnvironment
 from learning.training.logs import CSV, Log, in_brief, read_metrics
-from learning.training.seen import Seen
 from learning.training.validation import Validation, check_names, objective_of, ratio, source_of, spread
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ class Training:
         self.steps = 0
         self.best_score = float("inf")
         self.best: dict[str, Any] = {}
-        self.seen = Seen()
+        self.seen = Familiarity()
         self._played, self._began_at = _Played(), 0  # a training that was resumed knows only its later episodes
 
     def run(self, begun: bool = False, progress: bool = False) -> TrainingSummary:
@@ -450,7 +450,7 @@ class Training:
             self.iteration, self.steps = int(tree["iteration"]), int(tree["steps"])
             self.best_score, self.best = float(tree["best_score"]), dict(tree["best"])
             self._began_at = self.iteration
-            self.seen = Seen(tree.get("seen"))
+            self.seen = Familiarity(tree.get("seen"))
             self.network.load_weights(tree["weights"])
             self.algorithm.load_state(tree["algorithm"])
         except (KeyError, TypeError, ValueError) as error:
@@ -521,7 +521,12 @@ def _network(config: Config, environment: SchedulingEnv) -> Network:
 
 
 def _agent(
-    config: Config, network: Network, objective: str, score: float, facts: Mapping[str, Any], seen: Seen | None = None
+    config: Config,
+    network: Network,
+    objective: str,
+    score: float,
+    facts: Mapping[str, Any],
+    seen: Familiarity | None = None,
 ) -> Agent:
     told = {"version": __version__, "seed": config.seed, "objective": objective, "score": score}
     environment = config.environment.model_dump(mode="json", exclude_none=True)

@@ -14,7 +14,7 @@ from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
 from cluster_sim.run.view import View
 from schedulers.backfilling.job_queue import JobQueue
-from schedulers.backfilling.node_choice import Where
+from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.plans import Plan, Promise
 from schedulers.backfilling.profile_plan import ProfilePlan
 from schedulers.backfilling.promise_losses import CAPPED, GOES_FIRST, Losses
@@ -76,7 +76,7 @@ class Backfilling(Scheduler):
         self._releases = Releases()
         for running in view.running:
             self._releases.add(running)
-        self._where = Where(view, self._node_order, self.memory)
+        self._where = NodeChoice(view, self._node_order, self.memory)
         self._counted = view.counts_only and not self._pinned and not view.counts_memory
         self._losses = Losses()
         self._told: dict[int, tuple[Job, float]] = {}  # the jobs that the log says are promised a start, and when

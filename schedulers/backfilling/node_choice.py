@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from schedulers.queue.orders import NodeOrder
 
 
-class Where:
+class NodeChoice:
     """The scheduler's choice of nodes, and whether memory counts: how a plan turns a job into a placement."""
 
     def __init__(self, view: View, order: NodeOrder, memory: bool):

@@ -23,7 +23,7 @@ from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.run.outlook import Outlook
 from cluster_sim.run.view import View
-from schedulers.backfilling.node_choice import Where
+from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.releases import Returns, about_to_boot, by_instant, cores_coming, planned_end, planned_time
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class CountedPlan:
     that it will leave free then.
     """
 
-    def __init__(self, where: Where, releases: Releases, trials: Trials | None):
+    def __init__(self, where: NodeChoice, releases: Releases, trials: Trials | None):
         self._where = where
         self._view = where.view
         self._releases = releases
@@ -174,7 +174,7 @@ class PlanWithRoom(CountedPlan):
     whole machine would never start.
     """
 
-    def __init__(self, where: Where, releases: Releases, trials: Trials | None, room: int, room_for: float):
+    def __init__(self, where: NodeChoice, releases: Releases, trials: Trials | None, room: int, room_for: float):
         super().__init__(where, releases, trials)
         self._room, self._room_for = room, room_for
 
@@ -258,7 +258,7 @@ class NodePlan(CountedPlan):
     number says that. *Pinned*: the promise is of certain cores of certain nodes, and these are not touched.
     """
 
-    def __init__(self, where: Where, releases: Releases, trials: Trials | None, pinned: bool):
+    def __init__(self, where: NodeChoice, releases: Releases, trials: Trials | None, pinned: bool):
         super().__init__(where, releases, trials)
         self._pinned = pinned
         self._promised = math.inf  # the shadow time, s; that of jobs that requested no time is -inf

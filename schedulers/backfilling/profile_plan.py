@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.workload.jobs import Job
-    from schedulers.backfilling.node_choice import Where
+    from schedulers.backfilling.node_choice import NodeChoice
 
 MOST_MB = 1e15
 """Stands for the memory of a node of which it is not known."""
@@ -35,7 +35,7 @@ class ProfilePlan:
     A promise on nodes is of certain cores of certain nodes, and allows for their boots.
     """
 
-    def __init__(self, where: Where, releases: Releases, counted: bool):
+    def __init__(self, where: NodeChoice, releases: Releases, counted: bool):
         self._where = where
         self._view = where.view
         self._counted = counted

@@ -20,7 +20,7 @@ from schedulers.backfilling.releases import indispensable, put_off
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
     from schedulers.backfilling.job_queue import JobQueue
-    from schedulers.backfilling.node_choice import Where
+    from schedulers.backfilling.node_choice import NodeChoice
     from schedulers.backfilling.releases import Releases
 
 
@@ -47,7 +47,7 @@ class Trials:
     (s). With ``counted``, any free cores serve any job.
     """
 
-    def __init__(self, most: int, time_s: float, where: Where, counted: bool):
+    def __init__(self, most: int, time_s: float, where: NodeChoice, counted: bool):
         self._most = most
         self._time_s = time_s
         self._where = where

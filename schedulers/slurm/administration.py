@@ -13,11 +13,11 @@ from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.slurm import SlurmMachine
 from cluster_sim.run.decisions import Decision, Preempt, Reject
 from cluster_sim.run.view import View
-from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import SlurmReservation
 from schedulers.slurm.commands import Command
+from schedulers.slurm.job_request import Ask
 from schedulers.slurm.running_jobs import lives_on
-from schedulers.slurm.selection.held import NodeHolder
+from schedulers.slurm.selection.node_holder import NodeHolder
 from schedulers.slurm.selection.node_sets import NodeSet, set_of
 from schedulers.slurm.settings import refuse_slices
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 
-from schedulers.slurm.asks import Ask, QueuedJob
-from schedulers.slurm.clockwork import TEST_S
 from schedulers.slurm.cluster import SlurmCluster
+from schedulers.slurm.job_request import Ask, QueuedJob
+from schedulers.slurm.loop_clocks import TEST_S
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.queue import Reason, why_not_in
 from schedulers.slurm.selection.best_fit import ChosenNodes, Shape

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from cluster_sim.formats.slurm import conf_values as values
 from cluster_sim.machine.guest_requests import Departure
 from cluster_sim.platform.platform import Platform
-from schedulers.slurm.asks import Ask, QueuedJob
 from schedulers.slurm.gang import SharedFree
+from schedulers.slurm.job_request import Ask, QueuedJob
 from schedulers.slurm.partitions import Queue
 from schedulers.slurm.preemption import Preempted, Preemption
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose
-from schedulers.slurm.selection.ends import Ends
-from schedulers.slurm.selection.held import GUESTS, NodeHolder
+from schedulers.slurm.selection.node_holder import GUESTS, NodeHolder
 from schedulers.slurm.selection.node_sets import NodeSet, set_of
 from schedulers.slurm.selection.nodes import Free, NodeFacts
+from schedulers.slurm.selection.running_by_end import RunningByEnd
 from schedulers.slurm.settings import Settings
 
 
@@ -56,7 +56,7 @@ class SlurmCluster:
         self.free: Free = SharedFree(facts, self.preemption.levels) if self.preemption and shared else Free(facts)
         self._unused = Free(facts)
         self.held: dict[int, NodeHolder] = {}
-        self.running = Ends()  #: Of them, those whose end has not come.
+        self.running = RunningByEnd()  #: Of them, those whose end has not come.
         self.ending: dict[int, NodeHolder] = {}  #: And the others.
         self.guests: list[NodeHolder] = []  #: What processes of a user's own hold beside the jobs.
         self.up: NodeSet = facts.all  #: Nodes that are neither down nor drained.
@@ -179,9 +179,9 @@ class SlurmCluster:
         return mask
 
     @property
-    def leaving(self) -> Ends:
+    def leaving(self) -> RunningByEnd:
         """Who gives nodes back, and when: the jobs that run, by their limits, and guests, when they said."""
-        return Ends((*self.running.jobs, *self.guests)) if self.guests else self.running
+        return RunningByEnd((*self.running.jobs, *self.guests)) if self.guests else self.running
 
     def open_nodes(self, ask: Ask, start: float, end: float) -> NodeSet:
         """Nodes that no advance reservation closes to the job from ``start`` to ``end`` (s): to its own, those of it."""

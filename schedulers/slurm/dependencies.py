@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from cluster_sim.errors import FormatError
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.job_request import Ask
 from schedulers.slurm.queue import Reason
 
 _KINDS = ("after", "afterany", "afterok", "afternotok", "aftercorr")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose
-from schedulers.slurm.selection.held import GUESTS, NodeHolder
+from schedulers.slurm.selection.node_holder import GUESTS, NodeHolder
 from schedulers.slurm.selection.node_sets import NodeSet, set_where
 from schedulers.slurm.selection.nodes import Free, NodeFacts
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from schedulers.slurm.partitions import Queue
-    from schedulers.slurm.selection.ends import Ends
+    from schedulers.slurm.selection.running_by_end import RunningByEnd
 
     Busy = npt.NDArray[np.int64]
     """How many jobs are on each core, shape (nodes, cores of the widest)."""
@@ -48,7 +48,7 @@ class SharedFree(Free):
         other.memory = self.memory.copy()
         return other
 
-    def after(self, ends: Ends, first: int, last: int) -> SharedFree:
+    def after(self, ends: RunningByEnd, first: int, last: int) -> SharedFree:
         """Return a copy that jobs ``first`` to ``last`` of the running ones have left; the last of these is not among them."""
         other = self.copy()
         for held in ends.jobs[first:last]:

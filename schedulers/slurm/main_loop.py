@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from schedulers.slurm.asks import QueuedJob
 from schedulers.slurm.backfill import JobStarted
 from schedulers.slurm.cluster import SlurmCluster
+from schedulers.slurm.job_request import QueuedJob
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.queue import Reason, why_not_in
 

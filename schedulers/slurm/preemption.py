@@ -15,10 +15,10 @@ from schedulers.slurm.selection.best_fit import ChosenNodes, choose
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from schedulers.slurm.asks import Ask, QueuedJob
+    from schedulers.slurm.job_request import Ask, QueuedJob
     from schedulers.slurm.partitions import Queue
     from schedulers.slurm.selection.best_fit import Shape
-    from schedulers.slurm.selection.held import NodeHolder
+    from schedulers.slurm.selection.node_holder import NodeHolder
     from schedulers.slurm.selection.node_sets import NodeSet
     from schedulers.slurm.selection.nodes import Free
     from schedulers.slurm.settings import PreemptSettings

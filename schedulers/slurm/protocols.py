@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cluster_sim.platform.accounts import QualityOfService
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.job_request import Ask
 
 if TYPE_CHECKING:
     from schedulers.slurm.partitions import Queue

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from enum import StrEnum
 from functools import cmp_to_key
 
-from schedulers.slurm.asks import Ask, QueuedJob
 from schedulers.slurm.cluster import SlurmCluster
+from schedulers.slurm.job_request import Ask, QueuedJob
 from schedulers.slurm.selection.node_sets import members
 
 

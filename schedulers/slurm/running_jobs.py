@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.run.decisions import Decision, Preempt, Resume
 from cluster_sim.run.view import View
-from schedulers.slurm.asks import Ask
 from schedulers.slurm.clean_up import CleanUps
 from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.dependencies import Dependencies
 from schedulers.slurm.gang import turns
-from schedulers.slurm.selection.held import NodeHolder
+from schedulers.slurm.job_request import Ask
+from schedulers.slurm.selection.node_holder import NodeHolder
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job

@@ -19,21 +19,21 @@ from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, 
 from cluster_sim.run.view import View
 from schedulers.policy.policy import Scheduler
 from schedulers.slurm.administration import NODE_FAIL, Administrator, check_names, check_qualities, check_tiers
-from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, JobStarted, Outcome, Paused
 from schedulers.slurm.clean_up import CleanUps, Freed
-from schedulers.slurm.clockwork import TICK, BackfillClock, MainClock
 from schedulers.slurm.cluster import SlurmCluster, SlurmReservation
 from schedulers.slurm.commands import read_commands
 from schedulers.slurm.dependencies import Dependencies
-from schedulers.slurm.kept import KeptJobs
+from schedulers.slurm.job_request import Ask
+from schedulers.slurm.jobs_held_back import JobsHeldBack
+from schedulers.slurm.loop_clocks import TICK, BackfillClock, MainClock
 from schedulers.slurm.main_loop import MainPass
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.priority.factors import warn_without_qualities
 from schedulers.slurm.priority.multifactor import Multifactor
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import Reason, order, refused_in
-from schedulers.slurm.requests import SlurmRequests, why_no_gpus
+from schedulers.slurm.request_maker import RequestMaker, why_no_gpus
 from schedulers.slurm.running_jobs import RunningJobs
 from schedulers.slurm.selection.node_sets import set_where
 from schedulers.slurm.settings import Settings, defaults_taken
@@ -50,7 +50,7 @@ class Slurm(Scheduler):
 
     ``conf`` is the slurm.conf that the platform was read from. ``accounts`` has what ``sacctmgr -P show assoc`` and
     ``show qos`` print, or is an :class:`~cluster_sim.platform.accounts.Accounts`. ``asks`` is what jobs ask for that the
-    workload has no field for, see :class:`~schedulers.slurm.requests.SlurmRequests`. The controller started at ``start`` (s),
+    workload has no field for, see :class:`~schedulers.slurm.request_maker.RequestMaker`. The controller started at ``start`` (s),
     from which everything periodic is counted; its main loop began ``main_delay`` s later, and looks every ``tick`` s.
     ``epoch`` is what the clock shows at 0 s, by which times are rounded. Nodes are free ``cleanup`` s after the end of a job,
     ``kill_cleanup`` s after a kill; these two and ``tick`` are what the recordings of one machine show. ``commands`` of an
@@ -85,7 +85,7 @@ class Slurm(Scheduler):
             warn_user(ModelWarning(f"{conf}: {taken}"))
         self._accounts = read_accounts(accounts) if isinstance(accounts, str) and accounts else accounts or None
         default = self._platform.slurm.partition()
-        self._requests = SlurmRequests(asks, "" if default is None else default.name, self._platform.slurm.node_names)
+        self._requests = RequestMaker(asks, "" if default is None else default.name, self._platform.slurm.node_names)
         self._start, self._epoch = check_number(_option("start"), start), check_number(_option("epoch"), epoch)
         self._tick = check_number(_option("tick"), tick, positive=True)
         self._main_delay = check_number(_option("main_delay"), main_delay, non_negative=True)
@@ -149,7 +149,7 @@ class Slurm(Scheduler):
             self._main.check_after,
             self._backfill.note,
         )
-        self._kept = KeptJobs(self.cluster, self._dependencies)
+        self._kept = JobsHeldBack(self.cluster, self._dependencies)
         self._deadlines: set[int] = set()  # jobs that have one
         self._next_deadline = math.inf  # when a job that waits can next no longer be over at its own, s
         assert self._platform.slurm is not None

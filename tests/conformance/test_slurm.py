@@ -14,9 +14,9 @@ from benchmarks.slurm_runs import Recording, replay, slurm_for
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError
 from schedulers import make_scheduler
-from schedulers.slurm.asks import Ask, QueuedJob
 from schedulers.slurm.backfill import BackfillPass, JobStarted, Planned
 from schedulers.slurm.cluster import SlurmCluster
+from schedulers.slurm.job_request import Ask, QueuedJob
 from schedulers.slurm.partitions import Queue
 from schedulers.slurm.selection.nodes import NodeFacts
 from schedulers.slurm.settings import Settings

@@ -12,9 +12,9 @@ from cluster_sim.run import Start
 from cluster_sim.run.jobs.run_jobs import RunJobs
 from learning.tasks.episodes import Whole
 from learning.tasks.job_node.actions import PairFinder
+from learning.tasks.job_node.decision_batch import DecisionBatch, estimates
 from learning.tasks.job_node.environment import TOO_HUNGRY, JobNode
 from learning.tasks.job_node.pairs import PairOptions, Pairs
-from learning.tasks.job_node.situations import Situations, estimates
 from learning.tasks.occupancy import JobRequests
 
 POWER = {"static_w": 30.0, "dynamic_w": 2.0, "min_power": 0.5}
@@ -141,7 +141,7 @@ def test_what_a_wide_job_needs_is_the_sum_over_its_nodes() -> None:
         finder.begin(view)
         pairs = finder.pairs(view)
         wide = int(np.flatnonzero([pairs.jobs[row].requested_cores == 4 for row in pairs.job_of])[0])
-        expects = estimates(Situations([finder], [view], [pairs]))
+        expects = estimates(DecisionBatch([finder], [view], [pairs]))
         assert expects.energy[wide] == pytest.approx(expected)
         assert expects.finish[wide] == pytest.approx(10.0)
         if view.pending_count == 2:

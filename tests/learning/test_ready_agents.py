@@ -16,7 +16,7 @@ from cluster_sim.errors import InputError
 from learning.tasks.built_in_shutdown import built_in_day
 from learning.training.agent import READY, Agent, find_agents, ready_agents
 from learning.training.evaluation import cases_of
-from learning.training.seen import Seen
+from learning.training.familiarity import Familiarity
 from schedulers import make_power_policy, make_scheduler
 
 from .test_agent import untrained
@@ -37,7 +37,7 @@ def test_each_has_a_card_and_tells_what_it_saw(name: str) -> None:
     for part in ("**Learned from**", "**Tested on**", "**Not tried**", "**Made by**", f"learned:{name}"):
         assert part in card
     agent = Agent.load(name)
-    assert Seen(agent.seen).count > 5_000
+    assert Familiarity(agent.seen).count > 5_000
     assert not {"workload", "platform"} & set(agent.environment)
 
 

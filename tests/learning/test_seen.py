@@ -15,10 +15,10 @@ from cluster_sim import Simulation
 from cluster_sim.errors import FormatError, ModelWarning, UnfamiliarWarning
 from learning.tasks.built_in_cases import mixed_jobs, small_cluster
 from learning.tasks.episodes import Episode
-from learning.training import seen
+from learning.training import familiarity as seen
 from learning.training.agent import Agent
 from learning.training.evaluation import evaluate
-from learning.training.seen import Seen
+from learning.training.familiarity import Familiarity
 from schedulers import make_scheduler
 
 from .test_agent import untrained
@@ -40,7 +40,7 @@ def observations(rng: np.random.Generator, count: int, mean: float) -> list[dict
 def test_the_number_that_lies_far_is_found(mean: float, is_far: bool) -> None:
     """Within two standard deviations of training, on average, nothing is strange; the mean of training is the true one."""
     rng = np.random.default_rng(1)
-    training, run = Seen(), Seen()
+    training, run = Familiarity(), Familiarity()
     training.note(observations(rng, 2000, 0.5))
     run.note(observations(rng, 500, mean))
     found = run.strangest(training)
@@ -54,10 +54,10 @@ def test_sums_go_on_from_what_was_saved() -> None:
     """What a checkpoint holds leads to the same sums, to the last bit."""
     rng = np.random.default_rng(2)
     some = observations(rng, 30, 0.5)
-    whole, first = Seen(), Seen()
+    whole, first = Familiarity(), Familiarity()
     whole.note(some)
     first.note(some[:10])
-    later = Seen(first.facts())
+    later = Familiarity(first.facts())
     later.note(some[10:])
     assert later.count == whole.count == 30
     assert all((later.facts()["sums"][part] == sums).all() for part, sums in whole.facts()["sums"].items())
@@ -69,7 +69,7 @@ def learned_from(folder: Path, jobs: int) -> None:
     scheduler = make_scheduler(f"learned:{folder}")
     player = scheduler._player  # type: ignore[attr-defined]
     player.agent.seen = {"count": 0, "sums": {}}
-    noted = Seen()
+    noted = Familiarity()
     player._look = lambda _, kept: noted.note([kept])
     Simulation(small_cluster(), mixed_jobs(np.random.default_rng(5), jobs), scheduler).run()
     Agent(agent.environment, agent.network, agent.weights, agent.facts, noted.facts()).save(folder / "best")

@@ -14,7 +14,7 @@ from cluster_sim import Platform
 from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.slurm import SlurmMachine
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.job_request import Ask
 
 
 @dataclass

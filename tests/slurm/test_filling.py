@@ -5,10 +5,10 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.job_request import Ask
 from schedulers.slurm.selection.best_fit import Shape, choose
 from schedulers.slurm.selection.filling import longest_runs
-from schedulers.slurm.selection.held import NodeHolder
+from schedulers.slurm.selection.node_holder import NodeHolder
 from schedulers.slurm.selection.node_sets import set_of
 from schedulers.slurm.selection.nodes import Free, NodeFacts
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from cluster_sim.cli import main
-from schedulers.slurm.requests import SlurmRequests
+from schedulers.slurm.request_maker import RequestMaker
 
 CONF = """\
 ClusterName=lab
@@ -119,5 +119,5 @@ def test_values_that_cannot_be_are_named(tmp_path: Path, said: str, expected: st
 @pytest.mark.parametrize("said", ["n[1-2]", ["n1", 1], [0, 1]])
 def test_nodes_are_named_as_in_the_configuration(said: Any) -> None:
     """With ranges too, or by their positions."""
-    requests = SlurmRequests({"7": {"required_nodes": said}}, "", ["n1", "n2"])
+    requests = RequestMaker({"7": {"required_nodes": said}}, "", ["n1", "n2"])
     assert requests.plain(0, "7", 0.0).required_nodes == (0, 1)

@@ -14,15 +14,15 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.run.view import View
 from learning.tasks.feature_table import FeatureTable, feature, logarithmic, part, ranks, span
 from learning.tasks.job_node.columns import joined
+from learning.tasks.job_node.decision_batch import DecisionBatch, estimates
 from learning.tasks.job_node.observations import chosen, observations
-from learning.tasks.job_node.situations import Situations, estimates
 
 if TYPE_CHECKING:
     from learning.tasks.idle_nodes import IdleNodes
     from learning.tasks.job_node.actions import PairFinder
+    from learning.tasks.job_node.decision_batch import Estimates
     from learning.tasks.job_node.pairs import PairOptions, Pairs
     from learning.tasks.job_node.predictions import Predictions
-    from learning.tasks.job_node.situations import Estimates
     from learning.tasks.occupancy import Asked
 
 Floats = npt.NDArray[np.float64]
@@ -195,7 +195,7 @@ class PairFeatures:
         self, observers: Sequence[PairFeatures], views: Sequence[View], pairs: Sequence[Pairs]
     ) -> list[dict[str, npt.NDArray[np.float32]]]:
         """Observe several runs on such machines, each with its observer."""
-        at = Situations([one._finder for one in observers], views, pairs)
+        at = DecisionBatch([one._finder for one in observers], views, pairs)
         jobs = [one._jobs(its.asked) for one, its in zip(observers, pairs, strict=True)]
         of_node = self._nodes_now(at)
         columns = np.zeros((PairRow.size, len(at.job_of)))
@@ -232,7 +232,7 @@ class PairFeatures:
             jobs = asked.seen = _Jobs(asked, self._predictions.idle, least, self._widest, self._options.num_jobs)
         return jobs
 
-    def _nodes_now(self, at: Situations) -> Floats:
+    def _nodes_now(self, at: DecisionBatch) -> Floats:
         """The features of all nodes, shape (features, decisions, nodes)."""
         count = at.job_count
         if self._of_node.shape[1:] != count.shape:
@@ -245,14 +245,14 @@ class PairFeatures:
         of_node[OfNode.on] = at.is_on
         return of_node
 
-    def _of_nodes(self, columns: Floats, of_node: Floats, at: Situations) -> None:
+    def _of_nodes(self, columns: Floats, of_node: Floats, at: DecisionBatch) -> None:
         cores = self._node_cores.take(at.node)
         share = np.minimum(at.cores.take(at.job_of) / cores, 1.0)
         columns[PairRow.node_share] = share
         columns[PairRow.left] = np.maximum(at.free.take(at.node_of) / cores - share, 0.0)
         columns[PairRow.of_node] = of_node.reshape(OfNode.size, -1).take(at.node_of, axis=1)
 
-    def _predicted(self, columns: Floats, at: Situations, expected: Estimates, least_of_job: Floats) -> None:
+    def _predicted(self, columns: Floats, at: DecisionBatch, expected: Estimates, least_of_job: Floats) -> None:
         """What is expected of the pairs; ``least_of_job``, shape (2, jobs), are times (s) and energies (J) on idle nodes."""
         own, finish, others, energy, contended, asked, threshold = expected
         of = at.job_of
@@ -287,7 +287,7 @@ class PairFeatures:
         gains = np.maximum(_short_of(best, least_costs[_OF_GAIN]), 0.0)
         columns[PairRow.gain] = gains.take(place, axis=1)
 
-    def _states(self, at: Situations, jobs: Sequence[_Jobs], of_node: Floats) -> Iterator[list[float]]:
+    def _states(self, at: DecisionBatch, jobs: Sequence[_Jobs], of_node: Floats) -> Iterator[list[float]]:
         """The state at each decision, all of its entries."""
         most, nodes, ages = self._options.num_jobs, len(self._node_cores), at.ages.tolist()
         contended = np.add.reduce((at.demand >= at.idle.threshold) & (at.demand > 0.0), axis=1).tolist()

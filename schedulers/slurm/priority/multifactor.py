@@ -13,10 +13,10 @@ from cluster_sim.platform.accounts import Accounts, Association, QualityOfServic
 from cluster_sim.platform.slurm import SlurmMachine
 from cluster_sim.run.jobs.account_limits import Demand, Limits
 from cluster_sim.run.jobs.limit_gate import are_enforced
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.job_request import Ask
 from schedulers.slurm.partitions import Queue
+from schedulers.slurm.priority.association_shares import AssociationShares
 from schedulers.slurm.priority.factors import Factors, warn_without_qualities
-from schedulers.slurm.priority.shares import Shares
 from schedulers.slurm.protocols import Accounting, BasicPriority
 
 _ROW = np.dtype(
@@ -69,7 +69,9 @@ class Multifactor(Accounting):
         self._queues = {each.name: Queue.of(each) for each in self._slurm.partitions} if queues is None else queues
         self._own: dict[tuple[str, str], int] = {}
         self._stranger_told = False
-        self.shares = Shares(Accounts() if self._given is None else self._given, self.factors, controller_start)
+        self.shares = AssociationShares(
+            Accounts() if self._given is None else self._given, self.factors, controller_start
+        )
         self._basic = BasicPriority() if self._is_basic else None
         self._limits = Limits(self.shares.accounts)
         self._start, self._periods = controller_start, 0

@@ -13,9 +13,9 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.slurm import SlurmMachine
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job, JobColumns
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.job_request import Ask
 from schedulers.slurm.priority.multifactor import Multifactor
-from schedulers.slurm.requests import SlurmRequests
+from schedulers.slurm.request_maker import RequestMaker
 
 
 class MultifactorOrder:
@@ -64,7 +64,7 @@ class PrioritiesInRun:
         self.priorities = Multifactor(slurm, platform.core_count, view.accounts, platform.node_count)
         self.priorities.begin(view.now)
         default = slurm.partition()
-        self._requests = SlurmRequests("", "" if default is None else default.name)
+        self._requests = RequestMaker("", "" if default is None else default.name)
         self.version = 0  #: Another number whenever keys of jobs that wait have changed.
         self._waiting: dict[int, tuple[Job, Ask]] = {}
         self._running: dict[int, tuple[Running, Ask]] = {}

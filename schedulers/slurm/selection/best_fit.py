@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.job_request import Ask
 from schedulers.slurm.selection.filling import TAKEN, best_run, empty_nodes
 from schedulers.slurm.selection.node_sets import NodeSet, edges, members, runs, set_of, set_where
 from schedulers.slurm.selection.nodes import Free, NodeFacts

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from schedulers.slurm.gang import SharedFree
 from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose, choose_of
-from schedulers.slurm.selection.ends import Ends
-from schedulers.slurm.selection.held import NodeHolder
+from schedulers.slurm.selection.node_holder import NodeHolder
 from schedulers.slurm.selection.node_sets import NodeSet
 from schedulers.slurm.selection.nodes import Free
+from schedulers.slurm.selection.running_by_end import RunningByEnd
 from schedulers.slurm.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class LimitReleases:
     def __init__(
         self,
         free: Free,
-        ends: Ends,
+        ends: RunningByEnd,
         ending: Iterable[NodeHolder],
         now: float,
         settings: Settings,
@@ -52,7 +52,7 @@ class LimitReleases:
         for one in ending:
             first = first.copy() if first is free else first
             first.release(one)
-        self._ends = Ends(one for one in ends.jobs if one not in candidates) if candidates else ends
+        self._ends = RunningByEnd(one for one in ends.jobs if one not in candidates) if candidates else ends
         self._running = self._ends.jobs
         self._at_once = first if candidates else None
         if candidates:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedulers.slurm.selection.held import NodeHolder
+from schedulers.slurm.selection.node_holder import NodeHolder
 from schedulers.slurm.selection.node_sets import NodeSet, edges, set_of, set_where
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from schedulers.slurm.selection.ends import Ends
+    from schedulers.slurm.selection.running_by_end import RunningByEnd
 
     Counts = npt.NDArray[np.int64]
     """One entry per node."""
@@ -149,7 +149,7 @@ class Free:
         other._gpus = None if self._gpus is None else self._gpus.copy()
         return other
 
-    def after(self, ends: Ends, first: int, last: int) -> Free:
+    def after(self, ends: RunningByEnd, first: int, last: int) -> Free:
         """Return a copy to which jobs ``first`` to ``last`` of the running ones have given back what they hold; the last is
         not among them.
         """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.job_request import Ask
 from schedulers.slurm.selection.node_sets import NodeSet, set_of
 
 if TYPE_CHECKING:

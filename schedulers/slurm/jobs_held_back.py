@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.dependencies import Dependencies
+from schedulers.slurm.job_request import Ask
 from schedulers.slurm.queue import Reason
 
 
-class KeptJobs:
+class JobsHeldBack:
     """Keeps jobs until they are eligible, which it tells the accounting. :attr:`reasons` has why, by their keys."""
 
     def __init__(self, cluster: SlurmCluster, dependencies: Dependencies | None):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-class Situations:
+class DecisionBatch:
     """What stands at some decisions, on machines that are alike.
 
     ``finders``, ``views`` and ``pairs`` have one entry for each decision; ``predictions`` are up to date.
@@ -90,7 +90,7 @@ class Estimates(NamedTuple):
     threshold: Floats  #: Bandwidth of the node below which nothing slows, MB/s.
 
 
-def estimates(at: Situations) -> Estimates:
+def estimates(at: DecisionBatch) -> Estimates:
     """What each pair is expected to bring, if it is started now."""
     idle, node, node_of = at.idle, at.node, at.node_of
     alone = joined([p.alone_on_types(pairs.asked) for p, pairs in zip(at.predictions, at.pairs, strict=True)])

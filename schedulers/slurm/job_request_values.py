@@ -9,7 +9,7 @@ from typing import Any
 
 from cluster_sim.errors import InputError
 from cluster_sim.formats.slurm.conf_values import host_list
-from schedulers.slurm.asks import Ask
+from schedulers.slurm.job_request import Ask
 
 _MOST = 2**53
 _KINDS = {f.name: str(f.type) for f in fields(Ask) if f.name not in ("key", "job_id", "submit_time", "cores")}

@@ -10,19 +10,19 @@ from typing import Any
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.reading import read_text
 from cluster_sim.workload.jobs import Job
-from schedulers.slurm.ask_values import check, with_positions
-from schedulers.slurm.asks import Ask
 from schedulers.slurm.dependencies import Dependency
+from schedulers.slurm.job_request import Ask
+from schedulers.slurm.job_request_values import check, with_positions
 from schedulers.slurm.settings import licences_of
 
 
-class SlurmRequests:
+class RequestMaker:
     """Makes the request of each job, from its fields and from what ``more`` says of it by its id.
 
-    ``more`` has fields of :class:`~schedulers.slurm.asks.Ask` that workloads do not have: nice values, ``--time-min``, lists
-    of nodes, limits of arrays. It is a mapping, or the name of a JSON file. Raises FormatError or InputError for other fields,
-    and for values that cannot be. Nodes are named as in the slurm.conf, ``"n[1-3,5]"`` or ``["n1", "n5"]``, or by their
-    positions; ``node_names`` are the names of all.
+    ``more`` has fields of :class:`~schedulers.slurm.job_request.Ask` that workloads do not have: nice values, ``--time-min``,
+    lists of nodes, limits of arrays. It is a mapping, or the name of a JSON file. Raises FormatError or InputError for other
+    fields, and for values that cannot be. Nodes are named as in the slurm.conf, ``"n[1-3,5]"`` or ``["n1", "n5"]``, or by
+    their positions; ``node_names`` are the names of all.
     """
 
     def __init__(

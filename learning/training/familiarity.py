@@ -25,7 +25,7 @@ FIRST_LOOK = 256
 _NEVER = 0.05  # the least deviation, over the size of the number: one that never changed may differ a little
 
 
-class Strange(NamedTuple):
+class StrangeFeature(NamedTuple):
     """A number of the observations that lies far from training: the part it belongs to, its place there, and both means."""
 
     part: str
@@ -35,7 +35,7 @@ class Strange(NamedTuple):
     deviation: float
 
 
-class Seen:
+class Familiarity:
     """Means and standard deviations of the numbers of observations, by the observation's part.
 
     Sums are over decisions, in the order in which these are noted, so equal trainings have equal ones. ``facts`` of others
@@ -65,9 +65,9 @@ class Seen:
         """How many decisions, and of each part the sums of its numbers and of their squares; to be saved."""
         return {"count": self.count, "sums": dict(self._sums)}
 
-    def strangest(self, training: Seen) -> Strange | None:
+    def strangest(self, training: Familiarity) -> StrangeFeature | None:
         """The number whose mean lies farthest from that of a training, in its standard deviations; None if none is far."""
-        found: list[tuple[float, Strange]] = []
+        found: list[tuple[float, StrangeFeature]] = []
         for name, sums in self._sums.items():
             trained = training._sums.get(name)
             if trained is None or trained.shape != sums.shape:
@@ -77,6 +77,6 @@ class Seen:
             distance = np.abs(now - mean) / np.maximum(deviation, _NEVER * np.maximum(np.abs(mean), 1.0))
             place = int(distance.argmax())
             numbers = (float(column[place]) for column in (now, mean, deviation))
-            found.append((float(distance[place]), Strange(name, place, *numbers)))
+            found.append((float(distance[place]), StrangeFeature(name, place, *numbers)))
         farthest, strange = max(found, key=lambda one: one[0], default=(-math.inf, None))
         return strange if farthest > FAR else None

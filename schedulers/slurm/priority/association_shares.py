@@ -14,7 +14,7 @@ from schedulers.slurm.priority.fair_share import FairShare, ShareTree, classic, 
 from schedulers.slurm.priority.usage import Usage, decay_per_second
 
 
-class Shares:
+class AssociationShares:
     """What associations have used, and the fair share that Slurm gives them at the end of every PriorityCalcPeriod.
 
     ``now`` (s) is when the first period begins. Jobs add to :attr:`usage`; positions are those in :attr:`accounts`.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from schedulers.slurm.selection.held import NodeHolder
+from schedulers.slurm.selection.node_holder import NodeHolder
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,7 +23,7 @@ def _end(held: NodeHolder) -> float:
     return held.end
 
 
-class Ends:
+class RunningByEnd:
     """Jobs in the order in which their limits end them.
 
     What they hold stands in this order in arrays, made when first asked for and kept up to date then: so that what many
