@@ -17,7 +17,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from analysis.explore import callbacks
 from analysis.explore.layout import KEEP, LET_GO, page
-from analysis.explore.runs import Choices, Desk
+from analysis.explore.runs import Choices, ExploreSession
 from analysis.pages.page import render
 from cluster_sim.errors import ClusterSimError, InputError
 
@@ -36,7 +36,7 @@ _CHOICES = tuple(name for name in Choices.__dataclass_fields__ if name != "chang
 _OWN_JOB = ("own_submit_time", "own_cores", "own_run_time", "own_requested_time", "own_user")
 
 
-def make_app(desk: Desk, host: str = "127.0.0.1") -> Dash:
+def make_app(desk: ExploreSession, host: str = "127.0.0.1") -> Dash:
     """The app. Requests for another host's name are refused, unless ``host`` says that all may come."""
     settings: dict[str, Any] = {
         "title": "cluster-sim explore",
@@ -103,7 +103,7 @@ def _defect(error: Exception) -> None:
     set_props("message", {"children": text})
 
 
-def _wire_form(app: Dash, desk: Desk) -> None:
+def _wire_form(app: Dash, desk: ExploreSession) -> None:
     @app.callback(
         Output("choices", "data"),
         Output("message", "children"),
@@ -140,7 +140,7 @@ def _wire_form(app: Dash, desk: Desk) -> None:
             return given[field] if as_run else offer.example, not offer.takes_options
 
 
-def _wire_changes(app: Dash, desk: Desk) -> None:
+def _wire_changes(app: Dash, desk: ExploreSession) -> None:
     @app.callback(
         Output("choices", "data", allow_duplicate=True),
         Output("message", "children", allow_duplicate=True),
@@ -169,7 +169,7 @@ def _wire_changes(app: Dash, desk: Desk) -> None:
         return callbacks.changes(desk, given)
 
 
-def _wire_comparison(app: Dash, desk: Desk) -> None:
+def _wire_comparison(app: Dash, desk: ExploreSession) -> None:
     kept, beside = State("choices", "data"), State("beside", "data")
 
     @app.callback(Output("beside", "data"), Input("keep", "n_clicks"), kept, beside, prevent_initial_call=True)
@@ -209,7 +209,7 @@ def _shown(given: Mapping[str, Any], name: str) -> Any:
     return (["yes"] if given[name] else []) if name == "enforce_walltime" else given[name]
 
 
-def _wire_run(app: Dash, desk: Desk) -> None:
+def _wire_run(app: Dash, desk: ExploreSession) -> None:
     kept = State("choices", "data")
 
     @app.callback(
@@ -300,7 +300,7 @@ class _Quiet(WSGIRequestHandler):
         """Log nothing."""
 
 
-def make_app_server(desk: Desk, host: str = "127.0.0.1", port: int = 8050) -> BaseWSGIServer:
+def make_app_server(desk: ExploreSession, host: str = "127.0.0.1", port: int = 8050) -> BaseWSGIServer:
     """A server that listens on a port, 0: any free one. Raises InputError when it cannot."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]

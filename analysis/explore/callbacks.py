@@ -22,7 +22,7 @@ from analysis.stepping.stepping import MOST_FRAMES
 from cluster_sim.errors import ClusterSimError, InputError
 
 if TYPE_CHECKING:
-    from analysis.explore.runs import Desk, Run
+    from analysis.explore.runs import ExploreSession, Run
 
 Given = Mapping[str, Any] | None
 View = Mapping[str, Any] | None
@@ -32,7 +32,7 @@ MOST_ABOVE = 3
 """Entries of a legend that fit above the chart."""
 
 
-def start(desk: Desk, given: Mapping[str, Any], kept: Given = None) -> tuple[Any, str]:
+def start(desk: ExploreSession, given: Mapping[str, Any], kept: Given = None) -> tuple[Any, str]:
     """The Run button: the choices to keep, if there is a run of them, and what is wrong with them.
 
     Changes among the choices ``kept`` stay as long as the jobs are the same.
@@ -48,7 +48,7 @@ def start(desk: Desk, given: Mapping[str, Any], kept: Given = None) -> tuple[Any
         return no_update, str(error)
 
 
-def submitted(desk: Desk, given: Given, step: int, fields: Sequence[Any]) -> tuple[Any, str]:
+def submitted(desk: ExploreSession, given: Given, step: int, fields: Sequence[Any]) -> tuple[Any, str]:
     """The button that submits a job of one's own; ``fields``: submit time (s, None: now), cores, run time, request, user.
 
     The choices to keep, with where to go on from, and what is wrong.
@@ -64,7 +64,7 @@ def submitted(desk: Desk, given: Given, step: int, fields: Sequence[Any]) -> tup
         return no_update, str(error)
 
 
-def cancelled(desk: Desk, given: Given, job_id: str | None) -> tuple[Any, str]:
+def cancelled(desk: ExploreSession, given: Given, job_id: str | None) -> tuple[Any, str]:
     """The button that takes a job out of the workload; of a job of one's own it undoes the submission."""
     try:
         run, choices = desk.run(given), Choices.of(given or {})
@@ -82,7 +82,7 @@ def cancelled(desk: Desk, given: Given, job_id: str | None) -> tuple[Any, str]:
         return no_update, str(error)
 
 
-def undone(desk: Desk, given: Given, number: int) -> tuple[Any, str]:
+def undone(desk: ExploreSession, given: Given, number: int) -> tuple[Any, str]:
     """The button that undoes a change."""
     try:
         choices = Choices.of(given or {})
@@ -94,7 +94,7 @@ def undone(desk: Desk, given: Given, number: int) -> tuple[Any, str]:
         return no_update, str(error)
 
 
-def _with(desk: Desk, choices: Choices, changes: tuple[Change, ...], at: float) -> tuple[Any, str]:
+def _with(desk: ExploreSession, choices: Choices, changes: tuple[Change, ...], at: float) -> tuple[Any, str]:
     """The choices with other changes, once they have been run, and the time (s) from which the page goes on."""
     wanted = replace(choices, changes=changes).plain()
     desk.run(wanted)
@@ -105,12 +105,12 @@ def _now(run: Run, step: int) -> float:
     return float(run.frames.time[_within(run, step)])
 
 
-def changes(desk: Desk, given: Given) -> list[Any]:
+def changes(desk: ExploreSession, given: Given) -> list[Any]:
     """What was changed, and what became of it."""
     return [] if desk.saved is not None else panels.changes(desk.run(given), Choices.of(given or {}).changes)
 
 
-def opened(desk: Desk, given: Given) -> tuple[list[Any], list[Any], int, Any]:
+def opened(desk: ExploreSession, given: Given) -> tuple[list[Any], list[Any], int, Any]:
     """A new run: its metrics, its warnings, the step to show, and no window."""
     try:
         run = desk.run(given)
@@ -130,7 +130,7 @@ def _first_step(run: Run, given: Given) -> int:
     return _within(run, int(np.searchsorted(run.frames.time, at)))
 
 
-def chart(desk: Desk, given: Given, colour_by: str, view: View, step: int, beside: Given = None) -> Any:
+def chart(desk: ExploreSession, given: Given, colour_by: str, view: View, step: int, beside: Given = None) -> Any:
     """The chart of the run, or of the window in view, with the step marked; below that of another one, if there is one.
 
     Raises InputError, as all below do.
@@ -153,7 +153,7 @@ def kept(given: Given, beside: Given) -> Any:
     return None if beside else Choices.of(given or {}).plain()
 
 
-def moved(desk: Desk, given: Given, beside: Given) -> list[Any]:
+def moved(desk: ExploreSession, given: Given, beside: Given) -> list[Any]:
     """What was chosen otherwise than in the kept run, and what that moved."""
     if not beside:
         return []
@@ -167,7 +167,7 @@ def saved_scenario(given: Given, beside: Given) -> dict[str, Any]:
     return {"content": scenario.text(), "filename": FILE_NAME, "type": "application/json"}
 
 
-def opened_scenario(desk: Desk, content: Any, name: Any) -> tuple[Any, Any, str]:
+def opened_scenario(desk: ExploreSession, content: Any, name: Any) -> tuple[Any, Any, str]:
     """The button that opens such a file: the choices, those of the kept run, and what is wrong with them."""
     try:
         scenario = Scenario.uploaded(content, name)
@@ -198,7 +198,7 @@ def _has_scale(trace: Any) -> bool:
     return trace.type == "scatter" and bool(trace.marker.showscale)
 
 
-def moved_cursor(desk: Desk, given: Given, step: int) -> Any:
+def moved_cursor(desk: ExploreSession, given: Given, step: int) -> Any:
     """Move the mark, the chart's first shape, to another step: only that travels."""
     patch = Patch()
     patch["layout"]["shapes"][0] = cursor(desk.run(given), step)
@@ -229,7 +229,7 @@ def window_in(view: View) -> tuple[float, float] | None:
     return None if low is None or high is None or not low < high else (low, high)
 
 
-def zoomed(desk: Desk, given: Given, relayout: Mapping[str, Any] | None, view: View) -> Any:
+def zoomed(desk: ExploreSession, given: Given, relayout: Mapping[str, Any] | None, view: View) -> Any:
     """After a zoom in time, the window to draw anew, with the jobs and the ticks that it has; else no_update."""
     if not isinstance(relayout, Mapping):
         return no_update
@@ -251,7 +251,7 @@ def _turn(view: View) -> int:
     return int(_number(view.get("turn")) or 0) if isinstance(view, Mapping) else 0
 
 
-def frames(desk: Desk, given: Given, colour_by: str, wanted: Any) -> dict[str, Any]:
+def frames(desk: ExploreSession, given: Given, colour_by: str, wanted: Any) -> dict[str, Any]:
     """What the stepper shows: a frame, the nearest to the one ``wanted``, among those that are sent together."""
     run = desk.run(given)
     frame = _within(run, wanted)
@@ -270,7 +270,7 @@ def clicked_job(run: Run, click: Mapping[str, Any] | None) -> str | None:
     return job_id if (run.result.jobs["job_id"] == job_id).any() else None
 
 
-def explained(desk: Desk, given: Given, job_id: str | None) -> list[Any]:
+def explained(desk: ExploreSession, given: Given, job_id: str | None) -> list[Any]:
     """What became of a job, or that there is none of that name."""
     if not _text(job_id):
         return []

@@ -13,7 +13,7 @@ from analysis.tables.wording import shortened
 
 if TYPE_CHECKING:
     from analysis.explore.offers import OfferedItem
-    from analysis.explore.runs import Choices, Desk
+    from analysis.explore.runs import Choices, ExploreSession
 
 COLOURS = ("auto", "job", "user", "profile", "state", "wait", "slowdown", "energy")
 KINDS = {
@@ -25,7 +25,7 @@ KINDS = {
 """What is chosen by name and options, and what these are called in :class:`Choices`."""
 
 
-def page(desk: Desk) -> html.Div:
+def page(desk: ExploreSession) -> html.Div:
     """The page as it is when it is opened."""
     choices = desk.first
     changeable = desk.saved is None
@@ -47,7 +47,7 @@ def page(desk: Desk) -> html.Div:
     )
 
 
-def _form(desk: Desk, choices: Choices) -> html.Div:
+def _form(desk: ExploreSession, choices: Choices) -> html.Div:
     offers = desk.offers
     of_kind: dict[str, Mapping[str, OfferedItem[Any]]] = {
         "workload": offers.workloads,

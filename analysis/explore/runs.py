@@ -21,8 +21,8 @@ from analysis.explore.changes import LARGEST, Change, changed, changes_of
 from analysis.explore.offers import OF_THE_LOG, Offers, chosen
 from analysis.figures.palette import ColourClasses, colour_strategy
 from analysis.figures.time_axis import TimeAxis
+from analysis.gantt_chart.chart_data import HeldRectangles
 from analysis.gantt_chart.gantt import draw_held, options_of, time_window
-from analysis.gantt_chart.scene import HeldRectangles
 from analysis.stepping.frames import Frames
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.platform.platform import Platform
@@ -156,7 +156,7 @@ class Run:
         return colour_strategy(colour_by)(self.result.jobs)
 
 
-class Desk:
+class ExploreSession:
     """Where runs are made and kept: the one thing that the callbacks share.
 
     ``saved`` is a run to look at, if any; else the page begins with the choices ``first``, and ``beside`` to compare with.

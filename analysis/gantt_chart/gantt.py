@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from analysis.figures.palette import ColourStrategy, colour_strategy
 from analysis.figures.time_axis import StartDate, TimeAxis
+from analysis.gantt_chart.chart_data import ChartData, HeldRectangles
 from analysis.gantt_chart.drawing import MOST_BARS, chosen_drawing, colour_bar, raster_note
 from analysis.gantt_chart.hover import Hover
 from analysis.gantt_chart.panels import (
@@ -27,7 +28,6 @@ from analysis.gantt_chart.panels import (
 )
 from analysis.gantt_chart.piece_traces import piece_traces
 from analysis.gantt_chart.reservations import reservation_traces
-from analysis.gantt_chart.scene import HeldRectangles, Scene
 from analysis.gantt_chart.tool import MOST_CARRIED, MOST_TOLD, tool
 from analysis.pages.redrawn import LABELS
 from analysis.tables.wording import listing, plotly_text, shortened
@@ -161,7 +161,7 @@ def draw_held(
     below = len(lower) * (PANEL_PX + GAP_PX)
     inner = max(height_px - MARGIN["t"] - MARGIN["b"], LEAST_ROOM_PX + below)
     room = inner - below
-    scene = Scene.of(held, window, WIDTH_PX, room, part=x_range is not None)
+    scene = ChartData.of(held, window, WIDTH_PX, room, part=x_range is not None)
     figure = go.Figure()
     how = chosen_drawing(drawing, len(scene.rectangles))
     _check_patterns(pattern_by, how, held.jobs)
@@ -186,7 +186,7 @@ def draw_held(
 
 def draw_rows(
     figure: go.Figure,
-    scene: Scene,
+    scene: ChartData,
     strategy: ColourStrategy,
     how: str,
     axis: TimeAxis,
@@ -244,7 +244,7 @@ def time_window(result: Result) -> tuple[float, float]:
     return start, end if end > start else start + 1.0
 
 
-def _lay_out(figure: go.Figure, scene: Scene, lower: Sequence[str], inner: float, axis: TimeAxis) -> None:
+def _lay_out(figure: go.Figure, scene: ChartData, lower: Sequence[str], inner: float, axis: TimeAxis) -> None:
     canvas, platform = scene.canvas, scene.held.result.platform
     pad = 0.004 * (canvas.end - canvas.start)
     domains = stacked_domains([canvas.height_px], len(lower), inner)
@@ -359,7 +359,7 @@ def _needs_room(figure: go.Figure) -> bool:
     ) or _has_colour_bar(figure)
 
 
-def row_axis(scene: Scene, platform: Platform) -> dict[str, Any]:
+def row_axis(scene: ChartData, platform: Platform) -> dict[str, Any]:
     """The y axis of the rows: nodes by name, as many as there is room for."""
     scale = scene.held.scale
     axis: dict[str, Any] = {
@@ -393,7 +393,7 @@ def put_heading(figure: go.Figure, title: str, notes: Sequence[str]) -> None:
     )
 
 
-def _head(figure: go.Figure, result: Result, scene: Scene, how: str, title: str | None, axis: TimeAxis) -> None:
+def _head(figure: go.Figure, result: Result, scene: ChartData, how: str, title: str | None, axis: TimeAxis) -> None:
     notes = _notes(result, scene, how, axis) + means_note(figure)
     put_heading(figure, title or run_title(result), notes)
     edges = scene.held.scale.node_edge[1:-1]
@@ -405,7 +405,7 @@ def _head(figure: go.Figure, result: Result, scene: Scene, how: str, title: str 
         )
 
 
-def _notes(result: Result, scene: Scene, how: str, axis: TimeAxis) -> list[str]:
+def _notes(result: Result, scene: ChartData, how: str, axis: TimeAxis) -> list[str]:
     ran = len(scene.jobs)
     notes = [f"{number(ran)} {'job' if ran == 1 else 'jobs'}"]
     if scene.outside:

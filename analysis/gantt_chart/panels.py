@@ -23,7 +23,7 @@ from cluster_sim.errors import SpecError
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from analysis.gantt_chart.scene import Scene
+    from analysis.gantt_chart.chart_data import ChartData
 
     Steps = tuple[np.ndarray, np.ndarray]
     """Times (s) and the values from then on."""
@@ -42,17 +42,17 @@ def panels_of(names: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def panel_traces(name: str, scene: Scene) -> list[Any]:
+def panel_traces(name: str, scene: ChartData) -> list[Any]:
     """The curves of a panel."""
     return _PANELS[name][0](scene)
 
 
-def panel_axis(name: str, scene: Scene) -> dict[str, Any]:
+def panel_axis(name: str, scene: ChartData) -> dict[str, Any]:
     """Title and range of a panel's y axis."""
     return _PANELS[name][1](scene)
 
 
-def carried_steps(name: str, scene: Scene, traces: Sequence[Any], uid: str) -> list[dict[str, Any]]:
+def carried_steps(name: str, scene: ChartData, traces: Sequence[Any], uid: str) -> list[dict[str, Any]]:
     """For a page: all steps of a panel's curve, to the thousandth, if ``traces`` show means of them; none else.
 
     The curve and the two edges of its band get ``uid``, by which the page knows them.
@@ -88,41 +88,41 @@ def stacked_domains(upper_px: Sequence[float], lower: int, inner_px: float) -> l
     return domains
 
 
-def _power_steps(scene: Scene) -> Steps:
+def _power_steps(scene: ChartData) -> Steps:
     table = _near(scene.held.result.power, scene)
     return table["time"].to_numpy(dtype=float), table["watts"].to_numpy(dtype=float)
 
 
-def _power(scene: Scene) -> list[Any]:
+def _power(scene: ChartData) -> list[Any]:
     return step_traces(*_power_steps(scene), name="power", said="%{y:.3~s}W", colour=POWER)
 
 
-def _power_by_state(scene: Scene) -> list[Any]:
+def _power_by_state(scene: ChartData) -> list[Any]:
     figure = power_timeline(scene.held.result, "state")
     # Each state is a group of its own: a click on it in the legend hides no other.
     named = [trace.update(legendgroup=f"power {trace.name}", legendrank=2_500) for trace in figure.data]
     return [trace.update(legendgrouptitle={"text": "Power"}) for trace in named[:1]] + named[1:]
 
 
-def _busy_steps(scene: Scene) -> Steps:
+def _busy_steps(scene: ChartData) -> Steps:
     used = scene.held.used
     if scene.part and len(used.start) > MOST_POINTS:
         used = used.where((used.end >= scene.canvas.start) & (used.start <= scene.canvas.end))
     return busy_cores(used)
 
 
-def _busy_name(scene: Scene) -> str:
+def _busy_name(scene: ChartData) -> str:
     """What guests hold stands in the chart above and is not counted, as it is not in the utilisation."""
     return "busy cores" if scene.held.guests is None else "cores of jobs"
 
 
-def _busy(scene: Scene) -> list[Any]:
+def _busy(scene: ChartData) -> list[Any]:
     end = max(scene.canvas.end, scene.held.until)
     curve = step_traces(*_busy_steps(scene), name=_busy_name(scene), said="%{y:,.4~g} cores", colour=BUSY)
     return [*curve, capacity_trace(scene.held.result.platform.core_count, scene.canvas.start, end)]
 
 
-def _queue_steps(scene: Scene) -> Steps:
+def _queue_steps(scene: ChartData) -> Steps:
     steps = getattr(scene.held.result, "queue", None)
     if steps is None or not len(steps):
         return np.zeros(0), np.zeros(0)
@@ -130,14 +130,14 @@ def _queue_steps(scene: Scene) -> Steps:
     return steps["time"].to_numpy(dtype=float), steps["pending"].to_numpy(dtype=float)
 
 
-def _queue(scene: Scene) -> list[Any]:
+def _queue(scene: ChartData) -> list[Any]:
     time, pending = _queue_steps(scene)
     if not len(time):  # nobody came: a panel without any trace would not be drawn, nor the axis of time under it
         time, pending = np.array([scene.canvas.start, scene.canvas.end]), np.zeros(2)
     return step_traces(time, pending, name="pending jobs", said="%{y:,.4~g}", colour=QUEUE)
 
 
-def _near(steps: pd.DataFrame, scene: Scene) -> pd.DataFrame:
+def _near(steps: pd.DataFrame, scene: ChartData) -> pd.DataFrame:
     """The steps in view, where there are more than are drawn: a window shows them one by one."""
     if not scene.part or len(steps) <= MOST_POINTS:
         return steps
@@ -146,12 +146,12 @@ def _near(steps: pd.DataFrame, scene: Scene) -> pd.DataFrame:
     return steps.iloc[first : int(np.searchsorted(time, scene.canvas.end, side="right")) + 1]
 
 
-def _power_axis(scene: Scene) -> dict[str, Any]:
+def _power_axis(scene: ChartData) -> dict[str, Any]:
     unit = {"ticksuffix": "W", "exponentformat": "SI", "minexponent": 0}
     return {"title": {"text": "Power"}, "rangemode": "tozero", "nticks": 5, **unit}
 
 
-def _busy_axis(scene: Scene) -> dict[str, Any]:
+def _busy_axis(scene: ChartData) -> dict[str, Any]:
     # It does not follow the curve: how far that stays under the capacity is what it shows.
     cores = scene.held.result.platform.core_count
     return {
@@ -162,15 +162,15 @@ def _busy_axis(scene: Scene) -> dict[str, Any]:
     }
 
 
-def _queue_axis(scene: Scene) -> dict[str, Any]:
+def _queue_axis(scene: ChartData) -> dict[str, Any]:
     return {"title": {"text": "Queue (jobs)"}, "nticks": 5, "separatethousands": True, "rangemode": "tozero"}
 
 
-_PANELS: dict[str, tuple[Callable[[Scene], list[Any]], Callable[[Scene], dict[str, Any]]]] = {
+_PANELS: dict[str, tuple[Callable[[ChartData], list[Any]], Callable[[ChartData], dict[str, Any]]]] = {
     "power": (_power, _power_axis),
     "power-by-state": (_power_by_state, _power_axis),
     "busy": (_busy, _busy_axis),
     "queue": (_queue, _queue_axis),
 }
-_STEPS: dict[str, Callable[[Scene], Steps]] = {"power": _power_steps, "busy": _busy_steps, "queue": _queue_steps}
+_STEPS: dict[str, Callable[[ChartData], Steps]] = {"power": _power_steps, "busy": _busy_steps, "queue": _queue_steps}
 PANELS = ("power", "busy", "queue")

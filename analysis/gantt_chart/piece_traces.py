@@ -18,7 +18,7 @@ from cluster_sim.run.jobs.attempts import AttemptEnd
 
 if TYPE_CHECKING:
     from analysis.figures.time_axis import TimeAxis
-    from analysis.gantt_chart.scene import Scene
+    from analysis.gantt_chart.chart_data import ChartData
 
 
 _LEAST_WIDE_PX = 2.0
@@ -36,7 +36,7 @@ _LOOKS = {Doing.CHECKPOINT: "", Doing.RESTART: "\\", Doing.RECONFIGURATION: "x"}
 _LOST = {"shape": "/", "fgcolor": _INK, "bgcolor": "#FFFFFF", "size": 7, "solidity": 0.16}
 
 
-def piece_traces(scene: Scene, axis: TimeAxis) -> list[Any]:
+def piece_traces(scene: ChartData, axis: TimeAxis) -> list[Any]:
     """Work that was lost, stages that are no work, and lines from each piece of a job to the next; none without pieces."""
     pieces = scene.held.pieces
     traces: list[Any] = []
@@ -46,7 +46,7 @@ def piece_traces(scene: Scene, axis: TimeAxis) -> list[Any]:
     return [*traces, *_stages(scene, stages, axis)] if stages is not None and len(stages) else traces
 
 
-def _lost(scene: Scene, pieces: JobPieces) -> list[Any]:
+def _lost(scene: ChartData, pieces: JobPieces) -> list[Any]:
     """A pale hatched veil over what attempts computed in vain: since their last checkpoint, or since they began."""
     kept = _last_checkpoints(scene.held.result.stages, scene.held.result.jobs["job_id"])
     since = {
@@ -80,7 +80,7 @@ def _last_checkpoints(stages: pd.DataFrame, job_ids: pd.Series) -> dict[tuple[in
     return found
 
 
-def _stages(scene: Scene, stages: pd.DataFrame, axis: TimeAxis) -> list[Any]:
+def _stages(scene: ChartData, stages: pd.DataFrame, axis: TimeAxis) -> list[Any]:
     """Bars over the jobs while they make checkpoints, restart or change their cores."""
     held, canvas = scene.held, scene.canvas
     seen = stages[(stages["end"] >= canvas.start) & (stages["start"] <= canvas.end)]
@@ -126,7 +126,7 @@ def _stages(scene: Scene, stages: pd.DataFrame, axis: TimeAxis) -> list[Any]:
     return traces
 
 
-def _links(scene: Scene, pieces: JobPieces) -> list[Any]:
+def _links(scene: ChartData, pieces: JobPieces) -> list[Any]:
     """A dotted line from the end of each piece that is not the last of its job to where it goes on.
 
     Shown by a click on its entry in the legend: over many jobs such lines hide more than they tell. In pages, those of

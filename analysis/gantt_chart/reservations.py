@@ -15,15 +15,15 @@ from cluster_sim.machine.placement import Span
 
 if TYPE_CHECKING:
     from analysis.figures.time_axis import TimeAxis
+    from analysis.gantt_chart.chart_data import ChartData
     from analysis.gantt_chart.rectangles import RowScale
-    from analysis.gantt_chart.scene import Scene
 
 MOST_SHOWN_AT_ONCE = 60
 """With more, the reservations are there, but shown only when their entry in the legend is clicked."""
 _COLOUR = "#22303C"
 
 
-def reservation_traces(scene: Scene, axis: TimeAxis) -> list[Any]:
+def reservation_traces(scene: ChartData, axis: TimeAxis) -> list[Any]:
     """The last start that each job was promised: an outline over its nodes, from then on for its requested time.
 
     Empty without a log of decisions (``Simulation(..., explain=True)``). A promise that names no nodes is an outline

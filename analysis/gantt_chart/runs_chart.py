@@ -13,6 +13,7 @@ from analysis.figures.figure_style import run_styles, transparent
 from analysis.figures.palette import ColourClasses, ColourStrategy, colour_strategy, jointly
 from analysis.figures.time_axis import StartDate, TimeAxis
 from analysis.figures.timelines import BAND, MEAN
+from analysis.gantt_chart.chart_data import ChartData, HeldRectangles
 from analysis.gantt_chart.drawing import chosen_drawing, raster_note
 from analysis.gantt_chart.gantt import (
     PANEL,
@@ -36,7 +37,6 @@ from analysis.gantt_chart.panels import (
     panels_of,
     stacked_domains,
 )
-from analysis.gantt_chart.scene import HeldRectangles, Scene
 from analysis.gantt_chart.tool import MOST_CARRIED, MOST_TOLD, compared, tool
 from analysis.tables.run_metrics import named_runs
 from analysis.tables.wording import plotly_text, shortened
@@ -95,7 +95,9 @@ def gantt_runs(
     axis = TimeAxis.of(time_unit, window, start_date or held[0].start_date)
     upper = [float(np.clip(180 + 4 * each.scale.height, 200, 420)) for each in held]
     inner = sum(upper) + len(lower) * PANEL_PX + (len(upper) + len(lower) - 1) * GAP_PX
-    scenes = [Scene.of(each, window, WIDTH_PX, px, x_range is not None) for each, px in zip(held, upper, strict=True)]
+    scenes = [
+        ChartData.of(each, window, WIDTH_PX, px, x_range is not None) for each, px in zip(held, upper, strict=True)
+    ]
     figure = go.Figure()
     moved = [differences(held[0], other) for other in held[1:]]
     colours = jointly(colour_strategy(colour_by), [each.jobs for each in held])
@@ -207,7 +209,7 @@ def _places(held: HeldRectangles) -> pd.Series:
 
 def _add_run(
     figure: go.Figure,
-    scene: Scene,
+    scene: ChartData,
     moved: pd.DataFrame | None,
     place: int,
     run: str,
@@ -244,7 +246,7 @@ def _remarks(found: pd.DataFrame, axis: TimeAxis) -> list[str]:
     return [said.get(each) or f"{amount} {each} than in the first run" for each, amount in zip(kind, by, strict=True)]
 
 
-def _marks(scene: Scene, found: pd.DataFrame, yaxis: str, place: int, run: str, most: int) -> list[Any]:
+def _marks(scene: ChartData, found: pd.DataFrame, yaxis: str, place: int, run: str, most: int) -> list[Any]:
     shown = scene.rectangles.drop_duplicates("owner").set_index("owner")
     kind, shift = found["kind"].to_numpy(), np.abs(found["shift_s"].to_numpy(dtype=float))
     largest = set(np.argsort(-np.nan_to_num(shift), kind="stable")[:most].tolist())
@@ -278,7 +280,9 @@ def _marks(scene: Scene, found: pd.DataFrame, yaxis: str, place: int, run: str, 
     return traces
 
 
-def _lines(name: str, scenes: Mapping[str, Scene], yaxis: str, legend: bool, steps: list[dict[str, Any]]) -> list[Any]:
+def _lines(
+    name: str, scenes: Mapping[str, ChartData], yaxis: str, legend: bool, steps: list[dict[str, Any]]
+) -> list[Any]:
     """The first curve of a panel of every run, as lines without filling; one panel's are in the legend, for all.
 
     ``steps`` receives what a page needs to draw them exactly.
@@ -303,7 +307,7 @@ def _lines(name: str, scenes: Mapping[str, Scene], yaxis: str, legend: bool, ste
 def _lay_out(
     figure: go.Figure,
     names: Sequence[str],
-    scenes: Sequence[Scene],
+    scenes: Sequence[ChartData],
     lower: Sequence[str],
     domains: Sequence[tuple[float, float]],
     axis: TimeAxis,
@@ -322,7 +326,7 @@ def _lay_out(
         figure.update_layout({f"yaxis{place}": settings})
 
 
-def _note(name: str, scene: Scene, how: str) -> str:
+def _note(name: str, scene: ChartData, how: str) -> str:
     text = f"{name}: {counted(len(scene.jobs), 'job')}"
     if scene.outside:
         text += f", {number(scene.outside)} outside this window"

@@ -29,8 +29,8 @@ from analysis.tables.wording import plotly_text, shortened
 
 if TYPE_CHECKING:
     from analysis.figures.time_axis import TimeAxis
+    from analysis.gantt_chart.chart_data import ChartData
     from analysis.gantt_chart.hover import Hover
-    from analysis.gantt_chart.scene import Scene
 
 MOST_CARRIED = 100_000
 """Rectangles of which a figure carries the tool unasked; pages carry any number."""
@@ -48,7 +48,7 @@ _SMALLEST_S, _LONG_S = 3, 1e4  # places of a second that matter in a run of that
 
 
 def tool(
-    scenes: Sequence[Scene],
+    scenes: Sequence[ChartData],
     hovers: Sequence[Hover | None],
     axis: TimeAxis,
     colour_by: str | ColourStrategy,
@@ -103,7 +103,7 @@ def row_tool(
     return {"colourings": colourings, "time": axis.scale(), "layers": [layer], "fixed": True}
 
 
-def _listed(scene: Scene, jobs: pd.DataFrame) -> np.ndarray:
+def _listed(scene: ChartData, jobs: pd.DataFrame) -> np.ndarray:
     """The jobs of the table, as rows of ``jobs``: those in view, then those that never started."""
     never = jobs["start_time"].isna().to_numpy(copy=True)
     if scene.part:
@@ -185,7 +185,7 @@ def _plain(values: np.ndarray) -> dict[str, Any]:
     return {"values": np.round(finite, places), "missing": missing}
 
 
-def _rows(scene: Scene) -> dict[str, Any]:
+def _rows(scene: ChartData) -> dict[str, Any]:
     """The rectangles by their cores, and where cores stand on the axis."""
     scale, shown, platform = scene.held.scale, scene.rectangles, scene.held.result.platform
     rectangles: dict[str, Any] = {name: shown[name].to_numpy() for name in ("owner", "first_core", "last_core")}

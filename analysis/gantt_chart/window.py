@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from analysis.gantt_chart.chart_data import HeldRectangles, within
 from analysis.gantt_chart.drawing import MOST_POLYGONS
 from analysis.gantt_chart.gantt import draw_held, options_of
-from analysis.gantt_chart.scene import HeldRectangles, within
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
 from cluster_sim.records.result import Result

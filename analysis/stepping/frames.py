@@ -22,7 +22,7 @@ from cluster_sim.errors import InputError, counted
 from cluster_sim.records.attempt_tables import numbers_of_attempts
 from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.reasons.spells import MOVED, RESIZED, SUSPENDED, Spell
-from cluster_sim.records.reasons.waiting import Moments
+from cluster_sim.records.reasons.waiting import InstantsOfWait
 from cluster_sim.records.result import Result
 from cluster_sim.run.shortage import seconds
 
@@ -59,7 +59,7 @@ class Frames:
         ends = [self._recorded, *self.steps.time[-1:], *self._finish[~np.isnan(self._finish)]]
         self._horizon = max(ends)
         self.time = np.append(self.steps.time, self._horizon)  #: When each frame is, s.
-        self._moment: tuple[float, Moments] | None = None  # the run as it was at the frame looked at last
+        self._moment: tuple[float, InstantsOfWait] | None = None  # the run as it was at the frame looked at last
         self._set_holds(result.attempts, result.core_holds)
         self._set_stays(result.attempts)
 

@@ -27,10 +27,10 @@ from cluster_sim.packages import sibling
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.registry import describe
 from cluster_sim.run.clairvoyant_view import ClairvoyantView
-from cluster_sim.run.closing import Closing
 from cluster_sim.run.decision_log import DecisionLog
 from cluster_sim.run.decisions import PowerDecision, Start
 from cluster_sim.run.dispatcher import Dispatcher
+from cluster_sim.run.end_of_run import EndOfRun
 from cluster_sim.run.failures import Failures, failure_models
 from cluster_sim.run.hosts import as_counted
 from cluster_sim.run.jobs.admission import Admission
@@ -184,7 +184,7 @@ class Simulation:
         self.attempts = Attempts(len(workload))
         self.decision_log = DecisionLog() if explain else None
         self.notices = Notices(self.env)
-        self.closing = Closing(self.env, self.jobs, self.attempts, self.until)
+        self.closing = EndOfRun(self.env, self.jobs, self.attempts, self.until)
         self._told: set[str] = set()  #: Kinds of cautions that the user has been warned of.
         self.stopped_at = self.until  #: Up to when the caller wants the records; None: to the last completion.
         #: Whether passes follow each single event, not each instant (a quirk).

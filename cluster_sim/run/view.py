@@ -80,10 +80,10 @@ class View(MachineView):
         reservations: Iterable[AdvanceReservation] = (),
     ) -> View:
         """A view of an idle machine with these jobs pending, at time 0; decisions are applied with :meth:`apply`."""
-        from cluster_sim.run.jobs.execution import Bench
+        from cluster_sim.run.jobs.execution import MachineWithoutRun
         from cluster_sim.workload.workload import Workload
 
-        bench = Bench(platform)
+        bench = MachineWithoutRun(platform)
         jobs = requests(pending.jobs) if isinstance(pending, Workload) else list(pending)
         bench.machine.eligibility = Eligibility.of(platform, jobs[0]._columns if jobs else {}, reservations)
         view = cls(bench.machine, {job.index: job for job in jobs}, {})

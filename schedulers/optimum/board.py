@@ -29,7 +29,7 @@ from cluster_sim.models.processor_step import (
     next_end,
 )
 from cluster_sim.platform.platform import Platform, ProcessorType
-from cluster_sim.run.jobs.execution import Bench
+from cluster_sim.run.jobs.execution import MachineWithoutRun
 from cluster_sim.workload.fields import JOB_FIELDS
 from cluster_sim.workload.jobs import Job, requests
 from cluster_sim.workload.work import Work
@@ -62,7 +62,7 @@ class Board:
         reference = workload.reference_gflops
         self._work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
         self.platform = platform
-        bench = Bench(platform).machine
+        bench = MachineWithoutRun(platform).machine
         self.jobs: list[Job] = [job for job in requests(workload.jobs) if not why_impossible(bench, job)]
         if left_out := len(workload) - len(self.jobs):
             text = f"{left_out} of {counted(len(workload), 'job')} can never run on it, and the optimum is without them"

@@ -16,9 +16,9 @@ import pytest
 from analysis import GanttWindows, gantt, gantt_by_job, gantt_runs, topology, window, write_gantt
 from analysis.figures.palette import by_number
 from analysis.figures.topology_chart import load_at, states_at
+from analysis.gantt_chart.chart_data import HeldRectangles
 from analysis.gantt_chart.panels import PANELS
 from analysis.gantt_chart.runs_chart import differences
-from analysis.gantt_chart.scene import HeldRectangles
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.platform import PowerTransitions

@@ -20,7 +20,7 @@ from typing import Any
 from cluster_sim import Result, Simulation
 from cluster_sim.errors import InputError, ModelWarning, SimulationError
 from cluster_sim.machine.placement import place
-from cluster_sim.records.reasons.waiting import NO_LOG, NO_REASON, NOT_RECORDED, Stretch
+from cluster_sim.records.reasons.waiting import NO_LOG, NO_REASON, NOT_RECORDED, WaitStretch
 from cluster_sim.run.decisions import Reserve
 from tests.invariants.full import BY_HAND, NotACase, disturb, full_case, may_stall
 from tests.invariants.runs import Case
@@ -160,7 +160,7 @@ def _waits(result: Result, horizon: float) -> list[tuple[str, float, float]]:
     return found
 
 
-def _kind(stretch: Stretch) -> str:
+def _kind(stretch: WaitStretch) -> str:
     if stretch.is_short:
         return "short"
     if stretch.because in (NO_LOG, NO_REASON):
@@ -170,7 +170,7 @@ def _kind(stretch: Stretch) -> str:
     return "behind" if stretch.behind else "the scheduler's own"
 
 
-def _check_moment(case: Case, job: str, stretch: Stretch, time: float, moment: Moment, seen: Watched) -> None:
+def _check_moment(case: Case, job: str, stretch: WaitStretch, time: float, moment: Moment, seen: Watched) -> None:
     what = f"job {job} at {time:g} s: {stretch.because!r}"
     assert stretch.is_short != moment.fits[job], f"{what}, but it {'fits' if moment.fits[job] else 'does not fit'}"
     if stretch.is_short:
@@ -189,14 +189,14 @@ def _check_moment(case: Case, job: str, stretch: Stretch, time: float, moment: M
         assert "a job that was promised" not in stretch.because, f"{what}, {case.scheduler}"
 
 
-def _check_earlier(job: str, stretch: Stretch, moment: Moment, what: str) -> None:
+def _check_earlier(job: str, stretch: WaitStretch, moment: Moment, what: str) -> None:
     """The jobs submitted before it that wait, too."""
     mine, (least, most) = moment.came[job], stretch.earlier
     earlier = sum(came < mine for came in moment.came.values())
     assert least <= earlier <= most, f"{what}, {earlier} jobs submitted before it wait, not {least} to {most}"
 
 
-def _check_numbers(stretch: Stretch, moment: Moment) -> None:
+def _check_numbers(stretch: WaitStretch, moment: Moment) -> None:
     """The free cores that a reason counts, where it counts those of all nodes."""
     if found := FREE.match(stretch.because):
         assert int(found[2].replace(",", "")) == moment.free, stretch.because

@@ -21,7 +21,7 @@ from analysis.explore import callbacks
 from analysis.explore.app import make_app, make_app_server
 from analysis.explore.layout import page
 from analysis.explore.offers import Offers
-from analysis.explore.runs import Choices, Desk
+from analysis.explore.runs import Choices, ExploreSession
 from analysis.pages.page import render
 from cluster_sim import InputError, Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
@@ -34,15 +34,15 @@ CHOICES = Choices().plain()
 
 
 @pytest.fixture(scope="module")
-def desk() -> Desk:
+def desk() -> ExploreSession:
     """With what is built in."""
-    return Desk(Offers.of())
+    return ExploreSession(Offers.of())
 
 
 @pytest.fixture(scope="module")
-def saved(story: Story) -> Desk:
+def saved(story: Story) -> ExploreSession:
     """With a finished run to look at: fcfs, whose steps tests/explore/test_steps.py has."""
-    return Desk(Offers.of(), story("fcfs"))
+    return ExploreSession(Offers.of(), story("fcfs"))
 
 
 def text_of(thing: Any) -> str:
@@ -53,7 +53,7 @@ def text_of(thing: Any) -> str:
     return "" if children is None else children if isinstance(children, str) else text_of(children)
 
 
-def test_a_run_begins(desk: Desk) -> None:
+def test_a_run_begins(desk: ExploreSession) -> None:
     """Good choices are kept; bad ones leave what was shown and say in one line what is wrong."""
     assert callbacks.start(desk, CHOICES) == (CHOICES, "")
     kept, said = callbacks.start(desk, CHOICES | {"scheduler": "moon"})
@@ -61,7 +61,7 @@ def test_a_run_begins(desk: Desk) -> None:
     assert said.startswith("scheduler: expected one of ")
 
 
-def test_a_new_run_shows_its_metrics_and_first_step(saved: Desk) -> None:
+def test_a_new_run_shows_its_metrics_and_first_step(saved: ExploreSession) -> None:
     """Three jobs, 180 s from the first submission to the last finish; the first step is shown."""
     head, warned, step, view = callbacks.opened(saved, None)
     assert "jobs completed3" in text_of(head)
@@ -71,13 +71,13 @@ def test_a_new_run_shows_its_metrics_and_first_step(saved: Desk) -> None:
 
 def test_a_run_without_a_log_says_so(story: Story) -> None:
     """Its steps are its starts, and the end."""
-    bare = Desk(Offers.of(), story("fcfs", explain=False))
+    bare = ExploreSession(Offers.of(), story("fcfs", explain=False))
     assert "no log of decisions" in text_of(callbacks.opened(bare, None)[1])
     assert callbacks.frames(bare, None, "job", 0)["kind"] == ["start", "start", "start", "end"]
 
 
 @pytest.mark.parametrize(("wanted", "found"), [(2, 2), (99, 5), (-1, 0), (None, 0)])
-def test_stepping_stays_within_the_run(saved: Desk, wanted: Any, found: int) -> None:
+def test_stepping_stays_within_the_run(saved: ExploreSession, wanted: Any, found: int) -> None:
     """Five decisions and the end are sent together, as they are to the page, and the nearest to the wanted one is shown."""
     data = callbacks.frames(saved, None, "user", wanted)
     assert (data["shown"], data["begin"], data["stop"], len(data["time"])) == (found, 0, 6, 6)
@@ -89,11 +89,11 @@ def test_of_a_long_run_a_part_is_sent() -> None:
     """350 jobs, one after the other: frame 320 comes with the 51 frames from 300 on."""
     columns = {"submit_time": [0.0] * 350, "requested_cores": [1] * 350, "recorded_run_time": [1.0] * 350}
     run = Simulation(Platform.homogeneous(1, 1), Workload(columns), make_scheduler("fcfs")).run()
-    data = callbacks.frames(Desk(Offers.of(), run), None, "job", 320)
+    data = callbacks.frames(ExploreSession(Offers.of(), run), None, "job", 320)
     assert (data["first"], len(data["time"]), data["stop"], data["shown"]) == (300, 51, 351, 320)
 
 
-def test_the_chart_has_every_job_and_the_step(saved: Desk) -> None:
+def test_the_chart_has_every_job_and_the_step(saved: ExploreSession) -> None:
     """A bar for each job, and a line at the time of the step, which alone travels when that changes."""
     figure = callbacks.chart(saved, None, "job", None, 1)
     bars = [trace for trace in figure.data if trace.meta == "jobs"]
@@ -105,7 +105,7 @@ def test_the_chart_has_every_job_and_the_step(saved: Desk) -> None:
     assert change["params"]["value"]["x1"] == 150.0
 
 
-def test_a_zoom_has_ticks_of_its_own(saved: Desk) -> None:
+def test_a_zoom_has_ticks_of_its_own(saved: ExploreSession) -> None:
     """Also of a small run, all rectangles of which are there: those of the whole would lie outside of the window."""
     view = callbacks.zoomed(saved, None, {"xaxis.range[0]": 1.2, "xaxis.range[1]": 4.8}, None)
     axis = callbacks.chart(saved, None, "job", view, 0).layout.xaxis
@@ -118,7 +118,7 @@ def test_a_large_run_is_drawn_exactly_in_a_window() -> None:
     count = 6_000
     columns = {"submit_time": range(count), "requested_cores": [1] * count, "recorded_run_time": [1.0] * count}
     run = Simulation(Platform.homogeneous(nodes=1, cores=2), Workload(columns), make_scheduler("fcfs")).run()
-    desk = Desk(Offers.of(), run)
+    desk = ExploreSession(Offers.of(), run)
     view = callbacks.zoomed(desk, None, {"xaxis.range[0]": 0.0, "xaxis.range[1]": 10.0}, None)
     assert view == {"range": [0.0, 10.0], "turn": 1}
     bars = [trace for trace in callbacks.chart(desk, None, "job", view, 0).data if trace.meta == "jobs"]
@@ -128,7 +128,7 @@ def test_a_large_run_is_drawn_exactly_in_a_window() -> None:
     assert callbacks.zoomed(desk, None, {"xaxis.range[0]": 5, "xaxis.range[1]": "x"}, view) is no_update
 
 
-def test_fields_send_numbers_out_of_range(desk: Desk) -> None:
+def test_fields_send_numbers_out_of_range(desk: ExploreSession) -> None:
     """A field with limits sends none instead: 5,000 jobs "found none", and a job submitted at -5 s was submitted now."""
     fields = [each for each in page(desk)._traverse() if isinstance(each, dcc.Input) and each.type == "number"]
     assert len(fields) == 7
@@ -141,7 +141,7 @@ def test_a_run_is_kept_to_compare_others_with(tmp_path: Path, story: Story) -> N
     """Under EASY small need not wait for wide: what was changed, both metrics, the job that moved, and both charts."""
     log = tmp_path / "log.csv"
     story.workload().write(log)
-    desk = Desk(Offers.of([str(log)], ["homogeneous:nodes=1,cores=8"], ["fcfs", "easy"]))
+    desk = ExploreSession(Offers.of([str(log)], ["homogeneous:nodes=1,cores=8"], ["fcfs", "easy"]))
     fcfs = callbacks.kept(desk.first.plain(), None)
     assert fcfs == desk.first.plain()
     easy = fcfs | {"scheduler": "easy"}
@@ -162,7 +162,7 @@ def test_a_run_is_kept_to_compare_others_with(tmp_path: Path, story: Story) -> N
     assert callbacks.moved(desk, easy, None) == []
 
 
-def test_a_scenario_is_kept_and_shared(tmp_path: Path, desk: Desk) -> None:
+def test_a_scenario_is_kept_and_shared(tmp_path: Path, desk: ExploreSession) -> None:
     """What was chosen comes back from its file, in the page and at the start; another file is told in one line."""
     now, beside = CHOICES | {"scheduler": "fcfs", "jobs": 20}, CHOICES | {"jobs": 20}
     file = callbacks.saved_scenario(now, beside)
@@ -189,7 +189,7 @@ def test_a_scenario_is_kept_and_shared(tmp_path: Path, desk: Desk) -> None:
     assert callbacks.opened_scenario(desk, sent, "x.json")[2].startswith("scheduler: expected one of")
 
 
-def test_a_job_explains_itself(saved: Desk) -> None:
+def test_a_job_explains_itself(saved: ExploreSession) -> None:
     """By its id or by a click on it, and an unknown one is told in one line."""
     assert "It waited in the queue for 130 s." in text_of(callbacks.explained(saved, None, " small "))
     assert text_of(callbacks.explained(saved, None, "x")).startswith("result.explain: expected the id of a job")
@@ -200,7 +200,7 @@ def test_a_job_explains_itself(saved: Desk) -> None:
         assert callbacks.clicked_job(run, click) is None
 
 
-def test_foreign_hosts_and_files_are_refused(saved: Desk) -> None:
+def test_foreign_hosts_and_files_are_refused(saved: ExploreSession) -> None:
     """A page under another name gets nothing, no file is served, and nothing is loaded from elsewhere."""
     client = make_app(saved).server.test_client()
     page = client.get("/", headers={"Host": "127.0.0.1:8050"})
@@ -216,7 +216,7 @@ def test_foreign_hosts_and_files_are_refused(saved: Desk) -> None:
     assert everywhere.get("/", headers={"Host": "lab.example"}).status_code == 200
 
 
-def test_the_page_keeps_its_promise_about_uploads(desk: Desk) -> None:
+def test_the_page_keeps_its_promise_about_uploads(desk: ExploreSession) -> None:
     """Plotly's button that uploads charts is off."""
     client = make_app(desk).server.test_client()
     layout = json.dumps(client.get("/_dash-layout", headers={"Host": "localhost"}).json)
@@ -233,7 +233,7 @@ def test_a_defect_leaves_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert "secret" in capsys.readouterr().err
 
 
-def test_the_command_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Desk) -> None:
+def test_the_command_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: ExploreSession) -> None:
     """What is wrong at the start is one line and exit status 2."""
 
     def refused(*words: str) -> str:
@@ -261,7 +261,7 @@ def test_the_command_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sa
 
 
 @contextmanager
-def served(desk: Desk, script: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def served(desk: ExploreSession, script: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The app with a script in its page, at an address."""
     page = render("explore.html").replace("</footer>", f'<pre id="found"></pre><script>{script}</script></footer>')
     monkeypatch.setattr(app_module, "render", lambda _: page)
@@ -351,7 +351,7 @@ def test_the_page_in_a_browser(story: Story, monkeypatch: pytest.MonkeyPatch, tm
     """
     log = tmp_path / "log.csv"
     story.workload().write(log)
-    desk = Desk(Offers.of([str(log)], ["homogeneous:nodes=1,cores=8"], ["fcfs"]))
+    desk = ExploreSession(Offers.of([str(log)], ["homogeneous:nodes=1,cores=8"], ["fcfs"]))
     with served(desk, SCRIPT, monkeypatch) as address:
         dom = browse(address, tmp_path)
     found = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)

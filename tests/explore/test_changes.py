@@ -11,7 +11,7 @@ from dash import no_update
 from analysis.explore import callbacks
 from analysis.explore.changes import MOST_CHANGES, Change, changed, new_id
 from analysis.explore.offers import Offers
-from analysis.explore.runs import Choices, Desk
+from analysis.explore.runs import Choices, ExploreSession
 from cluster_sim import InputError, Workload
 from tests.rows import workload_of
 
@@ -22,26 +22,26 @@ Given = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def desk(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def desk(story: Story, tmp_path_factory: pytest.TempPathFactory) -> ExploreSession:
     """The story's three jobs under easy."""
     log = tmp_path_factory.mktemp("log") / "log.csv"
     story.workload().write(log)
-    return Desk(Offers.of([str(log)], ["homogeneous:nodes=1,cores=8"], ["easy"]))
+    return ExploreSession(Offers.of([str(log)], ["homogeneous:nodes=1,cores=8"], ["easy"]))
 
 
 @pytest.fixture
-def given(desk: Desk) -> Given:
+def given(desk: ExploreSession) -> Given:
     """What the page holds at first."""
     return Choices.first(desk.offers).plain()
 
 
-def started(desk: Desk, given: Given) -> dict[str, float]:
+def started(desk: ExploreSession, given: Given) -> dict[str, float]:
     """When each job starts."""
     jobs = desk.run(given).result.jobs
     return dict(zip(jobs["job_id"], jobs["start_time"], strict=True))
 
 
-def test_a_job_of_ones_own_by_hand(desk: Desk, given: Given) -> None:
+def test_a_job_of_ones_own_by_hand(desk: ExploreSession, given: Given) -> None:
     """2 cores from 30 s on: small has them until 50 s; own1 asks to end at 80 s, and delays no promise (120 s)."""
     kept, said = callbacks.submitted(desk, given, 0, (30, 2, 20, 30, "me"))
     assert said == ""
@@ -54,7 +54,7 @@ def test_a_job_of_ones_own_by_hand(desk: Desk, given: Given) -> None:
     assert times[step - 1] < 30.0 <= times[step]  # where the change takes effect
 
 
-def test_without_a_time_a_job_comes_now(desk: Desk, given: Given) -> None:
+def test_without_a_time_a_job_comes_now(desk: ExploreSession, given: Given) -> None:
     """Now is the clock of the step that is shown; the second job gets the next id; no request is none."""
     times = desk.run(given).frames.steps.time.tolist()
     once, _ = callbacks.submitted(desk, given, times.index(20.0), (None, 1, 5, None, None))
@@ -65,7 +65,7 @@ def test_without_a_time_a_job_comes_now(desk: Desk, given: Given) -> None:
     ]
 
 
-def test_a_job_taken_out_by_hand(desk: Desk, given: Given) -> None:
+def test_a_job_taken_out_by_hand(desk: ExploreSession, given: Given) -> None:
     """Without solver, wide starts as it comes, at 10 s, and small after it, at 60 s; undoing brings solver back."""
     kept, said = callbacks.cancelled(desk, given, " solver ")
     assert said == ""
@@ -76,7 +76,7 @@ def test_a_job_taken_out_by_hand(desk: Desk, given: Given) -> None:
     assert callbacks.changes(desk, back) == []
 
 
-def test_cancelling_ones_own_job_undoes_it(desk: Desk, given: Given) -> None:
+def test_cancelling_ones_own_job_undoes_it(desk: ExploreSession, given: Given) -> None:
     """Nothing is left of it; a change before it stays."""
     first, _ = callbacks.cancelled(desk, given, "wide")
     second, _ = callbacks.submitted(desk, first, 0, (0, 1, 5, None, ""))
@@ -85,7 +85,7 @@ def test_cancelling_ones_own_job_undoes_it(desk: Desk, given: Given) -> None:
     assert set(started(desk, third)) == {"solver", "small"}
 
 
-def test_a_job_too_wide_is_refused_with_a_reason(desk: Desk, given: Given) -> None:
+def test_a_job_too_wide_is_refused_with_a_reason(desk: ExploreSession, given: Given) -> None:
     """The scheduler's refusal is a step, and the outcome in the table."""
     kept, said = callbacks.submitted(desk, given, 0, (0, 99, 5, None, ""))
     assert said == ""
@@ -93,7 +93,7 @@ def test_a_job_too_wide_is_refused_with_a_reason(desk: Desk, given: Given) -> No
     assert "reject" in desk.run(kept).frames.steps.decisions
 
 
-def test_changes_stay_as_long_as_the_jobs_do(desk: Desk, given: Given) -> None:
+def test_changes_stay_as_long_as_the_jobs_do(desk: ExploreSession, given: Given) -> None:
     """Another scheduler keeps them, another window undoes them and says so; a new run starts at its first step."""
     kept, _ = callbacks.cancelled(desk, given, "wide")
     slower, said = callbacks.start(desk, given | {"seed": 3}, kept)
@@ -121,7 +121,7 @@ def test_changes_stay_as_long_as_the_jobs_do(desk: Desk, given: Given) -> None:
         ((0, 1, 5, None, 7), "own job, user: expected a text of 0 to 100 characters, found 7"),
     ],
 )
-def test_wrong_jobs_are_one_line(desk: Desk, given: Given, fields: tuple[Any, ...], said: str) -> None:
+def test_wrong_jobs_are_one_line(desk: ExploreSession, given: Given, fields: tuple[Any, ...], said: str) -> None:
     """What was shown stays, and the page says what was expected."""
     kept, message = callbacks.submitted(desk, given, 0, fields)
     assert kept is no_update
@@ -129,7 +129,7 @@ def test_wrong_jobs_are_one_line(desk: Desk, given: Given, fields: tuple[Any, ..
     assert "\n" not in message
 
 
-def test_wrong_cancellations_are_one_line(desk: Desk, given: Given) -> None:
+def test_wrong_cancellations_are_one_line(desk: ExploreSession, given: Given) -> None:
     """A job that is not there, none, and a change that is not there."""
     assert callbacks.cancelled(desk, given, "moon") == (
         no_update,
@@ -153,7 +153,7 @@ def test_wrong_cancellations_are_one_line(desk: Desk, given: Given) -> None:
         [{}] * (MOST_CHANGES + 1),
     ],
 )
-def test_what_a_page_sends_may_be_anything(desk: Desk, given: Given, changes: Any) -> None:
+def test_what_a_page_sends_may_be_anything(desk: ExploreSession, given: Given, changes: Any) -> None:
     """It ends in one line."""
     with pytest.raises(InputError) as caught:
         desk.run(given | {"changes": changes})
@@ -187,7 +187,7 @@ def test_a_saved_run_cannot_be_changed(story: Story, tmp_path: Path) -> None:
     """It has no workload to change; the page does not offer it."""
     from analysis.explore.layout import page
 
-    saved = Desk(Offers.of(), story("fcfs"))
+    saved = ExploreSession(Offers.of(), story("fcfs"))
     assert callbacks.changes(saved, None) == []
     assert "submit_job" not in str(page(saved))
-    assert "submit_job" in str(page(Desk(Offers.of())))
+    assert "submit_job" in str(page(ExploreSession(Offers.of())))

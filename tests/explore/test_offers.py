@@ -9,7 +9,7 @@ import pytest
 
 from analysis.explore import runs
 from analysis.explore.offers import OF_THE_LOG, READ_FILES, Offers
-from analysis.explore.runs import Choices, Desk, window_of
+from analysis.explore.runs import Choices, ExploreSession, window_of
 from cluster_sim import InputError, Workload
 from cluster_sim.files.source import FILE_OPTIONS
 from cluster_sim.platform.specs import platforms
@@ -19,9 +19,9 @@ from schedulers.queue.orders import job_orders
 
 
 @pytest.fixture(scope="module")
-def desk() -> Desk:
+def desk() -> ExploreSession:
     """With what is built in."""
-    return Desk(Offers.of())
+    return ExploreSession(Offers.of())
 
 
 def test_plug_ins_that_take_a_path_are_withheld() -> None:
@@ -37,7 +37,7 @@ def test_plug_ins_that_take_a_path_are_withheld() -> None:
             assert parameter.name in {*FILE_OPTIONS, "job", "now"} or not text, name
 
 
-def test_what_is_offered(desk: Desk) -> None:
+def test_what_is_offered(desk: ExploreSession) -> None:
     """All that reads no file is there, each with a line about it."""
     offers = desk.offers
     assert {"fcfs", "easy", "list", "pcbe"} <= set(offers.schedulers)
@@ -76,7 +76,7 @@ def test_what_is_offered(desk: Desk) -> None:
         ({"workload": ["lublin"]}, "workload: expected a choice"),
     ],
 )
-def test_wrong_choices_are_one_line(desk: Desk, wrong: dict[str, object], said: str) -> None:
+def test_wrong_choices_are_one_line(desk: ExploreSession, wrong: dict[str, object], said: str) -> None:
     """Whatever a page sends, the answer says what was expected."""
     with pytest.raises(InputError) as caught:
         desk.run(Choices().plain() | wrong)
@@ -92,17 +92,17 @@ def test_files_named_at_the_start_are_offered(tmp_path: Path) -> None:
     first = Choices.first(offers)
     assert (first.workload, first.platform) == (str(log), "homogeneous:nodes=1,cores=2")
     assert (first.scheduler, first.power_policy) == ("easy:order=saf", "timeout:60")
-    result = Desk(offers).run(first.plain()).result
+    result = ExploreSession(offers).run(first.plain()).result
     assert (len(result.jobs), result.meta["scheduler"]) == (2, "easy:order=saf")
-    late = Desk(offers).run(first.plain() | {"begin_h": 1}).result
+    late = ExploreSession(offers).run(first.plain() | {"begin_h": 1}).result
     assert len(late.jobs) == 1
     with pytest.raises(InputError, match="no options"):
-        Desk(offers).run(first.plain() | {"platform_options": "nodes=2"})
+        ExploreSession(offers).run(first.plain() | {"platform_options": "nodes=2"})
     with pytest.raises(InputError):
         Offers.of([str(tmp_path / "absent.swf")])
 
 
-def test_a_run_is_made_once_and_the_oldest_forgotten(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_made_once_and_the_oldest_forgotten(desk: ExploreSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same choices are the same run, as long as it is kept."""
     monkeypatch.setattr(runs, "KEPT", 1)
     choices = Choices(jobs=5).plain()
@@ -118,7 +118,7 @@ def test_a_run_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch) -> None
     """In one line that says what to do."""
     monkeypatch.setattr(runs, "LONGEST_S", 0.0)
     with pytest.raises(InputError, match="take fewer jobs"):
-        Desk(Offers.of()).run(Choices().plain())
+        ExploreSession(Offers.of()).run(Choices().plain())
 
 
 def test_a_window_counts_from_its_hour() -> None:
@@ -129,7 +129,7 @@ def test_a_window_counts_from_its_hour() -> None:
 
 
 @pytest.mark.parametrize("name", ["lublin", "lopez-mixed", "npb"])
-def test_generators_without_options_and_with_their_example(desk: Desk, name: str) -> None:
+def test_generators_without_options_and_with_their_example(desk: ExploreSession, name: str) -> None:
     """No options are the generator's defaults, not a file of that name; the page begins with an example."""
     offer = desk.offers.workloads[name]
     assert offer.example
@@ -146,7 +146,7 @@ def test_what_names_a_file_can_be_named_at_the_start(tmp_path: Path, spec: str) 
     )
     python.write_text("from schedulers import EasyBackfilling\nclass Mine(EasyBackfilling):\n    pass\n")
     named = spec.format(conf=conf, python=python)
-    desk = Desk(Offers.of((), [str(conf)], [named]))
+    desk = ExploreSession(Offers.of((), [str(conf)], [named]))
     choices = desk.first.plain()
     assert (choices["scheduler"], choices["platform"]) == (named, str(conf))
     assert desk.run(choices | {"jobs": 3}).result.jobs["state"].tolist() == ["completed"] * 3

@@ -12,7 +12,7 @@ import pytest
 from analysis.explore import callbacks, runs
 from analysis.explore.app import make_app
 from analysis.explore.offers import Offers
-from analysis.explore.runs import Choices, Desk
+from analysis.explore.runs import Choices, ExploreSession
 from cluster_sim.errors import ClusterSimError, InputError
 
 from .conftest import Story
@@ -24,18 +24,18 @@ NASTY: list[Any] = [
 
 
 @pytest.fixture
-def desk() -> Desk:
+def desk() -> ExploreSession:
     """The page with what is built in."""
-    return Desk(Offers.of())
+    return ExploreSession(Offers.of())
 
 
 @pytest.fixture
-def saved(story: Story) -> Desk:
+def saved(story: Story) -> ExploreSession:
     """The page of a finished run."""
-    return Desk(Offers.of(), story("fcfs"))
+    return ExploreSession(Offers.of(), story("fcfs"))
 
 
-CALLS: list[Callable[[Desk, Any], Any]] = [
+CALLS: list[Callable[[ExploreSession, Any], Any]] = [
     lambda desk, value: callbacks.chart(desk, None, "job", None, value),
     lambda desk, value: callbacks.chart(desk, None, "job", value, 0),
     lambda desk, value: callbacks.chart(desk, None, value, None, 0),
@@ -51,7 +51,7 @@ CALLS: list[Callable[[Desk, Any], Any]] = [
 
 
 @pytest.mark.parametrize("number", range(len(CALLS)))
-def test_no_value_breaks_a_callback(saved: Desk, number: int) -> None:
+def test_no_value_breaks_a_callback(saved: ExploreSession, number: int) -> None:
     """A null step, a number of 400 digits, lists where text belongs: an answer, or one line."""
     for value in NASTY:
         try:
@@ -61,7 +61,7 @@ def test_no_value_breaks_a_callback(saved: Desk, number: int) -> None:
 
 
 @pytest.mark.parametrize("name", [*Choices.__dataclass_fields__, "at"])
-def test_no_choice_breaks_a_run(desk: Desk, name: str) -> None:
+def test_no_choice_breaks_a_run(desk: ExploreSession, name: str) -> None:
     """Each of a run's choices in turn is one of these values: there is a run, or a line that says what is wrong."""
     for value in NASTY:
         given = Choices().plain() | {name: value}
@@ -74,13 +74,13 @@ def test_no_choice_breaks_a_run(desk: Desk, name: str) -> None:
         callbacks.undone(desk, given, value)
 
 
-def test_a_400_digit_begin_is_told(desk: Desk) -> None:
+def test_a_400_digit_begin_is_told(desk: ExploreSession) -> None:
     """As what it is: no number that a begin can have."""
     _, message = callbacks.start(desk, Choices().plain() | {"begin_h": 10**400})
     assert message.startswith("begin h: expected a number of hours from 0, found 1000")
 
 
-def test_a_run_that_took_too_long_is_given_up_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_took_too_long_is_given_up_once(desk: ExploreSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy that acts every millisecond is ended after the limit; whoever asks for the same again is told at once."""
     monkeypatch.setattr(runs, "LONGEST_S", 0.5)
     given = Choices().plain() | {"power_policy": "random", "power_options": "period=0.001"}
@@ -91,7 +91,7 @@ def test_a_run_that_took_too_long_is_given_up_once(desk: Desk, monkeypatch: pyte
     assert time.monotonic() - begin < 0.25
 
 
-def test_a_long_run_holds_up_no_other_page(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_run_holds_up_no_other_page(desk: ExploreSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a run is made, those that were made before are handed out."""
     quick = desk.run(Choices().plain())
     begun, go_on = threading.Event(), threading.Event()
@@ -122,7 +122,7 @@ def test_a_long_run_holds_up_no_other_page(desk: Desk, monkeypatch: pytest.Monke
     ],
 )
 def test_a_body_that_is_no_request_is_refused(
-    desk: Desk, body: bytes, status: int, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    desk: ExploreSession, body: bytes, status: int, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """With a status that says so, and no traceback in the terminal."""
     client = make_app(desk).server.test_client()

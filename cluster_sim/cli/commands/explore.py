@@ -14,7 +14,7 @@ from cluster_sim.extras import needed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from analysis.explore.runs import Desk
+    from analysis.explore.runs import ExploreSession
 
 HERE = ("127.0.0.1", "localhost", "::1")
 
@@ -104,18 +104,18 @@ def explore(
         server.server_close()
 
 
-def _desk(directory: str | None, named: Mapping[str, Sequence[str]], scenario: str | None) -> Desk:
+def _desk(directory: str | None, named: Mapping[str, Sequence[str]], scenario: str | None) -> ExploreSession:
     """What the page shows: a saved run, or what is built in, was named, and what a scenario names."""
     from analysis.explore.offers import Offers
-    from analysis.explore.runs import Desk
+    from analysis.explore.runs import ExploreSession
     from analysis.explore.scenario import Scenario
     from cluster_sim.files.source import runs_python
     from cluster_sim.records.result import Result
 
     if directory is not None:
-        return Desk(Offers.of(), Result.load(directory))
+        return ExploreSession(Offers.of(), Result.load(directory))
     if scenario is None:
-        return Desk(Offers.of(*named.values()))
+        return ExploreSession(Offers.of(*named.values()))
     begun, offered = Scenario.read(scenario), Offers.of()
     built_in = (offered.workloads, offered.platforms, offered.schedulers, offered.power_policies)
     for kind, names in begun.named().items():
@@ -128,7 +128,7 @@ def _desk(directory: str | None, named: Mapping[str, Sequence[str]], scenario: s
         [*dict.fromkeys([*given, *(name for name in begun.named()[kind] if name not in of_kind)])]
         for (kind, given), of_kind in zip(named.items(), built_in, strict=True)
     ]
-    desk = Desk(Offers.of(*wanted), first=begun.now, beside=begun.kept)
+    desk = ExploreSession(Offers.of(*wanted), first=begun.now, beside=begun.kept)
     for choices in filter(None, (begun.now, begun.kept)):
         desk.run(choices.plain())
     return desk

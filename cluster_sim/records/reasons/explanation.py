@@ -22,7 +22,7 @@ from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.errors import InputError, counted
 from cluster_sim.records.attempt_tables import GUEST
 from cluster_sim.records.reasons.telling_pieces import JobStory
-from cluster_sim.records.reasons.waiting import Stretch, at, held_because, lasting
+from cluster_sim.records.reasons.waiting import WaitStretch, at, held_because, lasting
 from cluster_sim.run.jobs.attempts import AttemptEnd
 from cluster_sim.run.shortage import seconds
 
@@ -212,7 +212,7 @@ class _Explanation:
         ]
         return [*_most_important([*lines, *self._promises()]), *self._others()]
 
-    def _stretch_line(self, stretch: Stretch) -> str:
+    def _stretch_line(self, stretch: WaitStretch) -> str:
         told = f"; {stretch.holders}" if stretch.holders else ""
         if stretch.earlier[1]:
             told += f"{', but' if told else ';'} {_earlier(*stretch.earlier)}"
@@ -404,7 +404,7 @@ class _Explanation:
         return [f"It {verb} at {self._at(job['finish_time'])}{late}{reason}."]
 
 
-def _cause(stretch: Stretch) -> str:
+def _cause(stretch: WaitStretch) -> str:
     """What kind of reason it is, where many are counted."""
     if stretch.is_short:
         return "with too few free cores"

@@ -74,7 +74,7 @@ def held_because(result: Result) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class WaitStretch:
     """From ``start`` to ``end`` (s) a job waited because of ``because``: a sentence without its full stop."""
 
     start: float
@@ -118,14 +118,14 @@ class WaitReasons:
 
     def stretches(
         self, job_id: str, since: float, until: float, holders: bool = False, at: Callable[[float], str] = at
-    ) -> list[Stretch]:
+    ) -> list[WaitStretch]:
         """The reasons of a job that waited from ``since`` to ``until`` (s), without gaps; neighbours alike are one.
 
         With ``holders`` those are told too; then a stretch ends where the one that held most of what it needed leaves.
         ``at`` writes times (s).
         """
         row = self.history.row_of[job_id]
-        pieces: list[Stretch] = []
+        pieces: list[WaitStretch] = []
         told, leaves = "", math.inf
         earlier = self._earlier(row, since, until)
         for piece, machine in self._each(row, since, until, at):
@@ -140,9 +140,9 @@ class WaitReasons:
             pieces.append(piece)
         return _joined(pieces)
 
-    def moments(self) -> Moments:
+    def moments(self) -> InstantsOfWait:
         """The reasons of many jobs at one time after the other."""
-        return Moments(self)
+        return InstantsOfWait(self)
 
     def last(self, job_ids: Sequence[str]) -> list[str]:
         """Return for each job the reason that held last before it got its cores, and whether its nodes then had to boot.
@@ -193,7 +193,7 @@ class WaitReasons:
 
     def _each(
         self, row: int, since: float, until: float, at: Callable[[float], str] = at
-    ) -> Iterator[tuple[Stretch, MachineThen]]:
+    ) -> Iterator[tuple[WaitStretch, MachineThen]]:
         """The reasons between any two changes, and the machine as it was then."""
         changes = self._changes
         changes = np.union1d(changes, self.history.closing_times(row))
@@ -204,30 +204,30 @@ class WaitReasons:
             reason = self.reason(row, start, machine, at)
             yield replace(reason, end=end), machine
 
-    def reason(self, row: int, time: float, machine: MachineThen, at: Callable[[float], str] = at) -> Stretch:
+    def reason(self, row: int, time: float, machine: MachineThen, at: Callable[[float], str] = at) -> WaitStretch:
         """Why a job waited from ``time`` on, the machine being as it was when all of that instant had happened."""
         if time >= self._horizon:
-            return Stretch(time, time, NOT_RECORDED)
+            return WaitStretch(time, time, NOT_RECORDED)
         if self._is_absent(row, time):
-            return Stretch(time, time, self._why_absent(row, time))
+            return WaitStretch(time, time, self._why_absent(row, time))
         lacking = machine.shortage(row)
         if lacking:
-            return Stretch(time, time, f"it {lacking}", True)
+            return WaitStretch(time, time, f"it {lacking}", True)
         said = self._said_last(row, time)
         if said is None:
-            return Stretch(time, time, NO_REASON if len(self._result.decisions) else NO_LOG)
+            return WaitStretch(time, time, NO_REASON if len(self._result.decisions) else NO_LOG)
         if said.job != row:
             behind = self._ids[said.job]
             text = f"{ENOUGH}, but job {behind} is before it in the queue{self._order}, and no job may overtake that"
-            return Stretch(time, time, text, behind=behind)
+            return WaitStretch(time, time, text, behind=behind)
         if said.behind < 0:
-            return Stretch(time, time, f"{ENOUGH}, but it {said.because}")
+            return WaitStretch(time, time, f"{ENOUGH}, but it {said.because}")
         behind, promised = self._ids[said.behind], self._promise(said.behind, time)
         if promised is None:
-            return Stretch(time, time, f"{ENOUGH}, but it {said.because} (job {behind})", behind=behind)
+            return WaitStretch(time, time, f"{ENOUGH}, but it {said.because} (job {behind})", behind=behind)
         when = f"at {at(promised)}" if promised < math.inf else "when jobs have ended that requested no time"
         text = f"{ENOUGH}, but it would delay job {behind}, which was promised a start {when}"
-        return Stretch(time, time, text, behind=behind, promised=promised)
+        return WaitStretch(time, time, text, behind=behind, promised=promised)
 
     @cached_property
     def _order(self) -> str:
@@ -433,7 +433,7 @@ class _Earlier:
         return began - over
 
 
-class Moments:
+class InstantsOfWait:
     """Goes through a run from one time to a later one, and tells why jobs waited until then."""
 
     def __init__(self, waits: WaitReasons):
@@ -528,17 +528,17 @@ def _last(said: Sequence[_Said], time: float) -> _Said | None:
     return said[place - 1] if place else None
 
 
-def _reason(stretch: Stretch) -> tuple[object, ...]:
+def _reason(stretch: WaitStretch) -> tuple[object, ...]:
     """What has to be the same for two reasons to be one: of what a job lacks the numbers may differ."""
     text = _NUMBER.sub("#", stretch.because) if stretch.is_short else stretch.because
     return stretch.is_short, text, stretch.behind, stretch.promised, stretch.holders
 
 
-def _alike(one: Stretch, other: Stretch) -> bool:
+def _alike(one: WaitStretch, other: WaitStretch) -> bool:
     return _reason(replace(one, holders="")) == _reason(replace(other, holders=""))
 
 
-def _joined(found: list[Stretch]) -> list[Stretch]:
+def _joined(found: list[WaitStretch]) -> list[WaitStretch]:
     """Neighbours with the same reason as one; so are those that lack what differs in numbers: ``2 to 5 free``."""
     joined = []
     for _, group in groupby(found, key=_reason):

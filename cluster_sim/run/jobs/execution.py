@@ -219,7 +219,7 @@ class Executor:
         running._groups = []
 
 
-class Bench:
+class MachineWithoutRun:
     """A machine without a simulation: nothing happens on it, but cores can be held (for views made by hand)."""
 
     def __init__(self, platform: Platform):

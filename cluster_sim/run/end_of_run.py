@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.jobs.run_jobs import RunJobs
 
 
-class Closing:
+class EndOfRun:
     """Ends a run when its last job is over, unless a process holds it open, and at ``until`` (s) in any case."""
 
     def __init__(self, env: Environment, jobs: RunJobs, attempts: Attempts, until: float | None):

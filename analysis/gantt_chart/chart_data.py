@@ -89,7 +89,7 @@ def _with_core_time(jobs: pd.DataFrame, cores: CoreHolds) -> pd.DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ChartData:
     """What is in view. ``rectangles["owner"]`` is the row in ``jobs``, which has only the jobs in view."""
 
     held: HeldRectangles
@@ -104,7 +104,7 @@ class Scene:
     @classmethod
     def of(
         cls, held: HeldRectangles, window: tuple[float, float], width_px: float, height_px: float, part: bool = False
-    ) -> Scene:
+    ) -> ChartData:
         """What of ``held`` overlaps ``window`` (s), on a panel of that size."""
         start, end = window
         shown = within(held.rectangles, start, end)
