@@ -54,10 +54,9 @@ _HEALTH = {
 def write_training_report(
     summaries: Sequence[TrainingSummary], path: str | Path, *, assumptions: Sequence[str] = (), command: str = ""
 ) -> Path:
-    """Write the page of a training, one or several seeds as ``learning.training.train`` returns them, and return its
-    path.
+    """Write the page of a training, of one or several seeds, and return its path.
 
-    It holds what the best agent of each seed reaches and after how many iterations, the baselines beside it, the
+    ``summaries`` are what :func:`learning.training.train` returns. The page holds what the best agent of each seed reaches and after how many iterations, the baselines beside it, the
     learning curves, what they say of the training's health, and the configuration. ``command`` is how to make it again.
     Raises InputError when there is no training or the file cannot be written, FormatError for logs that are none.
     """
