@@ -37,8 +37,9 @@ class JobPieces:
 
     @classmethod
     def of(cls, result: Result, rectangles: pd.DataFrame, scale: RowScale) -> JobPieces | None:
-        """Return the pieces of a run, and the column ``said`` of ``rectangles``, which has their numbers; None if there are
-        none.
+        """Return the pieces of a run, and the column ``said`` of ``rectangles``, which has their numbers.
+
+        None if there are none.
         """
         by_row = getattr(result, "spells", {})  # which tables that only look like a result do not have
         if not by_row:

@@ -40,8 +40,9 @@ class GanttWindows:
         return draw_held(self.held, **self.options | {"x_range": (start, end)})
 
     def figure(self, start: float, end: float) -> go.Figure:
-        """Return the chart; past that number of rectangles it has the shades of level of detail, so that any window can be
-        looked at.
+        """Return the chart, with shades where there are too many rectangles.
+
+        So any window can be looked at.
         """
         return draw_held(self.held, **self.options | {"x_range": (start, end)})
 

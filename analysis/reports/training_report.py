@@ -56,8 +56,9 @@ def write_training_report(
 ) -> Path:
     """Write the page of a training, of one or several seeds, and return its path.
 
-    ``summaries`` are what :func:`learning.training.train` returns. The page holds what the best agent of each seed reaches and after how many iterations, the baselines beside it, the
-    learning curves, what they say of the training's health, and the configuration. ``command`` is how to make it again.
+    ``summaries`` are what :func:`learning.training.train` returns, ``command`` is how to make it again. The page holds what
+    the best agent of each seed reaches and after how many iterations, the baselines beside it, the learning curves, what they
+    say of the training's health, and the configuration.
     Raises InputError when there is no training or the file cannot be written, FormatError for logs that are none.
     """
     from learning.training.training import CONFIG  # brings torch, which whoever has trained has loaded

@@ -330,8 +330,9 @@ def _mean(values: pd.Series, confidence: float) -> tuple[float, float]:
 
 
 def _mean_and_deviation(groups: Any) -> tuple[Any, Any]:
-    """Return the mean and the standard deviation of each group; for equal values that value and 0, not what rounding makes of
-    them.
+    """Return the mean and the standard deviation of each group.
+
+    For equal values these are that value and 0, not what rounding makes of them.
     """
     least = groups.min()
     differ = least != groups.max()

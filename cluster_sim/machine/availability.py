@@ -81,8 +81,9 @@ class Availability:
     def _make_all_usable(
         self, nodes: Sequence[int], runs: list[tuple[int, int]], was: tuple[bool, bool], now: tuple[bool, bool]
     ) -> None:
-        """Do what ``_make_usable`` does for nodes that were all in one state and of which none is withheld: (on, off) before
-        and now.
+        """Do what ``_make_usable`` does for nodes that were all in one state and of which none is withheld.
+
+        States are given as (on, off), before and now.
         """
         (was_on, was_off), (on, off) = was, now
         for first, stop in runs:

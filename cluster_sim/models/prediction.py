@@ -63,8 +63,9 @@ class Forecast:
         return _forecast(shares, courses)
 
     def held_until(self, elsewhere: Mapping[int, float]) -> Forecast:
-        """Return until when cores are held, where jobs also have tasks on other processors, which end at ``elsewhere`` (s, by
-        index of the job).
+        """Return until when cores are held, where jobs also have tasks on other processors.
+
+        These end at ``elsewhere`` (s, by index of the job).
 
         Cores are held until a job's last task ends, so this changes ends and energy, but no speed.
         """

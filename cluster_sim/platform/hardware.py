@@ -287,8 +287,9 @@ class PowerTransitions:
         _settle(self, **{f"{kind}_w": check_number(where, energy / seconds)})
 
     def scaled(self, factor: float) -> PowerTransitions:
-        """Return the transitions with all watts times ``factor``: figures per core become those of a node with that many
-        cores.
+        """Return the transitions with all watts times ``factor``.
+
+        Figures per core become those of a node with that many cores.
         """
         scaled = {
             name: getattr(self, name) * factor

@@ -31,8 +31,9 @@ def kind_of(line: str) -> str:
 
 
 def of_jobs(columns: Mapping[str, Any], memory: bool = False) -> list[str]:
-    """List what is assumed of jobs: times and cores that they do not request, or cannot have, and memory where the scheduler
-    respects it.
+    """List what is assumed of jobs.
+
+    Times and cores that they do not request, or cannot have, and memory where the scheduler respects it.
     """
     count = len(columns["requested_time"])
     return [

@@ -227,8 +227,9 @@ class QueueWaits(NamedTuple):
         return QueueWaits(joins, leaves, cores)
 
     def without(self, absences: Sequence[Absence], jobs: Columns) -> QueueWaits:
-        """Return these waits followed by rows that make gaps in them: as if a wait began where a gap ends, and ended where it
-        begins.
+        """Return these waits followed by rows that make gaps in them.
+
+        It is as if a wait began where a gap ends, and ended where it begins.
         """
         if not absences:
             return self
@@ -281,8 +282,9 @@ def _waits_again(jobs: Columns, attempts: Columns, waits: npt.NDArray[np.bool_],
 
 
 def _waits_at_the_end(jobs: Columns, attempts: Columns) -> tuple[npt.NDArray[np.bool_], Ints]:
-    """Tell for each attempt whether its job waited again, or still waits, after it was stopped for good; also the job's row,
-    -1 where there is none.
+    """Tell for each attempt whether its job waited again, or still waits, after it was stopped for good.
+
+    Also return the job's row, -1 where there is none.
     """
     job_ids, ended = np.asarray(attempts["job_id"]), np.asarray(attempts["over_time"])
     place = _places(jobs, job_ids)

@@ -75,8 +75,9 @@ def as_executed(day: Workload, platform: Platform) -> Workload:
 
 
 def sequential_share(submit: npt.NDArray[np.float64], gap_s: float = SEQUENTIAL_S) -> float:
-    """Return the share of jobs submitted less than ``gap_s`` after the one before, among those that follow another; NaN for
-    fewer than two jobs.
+    """Return the share of jobs submitted less than ``gap_s`` after the one before.
+
+    The share is of the jobs that follow another; NaN for fewer than two jobs.
 
     The first job follows none. Were it counted, no day could be entirely sequential, as those of the paper's group 5 are.
     """

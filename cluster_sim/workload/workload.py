@@ -590,8 +590,9 @@ class Workload:
         return self._with_after(pairs, "with_dependencies")
 
     def with_dag(self, graph: nx.DiGraph) -> Workload:
-        """Return the workload with the dependencies of a directed graph of job ids, in which an edge leads from a job to one
-        that waits for it.
+        """Return the workload with the dependencies of a directed graph of job ids.
+
+        An edge leads from a job to one that waits for it.
 
         Replaces what the jobs of the graph waited for. An edge's attribute ``when`` is as in :meth:`with_dependencies`.
         Raises InputError for what is no graph, or one whose edges have no direction.

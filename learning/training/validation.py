@@ -162,8 +162,9 @@ class Validation:
 
     @property
     def baselines(self) -> dict[str, tuple[float, float]]:
-        """Return for each baseline its mean objective, and its mean reduction, in %, against the best one of each episode: 0
-        at most.
+        """Return for each baseline its mean objective and its mean reduction.
+
+        The reduction, in %, is against the best baseline of each episode: 0 at most.
         """
         found = {}
         for name, values in self._baselines.items():

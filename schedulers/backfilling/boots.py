@@ -51,8 +51,9 @@ class Boots:
             self._table = None
 
     def within(self, room: npt.NDArray[np.int64], start: float, longest: float) -> npt.NDArray[np.int64]:
-        """Return what a job that starts then can have of the room on each node, if none of its nodes boots longer than
-        ``longest``.
+        """Return what a job that starts then can have of the room on each node.
+
+        None of its nodes boots longer than ``longest``.
         """
         if self.needed is None:
             return room

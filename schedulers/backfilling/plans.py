@@ -167,8 +167,9 @@ class CountedPlan:
 
 
 class PlanWithRoom(CountedPlan):
-    """Plans as CountedPlan does, but a job that requests more than ``room_for`` (s) leaves ``room`` cores free beside it when
-    it starts.
+    """Plans as CountedPlan does, and keeps room beside long jobs.
+
+    A job that requests more than ``room_for`` (s) leaves ``room`` cores free when it starts.
 
     These cores are for jobs that are soon over. While nothing runs, nobody has to leave any: else a job that needs nearly the
     whole machine would never start.

@@ -362,8 +362,9 @@ class ProfilePlan:
         )
 
     def _worth_looking_at(self, job: Job, free: npt.NDArray[Any], count: int) -> Iterator[tuple[int, int]]:
-        """Yield, of the first ``count`` steps, those from which the job may find room: (step, the one that begins when it
-        ends).
+        """Yield, of the first ``count`` steps, those from which the job may find room.
+
+        Each comes with the step that begins when the job ends.
 
         By a single number of each step, no less than what any window over it has: that rules out most.
         """

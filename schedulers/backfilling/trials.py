@@ -106,8 +106,9 @@ class Trials:
                 self._keep(one, plan, releases)
 
     def settle_before(self, job: Job, queue: JobQueue, plan: PlanOfCores, releases: Releases) -> bool:
-        """Let jobs on trial that go before a job of the queue, which does not fit, keep their cores; tell whether there were
-        any.
+        """Let jobs on trial keep their cores that go before a job of the queue, which does not fit.
+
+        Return whether there were any.
         """
         first = queue.before(job, [one.job for one in self], self._view.now)
         for one in [self._running[other.index] for other in first]:
@@ -155,8 +156,9 @@ class Trials:
         return outlook
 
     def in_the_way_of_first(self, plan: PlanOfCores, job: Job, placement: Placement | None) -> list[Running]:
-        """Return the jobs that have to leave for the first job of the queue to start, or, if it has a placement, to start
-        without a boot.
+        """Return the jobs that have to leave for the first job of the queue to start.
+
+        If it has a placement: for it to start without a boot.
 
         None if it waits for watts, or for the room that it has to leave.
         """

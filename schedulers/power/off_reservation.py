@@ -56,8 +56,9 @@ class OffReservation(PowerPolicy):
         self._tau = tau
 
     def begin(self, view: View) -> None:
-        """Begin a run; the draws are of a stream of their own, so that the scheduler's are the same with and without the
-        policy.
+        """Begin a run with a stream of random numbers of its own.
+
+        The scheduler's draws are the same with and without the policy.
         """
         self._boot_s = max(kind.transitions.switch_on_s for kind in view.platform.node_types)
         self._let_through: list[Job] = []
@@ -161,8 +162,9 @@ class RandomReservation(PowerPolicy):
         self._patience = patience
 
     def begin(self, view: View) -> None:
-        """Begin a run; the draws are of a stream of their own, so that the scheduler's are the same with and without the
-        policy.
+        """Begin a run with a stream of random numbers of its own.
+
+        The scheduler's draws are the same with and without the policy.
         """
         self._rng = view.rng.spawn(1)[0]
         self._size = 0

@@ -102,8 +102,9 @@ class Slurm(Scheduler):
         self.spec = f"slurm:conf={conf}"
 
     def begin(self, view: View) -> None:
-        """Begin a run: nothing has been submitted and all nodes are free; or, in mid-run, a job asks for what none has asked
-        for before.
+        """Begin a run in which nothing has been submitted and all nodes are free.
+
+        It is also called in mid-run, when a job asks for what none has asked for before.
         """
         if self._view is view and self._has_passed:
             self._running.misses_ends = True

@@ -28,8 +28,9 @@ class CommittedOrder:
         self._scheduler = make_scheduler(f"easy:order={order},backfill=fcfs,commit=yes,extra=no")
 
     def slowdown_of(self, simulation: Simulation) -> float:
-        """Return the mean bounded slowdown that the scheduler reaches on the machine and the jobs of a run; at least 1, and 1
-        where no job runs.
+        """Return the mean bounded slowdown that the scheduler reaches on the machine and the jobs of a run.
+
+        It is at least 1, and 1 where no job runs.
         """
         run = run_alike(simulation, self._scheduler)
         return max(float(quick_metrics(run)["mean_bounded_slowdown"] or 1.0), 1.0)

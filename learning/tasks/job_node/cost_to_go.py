@@ -111,8 +111,9 @@ def _least(simulation: Simulation, predictions: Predictions) -> tuple[Floats, Fl
 
 
 class TrueCostToGo(CostToGo):
-    """Expects what follows from how long jobs really run, not from what they requested, which in logs is often many times as
-    much.
+    """Expects what follows from how long jobs really run.
+
+    What they requested is in logs often many times as much.
 
     Tasks that slow each other are not foreseen. A job that is running ends when its slowest core has done its work.
     """

@@ -258,8 +258,9 @@ class JobNode(SchedulingEnv):
         )
 
     def metrics(self) -> dict[str, Any]:
-        """Return the metrics of :func:`~learning.tasks.episode_metrics.quick_metrics`: an episode may take less time than a
-        summary.
+        """Return the metrics of :func:`~learning.tasks.episode_metrics.quick_metrics`.
+
+        An episode may take less time than a summary.
         """
         return quick_metrics(self.simulation) if self.simulation is not None else {}
 

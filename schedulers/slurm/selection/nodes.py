@@ -150,8 +150,9 @@ class Free:
         return other
 
     def after(self, ends: RunningByEnd, first: int, last: int) -> Free:
-        """Return a copy to which jobs ``first`` to ``last`` of the running ones have given back what they hold; the last is
-        not among them.
+        """Return a copy to which jobs ``first`` to ``last`` of the running ones have given back what they hold.
+
+        Job ``last`` is not among them.
         """
         other = self.copy()
         nodes, cpus, memory = ends.given_back(first, last)
