@@ -26,6 +26,7 @@ PAGES = {
     "CHANGELOG.md": "project/changelog.md",
     "cluster_sim/data/README.md": "project/data.md",
     "benchmarks/README.md": "project/benchmarks.md",
+    "tests/README.md": "project/tests.md",
 }
 """Files of the project that are pages of the site."""
 

@@ -21,14 +21,14 @@ Row = tuple[str, str, str, str]
 def rows() -> Iterator[Row]:
     """(name, where it stands, unit, meaning) of every column, metric and logged number."""
     for field in JOB_FIELDS:
-        yield field.name, "[workload](../job-schema.md)", field.unit, field.meaning
+        yield field.name, "[workload](job-schema.md)", field.unit, field.meaning
     for table, fields in RESULT_TABLES.items():
         for field in fields:
-            yield field.name, f"[result.{table}](../records.md#result{table})", field.unit, field.meaning
+            yield field.name, f"[result.{table}](records.md#result{table})", field.unit, field.meaning
     for field in SUMMARY_METRICS:
-        yield field.name, "[summary](../records.md#resultsummary)", field.unit, field.meaning
+        yield field.name, "[summary](records.md#resultsummary)", field.unit, field.meaning
     for number in NUMBERS:
-        yield number.name, "[training](../training.md#every-number)", number.unit, number.meaning
+        yield number.name, "[training](training.md#every-number)", number.unit, number.meaning
 
 
 class Fields(SphinxDirective):
