@@ -22,7 +22,7 @@ def offered(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[],
 
     def get(name: str) -> Any:
         if name not in places:
-            raise AttributeError(_unknown(package, name, list(places)), name=name, obj=sys.modules.get(package))
+            raise _unknown(package, name, list(places))
         module, attribute = places[name]
         try:
             found: Any = import_module(module) if module.startswith(package) else sibling(module)
@@ -50,9 +50,7 @@ def _places(package: str, stub: Path) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _unknown(package: str, name: str, known: list[str]) -> str:
-    if name.startswith("__"):
-        return f"{package} has no {name}"
-    from cluster_sim.spelling import nearest
+def _unknown(package: str, name: str, known: list[str]) -> AttributeError:
+    from cluster_sim.spelling import nearest, no_attribute
 
-    return f"{package} has no {name}: expected {nearest(name, known)}"
+    return no_attribute(sys.modules.get(package), package, name, "" if name.startswith("__") else nearest(name, known))

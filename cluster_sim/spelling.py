@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import NoReturn
 
 from cluster_sim.errors import ModelWarning, warn_user
@@ -91,19 +90,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"{close[0]} (the nearest known name)" if close else f"one of {', '.join(known)}"
 
 
-def no_attribute(
-    thing: object, name: str, instead: Mapping[str, str] = MappingProxyType({}), known: Iterable[str] | None = None
-) -> AttributeError:
-    """Return the error of an attribute that a thing does not have, for its ``__getattr__`` to raise.
+def no_attribute(thing: object, called: str, name: str, expected: str = "") -> AttributeError:
+    """Return the error of a name that a thing, which is ``called`` so, does not have; it tells what is ``expected``."""
+    return AttributeError(f"{called} has no {name}{expected and f': expected {expected}'}", name=name, obj=thing)
 
-    It names what stands ``instead`` of what people guess, or the nearest of the ``known`` names, by default all public ones.
-    """
-    kind = type(thing)
-    text = f"{kind.__name__} has no {name}"
+
+def guessed(thing: object, name: str, instead: Mapping[str, str]) -> AttributeError:
+    """Return the error that a ``__getattr__`` raises: it tells what stands ``instead`` of a guess, or the nearest public name."""
+    kind, expected = type(thing), ""
     if not name.startswith("_") and not hasattr(kind, name):
-        public = known or [each for each in dir(kind) if not each.startswith("_")]
-        text += f": expected {instead.get(name) or nearest(name, public)}"
-    return AttributeError(text, name=name, obj=thing)
+        expected = instead.get(name) or nearest(name, [each for each in dir(kind) if not each.startswith("_")])
+    return no_attribute(thing, kind.__name__, name, expected)
 
 
 class Guess:
@@ -119,8 +116,7 @@ class Guess:
         self._name = name
 
     def __get__(self, thing: object, kind: type) -> NoReturn:
-        text = f"{kind.__name__} has no {self._name}: expected {self._instead}"
-        raise AttributeError(text, name=self._name, obj=thing)
+        raise no_attribute(thing, kind.__name__, self._name, self._instead)
 
 
 def one_of(name: str, known: Iterable[str]) -> str:

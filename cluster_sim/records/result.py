@@ -33,7 +33,7 @@ from cluster_sim.records.saved_tables import CONDITIONS_FILE, SUMMARY_FILE, Save
 from cluster_sim.records.summary import queue_steps, waits_again
 from cluster_sim.registry import describe
 from cluster_sim.run.settings import SETTINGS
-from cluster_sim.spelling import UnknownKeys, nearest, no_attribute
+from cluster_sim.spelling import UnknownKeys, guessed, nearest
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
@@ -472,7 +472,7 @@ class Result:
     if not TYPE_CHECKING:  # who are to go on knowing what there is
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise no_attribute(self, name, _INSTEAD)
+            raise guessed(self, name, _INSTEAD)
 
     def __repr__(self) -> str:
         cautions = f", {counted(len(self.cautions), 'caution')}" if self.cautions else ""

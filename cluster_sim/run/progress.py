@@ -59,7 +59,7 @@ class Progress:
         self._count, self._clock = count, clock
         self._before, self._began = done, clock()
         self._last_line, self._parts = self._began, self._part(done)
-        self._over, self._thread, self._bar = Event(), Thread(target=self._watch, daemon=True), self._new_bar()
+        self._bar = self._new_bar()
 
     def reach(self, done: int, **notes: str) -> None:
         """Note that so many are done, and what is to stand behind: ``failed="2"``."""
@@ -86,6 +86,7 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self.shown:
+            self._over, self._thread = Event(), Thread(target=self._watch, daemon=True)
             self._thread.start()
         return self
 

@@ -20,7 +20,7 @@ from cluster_sim.amounts import amount
 from cluster_sim.errors import InputError, SpecError, counted
 from cluster_sim.files.reading import check_source
 from cluster_sim.registry import Registry
-from cluster_sim.spelling import nearest, no_attribute
+from cluster_sim.spelling import guessed, nearest
 from cluster_sim.workload.days import SEQUENTIAL_S, day_edges, sequential_share
 from cluster_sim.workload.dependencies import (
     When,
@@ -195,7 +195,7 @@ class Workload:
     if not TYPE_CHECKING:  # who are to go on knowing what there is
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise no_attribute(self, name, _INSTEAD)
+            raise guessed(self, name, _INSTEAD)
 
     def __iter__(self) -> Iterator[Any]:
         """The jobs in order of submission, as named tuples of their fields."""
