@@ -150,7 +150,7 @@ def _cost_and_peak(warm_up: Path, path: Path) -> tuple[float, float]:
 
 @benchmark
 def cores(sizes: Sizes, repeat: int) -> list[Row]:
-    """The same jobs on a large machine and on a small one, of one-core nodes and of 16-core nodes.
+    """Run the same jobs on a large machine and on a small one, of one-core nodes and of 16-core nodes.
 
     *The same jobs*: the small machine has a queue, on the large one no job waits. *As busy*: submissions follow each
     other faster, by as much as there are more cores: as much of both machines is asked for, and on the large one

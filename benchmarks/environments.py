@@ -81,7 +81,7 @@ def random_steps(environments: Sequence[gymnasium.Env[Any, Any]], steps: int, se
 
 
 def _steps_together(environments: Sequence[SchedulingEnv], steps: int, seed: int) -> Callable[[], int]:
-    """The same of a group, as rollouts play one."""
+    """Step a group of environments, as rollouts play one."""
 
     @rare_collections()
     def run() -> int:

@@ -104,7 +104,7 @@ class Schedule:
 
 
 def schedule(jobs: int, nodes: int = NODES) -> Schedule:
-    """So many one-core jobs, each node busy four fifths of the time; drawn with a fixed seed."""
+    """Make a schedule of one-core jobs in which each node is busy four fifths of the time; drawn with a fixed seed."""
     nodes = min(nodes, jobs)
     rng = np.random.default_rng(0)
     index = np.arange(jobs)

@@ -72,7 +72,7 @@ def _ms(ms: float) -> str:
 
 
 class Stopwatch(Scheduler):
-    """Another scheduler, and how long it thinks in each pass: from being asked to each of its decisions, CPU ms."""
+    """Measures how long a scheduler thinks in each pass: from being asked to each of its decisions, CPU ms."""
 
     def __init__(self, scheduler: Scheduler):
         self._scheduler = scheduler

@@ -100,7 +100,7 @@ class _Past:
             list(self._administrator.act(self._view))
 
     def changed(self) -> None:
-        """Nobody has to be told."""
+        """Tell nobody."""
 
     def keep(self, ask: Ask) -> None:
         """A job that is no longer held has a priority again."""
@@ -181,7 +181,7 @@ def recorded_pass(plan: Mapping[str, Any]) -> tuple[Decided, Decided]:
 
 
 def computed_pass(recording: Recording, plan: Mapping[str, Any]) -> tuple[Decided, Decided]:
-    """The same by our rules, from the recorded state of that instant."""
+    """Compute the pass by our rules, from the recorded state of that instant."""
     cluster, queue = state_at(recording, BasicPriority(), plan)
     names = slurm_of(recording).node_names
     started: Decided = []

@@ -322,7 +322,10 @@ def _starts(recording: Recording, result: Result) -> dict[str, list[Start]]:
 
 
 def _recorded_starts(recording: Recording, job: Mapping[str, Any]) -> Iterator[Start]:
-    """The same of a recorded job. All but the last are known in whole seconds, which is half a second early, more or less."""
+    """Return the starts of a recorded job.
+
+    All but the last are known in whole seconds, which is half a second early, more or less.
+    """
     if job.get("start_exact") is None:
         return
     for attempt in job.get("attempts", ())[:-1]:

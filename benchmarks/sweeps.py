@@ -31,7 +31,7 @@ GOAL = 1.8
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one sweep: seconds by the clock, CPU seconds of its own process and of all, peak memory of its own process, MB."""
+    """Costs of one sweep: seconds by the clock, CPU seconds of its own process and of all, peak memory of its own process, MB."""
 
     clock_s: float
     own_s: float

@@ -49,7 +49,7 @@ class Experiment:
 
 
 def random_decisions(make: Experiment, decisions: int) -> Callable[[], int]:
-    """That many decisions, each one of the allowed actions at random, whole episodes."""
+    """Take that many decisions in whole episodes, each one of the allowed actions at random."""
     environment, rng = make(), np.random.default_rng(0)
 
     def run() -> int:

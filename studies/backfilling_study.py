@@ -72,7 +72,7 @@ def mean(runs: Sequence[Mapping[str, Any]], metric: str) -> float:
 def mean_of(
     several: Sequence[Sequence[Mapping[str, Any]]], metrics: Sequence[str] = METRICS
 ) -> list[Mapping[str, Any]]:
-    """Of runs of the same windows, the mean in each."""
+    """Return the mean of runs of the same windows, in each window."""
     return [{name: mean(runs, name) for name in metrics} for runs in zip(*several, strict=True)]
 
 

@@ -89,7 +89,7 @@ def played(machine: Platform, jobs: Sequence[Workload], spec: str, seed: int = 0
 
 
 def geometric_mean(rows: pd.DataFrame) -> float:
-    """Of the slowdowns of windows."""
+    """Return the geometric mean of the slowdowns of windows."""
     return float(np.exp(np.log(rows[SLOWDOWN]).mean()))
 
 
@@ -122,7 +122,7 @@ def change_over_logs(rows: Mapping[str, pd.DataFrame], policy: str, against: Map
 
 
 def file_of(out: Path, name: str) -> Path:
-    """Where the jobs of a log to learn from lie."""
+    """Return where the jobs of a log to learn from lie."""
     return out / "logs" / f"{name}.swf"
 
 
@@ -242,7 +242,9 @@ def tested(
 
 
 def by_window(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of one policy: means over seeds of each window, shape (windows, metrics), geometric ones of slowdowns, and all of these."""
+    """Return the means of one policy over seeds of each window, shape (windows, metrics), geometric ones of slowdowns, and
+    all of these.
+    """
     single = rows.pivot(index="window", columns="seed", values=SLOWDOWN).to_numpy()
     return rows.groupby("window")[list(METRICS)].mean().to_numpy(), np.exp(np.log(single).mean(axis=1)), single
 

@@ -92,7 +92,7 @@ def measured(platform: Platform, days: Sequence[Day], policy: str) -> Iterator[d
 
 
 def taught(config: Config, days: Sequence[Day]) -> Iterator[dict[str, Any]]:
-    """The same of the teacher that the agents begin with, in the environment that they learn in."""
+    """Measure the teacher that the agents begin with, in the environment that they learn in."""
     platform, rules = MakeEnvironment.of(config.environment)().episodes.platform, rules_of(config.environment)
     for seed, day in enumerate(days):
         yield _row(day, TEACHER, play_taught(Episode(platform, day.jobs, seed, **rules), config))

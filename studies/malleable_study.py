@@ -46,7 +46,7 @@ class Counting(Malleable):
     """The scheduler, which counts what it decides of running jobs, in cores."""
 
     def begin(self, view: View) -> None:
-        """Nothing is decided."""
+        """Begin a run in which nothing is decided."""
         super().begin(view)
         self.shrunk: list[int] = []
         self.grown: list[int] = []

@@ -68,7 +68,7 @@ class Window:
     known: UsualTimes
 
     def shaken(self, seed: int) -> Window:
-        """The same with its submissions moved."""
+        """Return the workload with its submissions moved."""
         return Window(self.jobs.shaken(SHAKEN_S, seed), self.known)
 
 
@@ -201,7 +201,7 @@ def changed(runs: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]
 
 
 def told(spec: str, runs: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]]) -> str:
-    """The same in words, and what has been run in vain."""
+    """Say it in words, and what has been run in vain."""
     change, low, high = changed(runs, first)
     stopped, lost = (100.0 * mean(runs, share) for share in (STOPPED, LOST))
     idle, around = paired_change(*(np.array([[run[IDLE]] for run in each]) for each in (runs, first)))

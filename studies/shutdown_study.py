@@ -110,7 +110,7 @@ def study(sets: Mapping[str, list[Workload]], platform: Platform) -> pd.DataFram
 
 
 def undominated(rows: pd.DataFrame) -> pd.Series:
-    """Of the policies that do not know the future, those that no other one beats in waste, switches and stretch at once."""
+    """Return the policies without knowledge of the future that no other one beats in waste, switches and stretch at once."""
     columns = ["waste", "switches", "stretch"]
     online = ~rows["policy"].str.startswith(CLAIRVOYANT)
     numbers = rows[columns].to_numpy()

@@ -157,7 +157,7 @@ class Run:
 
 
 class ExploreSession:
-    """Where runs are made and kept: the one thing that the callbacks share.
+    """Makes and keeps the runs of the page: the one thing that the callbacks share.
 
     ``saved`` is a run to look at, if any; else the page begins with the choices ``first``, and ``beside`` to compare with.
     """

@@ -130,7 +130,7 @@ class TimeAxis:
         return [word if word == NOTHING else f"{word} {self.unit}" for word in words]
 
     def places(self, seconds: np.ndarray) -> np.ndarray:
-        """Where times stand on the axis."""
+        """Return where times stand on the axis."""
         values = np.asarray(seconds, dtype=float)
         # Whole milliseconds: more digits than any log has, and what a browser's dates can hold.
         return np.round(1e3 * (values + _wall_clock(self.start))) if self.start else values / self.seconds

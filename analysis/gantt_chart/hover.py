@@ -160,7 +160,7 @@ def rounded(values: np.ndarray, digits: int) -> list[int | float]:
 
 
 def place_texts(used: Holds, platform: Platform, jobs: int, pieces: int = SHOWN_PIECES) -> list[str]:
-    """Where each job ran, ``cluster0.node0.processor0:0-3; …``: ``pieces`` of it at most, and how many more.
+    """Say where each job ran, ``cluster0.node0.processor0:0-3; …``: at most ``pieces`` of it, and how many more.
 
     ``used`` are the cores of jobs 0 … ``jobs`` - 1, in that order.
     """

@@ -66,7 +66,7 @@ def promises_are_kept(result: Result) -> str:
 
 
 def _place_of(error: Exception) -> str:
-    """Where in the policy the error comes from, or that it comes from what the policy yielded."""
+    """Say where in the policy the error comes from, or that it comes from what the policy yielded."""
     origin = error.__cause__ or error  # SimPy raises a copy, from the error in the process
     # A cause that was never raised itself has been nowhere.
     last = (traceback.extract_tb(origin.__traceback__) or traceback.extract_tb(error.__traceback__))[-1]

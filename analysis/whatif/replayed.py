@@ -90,7 +90,7 @@ def busy_core_s(jobs: pd.DataFrame, name: str, edges: Floats) -> Floats:
 
 
 def week_edges(jobs: pd.DataFrame) -> Floats:
-    """Where the weeks begin, and the last submission, s; the last week may be shorter or longer than the others."""
+    """Return when the weeks begin, and the last submission, s. The last week may be shorter or longer than the others."""
     first, last = float(jobs["submit_time"].min()), float(jobs["submit_time"].max())
     return np.append(first + WEEK * np.arange(jobs["week"].max() + 1), max(last, first + 1.0))
 

@@ -138,7 +138,7 @@ def failure_in_any(error: BaseException) -> tuple[str, str, str] | None:
 
 
 def place_in(path: str, error: BaseException) -> str | None:
-    """Where in the file an error came up, such as ``lsf.py line 7, in schedule``; None if not there."""
+    """Say where in the file an error came up, such as ``lsf.py line 7, in schedule``; None if not there."""
     full = str(Path(path).resolve())
     if isinstance(error, SyntaxError) and error.filename == full:
         return f"{path} line {error.lineno}"

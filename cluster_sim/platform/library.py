@@ -30,7 +30,7 @@ def machine(name: str, nodes: int = 0) -> Platform:
 
 
 def source_of(name: str) -> str:
-    """Where the figures of a built-in machine come from. Raises SpecError for an unknown name."""
+    """Return where the figures of a built-in machine come from. Raises SpecError for an unknown name."""
     for entry in MACHINES:
         if entry.name == name:
             return _source(entry)

@@ -179,6 +179,6 @@ def named_pieces(holds: Holds, platform: Platform) -> list[str]:
 
 
 def bounds_of_parts(rows: npt.NDArray[np.number]) -> list[int]:
-    """Where to cut a sequence of which each element makes so many rows, into parts of some ``ROWS_OF_PART`` rows."""
+    """Return where to cut a sequence into parts of some ``ROWS_OF_PART`` rows. Each element makes so many rows."""
     part = np.cumsum(rows) // ROWS_OF_PART
     return [0, *(np.flatnonzero(part[1:] > part[:-1]) + 1).tolist(), len(rows)]

@@ -83,7 +83,7 @@ class Summary(pd.Series):
 
 
 class Tables(Protocol):
-    """Where a result's tables come from: a run, or the files of one."""
+    """Source of a result's tables: a run, or the files of one."""
 
     def jobs(self) -> pd.DataFrame:
         """See the property of that name of Result."""
@@ -273,7 +273,7 @@ class Result:
 
     @cached_property
     def decision_spans(self) -> Sequence[tuple[Span, ...]]:
-        """Where each row of ``decisions`` puts its job: (first node, node after the last, cores on each) …, by index."""
+        """Return where each row of ``decisions`` puts its job: (first node, node after the last, cores on each) …, by index."""
         return self._tables.decision_spans()
 
     @cached_property

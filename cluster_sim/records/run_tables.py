@@ -90,7 +90,7 @@ class RunTables:
 
     @cached_property
     def accounts(self) -> EnergyAccounts:
-        """Where the energy went."""
+        """Return where the energy went."""
         return settle(self._history)
 
     @cached_property
@@ -274,7 +274,7 @@ class RunTables:
         return self._decision_log.table(self._decisions, self._jobs["job_id"], self._platform)
 
     def decision_spans(self) -> Sequence[tuple[Span, ...]]:
-        """Where each decision puts its job."""
+        """Return where each decision puts its job."""
         return self._decision_log.spans(self._decisions) if self._decision_log is not None else ()
 
     def conditions(self) -> Conditions:

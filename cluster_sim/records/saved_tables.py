@@ -469,7 +469,7 @@ def _used_since(held: Holds, began: Floats) -> Floats:
 
 
 def _same(one: Floats, other: Floats) -> npt.NDArray[np.bool_]:
-    """Where numbers are the same, or neither is one."""
+    """Return a mask of where numbers are the same, or neither is one."""
     return np.asarray((one == other) | (np.isnan(one) & np.isnan(other)))
 
 

@@ -134,7 +134,7 @@ class DecisionLog:
         self._spans.append(spans)
 
     def spans(self, rows: int) -> list[tuple[Span, ...]]:
-        """Where the first ``rows`` rows put their jobs."""
+        """Return where the first ``rows`` rows put their jobs."""
         return self._spans[:rows]
 
     def table(self, rows: int, job_ids: np.ndarray, platform: Platform) -> pd.DataFrame:

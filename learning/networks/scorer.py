@@ -155,7 +155,7 @@ class Scorer(Network):
         return int(kept[ALLOWED][column])
 
     def column(self, kept: Kept, action: int) -> int:
-        """Where the row of an action is among those kept. Raises InputError for an action that is not allowed."""
+        """Return where the row of an action is among those kept. Raises InputError for an action that is not allowed."""
         found = np.flatnonzero(kept[ALLOWED] == action)
         if len(found) == 0:
             raise InputError("action", "one that the mask allows", action)

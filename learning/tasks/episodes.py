@@ -34,7 +34,7 @@ class Episode(Rules):
 
 
 class EpisodeSource(Protocol):
-    """Where episodes come from. To write one: the platform, which all its episodes share, and the two methods.
+    """Source of episodes. To write one: the platform, which all its episodes share, and the two methods.
 
     Several of them, perhaps on other platforms, are one: :class:`Several`.
     """

@@ -95,7 +95,7 @@ class AlsoKeys(_JobsKeys):
 
 
 class InputKeys(_JobsKeys):
-    """Where jobs come from, for training or for validation."""
+    """Source of the jobs, for training or for validation."""
 
     trajectories: TrajectoryKeys | None = _field("episodes are pieces of the workload: {length: 30, origin: random}")
     days: bool = _field("episodes are days: of the workload, or the files of the folder that it names", False)

@@ -164,7 +164,7 @@ def _made(config: Config) -> tuple[SchedulingEnv, Algorithm, EpisodeSource]:
 
 
 def _warn_of_returns(config: Config, environment: SchedulingEnv, algorithm: Algorithm) -> None:
-    """Where the reward has another discount, and where what follows an episode that is cut off counts nothing."""
+    """Warn where the reward has another discount, and where what follows an episode that is cut off counts nothing."""
     if getattr(config.environment, "until", None) is not None and not algorithm.looks_beyond:
         warnings.warn(
             f"until cuts episodes off, and {config.algorithm.name} takes that for their end: what is put off until then "

@@ -185,7 +185,7 @@ class Validation:
         )
 
     def unlike(self, found: Sequence[Trajectory]) -> str:
-        """Where the agent ended other jobs than the baselines, in words."""
+        """Say where the agent ended other jobs than the baselines."""
         if not self._ended or not all(name in trajectory.metrics for trajectory in found for name in ENDED):
             return ""
         others = [dict(zip(self._ended, each, strict=True)) for each in zip(*self._ended.values(), strict=True)]

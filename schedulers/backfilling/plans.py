@@ -59,7 +59,7 @@ class Plan(Protocol):
         ...
 
     def place(self, job: Job) -> Placement | None:
-        """Where the job can start now without delaying a job that was promised a start."""
+        """Return where the job can start now without delaying a job that was promised a start."""
         ...
 
     def take(self, running: Running) -> None:

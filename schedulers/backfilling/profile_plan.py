@@ -144,7 +144,7 @@ class ProfilePlan:
         return bool(job.requested_cores + self._kept_from(job) <= least)
 
     def _on_nodes(self, job: Job, start: float, at_once: bool = False) -> Promise | None:
-        """Where the job can be from ``start`` on, on nodes that are on, else on nodes that boot as briefly as it goes.
+        """Return where the job can be from ``start`` on, on nodes that are on, else on nodes that boot as briefly as it goes.
 
         ``at_once``: on cores that are free now.
         """

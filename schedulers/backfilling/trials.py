@@ -90,7 +90,7 @@ class Trials:
         return self._tried[job.index] < self._most and (budget is None or budget.limit_w == math.inf)
 
     def place(self, job: Job) -> Placement | None:
-        """Where it can be tried now: on nodes that need not boot for it."""
+        """Return where the job can be tried now: on nodes that need not boot for it."""
         asleep = self._view.is_off
         return self._where.now(job, np.where(asleep, 0, self._view.free_cores) if asleep.any() else None)
 

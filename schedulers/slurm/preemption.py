@@ -211,7 +211,7 @@ class Preemption:
 
 
 def _first_fit(shape: Shape, free: Free, within: NodeSet, some: Sequence[NodeHolder]) -> tuple[ChosenNodes, int] | None:
-    """Where the job fits when one job after the other has gone, and how many have then."""
+    """Return where the job fits when one job after the other has gone, and how many have then."""
     future = free.copy()
     for gone, held in enumerate(some, 1):
         future.release(held)

@@ -131,7 +131,7 @@ class RunningJobs:
         return Preempt(job, mode, because=self._cluster.preemption.because, behind=behind)
 
     def make_way(self, job: Job, view: View) -> Iterator[Decision]:
-        """Where jobs share cores: those of lower tiers stop when this one starts on theirs."""
+        """Stop jobs of lower tiers when this one starts on their cores, where jobs share cores."""
         preemption = self._cluster.preemption
         if preemption is None or not self._cluster.is_shared:
             return

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis")
+PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis", "benchmarks", "studies")
 BEGINS_WRONG = re.compile(
-    r"(The same|Those|Of |It |So many|Another|Nothing|They|That |These|This |Its |None of|Whoever|Nobody)"
+    r"(The same|Those|Of |It |So many|Another|Nothing|They|That |These|This |Its |None of|Whoever|Nobody|Where )"
 )
 BANNED = ("belongs into", "twice too long", "is free since", "what lacks a library")
 """Turns of which a reader of English has to guess the meaning."""

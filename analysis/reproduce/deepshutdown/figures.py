@@ -137,7 +137,7 @@ def _fig_8(values: Values) -> PaperFigure:
 
 
 def _of_jobs(values: Values, label: str) -> dict[str, str]:
-    """Where the boxes of each policy stand."""
+    """Return where the boxes of each policy stand."""
     found = {name: f"{label}/{name}" for name in ("OR*", "T(0)")}
     if OUR_AGENT in _curves(values, label):
         found[OUR_AGENT] = f"agent/{ROW.name}"

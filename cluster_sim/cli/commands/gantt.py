@@ -147,7 +147,7 @@ def _refuse_what_lacks(view: str, options: dict[str, Any], *known: str) -> None:
 
 
 def _folder(directory: str) -> Path:
-    """Where a page goes: into the run's folder, or beside the files that Batsim left."""
+    """Return where a page goes: into the run's folder, or beside the files that Batsim left."""
     path = Path(directory)
     return path if path.is_dir() else path.parent
 

@@ -34,7 +34,7 @@ class Cells:
         self.path = path
 
     def place(self, row: int) -> str:
-        """Where a row stands, for messages."""
+        """Say where a row stands, for messages."""
         return f"{self.path} {self.table.counted_in} {self.table.places[row]}"
 
     def has(self, *names: str) -> bool:

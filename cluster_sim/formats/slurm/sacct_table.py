@@ -87,7 +87,7 @@ class SacctTable:
             raise FormatError(self.place_of(path, first), first.expected, first.found)
 
     def place_of(self, path: str, row: LeftOut) -> str:
-        """Where a row that was left out stands, and which of its cells is wrong."""
+        """Say where a row that was left out stands, and which of its cells is wrong."""
         return f"{path} {self.counted_in} {row.place}" + (f", {row.column}" if row.column else "")
 
 
@@ -258,7 +258,7 @@ class _Rows:
         parsers = READ | {"state": known_state}
 
         def spans(column: int, start: int) -> Iterator[int]:
-            """Where a column that begins at a piece may end."""
+            """Return where a column that begins at a piece may end."""
             name = part.names[column]
             if name in FREE_TEXT:
                 yield from range(start + 1, min(start + 1 + excess, len(pieces)) + 1)

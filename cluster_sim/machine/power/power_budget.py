@@ -171,7 +171,7 @@ class PowerBudget(DrawBound):
     def _elsewhere(
         self, placement: Placement, within: npt.NDArray[np.integer] | None
     ) -> tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.integer] | None]:
-        """Where to look instead: for a job on one node, where it is allowed; else on nodes that cost least a core."""
+        """Return where to look instead: for a job on one node, where it is allowed; else on nodes that cost least a core."""
         machine = self._machine
         free = machine.free if within is None else np.minimum(machine.free, within)
         usable = machine.is_on | machine.is_off

@@ -147,7 +147,7 @@ class _Explanation:
         return lines
 
     def _attempt(self, attempt: dict[Any, Any]) -> list[str]:
-        """Where an attempt ran and how long, how its cores changed meanwhile, and what ended it if it was stopped."""
+        """Say where an attempt ran and how long, how its cores changed meanwhile, and what ended it if it was stopped."""
         number, start, end, over = (attempt[key] for key in ("attempt", "start_time", "end_time", "over_time"))
         several = len(self._attempts) > 1 or self._state == "unfinished"
         which = f"Its {ORDINALS[number - 1] if number <= len(ORDINALS) else f'{number}th'} attempt" if several else "It"

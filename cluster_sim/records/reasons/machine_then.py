@@ -366,7 +366,7 @@ class MachineThen:
         self._usable_changed()
 
     def placed(self, row: int) -> Placement | None:
-        """Where the job could be placed, as far as the machine goes."""
+        """Return where the job could be placed, as far as the machine goes."""
         suspension = self._history.suspended(row, self.env.now)
         if suspension is not None:
             free = self.usable_free

@@ -172,7 +172,7 @@ class PublishedHistory:
 
 
 def _of_jobs(column: int, count: int) -> slice:
-    """Where a feature of the first so many jobs stands in a look."""
+    """Return where a feature of the first ``count`` jobs stands in a look."""
     stop = PublishedLook.size + PublishedJob.size * count
     return slice(PublishedLook.size + column, stop, PublishedJob.size)
 

@@ -227,7 +227,7 @@ def _alike(shape: Shape, facts: NodeFacts, usable: NodeSet) -> ChosenNodes | Non
 
 
 def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
-    """Where the shortest of some runs stands that is long enough, or if none is the longest; the first of equals.
+    """Return where the shortest run stands that is long enough, or if none is the longest; the first of equals.
 
     As :func:`~schedulers.slurm.selection.filling.best_run`: of the few runs of whole nodes plain Python finds it in two
     thirds of the time.

@@ -37,7 +37,9 @@ def empty_nodes(sets: Iterable[NodeSet], empty: NodeSet, wanted: int, before: Co
 
 
 def longest_runs(nodes: NodeSet, most: int) -> tuple[NodeSet, int]:
-    """Where the longest runs of a set that is not empty begin, and their length; runs longer than ``most`` count as several."""
+    """Return where the longest runs of a set that is not empty begin, and their length; runs longer than ``most`` count as
+    several.
+    """
     length = step = 1
     while step and length < most:
         step = min(step, length, most - length)

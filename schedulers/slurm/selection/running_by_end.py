@@ -69,7 +69,7 @@ class RunningByEnd:
         return [array[begin:end] for array in self._arrays[1:]]
 
     def _offset(self, index: int) -> int:
-        """Where in the arrays the job at this index begins."""
+        """Return where in the arrays the job at this index begins."""
         assert self._arrays is not None
         if not index:
             return 0
