@@ -50,7 +50,13 @@ class InputError(ClusterSimError, ValueError):
     def __str__(self) -> str:
         line = f"{self.where}: expected {self.expected}" if self.expected else self.where
         if self.found is not None:
-            line += f", found {_shortened(self.found)}"
+            value = self.found
+            if hasattr(value, "item") and getattr(value, "shape", None) == ():
+                value = value.item()  # a numpy scalar, which would print its type
+            text = value if isinstance(value, str) else repr(value)
+            text = printable(text) if text.strip() else "nothing"
+            shortened = text if len(text) <= 120 else text[: 120 - 1] + "…"
+            line += f", found {shortened}"
         return printable(" ".join(line.split()))
 
 
@@ -187,11 +193,3 @@ def told_apart(value: object) -> object:
     except ValueError:
         return f'"{value}"' if value.lower() in ("true", "false") else value
     return f'"{value}"'
-
-
-def _shortened(value: object, limit: int = 120) -> str:
-    if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        value = value.item()  # a numpy scalar, which would print its type
-    text = value if isinstance(value, str) else repr(value)
-    text = printable(text) if text.strip() else "nothing"
-    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -22,7 +22,13 @@ def offered(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[],
 
     def get(name: str) -> Any:
         if name not in places:
-            raise _unknown(package, name, list(places))
+            known = list(places)
+            from cluster_sim.spelling import nearest, no_attribute
+
+            unknown = no_attribute(
+                sys.modules.get(package), package, name, "" if name.startswith("__") else nearest(name, known)
+            )
+            raise unknown
         module, attribute = places[name]
         try:
             found: Any = import_module(module) if module.startswith(package) else sibling(module)
@@ -48,9 +54,3 @@ def _places(package: str, stub: Path) -> dict[str, tuple[str, str]]:
         elif isinstance(node, ast.Import):
             found |= {alias.name: (alias.name, "") for alias in node.names if is_ours(alias.name)}
     return found
-
-
-def _unknown(package: str, name: str, known: list[str]) -> AttributeError:
-    from cluster_sim.spelling import nearest, no_attribute
-
-    return no_attribute(sys.modules.get(package), package, name, "" if name.startswith("__") else nearest(name, known))

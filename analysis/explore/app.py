@@ -52,7 +52,36 @@ def make_app(desk: ExploreSession, host: str = "127.0.0.1") -> Dash:
     _guard(app, host)
     if desk.saved is None:
         _wire_form(app, desk)
-        _wire_changes(app, desk)
+
+        @app.callback(
+            Output("choices", "data", allow_duplicate=True),
+            Output("message", "children", allow_duplicate=True),
+            Input("submit_job", "n_clicks"),
+            Input("cancel_job", "n_clicks"),
+            Input({"kind": "undo", "change": ALL}, "n_clicks"),
+            State("choices", "data"),
+            State("step", "data"),
+            State("cancel_id", "value"),
+            *(State(name, "value") for name in _OWN_JOB),
+            prevent_initial_call=True,
+            running=[(Output("submit_job", "disabled"), True, False), (Output("cancel_job", "disabled"), True, False)],
+        )
+        def change(
+            _: int, __: int, undo: list[int | None], given: Any, step: int, job_id: str | None, *fields: Any
+        ) -> Any:
+            what = ctx.triggered_id
+            if isinstance(what, dict):
+                return callbacks.undone(desk, given, int(what["change"])) if any(undo) else (no_update, no_update)
+            return (
+                callbacks.cancelled(desk, given, job_id)
+                if what == "cancel_job"
+                else callbacks.submitted(desk, given, step, fields)
+            )
+
+        @app.callback(Output("changes", "children"), Input("choices", "data"))
+        def changes(given: Any) -> Any:
+            return callbacks.changes(desk, given)
+
         _wire_comparison(app, desk)
     _wire_run(app, desk)
     return app
@@ -138,35 +167,6 @@ def _wire_form(app: Dash, desk: ExploreSession) -> None:
                 return "", True
             as_run = chosen == given[name]  # a scenario that was opened, or back to what is shown
             return given[field] if as_run else offer.example, not offer.takes_options
-
-
-def _wire_changes(app: Dash, desk: ExploreSession) -> None:
-    @app.callback(
-        Output("choices", "data", allow_duplicate=True),
-        Output("message", "children", allow_duplicate=True),
-        Input("submit_job", "n_clicks"),
-        Input("cancel_job", "n_clicks"),
-        Input({"kind": "undo", "change": ALL}, "n_clicks"),
-        State("choices", "data"),
-        State("step", "data"),
-        State("cancel_id", "value"),
-        *(State(name, "value") for name in _OWN_JOB),
-        prevent_initial_call=True,
-        running=[(Output("submit_job", "disabled"), True, False), (Output("cancel_job", "disabled"), True, False)],
-    )
-    def change(_: int, __: int, undo: list[int | None], given: Any, step: int, job_id: str | None, *fields: Any) -> Any:
-        what = ctx.triggered_id
-        if isinstance(what, dict):
-            return callbacks.undone(desk, given, int(what["change"])) if any(undo) else (no_update, no_update)
-        return (
-            callbacks.cancelled(desk, given, job_id)
-            if what == "cancel_job"
-            else callbacks.submitted(desk, given, step, fields)
-        )
-
-    @app.callback(Output("changes", "children"), Input("choices", "data"))
-    def changes(given: Any) -> Any:
-        return callbacks.changes(desk, given)
 
 
 def _wire_comparison(app: Dash, desk: ExploreSession) -> None:

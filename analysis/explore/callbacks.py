@@ -119,15 +119,13 @@ def opened(desk: ExploreSession, given: Given) -> tuple[list[Any], list[Any], in
     warned: list[Any] = [f"Warning: {text}. " for text in run.warned]
     if not run.frames.logged:
         warned.append("This run kept no log of decisions (--explain): its steps are its starts, without reasons.")
-    return panels.headlines(run), warned, _first_step(run, given), None
-
-
-def _first_step(run: Run, given: Given) -> int:
-    """The first step, or the one at which a change takes effect."""
+    # The first step, or the one at which a change takes effect.
     at = _number((given or {}).get("at"))
     if at is None:
-        return 0
-    return _within(run, int(np.searchsorted(run.frames.time, at)))
+        first_step = 0
+    else:
+        first_step = _within(run, int(np.searchsorted(run.frames.time, at)))
+    return panels.headlines(run), warned, first_step, None
 
 
 def chart(desk: ExploreSession, given: Given, colour_by: str, view: View, step: int, beside: Given = None) -> Any:
@@ -143,7 +141,12 @@ def chart(desk: ExploreSession, given: Given, colour_by: str, view: View, step: 
         figure = run.figure(_column(colour_by), window)
     # Whatever is zoomed by hand stays zoomed until the chart is of another run or window.
     figure.update_layout(uirevision=str((given, view, beside)), margin={"l": 110})
-    _legend_above(figure)
+    # Put a short legend where the heading leaves room, and give its column to the chart.
+    entries = [trace for trace in figure.data if trace.showlegend]
+    if len(entries) <= MOST_ABOVE and not any(trace.type == "heatmap" or _has_scale(trace) for trace in figure.data):
+        figure.update_layout(
+            margin={"r": 20}, legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.005, "yanchor": "bottom"}
+        )
     figure.layout.shapes = (cursor(run, step), *figure.layout.shapes)
     return figure
 
@@ -183,15 +186,6 @@ def _column(colour_by: Any) -> str:
     if not isinstance(colour_by, str):
         raise InputError("colour by", "the name of a column", colour_by)
     return colour_by
-
-
-def _legend_above(figure: Any) -> None:
-    """Put a short legend where the heading leaves room, and give its column to the chart."""
-    entries = [trace for trace in figure.data if trace.showlegend]
-    if len(entries) <= MOST_ABOVE and not any(trace.type == "heatmap" or _has_scale(trace) for trace in figure.data):
-        figure.update_layout(
-            margin={"r": 20}, legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.005, "yanchor": "bottom"}
-        )
 
 
 def _has_scale(trace: Any) -> bool:

@@ -62,20 +62,18 @@ def moved(kept: Run, now: Run, apart: list[str]) -> list[Any]:
     found = differences(kept.held, now.held)
     counts = found["kind"].value_counts().reindex(["earlier", "later", "elsewhere", "same"], fill_value=0)
     said = [f"{number(counts[kind])} {words}" for kind, words in _KINDS.items()]
+    if not apart:
+        cause = "Both are the same run. Choose another scheduler, policy or job, and press Run."
+    else:
+        several = "" if len(apart) == 1 else ". Several things were changed: what moved may be due to any of them"
+        cause = f"Changed, from the kept run to the one of now: {'; '.join(apart)}{several}."
     return [
         html.H3("What moved"),
-        html.P(_cause(apart)),
+        html.P(cause),
         _metrics(kept, now),
         html.P(f"{counted(len(found), 'job')} started in both: {', '.join(said)}."),
         *_jobs(found),
     ]
-
-
-def _cause(apart: list[str]) -> str:
-    if not apart:
-        return "Both are the same run. Choose another scheduler, policy or job, and press Run."
-    several = "" if len(apart) == 1 else ". Several things were changed: what moved may be due to any of them"
-    return f"Changed, from the kept run to the one of now: {'; '.join(apart)}{several}."
 
 
 def _metrics(kept: Run, now: Run) -> html.Table:

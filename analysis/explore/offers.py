@@ -66,8 +66,12 @@ class Offers:
         Each of these is made once here, so that a wrong one ends the start. Raises InputError.
         """
         makers = sibling("schedulers")
+        found = {}
+        for source in workloads:
+            workload = Workload.read(source)
+            found[source] = OfferedItem(f"{len(workload):,} jobs", lambda _, workload=workload: workload, named=True)
         return cls(
-            _first(_named_workloads(workloads), _built_in_workloads()),
+            _first(found, _built_in_workloads()),
             _first(_named_platforms(platforms), _built_in_platforms()),
             _first(_named(schedulers, makers.make_scheduler), _registered(makers.schedulers, makers.make_scheduler)),
             _first(
@@ -102,14 +106,6 @@ def _named(specs: Iterable[str], make: Callable[[str], T]) -> dict[str, OfferedI
     for spec in specs:
         make(spec)
         found[spec] = OfferedItem("named at the start", lambda _, spec=spec: make(spec), named=True)
-    return found
-
-
-def _named_workloads(sources: Iterable[str]) -> dict[str, OfferedItem[Workload]]:
-    found = {}
-    for source in sources:
-        workload = Workload.read(source)
-        found[source] = OfferedItem(f"{len(workload):,} jobs", lambda _, workload=workload: workload, named=True)
     return found
 
 

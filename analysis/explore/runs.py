@@ -25,7 +25,6 @@ from analysis.gantt_chart.chart_data import HeldRectangles
 from analysis.gantt_chart.gantt import draw_held, options_of, time_window
 from analysis.stepping.frames import Frames
 from cluster_sim.errors import InputError, ModelWarning
-from cluster_sim.platform.platform import Platform
 from cluster_sim.records.result import Result
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.workload import Workload
@@ -204,28 +203,28 @@ class ExploreSession:
     def _made(self, choices: Choices) -> Run:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ModelWarning)
-            simulation = self._simulation(choices)
+            offers = self.offers
+            log = chosen(offers.workloads, "workload", choices.workload, choices.workload_options)
+            workload = changed(window_of(log, choices.begin_h, choices.jobs), choices.changes)
+            # Of the whole log: its header speaks of the machine that all of it comes from.
+            platform = chosen(offers.platforms, "platform", choices.platform, choices.platform_options, log)
+            if platform.node_count > MOST_NODES:
+                raise InputError("platform", f"at most {MOST_NODES:,} nodes in this page", f"{platform.node_count:,}")
+            if platform.core_count > MOST_CORES:
+                raise InputError("platform", f"at most {MOST_CORES:,} cores in this page", f"{platform.core_count:,}")
+            simulation = Simulation(
+                platform,
+                workload,
+                chosen(offers.schedulers, "scheduler", choices.scheduler, choices.scheduler_options),
+                chosen(offers.power_policies, "power policy", choices.power_policy, choices.power_options),
+                seed=choices.seed,
+                enforce_walltime=choices.enforce_walltime,
+                explain=True,
+            )
             simulation.env.process(_given_up(simulation, time.monotonic() + LONGEST_S))
             result = simulation.run(warn=False)
         told = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, ModelWarning))
         return Run(result, tuple(told))
-
-    def _simulation(self, choices: Choices) -> Simulation:
-        offers = self.offers
-        log = chosen(offers.workloads, "workload", choices.workload, choices.workload_options)
-        workload = changed(window_of(log, choices.begin_h, choices.jobs), choices.changes)
-        # Of the whole log: its header speaks of the machine that all of it comes from.
-        platform = chosen(offers.platforms, "platform", choices.platform, choices.platform_options, log)
-        _check_size(platform)
-        return Simulation(
-            platform,
-            workload,
-            chosen(offers.schedulers, "scheduler", choices.scheduler, choices.scheduler_options),
-            chosen(offers.power_policies, "power policy", choices.power_policy, choices.power_options),
-            seed=choices.seed,
-            enforce_walltime=choices.enforce_walltime,
-            explain=True,
-        )
 
 
 def window_of(workload: Workload, begin_h: float, jobs: int) -> Workload:
@@ -235,13 +234,6 @@ def window_of(workload: Workload, begin_h: float, jobs: int) -> Workload:
         last = float(workload.jobs["submit_time"].max()) / 3600.0 if len(workload) else 0.0
         raise InputError("begin", f"an hour before the last submission, at {last:,.2f} h", f"{begin_h:g} h")
     return part.first(jobs)
-
-
-def _check_size(platform: Platform) -> None:
-    if platform.node_count > MOST_NODES:
-        raise InputError("platform", f"at most {MOST_NODES:,} nodes in this page", f"{platform.node_count:,}")
-    if platform.core_count > MOST_CORES:
-        raise InputError("platform", f"at most {MOST_CORES:,} cores in this page", f"{platform.core_count:,}")
 
 
 def _given_up(simulation: Simulation, deadline: float) -> Generator[Any, Any, None]:

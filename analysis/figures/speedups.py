@@ -24,7 +24,13 @@ def job_speedups(result: Result, workload: Workload) -> np.ndarray:
     logged = work["recorded_run_time"].to_numpy(dtype=float)
     operations = work["operations"].to_numpy(dtype=float)
     operations = np.where(np.isnan(operations), logged * at_reference, operations)
-    alone = operations / _slowest_rate(result)
+    platform = result.platform
+    rates = np.array([kind.ops_per_s for kind in platform.processor_types], dtype=float)
+    used, processor = by_unit(result.core_holds.used_by_job, platform.first_core)
+    slowest = np.full(len(result.jobs), np.inf)
+    np.minimum.at(slowest, used.tenant, rates[platform.type_of_processor[processor]])
+    slowest_rate = np.where(slowest < np.inf, slowest, np.nan)
+    alone = operations / slowest_rate
     fixed = work["fixed_run_time"].fillna(False).to_numpy(dtype=bool) & np.isnan(
         work["operations"].to_numpy(dtype=float)
     )
@@ -35,12 +41,3 @@ def job_speedups(result: Result, workload: Workload) -> np.ndarray:
     speedup[(jobs["state"] != "completed").to_numpy()] = np.nan
     # Rounding of times far from zero may leave a job that ran alone just above one.
     return np.minimum(speedup, 1.0)
-
-
-def _slowest_rate(result: Result) -> np.ndarray:
-    platform = result.platform
-    rates = np.array([kind.ops_per_s for kind in platform.processor_types], dtype=float)
-    used, processor = by_unit(result.core_holds.used_by_job, platform.first_core)
-    slowest = np.full(len(result.jobs), np.inf)
-    np.minimum.at(slowest, used.tenant, rates[platform.type_of_processor[processor]])
-    return np.where(slowest < np.inf, slowest, np.nan)

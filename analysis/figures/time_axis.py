@@ -160,7 +160,9 @@ class TimeAxis:
     def layout(self, window: tuple[float, float]) -> dict[str, Any]:
         """Settings of the x axis for a ``window`` in s."""
         if self.start:
-            return {"title": {"text": f"Time ({_zone(self.start)})"}, "type": "date"}
+            offset = f"{self.start:%z}"
+            zone = f"UTC{offset[:3]}:{offset[3:5]}" if self.start.utcoffset() else "UTC"
+            return {"title": {"text": f"Time ({zone})"}, "type": "date"}
         if self.unit == ELAPSED:
             places, texts = round_ticks(*window)
             return {"title": {"text": "Time from the start"}, "tickvals": places, "ticktext": texts}
@@ -172,7 +174,19 @@ class TimeAxis:
             return
         for trace in figure.data:
             if trace.hovertemplate and _X_IN_S.search(trace.hovertemplate):
-                self._tell_times(trace)
+                # Have a hover that tells its x in seconds tell it as this axis does.
+                if self.start:
+                    said = f"%{{x|{_DATE}}}"
+                elif self.unit == ELAPSED:
+                    said = "%{text}"
+                    if trace.type == "heatmap":
+                        columns = moments(trace.x0 + trace.dx * np.arange(trace.z.shape[1]))
+                        trace.text = np.broadcast_to(np.array(columns, dtype=object), trace.z.shape)
+                    else:
+                        trace.text = moments(trace.x)
+                else:
+                    said = f"%{{x:,.8~g}} {self.unit}"
+                trace.hovertemplate = _X_IN_S.sub(said, trace.hovertemplate)
         if self.unit == ELAPSED:
             figure.update_layout(meta={**(figure.layout.meta or {}), ELAPSED: True})  # the page's ticks follow its zoom
             return
@@ -186,31 +200,10 @@ class TimeAxis:
             elif trace.x is not None:
                 trace.x = self.places(trace.x)
 
-    def _tell_times(self, trace: Any) -> None:
-        """Have a hover that tells its x in seconds tell it as this axis does."""
-        if self.start:
-            said = f"%{{x|{_DATE}}}"
-        elif self.unit == ELAPSED:
-            said = "%{text}"
-            if trace.type == "heatmap":
-                columns = moments(trace.x0 + trace.dx * np.arange(trace.z.shape[1]))
-                trace.text = np.broadcast_to(np.array(columns, dtype=object), trace.z.shape)
-            else:
-                trace.text = moments(trace.x)
-        else:
-            said = f"%{{x:,.8~g}} {self.unit}"
-        trace.hovertemplate = _X_IN_S.sub(said, trace.hovertemplate)
-
 
 def _wall_clock(date: datetime.datetime) -> float:
     """Seconds from 1970 to what the clocks of the date's zone show."""
     return date.timestamp() + (date.utcoffset() or datetime.timedelta()).total_seconds()
-
-
-def _zone(date: datetime.datetime) -> str:
-    """``UTC+02:00``."""
-    offset = f"{date:%z}"
-    return f"UTC{offset[:3]}:{offset[3:5]}" if date.utcoffset() else "UTC"
 
 
 def start_date_of(result: Result, workload: Workload | None = None) -> datetime.datetime | None:

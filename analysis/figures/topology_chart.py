@@ -41,7 +41,12 @@ def topology(
         raise SpecError("colour_by", f"one of {', '.join(COLOURINGS)}", colour_by)
     graph, names = platform.topology(), platform.node_names()
     places = _places(graph)
-    figure = go.Figure(_edges(graph, places))
+    ends = [(places[a], places[b]) for a, b in graph.edges if a in places and b in places]
+    x = [value for (ax, _), (bx, _) in ends for value in (ax, bx, None)]
+    y = [value for (_, ay), (_, by) in ends for value in (ay, by, None)]
+    line = {"color": "#D5DBE1", "width": 1}
+    edges = go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+    figure = go.Figure(edges)
     figure.add_trace(_inner(places, set(names)))
     when = None if result is None else _time(platform, result, at)
     if result is None or when is None:
@@ -50,8 +55,10 @@ def topology(
         )
     else:
         figure.add_traces(_looked_at(platform, result, when, colour_by, places))
+    size = f"{number(platform.node_count)} nodes, {number(platform.core_count)} cores"
+    heading = f"{platform.id}: {size}" + ("" if when is None else f", at {moment(when)}")
     figure.update_layout(
-        title={"text": plotly_text([_heading(platform, when)])[0], "x": 0.01, "xanchor": "left"},
+        title={"text": plotly_text([heading])[0], "x": 0.01, "xanchor": "left"},
         height=640,
         margin={"l": 20, "r": 20, "t": 60, "b": 20},
         plot_bgcolor="#FFFFFF",
@@ -135,14 +142,6 @@ def _rings(count: int) -> list[int]:
         rings.append(min(count, 8 * (len(rings) + 1)))
         count -= rings[-1]
     return rings
-
-
-def _edges(graph: nx.Graph, places: dict[str, tuple[float, float]]) -> go.Scatter:
-    ends = [(places[a], places[b]) for a, b in graph.edges if a in places and b in places]
-    x = [value for (ax, _), (bx, _) in ends for value in (ax, bx, None)]
-    y = [value for (_, ay), (_, by) in ends for value in (ay, by, None)]
-    line = {"color": "#D5DBE1", "width": 1}
-    return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
 
 
 def _inner(places: dict[str, tuple[float, float]], nodes: set[str]) -> go.Scatter:
@@ -234,8 +233,3 @@ def _texts(
             text += f", {busy[node]} busy · {states[node]}" + (f"<br>jobs: {held}" if held else "")
         texts.append(text)
     return texts
-
-
-def _heading(platform: Platform, at: float | None) -> str:
-    size = f"{number(platform.node_count)} nodes, {number(platform.core_count)} cores"
-    return f"{platform.id}: {size}" + ("" if at is None else f", at {moment(at)}")

@@ -142,7 +142,10 @@ class ChartData:
         """What the jobs' hovers say; ``remarks`` (one per job) end them."""
         used = self.held.used
         if self.held.pieces is not None:
-            used = used.where(_first_of_each(used))
+            # The rows in which a job has some cores for the first time, in order.
+            cores = np.column_stack((used.tenant, used.first, used.last))
+            first: np.ndarray = np.unique(cores, axis=0, return_index=True)[1]
+            used = used.where(np.sort(first))
         if self.outside:
             used = used.where(np.isin(used.tenant, self.position))
         places = place_texts(
@@ -180,13 +183,6 @@ class ChartData:
 
 def _patterns(jobs: pd.DataFrame, pattern_by: str | None) -> pd.Series | None:
     return None if pattern_by is None else jobs[pattern_by].fillna("").astype(str)
-
-
-def _first_of_each(used: Holds) -> np.ndarray:
-    """The rows in which a job has some cores for the first time, in order."""
-    cores = np.column_stack((used.tenant, used.first, used.last))
-    first: np.ndarray = np.unique(cores, axis=0, return_index=True)[1]
-    return np.sort(first)
 
 
 def within(rectangles: pd.DataFrame, start: float, end: float) -> pd.DataFrame:

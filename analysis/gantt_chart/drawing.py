@@ -127,11 +127,17 @@ def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover)
     """Per colour one trace of merged outlines, and one of invisible points, a job each, that carry the hover."""
     traces: list[go.Scatter | go.Scattergl] = []
     for name, colour, rows in _by_class(rectangles, classes):
-        anchor = _largest_of_each(rows)
+        # A rectangle of each job, or piece of one, in the order of the jobs: neighbours that are alike make a
+        # small page.
+        area = (rows["end"] - rows["start"]) * (rows["high"] - rows["low"])
+        largest = rows.assign(area=area).sort_values("area", ascending=False, kind="stable")
+        apart = ["owner", "said"] if "said" in rows else ["owner"]
+        anchor = largest.drop_duplicates(apart).sort_values(apart)
         # For the page's filters: which of the hover points stands for the job of each outline.
         point = _shown_apart(anchor).get_indexer(_shown_apart(rows))
         data, template = hover.of(anchor)
-        traces.append(overlay_polygons(rows, colour, meta=JOBS, customdata=_small(point), **_legend(name, classes)))
+        small = point.astype(np.min_scalar_type(int(point.max(initial=0))))
+        traces.append(overlay_polygons(rows, colour, meta=JOBS, customdata=small, **_legend(name, classes)))
         traces.append(
             go.Scattergl(
                 x=((anchor["start"] + anchor["end"]) / 2).to_numpy(),
@@ -348,11 +354,6 @@ def _legend(name: str, classes: ColourClasses | str) -> dict[str, Any]:
     return {"name": plotly_text([shortened(name, 18)])[0], "legendgroup": group, "showlegend": bool(title) and shown}
 
 
-def _small(values: np.ndarray) -> np.ndarray:
-    """Whole numbers in the smallest type that holds them: they are most of a page."""
-    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
-
-
 def _bars(
     rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], data: np.ndarray, template: str, **legend: Any
 ) -> go.Bar:
@@ -399,14 +400,6 @@ def _strung(*corners: np.ndarray) -> np.ndarray:
     each of them plotly makes an element of the page, and takes it away again: that is three times as slow.
     """
     return np.concatenate([np.column_stack((*corners, corners[0])).ravel(), corners[0][::-1]])
-
-
-def _largest_of_each(rows: pd.DataFrame) -> pd.DataFrame:
-    """A rectangle of each job, or piece of one, in the order of the jobs: neighbours that are alike make a small page."""
-    area = (rows["end"] - rows["start"]) * (rows["high"] - rows["low"])
-    largest = rows.assign(area=area).sort_values("area", ascending=False, kind="stable")
-    apart = ["owner", "said"] if "said" in rows else ["owner"]
-    return largest.drop_duplicates(apart).sort_values(apart)
 
 
 def _shown_apart(rows: pd.DataFrame) -> pd.Index:

@@ -7,7 +7,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from analysis.figures.palette import ColourStrategy, colour_strategy
@@ -164,7 +163,11 @@ def draw_held(
     scene = ChartData.of(held, window, WIDTH_PX, room, part=x_range is not None)
     figure = go.Figure()
     how = chosen_drawing(drawing, len(scene.rectangles))
-    _check_patterns(pattern_by, how, held.jobs)
+    if pattern_by is not None:
+        if pattern_by not in held.jobs:
+            raise SpecError("pattern_by", f"one of the columns {', '.join(map(str, held.jobs.columns))}", pattern_by)
+        if how != "bars":
+            raise SpecError("pattern_by", f"drawing bars, as for up to {number(MOST_BARS)} rectangles", how)
     hover = draw_rows(figure, scene, colour_strategy(colour_by), how, axis, labels=labels, pattern_by=pattern_by)
     curves = {name: panel_traces(name, scene) for name in lower}
     if carry:
@@ -214,15 +217,6 @@ def draw_rows(
             trace.update(showlegend=False)
     figure.add_traces(traces)
     return hover
-
-
-def _check_patterns(pattern_by: str | None, how: str, jobs: pd.DataFrame) -> None:
-    if pattern_by is None:
-        return
-    if pattern_by not in jobs:
-        raise SpecError("pattern_by", f"one of the columns {', '.join(map(str, jobs.columns))}", pattern_by)
-    if how != "bars":
-        raise SpecError("pattern_by", f"drawing bars, as for up to {number(MOST_BARS)} rectangles", how)
 
 
 def run_title(result: Result) -> str:
@@ -314,9 +308,12 @@ PANEL: dict[str, Any] = {
 
 def style(figure: go.Figure, inner: float) -> None:
     """What all charts have in common: fonts, colours, margins; ``inner`` is their height within the margins, px."""
+    needs_room = any(
+        trace.type == "heatmap" or trace.showlegend or trace.legendgroup == "reservations" for trace in figure.data
+    ) or _has_colour_bar(figure)
     figure.update_layout(
         height=round(inner) + MARGIN["t"] + MARGIN["b"],
-        margin=MARGIN | ({"r": LEGEND_PX} if _needs_room(figure) else {}),
+        margin=MARGIN | ({"r": LEGEND_PX} if needs_room else {}),
         barmode="overlay",
         bargap=0,
         hovermode="closest",
@@ -351,12 +348,6 @@ def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -
 
 def _has_colour_bar(figure: go.Figure) -> bool:
     return any(trace.type == "scatter" and trace.marker.showscale for trace in figure.data)
-
-
-def _needs_room(figure: go.Figure) -> bool:
-    return any(
-        trace.type == "heatmap" or trace.showlegend or trace.legendgroup == "reservations" for trace in figure.data
-    ) or _has_colour_bar(figure)
 
 
 def row_axis(scene: ChartData, platform: Platform) -> dict[str, Any]:

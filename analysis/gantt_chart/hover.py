@@ -95,7 +95,7 @@ def job_hover(
     lines = [f"<b>job {table.placed(plotly_text(jobs['job_id']))}</b>"]
     if "state" in jobs:
         lines[0] += " · " + table.said(plotly_text(_state(jobs)))
-    named = [name for name in _LOOKED_UP if _filled(jobs, name)]
+    named = [name for name in _LOOKED_UP if name in jobs and bool((jobs[name].fillna("") != "").any())]
     lines.append(" · ".join(f"{name} {table.placed(_texts(jobs[name]), name)}" for name in named))
     for line in _LINES:
         shown = [quantity for quantity in line if quantity.column in jobs]
@@ -195,10 +195,6 @@ def reasons(result: Result, job_ids: pd.Series, waited: Sequence[str] | None) ->
         text = said.get(job) or (f"waited: {because}" if because else NOTHING)
         found.append(shortened(text, REASON_LENGTH))
     return found
-
-
-def _filled(jobs: pd.DataFrame, column: str) -> bool:
-    return column in jobs and bool((jobs[column].fillna("") != "").any())
 
 
 def _texts(column: pd.Series) -> list[str]:

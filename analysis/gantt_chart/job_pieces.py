@@ -78,7 +78,16 @@ class JobPieces:
                 if len(own) > tries or tries == 1:
                     cores = counted(spell.cores, "core")
                     lines.append(f"piece {i + 1} of {len(own)}: {cores} from {starts[place]} to {ends[place]}")
-                    lines[-1] += self._then(spell, own[i + 1] if i + 1 < len(own) else None)
+                    after = own[i + 1] if i + 1 < len(own) else None
+                    if spell.then == SUSPENDED:
+                        then = f", then suspended{self._taker(spell)}"
+                    else:
+                        then = (
+                            f", then {counted(after.cores, 'core')}"
+                            if after is not None and spell.then == RESIZED
+                            else ""
+                        )
+                    lines[-1] += then
                 if i + 1 < len(own) and spell.then != RESIZED:
                     lines.append(f"goes on at {starts[place + 1]} on {self.places[place + 1]}")
                 texts.append("".join(f"<br>{line}" for line in plotly_text(lines)))
@@ -90,11 +99,6 @@ class JobPieces:
         lost = f", {duration(attempt['lost_core_s'])} of core time lost" if attempt["lost_core_s"] else ""
         taker = self._taker(spell) if attempt["outcome"] == AttemptEnd.PREEMPTED else ""
         return f"attempt {spell.attempt} of {tries}: {attempt['outcome']}{taker}{reason}{lost}"
-
-    def _then(self, spell: Spell, after: Spell | None) -> str:
-        if spell.then == SUSPENDED:
-            return f", then suspended{self._taker(spell)}"
-        return f", then {counted(after.cores, 'core')}" if after is not None and spell.then == RESIZED else ""
 
     def _taker(self, spell: Spell) -> str:
         """`` for job b``, if the log says for whom its cores were taken."""

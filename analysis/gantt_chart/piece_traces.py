@@ -48,7 +48,16 @@ def piece_traces(scene: ChartData, axis: TimeAxis) -> list[Any]:
 
 def _lost(scene: ChartData, pieces: JobPieces) -> list[Any]:
     """A pale hatched veil over what attempts computed in vain: since their last checkpoint, or since they began."""
-    kept = _last_checkpoints(scene.held.result.stages, scene.held.result.jobs["job_id"])
+    # When the last checkpoint of each attempt that was done was done, s.
+    stages = scene.held.result.stages
+    made = stages[stages["stage"] == Doing.CHECKPOINT]
+    rows = pd.Index(scene.held.result.jobs["job_id"]).get_indexer(pd.Index(made["job_id"])).tolist()
+    found: dict[tuple[int, int], float] = {}
+    saved = dict.fromkeys(rows, 0.0)
+    for row, attempt, end, now in zip(rows, *(made[n].tolist() for n in ("attempt", "end", "saved")), strict=True):
+        if now > saved[row]:
+            found[row, attempt], saved[row] = end, now
+    kept = found
     since = {
         key: kept.get(key, -np.inf)
         for key, attempt in pieces.attempts.items()
@@ -66,18 +75,6 @@ def _lost(scene: ChartData, pieces: JobPieces) -> list[Any]:
         return [overlay_polygons(lost, "rgba(255,255,255,0.7)", meta=PIECES, **legend)]
     marker = {"color": "#FFFFFF", "opacity": 0.72, "line": {"width": 0}, "pattern": _LOST}
     return [overlay_bars(lost, scene.canvas, marker, meta=PIECES, hoverinfo="skip", **legend)]
-
-
-def _last_checkpoints(stages: pd.DataFrame, job_ids: pd.Series) -> dict[tuple[int, int], float]:
-    """When the last checkpoint of each attempt that was done was done, s."""
-    made = stages[stages["stage"] == Doing.CHECKPOINT]
-    rows = pd.Index(job_ids).get_indexer(pd.Index(made["job_id"])).tolist()
-    found: dict[tuple[int, int], float] = {}
-    saved = dict.fromkeys(rows, 0.0)
-    for row, attempt, end, now in zip(rows, *(made[n].tolist() for n in ("attempt", "end", "saved")), strict=True):
-        if now > saved[row]:
-            found[row, attempt], saved[row] = end, now
-    return found
 
 
 def _stages(scene: ChartData, stages: pd.DataFrame, axis: TimeAxis) -> list[Any]:

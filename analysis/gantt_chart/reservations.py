@@ -45,8 +45,22 @@ def reservation_traces(scene: ChartData, axis: TimeAxis) -> list[Any]:
     spans = scene.held.result.decision_spans
     boxes = _boxes([spans[row] for row in promised.index], scene.held.scale)
     legend = {"legendgroup": "reservations", "visible": True if len(promised) <= MOST_SHOWN_AT_ONCE else "legendonly"}
+    name = f"reservations ({number(len(promised))})"
+    left, right = start[boxes["promise"]], end[boxes["promise"]]
+    low, high, nothing = boxes["low"].to_numpy(), boxes["high"].to_numpy(), np.full(len(boxes), np.nan)
+    outlines = go.Scatter(
+        x=np.column_stack((left, right, right, left, left, nothing)).ravel(),
+        y=np.column_stack((low, low, high, high, low, nothing)).ravel(),
+        mode="lines",
+        line={"color": _COLOUR, "width": 1.3, "dash": "dot"},
+        hoverinfo="skip",
+        name=name,
+        legendrank=1_900,
+        meta="reservations",
+        **legend,
+    )
     return [
-        _outlines(boxes, start, end, f"reservations ({number(len(promised))})", legend),
+        outlines,
         _hover_points(promised, jobs, boxes, start, axis, legend),
     ]
 
@@ -58,22 +72,6 @@ def _boxes(placements: Sequence[Sequence[Span]], scale: RowScale) -> pd.DataFram
     for position, spans in enumerate(placements):
         rows += [(position, scale.node_edge[first], scale.node_edge[stop]) for first, stop, _ in spans or [whole]]
     return pd.DataFrame(rows, columns=["promise", "low", "high"])
-
-
-def _outlines(boxes: pd.DataFrame, start: np.ndarray, end: np.ndarray, name: str, legend: dict[str, Any]) -> go.Scatter:
-    left, right = start[boxes["promise"]], end[boxes["promise"]]
-    low, high, nothing = boxes["low"].to_numpy(), boxes["high"].to_numpy(), np.full(len(boxes), np.nan)
-    return go.Scatter(
-        x=np.column_stack((left, right, right, left, left, nothing)).ravel(),
-        y=np.column_stack((low, low, high, high, low, nothing)).ravel(),
-        mode="lines",
-        line={"color": _COLOUR, "width": 1.3, "dash": "dot"},
-        hoverinfo="skip",
-        name=name,
-        legendrank=1_900,
-        meta="reservations",
-        **legend,
-    )
 
 
 def _hover_points(

@@ -224,7 +224,13 @@ def _add_run(
     if moved is None:
         return draw_rows(figure, scene, _always(classes), how, axis, yaxis=yaxis, labels=labels)
     found = moved.set_index("job_id").reindex(scene.jobs["job_id"])
-    remarks = _remarks(found, axis)
+    kind = found["kind"].fillna("").tolist()
+    by = axis.durations(np.abs(found["shift_s"].to_numpy(dtype=float)))
+    said = {"": "it did not run in the first run", "same": "as in the first run"}
+    said["elsewhere"] = "at the same time, on other cores than in the first run"
+    remarks = [
+        said.get(each) or f"{amount} {each} than in the first run" for each, amount in zip(kind, by, strict=True)
+    ]
     hover = draw_rows(
         figure, scene, _always(classes), how, axis, yaxis=yaxis, legend=False, remarks=remarks, labels=labels
     )
@@ -236,14 +242,6 @@ def _add_run(
 def _always(classes: ColourClasses) -> ColourStrategy:
     """A strategy for jobs whose classes are known."""
     return lambda _: classes
-
-
-def _remarks(found: pd.DataFrame, axis: TimeAxis) -> list[str]:
-    kind = found["kind"].fillna("").tolist()
-    by = axis.durations(np.abs(found["shift_s"].to_numpy(dtype=float)))
-    said = {"": "it did not run in the first run", "same": "as in the first run"}
-    said["elsewhere"] = "at the same time, on other cores than in the first run"
-    return [said.get(each) or f"{amount} {each} than in the first run" for each, amount in zip(kind, by, strict=True)]
 
 
 def _marks(scene: ChartData, found: pd.DataFrame, yaxis: str, place: int, run: str, most: int) -> list[Any]:

@@ -165,16 +165,12 @@ def _colouring(classes: ColourClasses, name: str) -> dict[str, Any]:
 
 def _jobs(jobs: pd.DataFrame) -> dict[str, Any]:
     """Columns of the table: numbers, and texts that the page reads when it needs them."""
-    texts = [name for name in TEXTS if name in jobs and _filled(jobs[name])]
+    texts = [name for name in TEXTS if name in jobs and bool((jobs[name].fillna("").astype(str) != "").any())]
     return {
         "later": {name: _plain(jobs[name].to_numpy(dtype=float)) for name in _NUMBERS if name in jobs},
         "lazily": {name: jobs[name].fillna("").astype(str).to_numpy(dtype=object) for name in ("job_id", *texts)},
         "count": len(jobs),
     }
-
-
-def _filled(column: pd.Series) -> bool:
-    return bool((column.fillna("").astype(str) != "").any())
 
 
 def _plain(values: np.ndarray) -> dict[str, Any]:

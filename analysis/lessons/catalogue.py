@@ -43,15 +43,12 @@ def lessons() -> dict[int, Lesson]:
         name = _NAME.fullmatch(entry.name)
         if name:
             number = int(name[1])
-            found[number] = _lesson(number, entry.read_text(encoding="utf-8"))
+            text = entry.read_text(encoding="utf-8")
+            title, objective, minutes = (pattern.search(text) for pattern in (_TITLE, _OBJECTIVE, _MINUTES))
+            if title is None or objective is None or minutes is None:
+                raise InputError(f"lesson {number}", "a title, an objective and a time", text[:40])
+            found[number] = Lesson(number, title[1], " ".join(objective[1].split()), int(minutes[1]), text)
     return found
-
-
-def _lesson(number: int, text: str) -> Lesson:
-    title, objective, minutes = (pattern.search(text) for pattern in (_TITLE, _OBJECTIVE, _MINUTES))
-    if title is None or objective is None or minutes is None:
-        raise InputError(f"lesson {number}", "a title, an objective and a time", text[:40])
-    return Lesson(number, title[1], " ".join(objective[1].split()), int(minutes[1]), text)
 
 
 def lesson(number: int) -> Lesson:

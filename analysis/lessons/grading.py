@@ -203,7 +203,12 @@ class _Grader:
         without: list[int] = []
         while True:
             with _folder("grading-") as place:
-                self._copy(path, place)
+                # Copy a file, what lies beside it in a student's subfolder, and the teacher's own exercises.
+                beside = [path] if path.parent == self._folder else path.parent.iterdir()
+                for source in [other for other in beside if other.is_file() and not other.is_symlink()]:
+                    shutil.copyfile(source, place / source.name)
+                if self._exercises_file is not None:
+                    shutil.copyfile(self._exercises_file, place / self._exercises_file.name)
                 record, why = self._run(place, path.name, without)
             entries = record.entries
             remarks += [f"{path.name}: {what}" for what in record.remarks]
@@ -222,14 +227,6 @@ class _Grader:
         if not all(entry["exercise"] in self._known for entry in checks):
             remarks.append(f"{path.name}: exercises that neither a lesson nor the teacher has are not counted")
         return [entry for entry in checks if entry["exercise"] in self._known]
-
-    def _copy(self, path: Path, place: Path) -> None:
-        """Copy a file, what lies beside it in a student's subfolder, and the teacher's own exercises."""
-        beside = [path] if path.parent == self._folder else path.parent.iterdir()
-        for source in [other for other in beside if other.is_file() and not other.is_symlink()]:
-            shutil.copyfile(source, place / source.name)
-        if self._exercises_file is not None:
-            shutil.copyfile(self._exercises_file, place / self._exercises_file.name)
 
     def _run(self, place: Path, name: str, without: Sequence[int]) -> tuple[_Record, str]:
         """What one run noted, and why it did not come to its end (empty: it did)."""

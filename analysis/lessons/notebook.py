@@ -43,23 +43,20 @@ def run(cells: list[Cell], names: dict[str, Any] | None = None) -> dict[str, Any
     for number, cell in enumerate(cells):
         if cell.is_code:
             try:
-                _run_cell(cell, f"cell {number}", names)
+                name = f"cell {number}"
+                tree = ast.parse(cell.source, name)
+                last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+                printed = io.StringIO()
+                value = None
+                with redirect_stdout(printed):
+                    exec(compile(tree, name, "exec"), names)
+                    if isinstance(last, ast.Expr):
+                        value = eval(compile(ast.Expression(last.value), name, "eval"), names)
+                cell.outputs = [text for text in (printed.getvalue(),) if text] + ([] if value is None else [value])
             except Exception as error:
                 # Whatever a lesson's code may raise: the reader is to know in which cell.
                 raise CellError(f"cell {number}: {type(error).__name__}: {error}\n\n{cell.source}") from error
     return names
-
-
-def _run_cell(cell: Cell, name: str, names: dict[str, Any]) -> None:
-    tree = ast.parse(cell.source, name)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    printed = io.StringIO()
-    value = None
-    with redirect_stdout(printed):
-        exec(compile(tree, name, "exec"), names)
-        if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), name, "eval"), names)
-    cell.outputs = [text for text in (printed.getvalue(),) if text] + ([] if value is None else [value])
 
 
 def as_ipynb(lesson: Lesson) -> str:

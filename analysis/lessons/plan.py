@@ -61,16 +61,14 @@ def _entries(platform: Platform, workload: Workload, plan: Mapping[str, PlannedS
     for job_id, submit in zip(jobs.index.tolist(), jobs["submit_time"].tolist(), strict=True):
         if job_id not in plan:
             raise InputError(f"job {job_id}", "a start", "none: it is not in the schedule")
-        yield _entry(platform, job_id, submit, plan[job_id])
-
-
-def _entry(platform: Platform, job_id: str, submit: float, planned: PlannedStart) -> _Entry:
-    start, node = planned if isinstance(planned, tuple | list) and len(planned) == 2 else (planned, None)
-    if isinstance(start, bool) or not isinstance(start, int | float | np.number) or not math.isfinite(float(start)):
-        raise InputError(f"job {job_id}", 'a start in seconds, such as 4 or (4, "node1")', repr(planned))
-    if start < submit:
-        raise InputError(f"job {job_id}", f"a start at {submit:g} s or later, when it is submitted", f"{start:g} s")
-    return _Entry(float(start), job_id, None if node is None else _node(platform, job_id, node))
+        planned = plan[job_id]
+        start, node = planned if isinstance(planned, tuple | list) and len(planned) == 2 else (planned, None)
+        if isinstance(start, bool) or not isinstance(start, int | float | np.number) or not math.isfinite(float(start)):
+            raise InputError(f"job {job_id}", 'a start in seconds, such as 4 or (4, "node1")', repr(planned))
+        if start < submit:
+            raise InputError(f"job {job_id}", f"a start at {submit:g} s or later, when it is submitted", f"{start:g} s")
+        entry = _Entry(float(start), job_id, None if node is None else _node(platform, job_id, node))
+        yield entry
 
 
 def _node(platform: Platform, job_id: str, node: str | int) -> int:
@@ -131,23 +129,22 @@ class _ByHand:
             within[entry.node] = view.platform.node_cores[entry.node]
         placement = view.place(job, within=within)
         if placement is None:
-            raise _no_room(simulation, job, entry)
+            # Which cores the job lacks, and which jobs have them until when.
+            view = simulation.view
+            truth = simulation.clairvoyant_view()
+            nodes = range(view.platform.node_count) if entry.node is None else [entry.node]
+            holders = []
+            for running in view.running:
+                cores = [count for processor, count in view.held_cores(running.job) if view.node_of(processor) in nodes]
+                if cores:
+                    until = "" if simulation.machine.follows_rates else f" until {truth.true_end(running):g} s"
+                    holders.append(f"{running.job.job_id} has {sum(cores)}{until}")
+            free = max(int(view.free_cores[node]) for node in nodes)
+            name = view.platform.node_name(nodes[0]).rpartition(".")[2]
+            where = f" on {name}" if len(nodes) == 1 else " on one node"
+            expected = f"{counted(job.requested_cores, 'free core')}{where} at {entry.start:g} s"
+            no_room = InputError(
+                f"job {job.job_id}", expected, f"{free}" + (f" ({', '.join(holders)})" if holders else "")
+            )
+            raise no_room
         return placement
-
-
-def _no_room(simulation: Simulation, job: Job, entry: _Entry) -> InputError:
-    """Which cores the job lacks, and which jobs have them until when."""
-    view = simulation.view
-    truth = simulation.clairvoyant_view()
-    nodes = range(view.platform.node_count) if entry.node is None else [entry.node]
-    holders = []
-    for running in view.running:
-        cores = [count for processor, count in view.held_cores(running.job) if view.node_of(processor) in nodes]
-        if cores:
-            until = "" if simulation.machine.follows_rates else f" until {truth.true_end(running):g} s"
-            holders.append(f"{running.job.job_id} has {sum(cores)}{until}")
-    free = max(int(view.free_cores[node]) for node in nodes)
-    name = view.platform.node_name(nodes[0]).rpartition(".")[2]
-    where = f" on {name}" if len(nodes) == 1 else " on one node"
-    expected = f"{counted(job.requested_cores, 'free core')}{where} at {entry.start:g} s"
-    return InputError(f"job {job.job_id}", expected, f"{free}" + (f" ({', '.join(holders)})" if holders else ""))

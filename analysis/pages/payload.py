@@ -145,19 +145,19 @@ def _column(values: list[Any], store: _Store) -> Any:
         return {"$text": _numbers(np.array(values, dtype=np.float64), store)}
     distinct = {text: code for code, text in enumerate(dict.fromkeys(values))}
     if 2 * len(distinct) > len(values):
-        return _moments(values, store) or values
+        # Texts most of which are times of a run, as whole seconds; None for others.
+        rest = {place: text for place, text in enumerate(values) if not _MOMENT.match(text)}
+        if 2 * len(rest) > len(values):
+            moments = None
+        else:
+            whole = (("0 d 00:00:00" if place in rest else text) for place, text in enumerate(values))
+            parts = " ".join(text if "d" in text else f"0 d {text}" for text in whole)
+            counted = np.array(
+                parts.replace(",", "").replace(" d ", " ").replace(":", " ").split(" "), dtype=np.float64
+            )
+            moments = {"$moment": _numbers(counted.reshape(-1, 4) @ _IN_SECONDS, store), "rest": rest}
+        return moments or values
     return {
         "$of": list(distinct),
         "code": _numbers(np.array([distinct[text] for text in values], dtype=np.int32), store),
     }
-
-
-def _moments(texts: list[str], store: _Store) -> dict[str, Any] | None:
-    """Texts most of which are times of a run, as whole seconds; None for others."""
-    rest = {place: text for place, text in enumerate(texts) if not _MOMENT.match(text)}
-    if 2 * len(rest) > len(texts):
-        return None
-    whole = (("0 d 00:00:00" if place in rest else text) for place, text in enumerate(texts))
-    parts = " ".join(text if "d" in text else f"0 d {text}" for text in whole)
-    counted = np.array(parts.replace(",", "").replace(" d ", " ").replace(":", " ").split(" "), dtype=np.float64)
-    return {"$moment": _numbers(counted.reshape(-1, 4) @ _IN_SECONDS, store), "rest": rest}

@@ -97,8 +97,20 @@ def write_report(
     first = next(iter(runs.values()))
     heading = title or (run_title(first) if len(runs) == 1 else _comparison_title(runs))
     figures = Figures()
+    table = comparison_table(runs) if replications is None else replications
+    told = ""
+    if replications is not None:
+        count = max(
+            (len(each) for row in replications.attrs[REPLICATIONS].values() for each in row.values()), default=0
+        )
+        around = " ± half of the 95 % confidence interval" if count >= FEWEST_BLOCKS else ""
+        told = f"Means over {counted(count, 'replication')}{around}; differences are paired by seed. "
+        told += "The figures below are of the first seed."
+    summary = Section(
+        told, table=table_html(_telling(headlines(table))), folded=table_html(table), unfolds="All metrics"
+    )
     sections = {
-        "Summary" if len(runs) == 1 else "Comparison": _summary(runs, replications),
+        "Summary" if len(runs) == 1 else "Comparison": summary,
         **_schedules(runs, figures, options),
         "Over time": _over_time(runs, figures),
         "Jobs": _distributions(runs, workload, figures),
@@ -157,19 +169,6 @@ def _sentences(runs: Mapping[str, Result], replications: pd.DataFrame | None) ->
     if len(runs) == 1 and replications is None:
         return (run_sentence(next(iter(runs.values()))),)
     return compare(runs, replications).sentences
-
-
-def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> Section:
-    table = comparison_table(runs) if replications is None else replications
-    told = ""
-    if replications is not None:
-        count = max(
-            (len(each) for row in replications.attrs[REPLICATIONS].values() for each in row.values()), default=0
-        )
-        around = " ± half of the 95 % confidence interval" if count >= FEWEST_BLOCKS else ""
-        told = f"Means over {counted(count, 'replication')}{around}; differences are paired by seed. "
-        told += "The figures below are of the first seed."
-    return Section(told, table=table_html(_telling(headlines(table))), folded=table_html(table), unfolds="All metrics")
 
 
 def _telling(table: pd.DataFrame) -> pd.DataFrame:

@@ -202,7 +202,9 @@ def judge(
     except KeyError as error:
         if claim.impossible:
             return Judged(claim, None, None, ClaimVerdict.NOT_REPRODUCIBLE, claim.reason)
-        return Judged(claim, None, None, ClaimVerdict.NOT_RUN, _why_absent(str(error.args[0]), absent or {}))
+        name = str(error.args[0])
+        absent = absent or {}
+        return Judged(claim, None, None, ClaimVerdict.NOT_RUN, _said_of(name, absent) or f"nothing measured '{name}'")
     difference = _difference(claim, measured)
     verdict, why = _verdict(claim, measured, controls), claim.reason
     short = next(filter(None, (_said_of(name, curtailed or {}) for name in seen.names)), None)
@@ -246,10 +248,6 @@ def _measured(claim: Claim, values: Values) -> tuple[float | bool | None, tuple[
         several = tuple(map(float, value))
         return median(several), several
     return (value if isinstance(value, bool) else float(value)), ()
-
-
-def _why_absent(name: str, absent: Mapping[str, str]) -> str:
-    return _said_of(name, absent) or f"nothing measured '{name}'"
 
 
 def _said_of(name: str, texts: Mapping[str, str]) -> str | None:

@@ -98,10 +98,16 @@ def row(judged: Judged) -> dict[str, Any]:
 def cells(judged: Judged) -> tuple[str, ...]:
     """A claim as people read it, under :data:`HEADINGS`."""
     claim = judged.claim
+    # The median of several trainings stands beside their extremes.
+    if len(judged.several) < 2:
+        measured = shown(judged.measured)
+    else:
+        low, high = (number(value, 4) for value in (min(judged.several), max(judged.several)))
+        measured = f"{shown(judged.measured)} ({len(judged.several)} trainings: {low} to {high})"
     return (
         claim.what,
         claim.published.replace("..", " to "),
-        _measured(judged),
+        measured,
         _difference(judged),
         claim.unit,
         claim.tolerance.text(),
@@ -119,14 +125,6 @@ def shown(value: float | bool | None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return number(value, 7)
-
-
-def _measured(judged: Judged) -> str:
-    """The median of several trainings stands beside their extremes."""
-    if len(judged.several) < 2:
-        return shown(judged.measured)
-    low, high = (number(value, 4) for value in (min(judged.several), max(judged.several)))
-    return f"{shown(judged.measured)} ({len(judged.several)} trainings: {low} to {high})"
 
 
 def told_of(judged: Judged) -> str:

@@ -396,7 +396,12 @@ class Frames:
             time = float(self.time[frame])
             here = [i for i, (first, end) in enumerate(zip(*columns[2:4], strict=True)) if first <= frame <= end]
             waited = [i for i in here if columns[4][i] < time]
-            told = dict(zip(waited, self._waits_at(time, tuple(columns[0][i] for i in waited)), strict=True))
+            # Why the jobs in these rows waited until then; of one instant they are the same at all its frames.
+            rows = tuple(columns[0][i] for i in waited)
+            if self._moment is None or self._moment[0] > time:
+                self._moment = time, self._result.waits.moments()
+            self._moment = time, self._moment[1]
+            told = dict(zip(waited, self._moment[1].reasons(time, rows), strict=True))
             for i in here:
                 if frame in promised[i]:
                     last[i] = frame
@@ -405,13 +410,6 @@ class Frames:
                 if not found[i] or found[i][-1][1] != text:
                     found[i].append((frame, text))
         return found
-
-    def _waits_at(self, time: float, rows: tuple[int, ...]) -> list[str]:
-        """Why the jobs in these rows waited until then; of one instant they are the same at all its frames."""
-        if self._moment is None or self._moment[0] > time:
-            self._moment = time, self._result.waits.moments()
-        self._moment = time, self._moment[1]
-        return self._moment[1].reasons(time, rows)
 
     def _hold_data(self, rows: Ints, at: dict[int, int], classes: ColourClasses) -> dict[str, list[Any]]:
         """``job`` is -1 for a guest, and for what was over before; ``places``: ``[first core, last core]``, platform order."""

@@ -110,29 +110,12 @@ class _Pages:
             "stop": self._stop,
             "pages": [list(pair) for pair in zip(addresses, firsts, strict=True)],
         }
-        return render(
-            "stepping.html",
-            heading=self._title,
-            lead=self._lead(),
-            notes=self._notes(),
-            pages=[(address, self._steps(begin)) for address, begin in zip(addresses, firsts, strict=True)],
-            place=place,
-            data=htmlsafe_json_dumps(data, allow_nan=False, separators=(",", ":")),
-        )
-
-    def _steps(self, begin: int) -> str:
-        """The steps of the page that begins with this frame, as one counts them."""
-        return f"{begin + 1:,}–{min(begin + MOST_FRAMES, self._stop):,}"
-
-    def _lead(self) -> str:
         platform = self._result.platform
-        return (
+        lead = (
             f"{counted(len(self._result.jobs), 'job')} on {counted(platform.node_count, 'node')}, "
             f"{counted(platform.core_count, 'core')}. Each step is a decision of the scheduler: the page shows what it "
             "had before it, and what it made of that."
         )
-
-    def _notes(self) -> list[str]:
         notes = []
         if not self._frames.logged:
             notes.append(
@@ -148,4 +131,16 @@ class _Pages:
                 f"A window of the run: steps {self._begin + 1:,} to {self._stop:,} of {len(self._frames):,}. "
                 f"Not in {'it' if len(self) == 1 else 'these pages'}: {outside}."
             )
-        return notes
+        return render(
+            "stepping.html",
+            heading=self._title,
+            lead=lead,
+            notes=notes,
+            pages=[(address, self._steps(begin)) for address, begin in zip(addresses, firsts, strict=True)],
+            place=place,
+            data=htmlsafe_json_dumps(data, allow_nan=False, separators=(",", ":")),
+        )
+
+    def _steps(self, begin: int) -> str:
+        """The steps of the page that begins with this frame, as one counts them."""
+        return f"{begin + 1:,}–{min(begin + MOST_FRAMES, self._stop):,}"

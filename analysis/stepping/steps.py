@@ -63,16 +63,16 @@ class Step:
                 "; ".join(filter(None, (because, f"for job {self.behind}" if self.behind else ""))).capitalize() + "."
             )
         if self.because:
-            return f"It {self.because}." if self.decision in ("hold", "block") and not self.behind else self._said()
+            if self.decision in ("hold", "block") and not self.behind:
+                return f"It {self.because}."
+            else:
+                text = f"{self.because[:1].upper()}{self.because[1:]}"
+                return f"{text} (job {self.behind})." if self.behind else f"{text}."
         if self.behind:
             return f"Behind job {self.behind}."
         return {"start": "It was its turn, and there is room.", "reserve": "It has to wait until then, at most."}.get(
             self.decision, ""
         )
-
-    def _said(self) -> str:
-        text = f"{self.because[:1].upper()}{self.because[1:]}"
-        return f"{text} (job {self.behind})." if self.behind else f"{text}."
 
 
 class Steps:

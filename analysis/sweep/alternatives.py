@@ -120,7 +120,9 @@ def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
     varying = factors_of(runs)
     settings = [name for name in varying if name.startswith("train.")]  # of agents: they go with the scheduler
     others = [name for name in varying if name not in settings]
-    factor = _factor_of_rows(runs, others)
+    # The factor whose values are compared: of those that decide, else of all, the one with most values.
+    candidates = [name for name in ("scheduler", "power_policy") if name in others] or list(others) or ["scheduler"]
+    factor = max(candidates, key=lambda name: count_of(runs, name))
     others = [name for name in others if name != factor]
     facets, averaged = _panels(runs, others)
     frame = runs.copy()
@@ -248,12 +250,6 @@ def title_of(metric: str) -> str:
     """A metric as a heading: ``Mean wait``."""
     text = label_of(metric)
     return text[:1].upper() + text[1:]
-
-
-def _factor_of_rows(runs: pd.DataFrame, varying: Sequence[str]) -> str:
-    """The factor whose values are compared: of those that decide, else of all, the one with most values."""
-    candidates = [name for name in ("scheduler", "power_policy") if name in varying] or list(varying) or ["scheduler"]
-    return max(candidates, key=lambda name: count_of(runs, name))
 
 
 def _panels(runs: pd.DataFrame, others: Sequence[str]) -> tuple[list[str], list[str]]:

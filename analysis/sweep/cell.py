@@ -21,7 +21,6 @@ from analysis.sweep.statuses import DONE, FAILED, TRAINED
 from cluster_sim.errors import InputError, naming, unfamiliar_to
 from cluster_sim.executors import one_thread_each
 from cluster_sim.platform.platform import Platform
-from cluster_sim.records.result import Result
 from cluster_sim.run import settings
 from cluster_sim.run.own_processes import process_of
 from cluster_sim.run.simulation import Simulation
@@ -54,7 +53,25 @@ def run_cell(cell: dict[str, Any]) -> dict[str, Any]:
             result = simulation.run(warn=False)
             row["unfamiliar"] = unfamiliar_to(simulation.scheduler, simulation.power_policy)
             metrics = result.metrics
-            _keep(result, cell)
+            # Write what is wanted of a run beside its metrics; each file whole or absent.
+            wanted = cell.get("outputs") or {}
+            if any(wanted.values()):
+                from cluster_sim.files.atomic import atomic_path
+
+                out, name = Path(cell["out"]), f"{cell['cell']:07d}"
+                if wanted["jobs"]:
+                    path = out / "jobs" / f"{name}.parquet"
+                    path.parent.mkdir(exist_ok=True)
+                    with atomic_path(path) as aside:
+                        result.jobs.to_parquet(aside, index=False, compression="zstd")
+                if 0 < len(result.jobs) <= wanted["gantt"]:
+                    from analysis.reports.report import write_gantt
+
+                    write_gantt(result, out / "gantt" / f"{name}.html")
+                if wanted["charts"]:
+                    from analysis.sweep.charts import write_charts
+
+                    write_charts(result, out / "charts" / f"{name}.html", f"cell {cell['cell']}")
     except Exception:
         row |= {"status": FAILED, "error": traceback.format_exc()[-_LONGEST_TRACEBACK:]}
     else:
@@ -151,29 +168,6 @@ def _cut(workload: Workload, says: dict[str, Any], load: float, platform: Platfo
     if says.get("shake"):
         workload = workload.shaken(says["shake"], says["drawn_seed"])
     return workload.fit_to(platform, says["fit"]) if says.get("fit") else workload
-
-
-def _keep(result: Result, cell: dict[str, Any]) -> None:
-    """Write what is wanted of a run beside its metrics; each file whole or absent."""
-    wanted = cell.get("outputs") or {}
-    if not any(wanted.values()):
-        return
-    from cluster_sim.files.atomic import atomic_path
-
-    out, name = Path(cell["out"]), f"{cell['cell']:07d}"
-    if wanted["jobs"]:
-        path = out / "jobs" / f"{name}.parquet"
-        path.parent.mkdir(exist_ok=True)
-        with atomic_path(path) as aside:
-            result.jobs.to_parquet(aside, index=False, compression="zstd")
-    if 0 < len(result.jobs) <= wanted["gantt"]:
-        from analysis.reports.report import write_gantt
-
-        write_gantt(result, out / "gantt" / f"{name}.html")
-    if wanted["charts"]:
-        from analysis.sweep.charts import write_charts
-
-        write_charts(result, out / "charts" / f"{name}.html", f"cell {cell['cell']}")
 
 
 _cache: OrderedDict[Any, Any] = OrderedDict()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from analysis.sweep.cell import inputs_of, read_workload, simulation_of
-from analysis.sweep.grid import DECIDERS, Cell, Grid, source_key
+from analysis.sweep.grid import DECIDERS, Grid, source_key
 from analysis.sweep.statuses import TRAINED
 from cluster_sim.errors import InputError, naming
 from cluster_sim.records.assumptions import merged, of_simulation
@@ -23,7 +23,12 @@ def check(grid: Grid) -> list[str]:
     """
     assumed: dict[object, list[str]] = {}
     with naming(grid.source):
-        for cell in _one_at_a_time(grid):
+        # The first cell, and for each other value of each factor the first cell that has it.
+        found, stride = [grid[0]], grid.combinations
+        for size in grid.sizes:
+            stride //= size
+            found += [grid[stride * place] for place in range(1, size)]
+        for cell in found:
             others = {name: spec for name, spec in _STAND_INS.items() if cell[name] == TRAINED}
             known = cell | others | {"agent": None}
             simulation = simulation_of(known, empty=True)
@@ -38,15 +43,6 @@ def check(grid: Grid) -> list[str]:
                 if isinstance(error, InputError):
                     raise
     return merged(assumed.values())
-
-
-def _one_at_a_time(grid: Grid) -> list[Cell]:
-    """The first cell, and for each other value of each factor the first cell that has it."""
-    found, stride = [grid[0]], grid.combinations
-    for size in grid.sizes:
-        stride //= size
-        found += [grid[stride * place] for place in range(1, size)]
-    return found
 
 
 def share_workloads(grid: Grid, folder: Path) -> dict[str, str]:

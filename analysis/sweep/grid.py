@@ -158,16 +158,14 @@ class Grid(Sequence[Cell]):
         cell: Cell = {"cell": index, "seed": self.seed(RUNS, replication)}
         for level in levels:
             cell |= level.says
-        cell["workload"] = self._workload(cell["workload"], replication)
-        training = self.training(index)
-        return cell | {"agent": None if training is None else training[0]}
-
-    def _workload(self, says: dict[str, Any], replication: int) -> dict[str, Any]:
-        """What is said of a workload, with the seed of the replication in the place where it belongs."""
+        # What is said of a workload, with the seed of the replication in the place where it belongs.
+        says = cell["workload"]
         source, drawn = says["source"], self._workload_seed(says["source"], replication)
         if says.get("window") or says.get("shake"):
             says = says | {"drawn_seed": drawn}
-        return says | {"source": str(Spec.parse(source).with_seed(drawn))} if _generator(source) else says
+        cell["workload"] = says | {"source": str(Spec.parse(source).with_seed(drawn))} if _generator(source) else says
+        training = self.training(index)
+        return cell | {"agent": None if training is None else training[0]}
 
     def _workload_seed(self, source: str, replication: int) -> int:
         written = Spec.parse(source).options.get("seed", "") if _generator(source) else ""
@@ -254,7 +252,16 @@ def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
         raise InputError("train", f"both this section and the scheduler or power policy '{TRAINED}', or neither")
     agents = variants(config.train, folder) if config.train is not None else []
     if agents:
-        _check_place(agents[0], pairs)
+        # Raise InputError where an agent is to do what it does not learn.
+        kind = agents[0].document.get("environment", {}).get("kind", "job-node")
+        switches = kind == "node-shutdown"
+        for power, scheduler in pairs:
+            wrong = scheduler if switches else power
+            if wrong == TRAINED:
+                place = "power_policy" if switches else "scheduler"
+                raise InputError(
+                    f"train, an agent of kind {kind}", f"'{TRAINED}' as a {place}", "it in the other place"
+                )
     found = []
     for power, scheduler in pairs:
         labels = {"power_policy": power, "scheduler": scheduler}
@@ -264,14 +271,3 @@ def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
         else:
             found.append(Level(labels, says))
     return found
-
-
-def _check_place(agent: Variant, pairs: Sequence[tuple[str, str]]) -> None:
-    """Raise InputError where an agent is to do what it does not learn."""
-    kind = agent.document.get("environment", {}).get("kind", "job-node")
-    switches = kind == "node-shutdown"
-    for power, scheduler in pairs:
-        wrong = scheduler if switches else power
-        if wrong == TRAINED:
-            place = "power_policy" if switches else "scheduler"
-            raise InputError(f"train, an agent of kind {kind}", f"'{TRAINED}' as a {place}", "it in the other place")

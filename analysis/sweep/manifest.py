@@ -45,24 +45,38 @@ def begin(grid: Grid, folder: Path, resume: bool, command: str) -> dict[str, Any
         if not resume:
             raise InputError(folder, "a folder without a sweep in it, or --resume")
         old = read_manifest(folder)
-        _check_same(new, old, path)
+        one, other = (dict(flat(m["config"])) for m in (new, old))
+        for key in dict.fromkeys([*other, *one]):
+            if key not in FREE_KEYS and one.get(key) != other.get(key):
+                raise InputError(
+                    f"{path}, {key}", f"{_told(other.get(key))}, as in the sweep there", _told(one.get(key))
+                )
+        if new["config"]["replications"] < old["config"]["replications"]:
+            found = new["config"]["replications"]
+            raise InputError(
+                f"{path}, replications", f"at least {old['config']['replications']}, as in the sweep there", found
+            )
+        for source, digest in new["inputs"].items():
+            if old["inputs"].get(source, digest) != digest:
+                raise InputError(
+                    f"{path}, inputs", f"the file {source} with which the sweep there began", "another content"
+                )
+        if new["version"] != old["version"]:
+            raise InputError(f"{path}, version", f"{old['version']}, with which the sweep there began", new["version"])
+        if new["factors"] != old["factors"]:  # a wildcard that means more than it did, a training's configuration
+            raise InputError(f"{path}, factors", "the values with which the sweep there began", "others")
         before = old.get("made_with", new["made_with"])
-        _tell_other_libraries(before, new["made_with"])
+        # Warn (ModelWarning) where the runs to come are made with other versions than those that are there.
+        now = new["made_with"]
+        for name in before:
+            if before[name] != now.get(name, before[name]):
+                told = f"the sweep was begun with {name} {before[name]} and goes on with {now[name]}: runs may differ for that"
+                warn_user(ModelWarning(f"{MANIFEST}: {told}"))
         new |= {"begun": old["begun"], "made_with": before}
     elif any((folder / name).exists() for name in ("parts", "runs.parquet", "workloads", "agents")):
         raise InputError(folder, "a folder without results, or those of a sweep", f"no {MANIFEST}")
     _write(new, path)
     return new
-
-
-def _tell_other_libraries(before: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """Warn (ModelWarning) where the runs to come are made with other versions than those that are there."""
-    for name in before:
-        if before[name] != now.get(name, before[name]):
-            told = (
-                f"the sweep was begun with {name} {before[name]} and goes on with {now[name]}: runs may differ for that"
-            )
-            warn_user(ModelWarning(f"{MANIFEST}: {told}"))
 
 
 def end(manifest: dict[str, Any], folder: Path, done: int, failed: int) -> None:
@@ -139,27 +153,6 @@ def _digest(path: Path) -> str:
     for file in sorted(file for file in path.rglob("best/*") if file.is_file()):
         digest.update(bytes.fromhex(sha256(file)))
     return digest.hexdigest()
-
-
-def _check_same(new: Mapping[str, Any], old: Mapping[str, Any], where: Path) -> None:
-    one, other = (dict(flat(m["config"])) for m in (new, old))
-    for key in dict.fromkeys([*other, *one]):
-        if key not in FREE_KEYS and one.get(key) != other.get(key):
-            raise InputError(f"{where}, {key}", f"{_told(other.get(key))}, as in the sweep there", _told(one.get(key)))
-    if new["config"]["replications"] < old["config"]["replications"]:
-        found = new["config"]["replications"]
-        raise InputError(
-            f"{where}, replications", f"at least {old['config']['replications']}, as in the sweep there", found
-        )
-    for source, digest in new["inputs"].items():
-        if old["inputs"].get(source, digest) != digest:
-            raise InputError(
-                f"{where}, inputs", f"the file {source} with which the sweep there began", "another content"
-            )
-    if new["version"] != old["version"]:
-        raise InputError(f"{where}, version", f"{old['version']}, with which the sweep there began", new["version"])
-    if new["factors"] != old["factors"]:  # a wildcard that means more than it did, a training's configuration
-        raise InputError(f"{where}, factors", "the values with which the sweep there began", "others")
 
 
 def _told(value: Any) -> str:

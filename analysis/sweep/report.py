@@ -102,7 +102,11 @@ def write_sweep_page(
     sections = []
     for metric in known:
         figures = []
-        for figure, caption in _figures(runs, sweep, metric, confidence):
+        found = [(dot_plot(sweep, metric, confidence), _caption(sweep, metric, confidence))]
+        for name in factors_of(runs):
+            if pd.api.types.is_numeric_dtype(runs[name]) and runs[name].nunique() >= _FEWEST_ON_AN_AXIS:
+                found += _lines(runs, sweep, metric, name, confidence)
+        for figure, caption in found + _maps(runs, sweep, metric):
             figures.append((figure_html(figure, f"figure{count}"), caption))
             count += 1
         sections.append({"name": title_of(metric), "better": better(metric), "figures": figures})
@@ -230,14 +234,6 @@ def _equals(sweep: Alternatives, name: str, most: int = _MOST_EQUALS) -> str:
     return f"= {' = '.join(others[:most])}{more} here" if others else ""
 
 
-def _figures(runs: pd.DataFrame, sweep: Alternatives, metric: str, confidence: float) -> list[tuple[go.Figure, str]]:
-    found = [(dot_plot(sweep, metric, confidence), _caption(sweep, metric, confidence))]
-    for name in factors_of(runs):
-        if pd.api.types.is_numeric_dtype(runs[name]) and runs[name].nunique() >= _FEWEST_ON_AN_AXIS:
-            found += _lines(runs, sweep, metric, name, confidence)
-    return found + _maps(runs, sweep, metric)
-
-
 def _caption(sweep: Alternatives, metric: str, confidence: float) -> str:
     order = sweep.order(metric)
     standings = [sweep.standing(metric, panel, confidence) for panel in sweep.panels]
@@ -280,7 +276,8 @@ def _lines(
                 x=trace.x[-1], y=trace.y[-1], text=trace.name, xanchor="left", xshift=9, showarrow=False,
                 font={"color": trace.marker.color},
             )  # fmt: skip
-    figure.update_layout(showlegend=False, margin={"r": 160}, title_text="", yaxis_title_text=_with_unit(metric, unit))
+    with_unit = f"{label_of(metric)} [{unit}]" if unit else label_of(metric)
+    figure.update_layout(showlegend=False, margin={"r": 160}, title_text="", yaxis_title_text=with_unit)
     others = [name for name in factors_of(runs) if name not in (x, sweep.factor)]
     told = f"The same over {name_of(x)}: means"
     if others:
@@ -324,7 +321,3 @@ def _settings(runs: pd.DataFrame, sweep: Alternatives) -> dict[str, str]:
         texts = [number(v, 15) if isinstance(v, float) else "none" if v is None else str(v) for v in values]
         found[word if is_fixed else f"{word}, {len(values)} values"] = ", ".join(texts)
     return found | {"Replications": str(sweep.replications)}
-
-
-def _with_unit(metric: str, unit: str) -> str:
-    return f"{label_of(metric)} [{unit}]" if unit else label_of(metric)

@@ -17,7 +17,7 @@ from analysis.sweep import manifest as manifests
 from analysis.sweep.agents import AGENTS
 from analysis.sweep.cell import FINISHED, run_cell, train_agent
 from analysis.sweep.checks import check, share_workloads
-from analysis.sweep.grid import Cell, Grid, source_key
+from analysis.sweep.grid import Grid, source_key
 from analysis.sweep.runner import Runner, SweepTask
 from analysis.sweep.statuses import DONE
 from analysis.sweep.storage import STATUS, Memory, Storage
@@ -156,7 +156,17 @@ class _Session:
         self._grid, self._folder, self._store, self._progress = grid, folder, store, progress
         self._columns = {} if folder is None else share_workloads(grid, folder)
         self._todo = np.flatnonzero(store.state != STATUS[DONE])
-        self._trainings, self._lost = self._wanted_trainings(), {}  # type: dict[str, dict[str, Any]], dict[str, str]
+        # The trainings, by their keys, whose agents play in cells that are left to do and that have not ended yet.
+        found: dict[str, dict[str, Any]] = {}
+        if self._grid.config.train is None or self._folder is None:
+            wanted_trainings = found
+        else:
+            for index in self._todo:
+                training = self._grid.training(int(index))
+                if training is not None and not (self._folder / AGENTS / training[0] / FINISHED).exists():
+                    found[training[0]] = training[1]
+            wanted_trainings = found
+        self._trainings, self._lost = wanted_trainings, {}  # type: dict[str, dict[str, Any]], dict[str, str]
         self.left = len(self._todo)
         self._failed = 0
         self._unfamiliar: dict[tuple[str, str], tuple[int, UnfamiliarWarning]] = {}
@@ -195,18 +205,15 @@ class _Session:
         for index in self._todo:
             cell = self._grid[int(index)]
             if (cell["agent"] is not None) == with_agents:
-                yield SweepTask(run_cell, self._complete(cell))
-
-    def _complete(self, cell: Cell) -> Cell:
-        """The cell with what this session adds: where its files go, and where its workload's columns are."""
-        cell["outputs"] = self._grid.config.outputs.model_dump()
-        cell["out"] = None if self._folder is None else str(self._folder)
-        columns = self._columns.get(source_key(cell["workload"]))
-        if columns is not None:
-            cell["workload"] = cell["workload"] | {"columns": columns}
-        if cell["agent"] in self._lost:
-            cell["lost"] = self._lost[cell["agent"]]
-        return cell
+                # The cell with what this session adds: where its files go, and where its workload's columns are.
+                cell["outputs"] = self._grid.config.outputs.model_dump()
+                cell["out"] = None if self._folder is None else str(self._folder)
+                columns = self._columns.get(source_key(cell["workload"]))
+                if columns is not None:
+                    cell["workload"] = cell["workload"] | {"columns": columns}
+                if cell["agent"] in self._lost:
+                    cell["lost"] = self._lost[cell["agent"]]
+                yield SweepTask(run_cell, cell)
 
     def _ended(self, progress: Progress, task: SweepTask, answer: dict[str, Any]) -> None:
         if task.work is train_agent:
@@ -220,14 +227,3 @@ class _Session:
         self._store.append(self._grid.labels(index) | answer | {"cell": index})
         self._failed += answer["status"] != DONE
         progress.reach(progress.done + 1, **({"failed": str(self._failed)} if self._failed else {}))
-
-    def _wanted_trainings(self) -> dict[str, dict[str, Any]]:
-        """The trainings, by their keys, whose agents play in cells that are left to do and that have not ended yet."""
-        found: dict[str, dict[str, Any]] = {}
-        if self._grid.config.train is None or self._folder is None:
-            return found
-        for index in self._todo:
-            training = self._grid.training(int(index))
-            if training is not None and not (self._folder / AGENTS / training[0] / FINISHED).exists():
-                found[training[0]] = training[1]
-        return found

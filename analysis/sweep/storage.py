@@ -59,7 +59,25 @@ class Storage:
         parts = self.folder / PARTS
         parts.mkdir(parents=True, exist_ok=True)  # empty at the end, and then gone
         self._number = 1 + max((int(path.stem[5:]) for path in parts.glob("part-*")), default=0)
-        self._recover(parts)
+        # Make parts of the journals that a killed program left, and see which cells have rows.
+        for journal in sorted(parts.glob("part-*.jsonl")):
+            part = journal.with_suffix(".parquet")
+            rows = [] if part.exists() else list(_lines(journal))
+            if rows:
+                with atomic_path(part) as aside, _told_as_rows(journal):
+                    _write(rows, self.schema, aside)
+            journal.unlink()
+        for aside in (*parts.glob(".*.parquet"), *self.folder.glob(f".*.{RUNS}")):
+            aside.unlink()  # what was being written when the program was killed
+        import pyarrow.parquet as pq
+
+        for path in _files(self.folder):
+            with _told_as_rows(path):
+                table = pq.read_table(path, columns=["cell", "status"], partitioning=None)
+                cells = cells_of(table)
+            if len(cells) and not 0 <= cells.min() <= cells.max() < len(self.state):
+                raise FormatError(path, f"rows of {len(self.state)} cells", f"cells {cells.min()} to {cells.max()}")
+            self.state[cells] = np.where(table["status"].to_numpy() == DONE, STATUS[DONE], STATUS[FAILED])
 
     def append(self, row: dict[str, Any]) -> None:
         """Keep a row: when this returns it outlives the program."""
@@ -111,27 +129,6 @@ class Storage:
     def _place(self, suffix: str) -> Path:
         return self.folder / PARTS / f"part-{self._number:05d}.{suffix}"
 
-    def _recover(self, parts: Path) -> None:
-        """Make parts of the journals that a killed program left, and see which cells have rows."""
-        for journal in sorted(parts.glob("part-*.jsonl")):
-            part = journal.with_suffix(".parquet")
-            rows = [] if part.exists() else list(_lines(journal))
-            if rows:
-                with atomic_path(part) as aside, _told_as_rows(journal):
-                    _write(rows, self.schema, aside)
-            journal.unlink()
-        for aside in (*parts.glob(".*.parquet"), *self.folder.glob(f".*.{RUNS}")):
-            aside.unlink()  # what was being written when the program was killed
-        import pyarrow.parquet as pq
-
-        for path in _files(self.folder):
-            with _told_as_rows(path):
-                table = pq.read_table(path, columns=["cell", "status"], partitioning=None)
-                cells = cells_of(table)
-            if len(cells) and not 0 <= cells.min() <= cells.max() < len(self.state):
-                raise FormatError(path, f"rows of {len(self.state)} cells", f"cells {cells.min()} to {cells.max()}")
-            self.state[cells] = np.where(table["status"].to_numpy() == DONE, STATUS[DONE], STATUS[FAILED])
-
 
 class Memory:
     """Keeps the rows of a sweep without a folder in this process."""
@@ -164,7 +161,17 @@ def read_runs(folder: str | Path, columns: Sequence[str] | None = None) -> pd.Da
     folder = Path(folder)
     for _ in range(_TRIES):
         with suppress(FileNotFoundError):  # a sweep that goes on has made one file of others meanwhile
-            frames = _frames(folder, columns)
+            # What the files hold, the oldest first; the journal is looked at first, for it becomes a part and not the
+            # reverse.
+            found = []
+            for journal in sorted((folder / PARTS).glob("part-*.jsonl")):
+                with _told_as_rows(journal):
+                    lines = pd.DataFrame(list(_lines(journal)))
+                if len(lines):
+                    wanted = [name for name in columns or lines.columns if name in lines]
+                    found.append(lines[list(dict.fromkeys(["cell", *wanted]))])
+            files = _files(folder)
+            frames = [*([_last_rows(files, None, columns).to_pandas()] if files else []), *found]
             break
     else:
         raise FormatError(folder, "the results of a sweep", "files that come and go")
@@ -173,19 +180,6 @@ def read_runs(folder: str | Path, columns: Sequence[str] | None = None) -> pd.Da
     frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
     frame = frame.drop_duplicates("cell", keep="last").sort_values("cell", ignore_index=True)
     return frame if columns is None or "cell" in columns else frame.drop(columns="cell")
-
-
-def _frames(folder: Path, columns: Sequence[str] | None) -> list[pd.DataFrame]:
-    """What the files hold, the oldest first; the journal is looked at first, for it becomes a part and not the reverse."""
-    found = []
-    for journal in sorted((folder / PARTS).glob("part-*.jsonl")):
-        with _told_as_rows(journal):
-            lines = pd.DataFrame(list(_lines(journal)))
-        if len(lines):
-            wanted = [name for name in columns or lines.columns if name in lines]
-            found.append(lines[list(dict.fromkeys(["cell", *wanted]))])
-    files = _files(folder)
-    return [*([_last_rows(files, None, columns).to_pandas()] if files else []), *found]
 
 
 def schema_of(factors: Mapping[str, Sequence[Any]]) -> pa.Schema:

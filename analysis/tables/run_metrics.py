@@ -57,7 +57,10 @@ def comparison_table(results: Runs) -> pd.DataFrame:
     for name in names:
         table[name] = [values[name].get(key, np.nan) for key in keys]
     for name in names[1:]:
-        table[name + VERSUS] = _difference(table[name], table[names[0]])
+        values = table[name]
+        base = table[names[0]]
+        change = 100 * (values - base) / base.abs().where(base != 0)
+        table[name + VERSUS] = change.where(values != base, 0.0).where(values.notna() & base.notna())
     return table
 
 
@@ -125,11 +128,6 @@ def metrics_of(summary: Mapping[str, Any] | pd.Series) -> dict[str, float]:
         for key, value in summary.items()
         if value is None or (isinstance(value, Real) and not isinstance(value, bool) and key not in _NO_METRICS)
     }
-
-
-def _difference(values: pd.Series, base: pd.Series) -> pd.Series:
-    change = 100 * (values - base) / base.abs().where(base != 0)
-    return change.where(values != base, 0.0).where(values.notna() & base.notna())
 
 
 def _cells(table: pd.DataFrame) -> list[list[str]]:

@@ -56,7 +56,16 @@ def power_table(result: Result, by: PowerBy = "state", most: int = MOST_NODES) -
     node = result.platform.node_indices(states["node"])
     drawn = _watts_in_state(result, node, states["state"].to_numpy())
     if by == "state":
-        return _power_by_state(result.power, states, drawn)
+        names = [name for name in _STACKED if name != "COMPUTING" and (states["state"] == name).any()]
+        code = states["state"].map({name: i for i, name in enumerate(names)})
+        resting = code.notna().to_numpy()
+        start, end = (states[column].to_numpy(dtype=float)[resting] for column in ("start", "end"))
+        time, total = _refined(result.power, np.concatenate([start, end]))
+        levels = _Events(np.asarray(code[resting], dtype=np.int64), start, end, drawn[resting]).levels(time, len(names))
+        if (states["state"] == "COMPUTING").any():
+            names.append("COMPUTING")
+            levels = np.column_stack([levels, total - levels.sum(axis=1)])
+        return _table(time, names, _cleaned(levels))
     names, column_of = _node_columns(result, by, most)
     resting = states["state"].to_numpy() != "COMPUTING"
     start, end = states["start"].to_numpy(dtype=float), states["end"].to_numpy(dtype=float)
@@ -73,19 +82,6 @@ def power_table(result: Result, by: PowerBy = "state", most: int = MOST_NODES) -
     computing = np.maximum(total - rest.sum(axis=1), 0.0)
     factor = np.divide(computing, modelled, out=np.zeros_like(computing), where=modelled > 0)
     return _table(time, names, rest + weights * factor[:, None])
-
-
-def _power_by_state(power: pd.DataFrame, states: pd.DataFrame, drawn: Floats) -> pd.DataFrame:
-    names = [name for name in _STACKED if name != "COMPUTING" and (states["state"] == name).any()]
-    code = states["state"].map({name: i for i, name in enumerate(names)})
-    resting = code.notna().to_numpy()
-    start, end = (states[column].to_numpy(dtype=float)[resting] for column in ("start", "end"))
-    time, total = _refined(power, np.concatenate([start, end]))
-    levels = _Events(np.asarray(code[resting], dtype=np.int64), start, end, drawn[resting]).levels(time, len(names))
-    if (states["state"] == "COMPUTING").any():
-        names.append("COMPUTING")
-        levels = np.column_stack([levels, total - levels.sum(axis=1)])
-    return _table(time, names, _cleaned(levels))
 
 
 def energy_table(result: Result) -> pd.DataFrame:

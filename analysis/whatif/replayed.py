@@ -46,10 +46,13 @@ def jobs_of(workload: Workload, runs: dict[str, Result]) -> pd.DataFrame:
     submit, run = columns["submit_time"].astype(float), columns["recorded_run_time"].astype(float)
     cores = columns["requested_cores"]
     weeks = max(1, round(float(np.ptp(submit)) / WEEK))
+    names = ["1 CPU", *(f"{low + 1:,}–{high:,} CPUs" for low, high in pairwise(_SIZES)), f"over {_SIZES[-1]:,} CPUs"]
+    sizes = _classes(np.searchsorted(_SIZES, cores), names)
+    limits = _classes(np.searchsorted(list(_LIMITS.values()), columns["requested_time"].astype(float)), list(_LIMITS))
     jobs = pd.DataFrame(
         {"job_id": columns["job_id"].astype(str), "submit_time": submit, "cores": cores, "run_s": run}
         | {name: _texts(columns[name]) for name in ("partition", "account", "user")}
-        | {"size": _sizes(cores), "limit": _limits(columns["requested_time"].astype(float))}
+        | {"size": sizes, "limit": limits}
     )
     jobs["week"] = np.minimum((submit - submit.min()) // WEEK, weeks - 1).astype(int)
     waits = {RECORDED: np.where(columns["recorded_wait_time"] >= 0, columns["recorded_wait_time"], np.nan)}
@@ -65,16 +68,6 @@ def jobs_of(workload: Workload, runs: dict[str, Result]) -> pd.DataFrame:
 def _texts(column: np.ndarray) -> pd.Series:
     texts = pd.Series(column).astype(str)
     return texts.where(~texts.isin(["", "-1"]), "(none)")
-
-
-def _sizes(cores: np.ndarray) -> pd.Series:
-    """Classes of numbers of cores: 1, 2–4, 5–16 …"""
-    names = ["1 CPU", *(f"{low + 1:,}–{high:,} CPUs" for low, high in pairwise(_SIZES)), f"over {_SIZES[-1]:,} CPUs"]
-    return _classes(np.searchsorted(_SIZES, cores), names)
-
-
-def _limits(seconds: Floats) -> pd.Series:
-    return _classes(np.searchsorted(list(_LIMITS.values()), seconds), list(_LIMITS))
 
 
 def _classes(codes: np.ndarray, names: list[str]) -> pd.Series:

@@ -74,7 +74,15 @@ class Study:
     @cached_property
     def comparison(self) -> Comparison:
         """What differs, how well the log is replayed, what the change makes, and the cautions; of a mere replay only that."""
-        replay = _replay_told(self)
+        # How well the log is replayed, in a sentence.
+        shares = ", ".join(f"{100 * share:.0f} % within {label}" for label, share in self.near_starts.items())
+        recorded, simulated = (float(self.agreement[name]["mean wait"]) for name in (RECORDED, UNCHANGED))
+        change = f" ({100 * (simulated - recorded) / recorded:+z.0f} %)".replace("-", "−") if recorded else ""
+        recorded_text, simulated_text = durations(np.rint([recorded, simulated]))
+        replay = (
+            f"Replay without a change: jobs start near their recorded start, {shares}; "
+            f"mean wait {simulated_text}, in the log {recorded_text}{change}."
+        )
         if CHANGED not in self.runs:
             return Comparison((UNCHANGED,), soundness=(replay,), cautions=tuple(self.remarks))
         effects = tuple(self._effects)
@@ -261,18 +269,6 @@ def _nothing_differs(changes: Sequence[str]) -> str:
     whole = [key for each in changes if (key := each.partition("=")[0]).lower() in LISTS]
     more = f" {whole[0]}:=… would replace the whole list." if whole else ""
     return f"The configuration says already what the change asks for: both runs are the same.{more}"
-
-
-def _replay_told(study: Study) -> str:
-    """How well the log is replayed, in a sentence."""
-    shares = ", ".join(f"{100 * share:.0f} % within {label}" for label, share in study.near_starts.items())
-    recorded, simulated = (float(study.agreement[name]["mean wait"]) for name in (RECORDED, UNCHANGED))
-    change = f" ({100 * (simulated - recorded) / recorded:+z.0f} %)".replace("-", "−") if recorded else ""
-    recorded_text, simulated_text = durations(np.rint([recorded, simulated]))
-    return (
-        f"Replay without a change: jobs start near their recorded start, {shares}; "
-        f"mean wait {simulated_text}, in the log {recorded_text}{change}."
-    )
 
 
 def _beside_the_replay(effects: Sequence[Effect], table: pd.DataFrame) -> list[str]:

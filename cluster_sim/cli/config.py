@@ -29,32 +29,28 @@ def settings_of(config: str | None, options: dict[str, Any]) -> RunSettings:
     read = {} if config is None else read_config(config)
     with naming(config):
         for key in read.keys() - options.keys():
-            _check_spec(key, read[key])
+            # Make what a spec in a file names, so that what is wrong with it is told with the file. Raises InputError.
+            from cluster_sim.models.contention import contention_models
+            from cluster_sim.models.network import network_models
+            from cluster_sim.models.power import power_models
+            from cluster_sim.run.failures import failure_models
+            from schedulers import make_power_policy, make_scheduler
+
+            made: dict[str, Callable[[str], object]] = {
+                "scheduler": make_scheduler,
+                "power_policy": make_power_policy,
+                "contention_model": contention_models.make,
+                "power_model": power_models.make,
+                "network_model": network_models.make,
+                "failures": failure_models.make,
+            }
+            if key in made:
+                made[key](read[key])
     merged = {**read, **options}
     if "workload" not in merged:
         wanted = "--workload W, or a configuration file" if config is None else "key 'workload'"
         raise InputError(config or "cluster-sim run", wanted)
     return RunSettings(config=config, from_config=frozenset(read.keys() - options.keys()), **merged)
-
-
-def _check_spec(key: str, value: Any) -> None:
-    """Make what a spec in a file names, so that what is wrong with it is told with the file. Raises InputError."""
-    from cluster_sim.models.contention import contention_models
-    from cluster_sim.models.network import network_models
-    from cluster_sim.models.power import power_models
-    from cluster_sim.run.failures import failure_models
-    from schedulers import make_power_policy, make_scheduler
-
-    made: dict[str, Callable[[str], object]] = {
-        "scheduler": make_scheduler,
-        "power_policy": make_power_policy,
-        "contention_model": contention_models.make,
-        "power_model": power_models.make,
-        "network_model": network_models.make,
-        "failures": failure_models.make,
-    }
-    if key in made:
-        made[key](value)
 
 
 def is_config(document: object) -> bool:

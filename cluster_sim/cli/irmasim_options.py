@@ -42,7 +42,11 @@ def settings(document: dict[str, Any], path: str) -> dict[str, Any]:
     if isinstance(manager := document.get("workload_manager"), dict):
         keys.look(manager, _MANAGER_KEYS, "workload_manager")
     keys.tell()
-    _refuse_excerpts(document, path)
+    # IRMaSim can run excerpts of a workload, chosen at random; a run here is of one workload, whole.
+    for key, whole in (("trajectory_origin", 0), ("trajectory_length", 0), ("nbtrajectories", 1)):
+        value = document.get(key, whole)
+        if str(value) != str(whole):
+            raise FormatError(f"{path}: {key}", f"{whole} or none (choose jobs with --first)", value)
     values: dict[str, Any] = {
         "platform": beside(path, _text(document, "platform_file", path)),
         "workload": beside(path, _text(document, "workload_file", path)),
@@ -54,14 +58,6 @@ def settings(document: dict[str, Any], path: str) -> dict[str, Any]:
     if "platform_name" in document:
         values["platform_name"] = _text(document, "platform_name", path)
     return values
-
-
-def _refuse_excerpts(document: dict[str, Any], path: str) -> None:
-    """IRMaSim can run excerpts of a workload, chosen at random; a run here is of one workload, whole."""
-    for key, whole in (("trajectory_origin", 0), ("trajectory_length", 0), ("nbtrajectories", 1)):
-        value = document.get(key, whole)
-        if str(value) != str(whole):
-            raise FormatError(f"{path}: {key}", f"{whole} or none (choose jobs with --first)", value)
 
 
 def _scheduler(document: dict[str, Any], path: str) -> str:
@@ -85,19 +81,17 @@ def _scheduler(document: dict[str, Any], path: str) -> str:
         job, node = (_text(manager, key, path, "workload_manager.") for key in ("job_selection", "resource_selection"))
         return _list_scheduler(job, node, path)
     if kind == "Policy":
-        return _list_scheduler(*_only_action(manager, path), path)
+        # The pair of a policy selector that has nothing to select.
+        try:
+            ((job, nodes),) = [
+                pair for action in manager["environment"]["actions"]["selection"] for pair in action.items()
+            ]
+            (node,) = nodes
+        except (KeyError, TypeError, ValueError, AttributeError):
+            where = f"{path}: workload_manager.environment.actions.selection"
+            raise FormatError(where, 'one action such as [{"first": ["high_gflops"]}]') from None
+        return _list_scheduler(*str(job), str(node), path)
     raise FormatError(f"{path}: workload_manager.type", "Minimal, Heuristic or Policy (with one action)", kind)
-
-
-def _only_action(manager: dict[str, Any], path: str) -> tuple[str, str]:
-    """The pair of a policy selector that has nothing to select."""
-    try:
-        ((job, nodes),) = [pair for action in manager["environment"]["actions"]["selection"] for pair in action.items()]
-        (node,) = nodes
-    except (KeyError, TypeError, ValueError, AttributeError):
-        where = f"{path}: workload_manager.environment.actions.selection"
-        raise FormatError(where, 'one action such as [{"first": ["high_gflops"]}]') from None
-    return str(job), str(node)
 
 
 def _list_scheduler(job: str, node: str, path: str) -> str:

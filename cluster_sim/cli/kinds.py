@@ -38,7 +38,14 @@ def kind_of(source: str) -> Kind:
     if colon and name in WORKLOAD_GENERATORS:
         return "workload"
     if os.path.isdir(source):
-        return _kind_of_folder(source)
+        if (Path(source) / "summary.json").exists():
+            return "results"
+        if any(
+            next(Path(source).glob(place), None)
+            for place in ("agent.json", "best/agent.json", "seed-*/best/agent.json")
+        ):
+            return "agent"
+        raise FormatError(source, "a folder that run or train left", "neither summary.json nor an agent")
     if not os.path.exists(source):
         if _is_ready_agent(source):
             return "agent"
@@ -55,14 +62,6 @@ def _is_ready_agent(name: str) -> bool:
         return name in ready_agents()
     except ImportError:
         return False
-
-
-def _kind_of_folder(path: str) -> Kind:
-    if (Path(path) / "summary.json").exists():
-        return "results"
-    if any(next(Path(path).glob(place), None) for place in ("agent.json", "best/agent.json", "seed-*/best/agent.json")):
-        return "agent"
-    raise FormatError(path, "a folder that run or train left", "neither summary.json nor an agent")
 
 
 def _kind_of_file(path: str) -> Kind:

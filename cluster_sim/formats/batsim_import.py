@@ -84,9 +84,31 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     states = beside.get("machine_states")
     if platform is None:
         with naming(file):
-            platform = Platform.homogeneous(nodes=_machine_count(jobs, states, file), cores=1)
+            if states is not None and len(states):
+                machine_count = int(states[STATE_COLUMNS[1:]].iloc[0].sum())
+            else:
+                highest = -1
+                for row, text in enumerate(jobs["allocated_resources"].fillna("")):
+                    for part in text.split():
+                        last = part.rpartition("-")[2]
+                        if not (last.isascii() and last.isdigit()) or len(last) > 9:
+                            raise FormatError(
+                                f"{file} row {row}, column allocated_resources", "resources such as 0-3 7", part
+                            )
+                        highest = max(highest, int(last))
+                if highest < 0:
+                    raise FormatError(
+                        file, f"a job that was given machines, or PREFIX{_STATES} beside it, which counts them", "none"
+                    )
+                machine_count = highest + 1
+            platform = Platform.homogeneous(nodes=machine_count, cores=1)
     platform = platform.of_hosts
-    _tell_sleepers(states, f"{prefix}{_STATES}")
+    source = f"{prefix}{_STATES}"
+    if states is not None:
+        most = int(states[["nb_sleeping", "nb_switching_on", "nb_switching_off"]].sum(axis=1).max())
+        if most > 0:
+            text = f"{source}: up to {most:,} machines slept or switched, it does not say which; they are shown as idle"
+            warn_user(ModelWarning(text))
     workload = jobs["workload_name"].iloc[0] if "workload_name" in jobs and len(jobs) else Path(file).stem
     meta = {"scheduler": "Batsim" if beside else "imported", "workload": str(workload), "platform": platform.id}
     tables = _ImportedTables(platform, jobs, beside.get("consumed_energy"), file)
@@ -348,29 +370,3 @@ def _begin_on_held(holds: Holds, machines: int) -> Holds:
         late[1:] = (machine[1:] == machine[:-1]) & (until[:-1] - each.start[1:] > _ROUNDED_S)
         found += each.where(late)
     return found
-
-
-def _machine_count(jobs: pd.DataFrame, states: pd.DataFrame | None, source: str) -> int:
-    if states is not None and len(states):
-        return int(states[STATE_COLUMNS[1:]].iloc[0].sum())
-    highest = -1
-    for row, text in enumerate(jobs["allocated_resources"].fillna("")):
-        for part in text.split():
-            last = part.rpartition("-")[2]
-            if not (last.isascii() and last.isdigit()) or len(last) > 9:
-                raise FormatError(f"{source} row {row}, column allocated_resources", "resources such as 0-3 7", part)
-            highest = max(highest, int(last))
-    if highest < 0:
-        raise FormatError(
-            source, f"a job that was given machines, or PREFIX{_STATES} beside it, which counts them", "none"
-        )
-    return highest + 1
-
-
-def _tell_sleepers(states: pd.DataFrame | None, source: str) -> None:
-    if states is None:
-        return
-    most = int(states[["nb_sleeping", "nb_switching_on", "nb_switching_off"]].sum(axis=1).max())
-    if most > 0:
-        text = f"{source}: up to {most:,} machines slept or switched, it does not say which; they are shown as idle"
-        warn_user(ModelWarning(text))

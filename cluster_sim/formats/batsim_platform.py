@@ -89,12 +89,25 @@ class _Reader:
         ids: set[str] = set()
         for zone, members in by_zone.items():
             groups = [self._group(kind, list(run), zone) for kind, run in groupby(members, key=lambda host: host.kind)]
-            cluster_id = _cluster_id(zone.id, ids)
+            # The zone's id without what a cluster's may not contain, and not one that another cluster has.
+            plain = re.sub(r"[\s,;:\"'\\/]|\.(?=node[0-9]*$)", "_", zone.id)
+            number = 2
+            unique = plain
+            while unique in ids:
+                unique = f"{plain}_{number}"
+                number += 1
+            cluster_id = unique
             ids.add(cluster_id)
             yield Cluster(cluster_id, tuple(groups))
 
     def _group(self, kind: HostKind, hosts: list[Host], zone: Zone) -> NodeGroup:
-        wanted = self._cores_per_node if self._cores_per_node is not None else self._stated(zone)
+        if self._cores_per_node is not None:
+            wanted = self._cores_per_node
+        else:
+            text = zone.properties.get("cores_per_node", "1").strip()
+            if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
+                raise FormatError(f"{self._path}: zone '{zone.id}', cores_per_node", "a whole number >= 1", text)
+            wanted = int(text)
         where = f"{self._path}: zone '{zone.id}', hosts from '{hosts[0].name}' on"
         hosts_per_node, left = divmod(max(wanted, kind.cores), kind.cores)
         if left or len(hosts) % hosts_per_node:
@@ -104,12 +117,6 @@ class _Reader:
             with_host = f"{self._path}: host '{hosts[0].name}'"
             self._types[kind, hosts_per_node] = self._node_type(hosts[0].name, kind, hosts_per_node, with_host)
         return NodeGroup(self._types[kind, hosts_per_node], len(hosts) // hosts_per_node)
-
-    def _stated(self, zone: Zone) -> int:
-        text = zone.properties.get("cores_per_node", "1").strip()
-        if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
-            raise FormatError(f"{self._path}: zone '{zone.id}', cores_per_node", "a whole number >= 1", text)
-        return int(text)
 
     def _node_type(self, name: str, kind: HostKind, hosts: int, where: str) -> NodeType:
         asleep = {states.asleep for states in kind.sleep}
@@ -123,7 +130,14 @@ class _Reader:
             raise FormatError(f"{where}, speed", f"more than 0 in p-state {pstate}, in which it computes", "0")
         power = self._power(kind, pstate, hosts, where)
         clock_ghz = kind.speeds[pstate] / self._unit_s / 1e9
-        states = self._p_states(kind, computing, hosts, where)
+        # The states to compute in, if there are several.
+        if len(computing) == 1:
+            states = ()
+        else:
+            usable = [p for p in computing if kind.speeds[p] > 0 and (not kind.watts or p < len(kind.watts))]
+            states = tuple(
+                PState(kind.speeds[p] / self._unit_s / 1e9, self._power(kind, p, hosts, where)) for p in usable
+            )
         processor = ProcessorType(name, kind.cores * hosts, clock_ghz, power=power, p_states=states)
         return NodeType(
             name,
@@ -132,13 +146,6 @@ class _Reader:
             initially_off=kind.initial in asleep,
             hosts=hosts if kind.cores > 1 else 0,
         )
-
-    def _p_states(self, kind: HostKind, computing: tuple[int, ...], hosts: int, where: str) -> tuple[PState, ...]:
-        """The states to compute in, if there are several."""
-        if len(computing) == 1:
-            return ()
-        usable = [p for p in computing if kind.speeds[p] > 0 and (not kind.watts or p < len(kind.watts))]
-        return tuple(PState(kind.speeds[p] / self._unit_s / 1e9, self._power(kind, p, hosts, where)) for p in usable)
 
     def _power(self, kind: HostKind, pstate: int, hosts: int, where: str) -> dict[str, float]:
         if not kind.watts:
@@ -183,17 +190,6 @@ def _stated_pstate(kind: HostKind, pstate: int, where: str) -> int:
     if pstate >= len(kind.watts):
         raise FormatError(f"{where}, watt_per_state", f"watts for p-state {pstate}", f"{len(kind.watts)} p-states")
     return pstate
-
-
-def _cluster_id(zone_id: str, taken: set[str]) -> str:
-    """The zone's id without what a cluster's may not contain, and not one that another cluster has."""
-    plain = re.sub(r"[\s,;:\"'\\/]|\.(?=node[0-9]*$)", "_", zone_id)
-    number = 2
-    unique = plain
-    while unique in taken:
-        unique = f"{plain}_{number}"
-        number += 1
-    return unique
 
 
 def _plain_id(path: str | Path) -> str:

@@ -230,19 +230,15 @@ def consumed_energy_table(result: Result) -> pd.DataFrame:
         ]
     ).sort_values("time", kind="stable", ignore_index=True)
     times = events["time"].to_numpy(dtype=float)
-    energy = _energy_at(result, times)
+    edges, watts = result.power["time"].to_numpy(), result.power["watts"].to_numpy()
+    summed = np.concatenate([[0.0], np.cumsum(watts[:-1] * np.diff(edges))])
+    row = np.searchsorted(edges, times, side="right") - 1
+    energy = np.asarray(summed[row] + watts[row] * (times - edges[row]))
     with np.errstate(divide="ignore", invalid="ignore"):
         power = np.diff(energy, prepend=0.0) / np.diff(times, prepend=0.0)
     events["energy"] = energy
     events["epower"] = np.where(np.diff(times, prepend=0.0) > 0, power, math.nan)
     return events[ENERGY_COLUMNS]
-
-
-def _energy_at(result: Result, times: np.ndarray) -> np.ndarray:
-    edges, watts = result.power["time"].to_numpy(), result.power["watts"].to_numpy()
-    summed = np.concatenate([[0.0], np.cumsum(watts[:-1] * np.diff(edges))])
-    row = np.searchsorted(edges, times, side="right") - 1
-    return np.asarray(summed[row] + watts[row] * (times - edges[row]))
 
 
 # ---------------------------------------------------------------------- from files
@@ -410,7 +406,19 @@ def _read(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
             raise FormatError(path, f"a column '{name}'", f"columns {', '.join(map(str, table.columns))}")
     for name in table.columns.intersection([*JOB_COLUMNS, *STATE_COLUMNS, *ENERGY_COLUMNS]):
         if name not in _TEXT_COLUMNS:
-            table[name] = _numbers(table[name], f"{path} row {{row}}, column {name}", name in _EVER_PRESENT[kind])
+            # A column as floats: finite, or NaN for an empty cell of one that is not always known.
+            column = table[name]
+            where = f"{path} row {{row}}, column {name}"
+            needed = name in _EVER_PRESENT[kind]
+            numbers = as_numbers(column)
+            wrong = (numbers.isna() & column.notna()) | np.isinf(numbers)
+            if needed and column.name not in _MAY_BE_EMPTY:
+                wrong |= numbers.isna()
+            if wrong.any():
+                row = int(wrong.to_numpy().argmax())
+                found = column.iloc[row]
+                raise FormatError(where.format(row=row), "a number", "nothing" if pd.isna(found) else found)
+            table[name] = numbers
     return table
 
 
@@ -418,19 +426,6 @@ def _columns(header: str) -> list[str]:
     """The names in the first line of a table, old ones as they are called now."""
     names = [name.strip().strip('"') for name in header.lstrip("\ufeff").split(",")]
     return [_OLD_NAMES.get(name, name) for name in names]
-
-
-def _numbers(column: pd.Series, where: str, needed: bool) -> pd.Series:
-    """A column as floats: finite, or NaN for an empty cell of one that is not always known."""
-    numbers = as_numbers(column)
-    wrong = (numbers.isna() & column.notna()) | np.isinf(numbers)
-    if needed and column.name not in _MAY_BE_EMPTY:
-        wrong |= numbers.isna()
-    if wrong.any():
-        row = int(wrong.to_numpy().argmax())
-        found = column.iloc[row]
-        raise FormatError(where.format(row=row), "a number", "nothing" if pd.isna(found) else found)
-    return numbers
 
 
 def parse_resources(text: str, platform: Platform, where: str) -> npt.NDArray[np.int64]:

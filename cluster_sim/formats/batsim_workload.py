@@ -127,7 +127,15 @@ def from_document(
     if unsupported not in ("refuse", "drop"):
         raise SpecError(f"{source}, unsupported", "refuse or drop", unsupported)
     jobs, profiles = _jobs_and_profiles(document, source)
-    _tell_unknown(document, source)
+    keys = UnknownKeys(source)
+    keys.look(document, ("nb_res", "jobs", "profiles"), "the file", _IGNORED_OF_FILE)
+    for row, job in enumerate(document["jobs"]):
+        keys.look(job, _JOB_KEYS, f"jobs[{row}]", _IGNORED_OF_JOB)
+    for name, profile in document["profiles"].items():
+        kind = _KIND_OF.get(str(profile.get("type"))) if isinstance(profile, dict) else None
+        if kind is not None:  # others are refused, once a job uses them
+            keys.look(profile, ("type", *_PROFILE_KEYS[kind]), f"profiles.{name}", _IGNORED_OF_PROFILE)
+    keys.tell()
     amounts, kept = _amounts(jobs, _Profiles(profiles, source), source, unsupported)
     header = _header(document, source)
     columns = _columns([jobs[row] for row in kept], amounts, lambda row: f"{source}: jobs[{kept[row]}]")
@@ -138,18 +146,6 @@ def from_document(
         {"submit_time": "subtime", "requested_time": "walltime", "requested_cores": "res", "operations": "cpu"}
     ):
         return Workload(columns, name, header=header, rebase=False, locate=lambda row: f"{source}: jobs[{kept[row]}]")
-
-
-def _tell_unknown(document: dict[str, Any], source: str) -> None:
-    keys = UnknownKeys(source)
-    keys.look(document, ("nb_res", "jobs", "profiles"), "the file", _IGNORED_OF_FILE)
-    for row, job in enumerate(document["jobs"]):
-        keys.look(job, _JOB_KEYS, f"jobs[{row}]", _IGNORED_OF_JOB)
-    for name, profile in document["profiles"].items():
-        kind = _KIND_OF.get(str(profile.get("type"))) if isinstance(profile, dict) else None
-        if kind is not None:  # others are refused, once a job uses them
-            keys.look(profile, ("type", *_PROFILE_KEYS[kind]), f"profiles.{name}", _IGNORED_OF_PROFILE)
-    keys.tell()
 
 
 def _header(document: dict[str, Any], source: str) -> list[str]:
@@ -199,11 +195,6 @@ def _amounts(
             refused.append(error)
     if not kept:
         raise refused[0]
-    _warn(amounts, refused, source)
-    return amounts, kept
-
-
-def _warn(amounts: list[_Amount], refused: list[_UnsupportedProfileError], source: str) -> None:
     communicating = sum(amount.communicates for amount in amounts)
     uneven = sum(amount.uneven for amount in amounts)
     if refused:
@@ -215,6 +206,7 @@ def _warn(amounts: list[_Amount], refused: list[_UnsupportedProfileError], sourc
     if uneven:
         text = f"the tasks of {uneven} jobs compute unequal amounts; each is given the largest, so more cores are busy"
         warn_user(ModelWarning(f"{source}: {text}"))
+    return amounts, kept
 
 
 def _columns(jobs: list[dict[str, Any]], amounts: list[_Amount], where: Callable[[int], str]) -> Columns:
@@ -303,13 +295,33 @@ class _Profiles:
             raise FormatError(where, "an object with the profile's type", _noun(entry))
         match _KIND_OF.get(entry["type"]):
             case "delay":
-                return _Amount(delay_s=_positive(entry, "delay", where))
+                value = _number(entry, "delay", where)
+                if value <= 0:
+                    raise FormatError(f"{where}.delay", "a number above 0", value)
+                return _Amount(delay_s=value)
             case "parallel":
-                return _parallel(entry, cores, where)
+                # One amount per task. They progress together (SimGrid's parallel tasks), so the largest tells the time.
+                work = _list(entry, "cpu", where)
+                communication = _list(entry, "com", where)
+                if work and len(work) != cores:
+                    raise FormatError(
+                        f"{where}.cpu", f"an entry for each of the job's {cores} resources", f"{len(work)} entries"
+                    )
+                return _computing(max(work, default=0.0), any(communication), entry, where, uneven=len(set(work)) > 1)
             case "composed":
                 return self._composed(entry, name, cores, users)
             case "parallel_homogeneous" | "parallel_homogeneous_total" as kind:
-                return _homogeneous(entry, kind, cores, where)
+                work = _number(entry, "cpu", where, 0.0)
+                communication = _number(entry, "com", where, 0.0)
+                for key, value in (("cpu", work), ("com", communication)):
+                    if value < 0:
+                        raise FormatError(f"{where}.{key}", "a number >= 0", value)
+                if (
+                    kind == "parallel_homogeneous_total"
+                    or entry.get("generation_strategy") == "DefinedAmountsSpreadUniformly"
+                ):
+                    work /= cores
+                return _computing(work, communication > 0, entry, where)
         reason = _REASON_OF.get(entry["type"], "no type that is known")
         raise _UnsupportedProfileError(f"{where}.type", _EXPECTED, f"{entry['type']}: {reason}")
 
@@ -340,26 +352,6 @@ def _total(amounts: list[float]) -> float:
         return math.inf
 
 
-def _parallel(entry: dict[str, Any], cores: int, where: str) -> _Amount:
-    """One amount per task. They progress together (SimGrid's parallel tasks), so the largest tells the time."""
-    work = _list(entry, "cpu", where)
-    communication = _list(entry, "com", where)
-    if work and len(work) != cores:
-        raise FormatError(f"{where}.cpu", f"an entry for each of the job's {cores} resources", f"{len(work)} entries")
-    return _computing(max(work, default=0.0), any(communication), entry, where, uneven=len(set(work)) > 1)
-
-
-def _homogeneous(entry: dict[str, Any], kind: str, cores: int, where: str) -> _Amount:
-    work = _number(entry, "cpu", where, 0.0)
-    communication = _number(entry, "com", where, 0.0)
-    for key, value in (("cpu", work), ("com", communication)):
-        if value < 0:
-            raise FormatError(f"{where}.{key}", "a number >= 0", value)
-    if kind == "parallel_homogeneous_total" or entry.get("generation_strategy") == "DefinedAmountsSpreadUniformly":
-        work /= cores
-    return _computing(work, communication > 0, entry, where)
-
-
 def _computing(
     operations: float, communicates: bool, entry: dict[str, Any], where: str, uneven: bool = False
 ) -> _Amount:
@@ -376,13 +368,6 @@ def _list(entry: dict[str, Any], key: str, where: str) -> list[float]:
     if min(numbers, default=0.0) < 0:
         raise FormatError(f"{where}.{key}", "numbers >= 0", min(numbers))
     return numbers
-
-
-def _positive(entry: dict[str, Any], key: str, where: str) -> float:
-    value = _number(entry, key, where)
-    if value <= 0:
-        raise FormatError(f"{where}.{key}", "a number above 0", value)
-    return value
 
 
 def _number(entry: Mapping[str, Any], key: str, where: str, default: float | None = None) -> float:

@@ -134,7 +134,21 @@ class _Reader:
             for name, value in object_in(job.get("arguments", {}), f"{where}.arguments").items()
         }
         sized |= {"num_nodes": nodes, "num_gpus_per_node": gpus, "num_gpus": nodes * gpus}
-        row |= self._columns_of_work(self._application(job, where), kind, base, sized, where)
+        # The application of a job, from its file where it names one: beside the jobs, or in a folder above them.
+        given = job.get("application_model", job.get("application"))
+        if not isinstance(given, str):
+            inline = object_in(given, f"{where}.application")
+            self._look_at(inline, f"{where}.application")
+            application = inline
+        else:
+            if given not in self._applications:
+                folder = Path.cwd() if is_stdin(self._source) else Path(os.path.abspath(self._source)).parent
+                places = [place / given for place in (folder, *folder.parents)]
+                path = str(next((place for place in places if place.is_file()), places[0]))
+                self._applications[given] = object_in(parse_json(path, read_text(path)), path)
+                self._look_at(self._applications[given], path)
+            application = self._applications[given]
+        row |= self._columns_of_work(application, kind, base, sized, where)
         self._now |= {f"attribute {name}" for name in attributes if name != "priority"}
         self.left_out.update(sorted(self._now))
         self._now.clear()
@@ -165,30 +179,25 @@ class _Reader:
             if changes
             else ""
         )
+        # The law that a job's times on these numbers of nodes follow.
+        if np.allclose(whole * nodes, whole[0] * nodes[0], rtol=_EQUAL, atol=0.0):
+            speedup = LINEAR
+        else:
+            if len(nodes) > MOST_WIDTHS:
+                raise FormatError(
+                    where, f"at most {MOST_WIDTHS:,} numbers of nodes where time x nodes changes", len(nodes)
+                )
+            pairs = zip(nodes.astype(int).tolist(), (whole[0] / whole).tolist(), strict=True)
+            speedup = f"table:{','.join(f'{size}={factor!r}' for size, factor in pairs)}"
         return {
             "malleable": parts != "",
             "parts": parts,
             "operations": math.nan if waits else float(whole[at]),
             "recorded_run_time": float(whole[at]) if waits else math.nan,
             "fixed_run_time": waits and not computes,
-            "speedup": _speedup(nodes, whole, where),
+            "speedup": speedup,
             "reconfiguration_time": self._reconfiguration(application, sized, at, where) if changes else 0.0,
         }
-
-    def _application(self, job: dict[str, Any], where: str) -> dict[str, Any]:
-        """The application of a job, from its file where it names one: beside the jobs, or in a folder above them."""
-        given = job.get("application_model", job.get("application"))
-        if not isinstance(given, str):
-            inline = object_in(given, f"{where}.application")
-            self._look_at(inline, f"{where}.application")
-            return inline
-        if given not in self._applications:
-            folder = Path.cwd() if is_stdin(self._source) else Path(os.path.abspath(self._source)).parent
-            places = [place / given for place in (folder, *folder.parents)]
-            path = str(next((place for place in places if place.is_file()), places[0]))
-            self._applications[given] = object_in(parse_json(path, read_text(path)), path)
-            self._look_at(self._applications[given], path)
-        return self._applications[given]  # type: ignore[no-any-return]
 
     def _look_at(self, application: dict[str, Any], where: str) -> None:
         """Note the keys of an application that ElastiSim does not know."""
@@ -284,17 +293,14 @@ class _Reader:
         if done[0][1]:
             self._now.add("evolving_request before any work")
             done[0] = done[0][0], 0
-        return _parts_text(kind, done)
-
-
-def _parts_text(kind: str, done: list[tuple[float, int]]) -> str:
-    """The column ``parts``, of shares above 0 and what each asks for; an evolving job in one part is moldable only."""
-    if len(done) < 2 and kind == "evolving":
-        return ""
-    shares = [share for share, _ in done]
-    if not any(cores for _, cores in done) and max(shares) - min(shares) <= _EQUAL * max(shares):
-        return str(len(shares))
-    return " ".join(f"{share!r}@{cores}" if cores else f"{share!r}" for share, cores in done)
+        # The column `parts`, of shares above 0 and what each asks for; an evolving job in one part is moldable
+        # only.
+        if len(done) < 2 and kind == "evolving":
+            return ""
+        shares = [share for share, _ in done]
+        if not any(cores for _, cores in done) and max(shares) - min(shares) <= _EQUAL * max(shares):
+            return str(len(shares))
+        return " ".join(f"{share!r}@{cores}" if cores else f"{share!r}" for share, cores in done)
 
 
 def _sizes(job: dict[str, Any], kind: str, where: str) -> tuple[int, Values]:
@@ -310,16 +316,6 @@ def _sizes(job: dict[str, Any], kind: str, where: str) -> tuple[int, Values]:
         expected = f"whole numbers, 1 <= num_nodes_min <= num_nodes <= num_nodes_max <= {_MOST_NODES:,}"
         raise FormatError(where, expected, f"{least:g}, {base:g}, {most:g}")
     return int(base), np.arange(least, most + 1.0)
-
-
-def _speedup(nodes: Values, times: Values, where: str) -> str:
-    """The law that a job's times on these numbers of nodes follow."""
-    if np.allclose(times * nodes, times[0] * nodes[0], rtol=_EQUAL, atol=0.0):
-        return LINEAR
-    if len(nodes) > MOST_WIDTHS:
-        raise FormatError(where, f"at most {MOST_WIDTHS:,} numbers of nodes where time x nodes changes", len(nodes))
-    pairs = zip(nodes.astype(int).tolist(), (times[0] / times).tolist(), strict=True)
-    return f"table:{','.join(f'{size}={factor!r}' for size, factor in pairs)}"
 
 
 def _number(of: dict[str, Any], key: str, where: str, default: float | None) -> float:

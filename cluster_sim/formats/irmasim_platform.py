@@ -177,7 +177,18 @@ def platform_from(data: object, path: str | Path, name: str | None = None) -> Pl
     _look(library.keys(path), _Description, description, key)
     try:
         with _errors_of(path, key):
-            return Platform(tuple(_clusters(document, library, key)), name)
+            clusters: list[Cluster] = []
+            for i, entry in enumerate(document.clusters):
+                place = f"{key}.clusters[{i}]".lstrip(".")
+                check_count(f"{place}.number", entry.number, MAX_CLUSTERS, least=0)
+                groups = []
+                for j, some in enumerate(entry.nodes):
+                    check_count(f"{place}.nodes[{j}].number", some.number, MAX_NODES, least=0)
+                    groups.append(NodeGroup(library.node(some.type, f"{place}.nodes[{j}].type"), some.number))
+                for _ in range(entry.number):
+                    cluster_id = f"cluster{len(clusters)}" if entry.id is None else entry.id
+                    clusters.append(Cluster(cluster_id, tuple(groups)))
+            return Platform(tuple(clusters), name)
     finally:  # what is missing may be misspelt
         library.tell_unknown()
 
@@ -242,7 +253,18 @@ class _Library:
             path, data = self._find("node", name, key)
             _look(self.keys(path), _Node, data, f"node.{name}")
             with _errors_of(path, f"node.{name}"):
-                self._nodes[name] = self._node_from(name, validated(_Node, data, path, f"node.{name}"))
+                entry = validated(_Node, data, path, f"node.{name}")
+                processors: list[ProcessorType] = []
+                for i, some in enumerate(entry.processors):
+                    key = f"node.{name}.processors[{i}]"
+                    if some.model is not None:
+                        raise InputError(
+                            f"{key}.model", "IRMaSim's layout (Batsim's heterogeneous one is not supported yet)"
+                        )
+                    check_count(f"{key}.number", some.number, MAX_PROCESSORS_PER_NODE, least=0)
+                    processors += [self._processor(some.type, f"{key}.type")] * some.number
+                    check_count(f"node.{name}.processors", len(processors), MAX_PROCESSORS_PER_NODE, least=0)
+                self._nodes[name] = NodeType(name, tuple(processors), entry.memory.capacity)
         return self._nodes[name]
 
     def _find(self, kind: str, name: str, key: str) -> tuple[Path, Any]:
@@ -256,17 +278,6 @@ class _Library:
                 entries.setdefault(other, (beside, entry))
         return lookup(key, kind, name, entries)  # type: ignore[no-any-return]
 
-    def _node_from(self, name: str, entry: _Node) -> NodeType:
-        processors: list[ProcessorType] = []
-        for i, some in enumerate(entry.processors):
-            key = f"node.{name}.processors[{i}]"
-            if some.model is not None:
-                raise InputError(f"{key}.model", "IRMaSim's layout (Batsim's heterogeneous one is not supported yet)")
-            check_count(f"{key}.number", some.number, MAX_PROCESSORS_PER_NODE, least=0)
-            processors += [self._processor(some.type, f"{key}.type")] * some.number
-            check_count(f"node.{name}.processors", len(processors), MAX_PROCESSORS_PER_NODE, least=0)
-        return NodeType(name, tuple(processors), entry.memory.capacity)
-
     def _processor(self, name: str, key: str) -> ProcessorType:
         if name not in self._processors:
             path, data = self._find("processor", name, key)
@@ -274,49 +285,29 @@ class _Library:
             _look(self.keys(path), _Processor, data, place)
             with _errors_of(path, place):
                 entry = validated(_Processor, data, path, place)
-                self._processors[name] = _processor_from(name, entry, f"{path}: {place}")
+                where = f"{path}: {place}"
+                # Files of the successor's second model often leave model_name out; their processors tell.
+                if entry.profile_version not in (None, 1):
+                    raise FormatError(f"{where}.profile_version", "1 or none (modelV1)", entry.profile_version)
+                parameters = {key: getattr(entry, key) for key in PIECEWISE_CONTENTION}
+                static = entry.static_power if entry.static_power is not None else entry.pb
+                dynamic = entry.dynamic_power if entry.dynamic_power is not None else entry.pa
+                if static is None and dynamic is None:
+                    power = {}
+                else:
+                    least = entry.min_power
+                    if least is None:
+                        least = 1.0
+                        if entry.static_power is not None:
+                            warn_user(ModelWarning(f"{where}: no min_power; idle, it draws all its static power"))
+                    power = {"static_w": static or 0.0, "dynamic_w": dynamic or 0.0, "min_power": least}
+                self._processors[name] = ProcessorType(
+                    name,
+                    entry.cores,
+                    entry.clock_rate,
+                    entry.dpflops_per_cycle,
+                    power=power,
+                    contention={key: value for key, value in parameters.items() if value is not None},
+                )
                 check_parameters(self._processors[name], "piecewise", "linear")
         return self._processors[name]
-
-
-def _processor_from(name: str, entry: _Processor, where: str) -> ProcessorType:
-    # Files of the successor's second model often leave model_name out; their processors tell.
-    if entry.profile_version not in (None, 1):
-        raise FormatError(f"{where}.profile_version", "1 or none (modelV1)", entry.profile_version)
-    parameters = {key: getattr(entry, key) for key in PIECEWISE_CONTENTION}
-    return ProcessorType(
-        name,
-        entry.cores,
-        entry.clock_rate,
-        entry.dpflops_per_cycle,
-        power=_power(entry, where),
-        contention={key: value for key, value in parameters.items() if value is not None},
-    )
-
-
-def _power(entry: _Processor, where: str) -> dict[str, float]:
-    static = entry.static_power if entry.static_power is not None else entry.pb
-    dynamic = entry.dynamic_power if entry.dynamic_power is not None else entry.pa
-    if static is None and dynamic is None:
-        return {}
-    least = entry.min_power
-    if least is None:
-        least = 1.0
-        if entry.static_power is not None:
-            warn_user(ModelWarning(f"{where}: no min_power; idle, it draws all its static power"))
-    return {"static_w": static or 0.0, "dynamic_w": dynamic or 0.0, "min_power": least}
-
-
-def _clusters(document: _Description, library: _Library, key: str) -> list[Cluster]:
-    clusters: list[Cluster] = []
-    for i, entry in enumerate(document.clusters):
-        place = f"{key}.clusters[{i}]".lstrip(".")
-        check_count(f"{place}.number", entry.number, MAX_CLUSTERS, least=0)
-        groups = []
-        for j, some in enumerate(entry.nodes):
-            check_count(f"{place}.nodes[{j}].number", some.number, MAX_NODES, least=0)
-            groups.append(NodeGroup(library.node(some.type, f"{place}.nodes[{j}].type"), some.number))
-        for _ in range(entry.number):
-            cluster_id = f"cluster{len(clusters)}" if entry.id is None else entry.id
-            clusters.append(Cluster(cluster_id, tuple(groups)))
-    return clusters

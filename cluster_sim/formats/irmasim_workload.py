@@ -120,7 +120,27 @@ def from_document(
     merged = []
     for row, job in enumerate(jobs):
         where = f"{source}: jobs[{row}]"
-        merged.append(_with_totals(_merged(job, profiles, where), where))
+        # A job whose `phases` list gives req_ops and mem_vol piece by piece, with their sums and shares instead.
+        job = _merged(job, profiles, where)
+        phases = job.get("phases")
+        if phases is None or isinstance(phases, str):
+            with_totals = job
+        else:
+            if not isinstance(phases, list) or not phases:
+                raise FormatError(f"{where}.phases", "a list of phases, each with req_ops and mem_vol", _kind(phases))
+            pairs = []
+            for number, phase in enumerate(phases):
+                values: list[Any] = (
+                    [phase.get("req_ops"), phase.get("mem_vol", 0)] if isinstance(phase, dict) else [None]
+                )
+                if any(type(value) not in (int, float) or not 0 <= value < 1e300 for value in values):
+                    raise FormatError(
+                        f"{where}.phases[{number}]", "an object with req_ops and mem_vol, numbers >= 0", phase
+                    )
+                pairs.append((float(values[0]), float(values[1])))
+            work, memory = (sum(column) for column in zip(*pairs, strict=True))
+            with_totals = {**job, "req_ops": work, "mem_vol": memory, "phases": phases_text(pairs)}
+        merged.append(with_totals)
     _tell_unknown(document, source)
     columns = _columns(merged, source)
     to_seconds(columns, time_unit)
@@ -150,7 +170,16 @@ def write(workload: Workload, path: str) -> None:
         {"id": job_id, "subtime": _whole(time)}
         for job_id, time in zip(jobs["job_id"], unshifted(jobs["submit_time"], workload.origin_s).tolist(), strict=True)
     ]
-    _add_widths(records, jobs)
+    columns = (jobs[name].tolist() for name in ("requested_cores", "nodes", "ntasks_per_node"))
+    for record, cores, nodes, per_node in zip(records, *columns, strict=True):
+        if nodes == 0 and per_node == 0:
+            record["res"] = cores
+            continue
+        record["ntasks"] = cores
+        if nodes:
+            record["nodes"] = nodes
+        if per_node:
+            record["ntasks_per_node"] = per_node
     operations = _operations(workload, path).tolist()
     for record, work, ipc in zip(records, operations, jobs["ipc"].tolist(), strict=True):
         record["req_ops"] = _whole(_instructions(work, ipc))
@@ -209,23 +238,6 @@ def _merged(job: Any, profiles: Mapping[str, Any], where: str) -> dict[str, Any]
     return {**profiles[name], **job}
 
 
-def _with_totals(job: dict[str, Any], where: str) -> dict[str, Any]:
-    """A job whose ``phases`` list gives req_ops and mem_vol piece by piece, with their sums and shares instead."""
-    phases = job.get("phases")
-    if phases is None or isinstance(phases, str):
-        return job
-    if not isinstance(phases, list) or not phases:
-        raise FormatError(f"{where}.phases", "a list of phases, each with req_ops and mem_vol", _kind(phases))
-    pairs = []
-    for number, phase in enumerate(phases):
-        values: list[Any] = [phase.get("req_ops"), phase.get("mem_vol", 0)] if isinstance(phase, dict) else [None]
-        if any(type(value) not in (int, float) or not 0 <= value < 1e300 for value in values):
-            raise FormatError(f"{where}.phases[{number}]", "an object with req_ops and mem_vol, numbers >= 0", phase)
-        pairs.append((float(values[0]), float(values[1])))
-    work, memory = (sum(column) for column in zip(*pairs, strict=True))
-    return {**job, "req_ops": work, "mem_vol": memory, "phases": phases_text(pairs)}
-
-
 def _tell_unknown(document: dict[str, Any], source: str) -> None:
     keys = UnknownKeys(source)
     keys.look(document, ("jobs", "profiles"), "the file", _IGNORED_OF_FILE)
@@ -244,13 +256,48 @@ def _columns(jobs: list[dict[str, Any]], source: str) -> Columns:
     for theirs, ours in _NUMBERS.items():
         default = JOB_FIELD[ours].default
         columns[ours] = _numbers(jobs, theirs, source, float(default))  # type: ignore[arg-type]
-    columns["operations"] = _work(jobs, columns["ipc"], columns["recorded_run_time"], source)
-    columns.update(_widths(jobs, source))
+    # Operations per task; may be absent only where a run time is given.
+    ipc = columns["ipc"]
+    instructions = _numbers(jobs, "req_ops", source, math.nan)
+    absent = np.isnan(instructions) & np.isnan(columns["recorded_run_time"])
+    if absent.any():
+        raise FormatError(f"{source}: jobs[{int(absent.argmax())}]", "req_ops, here or in a profile", "none")
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        work = np.ceil(instructions / ipc)
+    # An impossible ipc is refused with its own name, and what is below 0 is not rounded up to it.
+    columns["operations"] = np.where((ipc > 0) & (instructions >= 0), work, instructions)
+    # Tasks and nodes, by IRMaSim's rules: `res` alone, or any two of the others, one task per node if not
+    # said.
+    res, nodes, tasks, per_node = (_numbers(jobs, key, source, 0.0) for key in _WIDTHS)
+    for key, values in zip(_WIDTHS, (res, nodes, tasks, per_node), strict=True):
+        given = np.array([key in job for job in jobs])
+        wrong = given & ~((values >= 1) & (values == np.trunc(values)) & (values < 2**53))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise FormatError(f"{source}: jobs[{row}].{key}", "a whole number >= 1", jobs[row][key])
+    both = (res > 0) & (nodes + tasks + per_node > 0)
+    _refuse(both, source, "either res or nodes, ntasks and ntasks_per_node", "both")
+    _refuse((res == 0) & (tasks == 0) & (nodes == 0), source, "res, ntasks or nodes", "none of them")
+    per = np.maximum(per_node, 1)
+    disagree = (tasks > 0) & (nodes > 0) & (per_node > 0) & (nodes != np.ceil(tasks / per))
+    _refuse(disagree, source, "nodes = ceil(ntasks / ntasks_per_node)", "other values")
+    spread = (res == 0) & (nodes == 0)  # ntasks alone, or with ntasks_per_node
+    widths = {
+        "requested_cores": np.where(res > 0, res, np.where(tasks > 0, tasks, nodes * per)),
+        "nodes": np.where(spread, np.ceil(tasks / per), nodes),
+        "ntasks_per_node": np.where(spread | ((tasks == 0) & (nodes > 0)), per, per_node),
+    }
+    columns.update(widths)
     columns["profile"] = _text(jobs, "profile", source, "application")
     for key in _TEXTS:
         columns[key] = _text(jobs, key, source)
     for key in _TRUTHS:
-        columns[key] = _truths(jobs, key, source)
+        # Values of `key`, true or false (1 or 0, too); false where it is absent. Raises FormatError for others.
+        values = [job.get(key, False) for job in jobs]
+        for row, value in enumerate(values):
+            if not isinstance(value, bool | int | float) or value not in (0, 1):
+                raise FormatError(f"{source}: jobs[{row}].{key}", "true or false", _kind(value))
+        columns[key] = np.array(values, dtype=bool)
     return columns
 
 
@@ -286,53 +333,6 @@ def _text(jobs: list[dict[str, Any]], key: str, source: str, otherwise: str = ""
         if not isinstance(value, str):
             raise FormatError(f"{source}: jobs[{row}].{key}", "text", _kind(value))
     return np.array(values, dtype=object)
-
-
-def _truths(jobs: list[dict[str, Any]], key: str, source: str) -> np.ndarray:
-    """Values of ``key``, true or false (1 or 0, too); false where it is absent. Raises FormatError for others."""
-    values = [job.get(key, False) for job in jobs]
-    for row, value in enumerate(values):
-        if not isinstance(value, bool | int | float) or value not in (0, 1):
-            raise FormatError(f"{source}: jobs[{row}].{key}", "true or false", _kind(value))
-    return np.array(values, dtype=bool)
-
-
-def _work(jobs: list[dict[str, Any]], ipc: np.ndarray, run_time: np.ndarray, source: str) -> np.ndarray:
-    """Operations per task; may be absent only where a run time is given."""
-    instructions = _numbers(jobs, "req_ops", source, math.nan)
-    absent = np.isnan(instructions) & np.isnan(run_time)
-    if absent.any():
-        raise FormatError(f"{source}: jobs[{int(absent.argmax())}]", "req_ops, here or in a profile", "none")
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        work = np.ceil(instructions / ipc)
-    # An impossible ipc is refused with its own name, and what is below 0 is not rounded up to it.
-    return np.where((ipc > 0) & (instructions >= 0), work, instructions)
-
-
-def _widths(jobs: list[dict[str, Any]], source: str) -> Columns:
-    """Tasks and nodes, by IRMaSim's rules: ``res`` alone, or any two of the others, one task per node if not said.
-
-    A count that was left out follows from the others; three that do not agree are an error.
-    """
-    res, nodes, tasks, per_node = (_numbers(jobs, key, source, 0.0) for key in _WIDTHS)
-    for key, values in zip(_WIDTHS, (res, nodes, tasks, per_node), strict=True):
-        given = np.array([key in job for job in jobs])
-        wrong = given & ~((values >= 1) & (values == np.trunc(values)) & (values < 2**53))
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise FormatError(f"{source}: jobs[{row}].{key}", "a whole number >= 1", jobs[row][key])
-    both = (res > 0) & (nodes + tasks + per_node > 0)
-    _refuse(both, source, "either res or nodes, ntasks and ntasks_per_node", "both")
-    _refuse((res == 0) & (tasks == 0) & (nodes == 0), source, "res, ntasks or nodes", "none of them")
-    per = np.maximum(per_node, 1)
-    disagree = (tasks > 0) & (nodes > 0) & (per_node > 0) & (nodes != np.ceil(tasks / per))
-    _refuse(disagree, source, "nodes = ceil(ntasks / ntasks_per_node)", "other values")
-    spread = (res == 0) & (nodes == 0)  # ntasks alone, or with ntasks_per_node
-    return {
-        "requested_cores": np.where(res > 0, res, np.where(tasks > 0, tasks, nodes * per)),
-        "nodes": np.where(spread, np.ceil(tasks / per), nodes),
-        "ntasks_per_node": np.where(spread | ((tasks == 0) & (nodes > 0)), per, per_node),
-    }
 
 
 def _refuse(rows: np.ndarray, source: str, expected: str, found: str) -> None:
@@ -372,19 +372,6 @@ def _operations(workload: Workload, path: str) -> np.ndarray:
         text = f"{path}: jobs given as run times are written as work for cores of 1 Gflop/s (no reference_gflops)"
         warn_user(ModelWarning(text))
     return np.where(unknown, np.round(workload.jobs["recorded_run_time"].to_numpy() * gflops * 1e9), operations)
-
-
-def _add_widths(records: list[dict[str, Any]], jobs: Columns) -> None:
-    columns = (jobs[name].tolist() for name in ("requested_cores", "nodes", "ntasks_per_node"))
-    for record, cores, nodes, per_node in zip(records, *columns, strict=True):
-        if nodes == 0 and per_node == 0:
-            record["res"] = cores
-            continue
-        record["ntasks"] = cores
-        if nodes:
-            record["nodes"] = nodes
-        if per_node:
-            record["ntasks_per_node"] = per_node
 
 
 def _add(records: list[dict[str, Any]], key: str, values: np.ndarray, default: object) -> None:

@@ -193,7 +193,8 @@ def validated(model: type[Entry], data: object, path: str | Path, key: str = "")
             expected = " or ".join(dict.fromkeys(_expected(each) for each in told))
             if first["type"] not in _WORDS and isinstance(found, dict):
                 found = None  # what its keys say together does not fit
-        where = _dotted(key, place)
+        text = key + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place if part != "[key]")
+        where = text.lstrip(".")
         raise FormatError(f"{path}: {where}" if where else path, expected, _in_short(found)) from None
 
 
@@ -406,11 +407,6 @@ def _unknown(key: object, known: Iterable[str]) -> dict[str, Any]:
     close = near(str(key), names, 2)
     expected = "key " + " or ".join(f"'{name}'" for name in close) if close else f"one of the keys {', '.join(names)}"
     return {"expected": expected, "key": str(key)}
-
-
-def _dotted(key: str, location: tuple[int | str, ...]) -> str:
-    text = key + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if part != "[key]")
-    return text.lstrip(".")
 
 
 def _in_short(found: object) -> object:

@@ -116,21 +116,7 @@ def read_hosts(path: str | Path) -> list[Host]:
     root = parse(path)
     if root.tag != "platform":
         raise FormatError(path, "a SimGrid platform (<platform>)", f"<{_shown(root.tag)}>")
-    _tell_unknown(root, path)
-    hosts: list[Host] = []
-    seen: set[str] = set()
-    for host in _hosts_in(root, Zone("platform"), str(path), 0):
-        if host.name in seen:
-            raise FormatError(f"{path}: host '{host.name}'", "every host once", "it twice")
-        seen.add(host.name)
-        hosts.append(host)
-        if len(hosts) > MAX_HOSTS:
-            raise FormatError(path, f"at most {MAX_HOSTS} hosts", "more")
-    return sorted(hosts, key=lambda host: batsim_order(host.name))
-
-
-def _tell_unknown(root: Element, path: str | Path) -> None:
-    """Warn of elements, attributes and properties around hosts that are not known."""
+    # Warn of elements, attributes and properties around hosts that are not known.
     keys = UnknownKeys(path)
 
     def look(element: Element, depth: int) -> None:
@@ -149,6 +135,16 @@ def _tell_unknown(root: Element, path: str | Path) -> None:
 
     look(root, 0)
     keys.tell()
+    hosts: list[Host] = []
+    seen: set[str] = set()
+    for host in _hosts_in(root, Zone("platform"), str(path), 0):
+        if host.name in seen:
+            raise FormatError(f"{path}: host '{host.name}'", "every host once", "it twice")
+        seen.add(host.name)
+        hosts.append(host)
+        if len(hosts) > MAX_HOSTS:
+            raise FormatError(path, f"at most {MAX_HOSTS} hosts", "more")
+    return sorted(hosts, key=lambda host: batsim_order(host.name))
 
 
 def parse(path: str | Path) -> Element:

@@ -162,10 +162,25 @@ def write(workload: Workload, path: str) -> None:
     table["job_id"] = numbers_of_names(jobs["job_id"])
     table["preceding_job"] = _renumbered(jobs["preceding_job"], jobs["job_id"], table["job_id"])
     table["submit_time"] = unshifted(jobs["submit_time"], workload.origin_s)
-    table["run_time"] = _run_times(workload, path)
+    recorded = workload.jobs["recorded_run_time"].to_numpy()
+    unrecorded = np.isnan(recorded)
+    if not unrecorded.any():
+        table["run_time"] = recorded
+    else:
+        gflops = workload.reference_gflops
+        if gflops is None:
+            gflops = 1.0
+            text = f"{path}: run times of jobs given in operations are written for cores of 1 Gflop/s (no reference_gflops)"
+            warn_user(ModelWarning(text))
+        table["run_time"] = np.where(unrecorded, workload.jobs["operations"].to_numpy() / (gflops * 1e9), recorded)
     table["cores"] = np.where(jobs["requested_cores_assumed"], UNKNOWN, jobs["requested_cores"])
     asked = np.isfinite(jobs["requested_time"]) & ~jobs["requested_time_assumed"]
-    _warn_of_limits(jobs, asked, path)
+    # Tell how many jobs have a limit that SWF cannot say: none at all, and 0.
+    number = int(((~asked | (jobs["requested_time"] == 0.0)) & ~jobs["requested_time_assumed"]).sum())
+    if number:
+        text = f"{number:,} of {len(asked):,} jobs requested no time, or 0 s, which SWF cannot say"
+        told = f"{path}: {text}: readers, ours too, take the run time, a perfect estimate"
+        warn_user(ModelWarning(told))
     table["requested_time"] = np.where(asked, jobs["requested_time"], UNKNOWN)
     unlogged = (jobs["requested_memory"] == UNKNOWN) & (jobs["memory"] > 0)
     table["requested_memory"] = np.where(unlogged, jobs["memory"] * 1024, jobs["requested_memory"])
@@ -177,15 +192,6 @@ def write(workload: Workload, path: str) -> None:
     text = lines.to_csv(sep=" ", header=False, index=False, lineterminator="\n")
     header = workload.header or _minimal_header(workload)
     write_bytes(path, ("".join(f"{line}\n" for line in header) + text).encode())
-
-
-def _warn_of_limits(jobs: Columns, asked: np.ndarray, path: str) -> None:
-    """Tell how many jobs have a limit that SWF cannot say: none at all, and 0."""
-    number = int(((~asked | (jobs["requested_time"] == 0.0)) & ~jobs["requested_time_assumed"]).sum())
-    if number:
-        text = f"{number:,} of {len(asked):,} jobs requested no time, or 0 s, which SWF cannot say"
-        told = f"{path}: {text}: readers, ours too, take the run time, a perfect estimate"
-        warn_user(ModelWarning(told))
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
@@ -462,19 +468,6 @@ def _renumbered(preceding: np.ndarray, ids: np.ndarray, numbers: np.ndarray) -> 
     if not (preceding >= 0).any() or all(job == str(number) for job, number in number_of.items()):
         return preceding
     return np.array([number_of.get(str(job), UNKNOWN) for job in preceding.tolist()])
-
-
-def _run_times(workload: Workload, path: str) -> np.ndarray:
-    recorded = workload.jobs["recorded_run_time"].to_numpy()
-    unrecorded = np.isnan(recorded)
-    if not unrecorded.any():
-        return recorded
-    gflops = workload.reference_gflops
-    if gflops is None:
-        gflops = 1.0
-        text = f"{path}: run times of jobs given in operations are written for cores of 1 Gflop/s (no reference_gflops)"
-        warn_user(ModelWarning(text))
-    return np.where(unrecorded, workload.jobs["operations"].to_numpy() / (gflops * 1e9), recorded)
 
 
 def whole_where_possible(values: np.ndarray) -> np.ndarray:

@@ -79,9 +79,10 @@ def schedule_table(result: Result) -> pd.DataFrame:
     started = jobs["start_time"].notna().to_numpy()
     status = jobs["state"].map(_STATUS).to_numpy(dtype=np.int64)
     unknown = np.full(len(jobs), UNKNOWN, np.int64)
+    origin = float(result.meta.get("origin_s") or 0.0)
     fields: _Fields = {
         "job": numbers_of_names(jobs["job_id"].to_numpy(dtype=object)),
-        "submit": jobs["submit_time"].to_numpy(dtype=float) + _origin(result),
+        "submit": jobs["submit_time"].to_numpy(dtype=float) + origin,
         "wait": jobs["wait_time"].fillna(UNKNOWN).to_numpy(dtype=float),
         "run": np.where(np.isnan(run_time), UNKNOWN, run_time)[submitted],
         "allocated": np.where(cores > 0, cores, UNKNOWN),
@@ -100,27 +101,24 @@ def schedule_table(result: Result) -> pd.DataFrame:
         "think": unknown,
     }
     if pieces:
-        fields = _with_pieces(fields, pieces, result.jobs["submit_time"].to_numpy(dtype=float))
+        # The fields with, after the line of each job in pieces, a line for each of them.
+        submit_times = result.jobs["submit_time"].to_numpy(dtype=float)
+        line_of = np.cumsum(~np.isnan(submit_times)) - 1
+        lines = np.concatenate([np.full(len(own), line_of[row]) for row, own in pieces.items()])
+        told = pd.DataFrame(
+            [told for row, own in pieces.items() for told in _pieces(fields, int(line_of[row]), submit_times[row], own)]
+        )
+        order = np.argsort(np.append(np.arange(len(fields["job"])), lines + 0.5), kind="stable")
+        fields = {
+            name: np.append(values, told[name].to_numpy() if name in told else values[lines])[order]
+            for name, values in fields.items()
+        }
     return pd.DataFrame({name: whole_where_possible(values) for name, values in fields.items()})
 
 
 def _numbers_of(jobs: pd.DataFrame, column: str, otherwise: np.ndarray) -> np.ndarray:
     """A column of names that a table may lack, as numbers."""
     return numbers_of_names(jobs[column].to_numpy(dtype=object)) if column in jobs else otherwise
-
-
-def _with_pieces(fields: _Fields, pieces: dict[int, list[Spell]], submit_times: np.ndarray) -> _Fields:
-    """The fields with, after the line of each job in pieces, a line for each of them."""
-    line_of = np.cumsum(~np.isnan(submit_times)) - 1
-    lines = np.concatenate([np.full(len(own), line_of[row]) for row, own in pieces.items()])
-    told = pd.DataFrame(
-        [told for row, own in pieces.items() for told in _pieces(fields, int(line_of[row]), submit_times[row], own)]
-    )
-    order = np.argsort(np.append(np.arange(len(fields["job"])), lines + 0.5), kind="stable")
-    return {
-        name: np.append(values, told[name].to_numpy() if name in told else values[lines])[order]
-        for name, values in fields.items()
-    }
 
 
 def _pieces(fields: _Fields, line: int, submit_time: float, own: list[Spell]) -> Iterator[dict[str, float]]:
@@ -135,10 +133,6 @@ def _pieces(fields: _Fields, line: int, submit_time: float, own: list[Spell]) ->
             "status": _LAST_PIECE.get(over, _TO_BE_CONTINUED) if number == len(own) else _TO_BE_CONTINUED,
         }
         before = piece.end
-
-
-def _origin(result: Result) -> float:
-    return float(result.meta.get("origin_s") or 0.0)
 
 
 def _header(result: Result, lines: int) -> list[str]:

@@ -87,7 +87,16 @@ def read_workload(path: str, **options: Any) -> Workload:
     if reader is not _read_json:
         _check_options(reader, options, path)
     workload = reader(path, **options)
-    _warn_of_late_start(workload, path)
+    # Tell that all nodes idle for most of a run, where times count from an origin long before the first
+    # submission.
+    submit = workload.columns["submit_time"]
+    first = float(submit[0])
+    if first > max(_LATE_S, float(submit[-1]) - first):
+        text = (
+            f"the first job is submitted at {first:,.0f} s, and a run begins at 0 s: all nodes idle until then, which takes "
+            "energy; times of this format are not shifted, so subtract what they count from"
+        )
+        warn_user(ModelWarning(f"{path}: {text}"))
     return workload
 
 
@@ -120,30 +129,17 @@ def write_workload(workload: Workload, path: str, **options: Any) -> None:
         raise FormatError(path, f"a file name ending in {_suffixes(WORKLOAD_WRITERS)}", suffix or "no suffix")
     _check_options(WORKLOAD_WRITERS[suffix], options, path)
     if suffix in _KEPT:
-        _warn_of_losses(workload, path, _KEPT[suffix])
+        # Tell what of the workload the format cannot say: jobs may run otherwise without it.
+        kept = _KEPT[suffix]
+        lost = [
+            field.name for field in JOB_FIELDS if field.name not in kept and tables.has_content(workload.jobs, field)
+        ]
+        attributes = {"header": workload.header != (), "reference_gflops": workload.reference_gflops is not None}
+        lost += [name for name, given in attributes.items() if given and name not in kept]
+        if lost:
+            text = f"{path}: this format has no field for {', '.join(lost)}; .csv has"
+            warn_user(ModelWarning(text))
     WORKLOAD_WRITERS[suffix](workload, path, **options)
-
-
-def _warn_of_late_start(workload: Workload, path: str) -> None:
-    """Tell that all nodes idle for most of a run, where times count from an origin long before the first submission."""
-    submit = workload.columns["submit_time"]
-    first = float(submit[0])
-    if first > max(_LATE_S, float(submit[-1]) - first):
-        text = (
-            f"the first job is submitted at {first:,.0f} s, and a run begins at 0 s: all nodes idle until then, which takes "
-            "energy; times of this format are not shifted, so subtract what they count from"
-        )
-        warn_user(ModelWarning(f"{path}: {text}"))
-
-
-def _warn_of_losses(workload: Workload, path: str, kept: frozenset[str]) -> None:
-    """Tell what of the workload the format cannot say: jobs may run otherwise without it."""
-    lost = [field.name for field in JOB_FIELDS if field.name not in kept and tables.has_content(workload.jobs, field)]
-    attributes = {"header": workload.header != (), "reference_gflops": workload.reference_gflops is not None}
-    lost += [name for name, given in attributes.items() if given and name not in kept]
-    if lost:
-        text = f"{path}: this format has no field for {', '.join(lost)}; .csv has"
-        warn_user(ModelWarning(text))
 
 
 def _suffix(path: str) -> str:

@@ -115,13 +115,24 @@ class Bookings(Availability):
                 for node in range(first, stop):
                     self._hold_on(node, cores, allocation)
         if processors is not None:
-            self._enter_guest(allocation, placement, self.node_of(processors.start))
+            node = self.node_of(processors.start)
+            allocation.node = node
+            self.capacity_changes += 1
+            if self.is_on[node]:
+                self.free_total -= placement.cores
+            if allocation.memory_mb:
+                self._occupy({node: 1}, allocation.memory_mb)
         else:
             self.free_total -= placement.cores
             if memory:
                 self._occupy(placement.cores_by_node(), memory)
         if job is not None and self.eligibility is not None and job.exclusive:
-            self._close(placement, allocation)
+            # Hold what is left free of the nodes of an allocation, too.
+            allocation.idle = [(node, left) for node in placement.nodes if (left := self.free.item(node))]
+            for node, left in allocation.idle:
+                self.free[node] = 0
+                self.free_total -= left
+                (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
         allocation.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(allocation))
         return allocation
 
@@ -159,16 +170,13 @@ class Bookings(Availability):
         for first, stop, cores in placement.spans:
             # Nodes in `available` are on and have a free core; most placements need no more than that.
             if not (cores == 1 and self.available.covers(first, stop)):
-                self._check_free(placement, first, stop, cores)
-
-    def _check_free(self, placement: Placement, first: int, stop: int, cores: int) -> None:
-        if not self.all_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
-            raise PlacementError(f"{placement}: a node is failed, in transition or withheld")
-        free = self.free
-        if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
-            node = first + int(np.argmin(free[first:stop]))
-            found = f"fewer cores are free at {self.env.now:g} s: {int(free[node])} on {self.platform.node_name(node)}"
-            raise PlacementError(f"{placement}: {found}")
+                if not self.all_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
+                    raise PlacementError(f"{placement}: a node is failed, in transition or withheld")
+                free = self.free
+                if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
+                    node = first + int(np.argmin(free[first:stop]))
+                    found = f"fewer cores are free at {self.env.now:g} s: {int(free[node])} on {self.platform.node_name(node)}"
+                    raise PlacementError(f"{placement}: {found}")
 
     def _check_eligible(self, eligibility: Eligibility, placement: Placement, job: Job) -> None:
         allowed = eligibility.open_at(job, self.env.now)
@@ -179,14 +187,6 @@ class Bookings(Availability):
                 raise PlacementError(f"job {job.job_id} may not start on {name} now: {reason}")
             if job.exclusive and self.free[node] < self._node_cores[node]:
                 raise PlacementError(f"job {job.job_id} may not start on {name} now: another job is there")
-
-    def _close(self, placement: Placement, allocation: Allocation) -> None:
-        """Hold what is left free of the nodes of an allocation, too."""
-        allocation.idle = [(node, left) for node in placement.nodes if (left := self.free.item(node))]
-        for node, left in allocation.idle:
-            self.free[node] = 0
-            self.free_total -= left
-            (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
 
     def _hold_whole(self, first: int, stop: int, allocation: Allocation) -> None:
         begin, end = self.first_processor[first], self.first_processor[stop]
@@ -210,14 +210,6 @@ class Bookings(Availability):
                 cores -= count
                 if not cores:
                     return
-
-    def _enter_guest(self, allocation: Allocation, placement: Placement, node: int) -> None:
-        allocation.node = node
-        self.capacity_changes += 1
-        if self.is_on[node]:
-            self.free_total -= placement.cores
-        if allocation.memory_mb:
-            self._occupy({node: 1}, allocation.memory_mb)
 
     def release(self, allocation: Allocation) -> None:
         """Give back what a tenant was granted."""
@@ -254,29 +246,31 @@ class Bookings(Availability):
                 self.available.add(first, stop)
                 self.free_total += self.first_core[end] - self.first_core[begin]
         if allocation.memory_mb:
-            self._release_memory(allocation)
+            memory = allocation.memory_mb
+            if allocation.node >= 0:
+                self._leave({allocation.node: 1}, memory)
+            else:
+                cores: dict[int, int] = {}
+                for node, _, _, count in allocation.pieces:
+                    cores[node] = cores.get(node, 0) + count
+                self._leave(cores, memory)
+                for first, stop, _, _ in allocation.spans:
+                    used, there = self.memory_used[first:stop], self._in_memory[first:stop]
+                    used -= memory * self._node_cores[first:stop]
+                    there -= 1
+                    used[there == 0] = 0.0
         if self.guest_nodes:
-            self._tell_guests(allocation)
+            # Guests may wait for what has become free.
+            for node, *_ in (*allocation.idle, *allocation.pieces):
+                self.guests.look_at(node)
+            for node in self.guest_nodes if allocation.spans else ():
+                if any(first <= node < stop for first, stop, _, _ in allocation.spans):
+                    self.guests.look_at(node)
 
     def take_back(self, allocation: Allocation) -> None:
         """Give back the cores of the last allocation, made in this instant, as if it had not been."""
         self.release(allocation)
         self.ledger.take_back(allocation.hold)
-
-    def _release_memory(self, allocation: Allocation) -> None:
-        memory = allocation.memory_mb
-        if allocation.node >= 0:
-            self._leave({allocation.node: 1}, memory)
-            return
-        cores: dict[int, int] = {}
-        for node, _, _, count in allocation.pieces:
-            cores[node] = cores.get(node, 0) + count
-        self._leave(cores, memory)
-        for first, stop, _, _ in allocation.spans:
-            used, there = self.memory_used[first:stop], self._in_memory[first:stop]
-            used -= memory * self._node_cores[first:stop]
-            there -= 1
-            used[there == 0] = 0.0
 
     def _occupy(self, shares: Mapping[int, int], mb: float) -> None:
         """A tenant is in the memory of nodes: on each with so many times ``mb``."""
@@ -289,14 +283,6 @@ class Bookings(Availability):
         for node, share in shares.items():
             self._in_memory[node] -= 1
             self.memory_used[node] = self.memory_used.item(node) - mb * share if self._in_memory.item(node) else 0.0
-
-    def _tell_guests(self, allocation: Allocation) -> None:
-        """Guests may wait for what has become free."""
-        for node, *_ in (*allocation.idle, *allocation.pieces):
-            self.guests.look_at(node)
-        for node in self.guest_nodes if allocation.spans else ():
-            if any(first <= node < stop for first, stop, _, _ in allocation.spans):
-                self.guests.look_at(node)
 
     def cores_by_processor(self, allocation: Allocation) -> list[tuple[int, int]]:
         """(processor, cores of it) of an allocation."""

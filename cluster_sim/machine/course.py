@@ -114,7 +114,10 @@ class Course:
         """The next stage, on cores on which all the work takes ``whole_s``; None if there is nothing left to do."""
         if whole_s != self._whole_s:
             self._whole_s = whole_s
-            self._check_checkpoints()
+            interval, growth = self.costs.interval, self.costs.growth
+            if growth >= 1.0 and checkpoints_in(self._whole_s, interval, growth) > MOST_CHECKPOINTS:
+                expected = f"a time so that at most {MOST_CHECKPOINTS:,} are made in {self._whole_s:g} s of work"
+                raise InputError(f"job {self.job.job_id}, checkpoint_interval", expected, interval)
         if self._overheads:
             self.stage = self._overheads.pop()
         elif self.is_over:
@@ -127,18 +130,13 @@ class Course:
             self.stage = Stage(Doing.WORK, share, seconds)
         return self.stage
 
-    def _check_checkpoints(self) -> None:
-        interval, growth = self.costs.interval, self.costs.growth
-        if growth >= 1.0 and checkpoints_in(self._whole_s, interval, growth) > MOST_CHECKPOINTS:
-            expected = f"a time so that at most {MOST_CHECKPOINTS:,} are made in {self._whole_s:g} s of work"
-            raise InputError(f"job {self.job.job_id}, checkpoint_interval", expected, interval)
-
     def complete(self, core_s: float) -> None:
         """The stage is over; it took so many core-seconds."""
         stage, self.stage = self.stage, None
         assert stage is not None
         if stage.doing is Doing.CHECKPOINT:
-            self._save()
+            self.saved, self._checkpointed = self.done, (self._part, self._left)
+            self.unsaved_core_s = 0.0
         elif stage.doing is Doing.WORK:
             self._credit(stage.share, core_s)
             if self._until_checkpoint <= NOTHING * self._interval < inf and not self.is_over:
@@ -164,10 +162,6 @@ class Course:
                 self.done = 1.0
             else:
                 self._left = self.parts[self._part].share
-
-    def _save(self) -> None:
-        self.saved, self._checkpointed = self.done, (self._part, self._left)
-        self.unsaved_core_s = 0.0
 
     def interrupt(self, fraction: float, core_s: float) -> None:
         """The stage ends early, when that fraction of it is done, in so many core-seconds; the rest is done later."""

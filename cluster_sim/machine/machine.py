@@ -85,9 +85,6 @@ class Machine(PowerMeter):
         self._at_job_boundaries = "contention-at-job-boundaries" in quirks
         self.budget: PowerBudget | None = None  #: What it may draw, when a power policy has set a limit.
         self.rng: np.random.Generator | None = None  #: Draws boot times; None: every boot takes the mean time.
-        self._power_on_at_start()
-
-    def _power_on_at_start(self) -> None:
         off = np.array([t.initially_off for t in self.platform.node_types])[self.platform.type_of_node]
         if self._never_used is None:
             self._add_watts(float(np.sum([table[0] for table in self.table_of])))

@@ -215,7 +215,17 @@ def place(
     if wanted is not None:
         return _place_shaped(machine, wanted, order, rooms) if _is_possible(job, wanted) else None
     if cores <= widest:
-        return _place_on_one(machine, cores, order, rooms)
+        if order is None and rooms is None:
+            for nodes in (machine.available, machine.asleep):
+                node = _first_with(machine, nodes, cores)
+                if node is not None:
+                    return Placement(((node, node + 1, cores),))
+            return None
+        for candidates in _candidates(machine, _capacity(machine, rooms), cores):
+            if len(candidates):
+                best = candidates[0] if order is None else candidates[np.argmin(order[candidates])]
+                return Placement(((int(best), int(best) + 1, cores),))
+        return None
     if order is None and rooms is None:
         return _place_wide(machine, cores)
     return _place_wide_in_order(machine, cores, order, rooms)
@@ -238,22 +248,6 @@ def open_rooms(
     if allowed is None:
         return rooms
     return np.where(allowed, cores if rooms is None else rooms, 0)
-
-
-def _place_on_one(
-    machine: Machine, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
-) -> Placement | None:
-    if order is None and rooms is None:
-        for nodes in (machine.available, machine.asleep):
-            node = _first_with(machine, nodes, cores)
-            if node is not None:
-                return Placement(((node, node + 1, cores),))
-        return None
-    for candidates in _candidates(machine, _capacity(machine, rooms), cores):
-        if len(candidates):
-            best = candidates[0] if order is None else candidates[np.argmin(order[candidates])]
-            return Placement(((int(best), int(best) + 1, cores),))
-    return None
 
 
 def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:

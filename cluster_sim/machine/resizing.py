@@ -23,7 +23,11 @@ class Resizing(Bookings):
     def check_change(self, allocation: Allocation, placement: Placement, job: Job) -> Placement | None:
         """What a job that has the one gets more if it has the other in its place. Raises PlacementError if it cannot."""
         self.check_nodes_of(placement)
-        own, wanted = self._cores_by_node(allocation), placement.cores_by_node()
+        cores: dict[int, int] = {}
+        for processor, count in self.cores_by_processor(allocation):
+            node = self.node_of(processor)
+            cores[node] = cores.get(node, 0) + count
+        own, wanted = cores, placement.cores_by_node()
         more = {node: cores - own.get(node, 0) for node, cores in wanted.items() if cores > own.get(node, 0)}
         for node, cores in more.items():
             if not self.is_on[node]:
@@ -39,7 +43,10 @@ class Resizing(Bookings):
 
     def change(self, allocation: Allocation, placement: Placement, job: Job, tenant: int) -> Allocation:
         """Give a job these cores in place of its own; those that it keeps stay the same. They have been checked."""
-        kept = self._masks(allocation)
+        masks = {processor: mask for _, processor, mask, _ in allocation.pieces}
+        for _, _, begin, end in allocation.spans:
+            masks |= {processor: self._full_mask[processor] for processor in range(begin, end)}
+        kept = masks
         self.release(allocation)
         changed = Allocation(allocation.memory_mb)
         for node, cores in placement.cores_by_node().items():
@@ -70,19 +77,6 @@ class Resizing(Bookings):
         for processor, mask in taken.items():
             if mask:
                 allocation.pieces.append((node, processor, mask, mask.bit_count()))
-
-    def _masks(self, allocation: Allocation) -> dict[int, int]:
-        masks = {processor: mask for _, processor, mask, _ in allocation.pieces}
-        for _, _, begin, end in allocation.spans:
-            masks |= {processor: self._full_mask[processor] for processor in range(begin, end)}
-        return masks
-
-    def _cores_by_node(self, allocation: Allocation) -> dict[int, int]:
-        cores: dict[int, int] = {}
-        for processor, count in self.cores_by_processor(allocation):
-            node = self.node_of(processor)
-            cores[node] = cores.get(node, 0) + count
-        return cores
 
     def grown(self, placement: Placement, cores: int, rooms: npt.NDArray[np.integer] | None = None) -> Placement | None:
         """A placement with that many cores, those of ``placement`` among them: on its nodes first; None if too few are free.

@@ -10,9 +10,8 @@ Fitting contention needs scipy (the extra ``fit``); power needs nothing more tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,7 @@ import pandas as pd
 
 from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.extras import needed
-from cluster_sim.models.fitting_curves import CURVES, Curve
+from cluster_sim.models.fitting_curves import CURVES
 from cluster_sim.platform.hardware import LINEAR_POWER
 
 Floats = npt.NDArray[np.float64]
@@ -108,7 +107,22 @@ def fit_contention(
     if len(data) < len(curve.names):
         raise InputError("fit_contention, measurements", f"at least {len(curve.names)} of them", len(data))
     observed = data["speedup"].to_numpy()
-    best = _least_squares(lambda x: curve.speedups(x) - observed, curve, starts, seed)
+    with needed("fit_contention", "scipy"):
+        from scipy.optimize import least_squares
+    rng = np.random.default_rng(seed)
+    found = [
+        least_squares(
+            lambda x: curve.speedups(x) - observed,
+            curve.start(rng),
+            x_scale="jac",
+            max_nfev=2000,
+            xtol=1e-12,
+            ftol=1e-12,
+            gtol=1e-12,
+        )
+        for _ in range(max(1, starts))
+    ]
+    best = min(found, key=lambda fit: float(fit.cost))
     parameters = dict(zip(curve.names, curve.parameters(best.x).tolist(), strict=True))
     if parameters.get("b", -1.0) >= 0.0:
         raise InputError("fit_contention, measurements", "speedups that fall as the total bandwidth grows")
@@ -116,18 +130,6 @@ def fit_contention(
     options = {"piecewise": f":k={k:g}", "gompertz": f":unit={unit:g},factor={factor:g}", "roofline": ""}[model]
     errors = dict(zip(curve.names, spread.tolist(), strict=True))
     return _fit(model + options, parameters, errors, data, "speedup", curve.speedups(best.x))
-
-
-def _least_squares(residuals: Callable[[Floats], Floats], curve: Curve, starts: int, seed: int) -> Any:
-    """The best of several local optima."""
-    with needed("fit_contention", "scipy"):
-        from scipy.optimize import least_squares
-    rng = np.random.default_rng(seed)
-    found = [
-        least_squares(residuals, curve.start(rng), x_scale="jac", max_nfev=2000, xtol=1e-12, ftol=1e-12, gtol=1e-12)
-        for _ in range(max(1, starts))
-    ]
-    return min(found, key=lambda fit: float(fit.cost))
 
 
 def _spread(jacobian: Floats, residuals: Floats, change: Floats) -> Floats:

@@ -142,7 +142,12 @@ class _SharedLinks:
         """Start a transfer; None for one of nothing."""
         if volume <= 0.0:
             return None
-        transfer = Transfer(self._env, self._links(nodes), volume)
+        names = [self._platform.node_name(node) for node in nodes]
+        clusters = [name.rpartition(".node")[0] for name in names]
+        links: Counter[Link] = Counter(zip(clusters, names, strict=True))
+        if len(set(clusters)) > 1:
+            links.update((self._root, cluster) for cluster in clusters)
+        transfer = Transfer(self._env, links, volume)
         self._transfers.append(transfer)
         self._share()
         return transfer
@@ -156,14 +161,6 @@ class _SharedLinks:
         self._transfers.remove(transfer)
         self._share()
         return transfer.remaining
-
-    def _links(self, nodes: list[int]) -> Counter[Link]:
-        names = [self._platform.node_name(node) for node in nodes]
-        clusters = [name.rpartition(".node")[0] for name in names]
-        links: Counter[Link] = Counter(zip(clusters, names, strict=True))
-        if len(set(clusters)) > 1:
-            links.update((self._root, cluster) for cluster in clusters)
-        return links
 
     def _credit(self) -> None:
         """What every transfer has sent by now."""

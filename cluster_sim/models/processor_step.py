@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cluster_sim.errors import InputError, counted
 from cluster_sim.models.contention import Contention, ContentionModel, contention_models
@@ -223,22 +223,23 @@ class ProcessorModel:
         if not loads:
             return self.watts[0], []
         found = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
-        return self._checked_watts(found, len(loads)) if self._checks_watts else found
-
-    def _checked_watts(self, found: Any, groups: int) -> tuple[float, list[float]]:
-        """What a user's power model gives for so many groups. Raises InputError for what are no watts of theirs."""
-        try:
-            shared, own = found
-            drawn = float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
-        except (TypeError, ValueError):
-            drawn = math.nan, []
-        least = min((drawn[0], *drawn[1]))
-        if len(drawn[1]) != groups or not (least >= -_ROUNDING_W and drawn[0] + sum(drawn[1]) < math.inf):
-            where = f"power model {describe(self.power)}, processor type '{self.kind.name}', loaded_watts"
-            raise InputError(
-                where, f"finite watts: the shared ones, and a list of {groups:,} for the groups", repr(found)
-            )
-        return drawn
+        if self._checks_watts:
+            # What a user's power model gives for so many groups. Raises InputError for what are no watts of theirs.
+            groups = len(loads)
+            try:
+                shared, own = found
+                drawn = float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
+            except (TypeError, ValueError):
+                drawn = math.nan, []
+            least = min((drawn[0], *drawn[1]))
+            if len(drawn[1]) != groups or not (least >= -_ROUNDING_W and drawn[0] + sum(drawn[1]) < math.inf):
+                where = f"power model {describe(self.power)}, processor type '{self.kind.name}', loaded_watts"
+                raise InputError(
+                    where, f"finite watts: the shared ones, and a list of {groups:,} for the groups", repr(found)
+                )
+            return drawn
+        else:
+            return found
 
 
 class ProcessorModels:

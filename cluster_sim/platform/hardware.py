@@ -183,17 +183,14 @@ class ProcessorType:
         )
         check_number(f"{where}, clock_ghz × flops_per_cycle", self.ops_per_s, positive=True)
         if self.p_states:
-            self._settle_p_states(where)
-
-    def _settle_p_states(self, where: str) -> None:
-        """Work out what the states leave to the square law, and check them."""
-        check_count(f"{where}, number of p_states", len(self.p_states), MAX_P_STATES)
-        states = []
-        for i, state in enumerate(self.p_states):
-            ghz = check_number(f"{where}, p_states[{i}].clock_ghz", state.clock_ghz, positive=True)
-            power = power_by_square(self.power, ghz / self.clock_ghz) if state.power is None else state.power
-            states.append(PState(ghz, _parameters(f"{where}, p_states[{i}].power", power)))
-        _settle(self, p_states=tuple(states))
+            # Work out what the states leave to the square law, and check them.
+            check_count(f"{where}, number of p_states", len(self.p_states), MAX_P_STATES)
+            states = []
+            for i, state in enumerate(self.p_states):
+                ghz = check_number(f"{where}, p_states[{i}].clock_ghz", state.clock_ghz, positive=True)
+                power = power_by_square(self.power, ghz / self.clock_ghz) if state.power is None else state.power
+                states.append(PState(ghz, _parameters(f"{where}, p_states[{i}].power", power)))
+            _settle(self, p_states=tuple(states))
 
     @property
     def p_state(self) -> int | None:

@@ -54,52 +54,44 @@ def server_fit(watts: tuple[float, ...]) -> tuple[float, float, float, float]:
 
 def _register(entry: Entry) -> None:
     def build(nodes: int = 0) -> Platform:
-        return _platform(entry, nodes)
+        where = f"machine '{entry.name}'"
+        if nodes < 0:
+            raise SpecError(f"{where}, nodes", "a number of nodes, at least 1", nodes)
+        if isinstance(entry, MixedEntry):
+            groups = entry.groups
+            if nodes:
+                if len(groups) > 1:
+                    raise SpecError(f"{where}, nodes", "no such option: the machine has several kinds of nodes", nodes)
+                groups = ((nodes, *groups[0][1:]),)
+            return replace(mixed(*(f"{count}x{cores}@{ghz}" for count, cores, ghz in groups)), id=entry.name)
+        node = _server_node(entry) if isinstance(entry, ServerEntry) else entry.nodes
+        idle, start, full = node.idle_w, node.idle_w, node.full_w
+        if isinstance(entry, ServerEntry):
+            idle, start, full, _ = server_fit(entry.watts)
+        processor = ProcessorType(
+            f"{entry.name}-cpu",
+            node.cores,
+            node.ghz,
+            node.flops_per_cycle,
+            power={
+                "static_w": start / node.sockets,
+                "dynamic_w": (full - start) / (node.sockets * node.cores),
+                "min_power": idle / start,
+            },
+            contention={"bandwidth": node.bandwidth} if node.bandwidth else {},
+        )
+        kind = NodeType(entry.name, (processor,) * node.sockets, node.memory_gb, node.transitions)
+        contention = "roofline" if node.bandwidth else "none"
+        return Platform((Cluster(entry.name, (NodeGroup(kind, nodes or node.count),)),), entry.name, contention)
 
     build.__doc__ = f"{entry.title}."
     machines.register(entry.name)(build)
-
-
-def _platform(entry: Entry, nodes: int) -> Platform:
-    where = f"machine '{entry.name}'"
-    if nodes < 0:
-        raise SpecError(f"{where}, nodes", "a number of nodes, at least 1", nodes)
-    if isinstance(entry, MixedEntry):
-        groups = entry.groups
-        if nodes:
-            if len(groups) > 1:
-                raise SpecError(f"{where}, nodes", "no such option: the machine has several kinds of nodes", nodes)
-            groups = ((nodes, *groups[0][1:]),)
-        return replace(mixed(*(f"{count}x{cores}@{ghz}" for count, cores, ghz in groups)), id=entry.name)
-    node = _server_node(entry) if isinstance(entry, ServerEntry) else entry.nodes
-    kind = _node_type(entry, node)
-    contention = "roofline" if node.bandwidth else "none"
-    return Platform((Cluster(entry.name, (NodeGroup(kind, nodes or node.count),)),), entry.name, contention)
 
 
 def _server_node(entry: ServerEntry) -> NodeEntry:
     return NodeEntry(
         1, entry.sockets, entry.cores, entry.ghz, 1.0, entry.memory_gb, entry.watts[0], entry.watts[-1], entry.bandwidth
     )
-
-
-def _node_type(entry: MachineEntry | ServerEntry, node: NodeEntry) -> NodeType:
-    idle, start, full = node.idle_w, node.idle_w, node.full_w
-    if isinstance(entry, ServerEntry):
-        idle, start, full, _ = server_fit(entry.watts)
-    processor = ProcessorType(
-        f"{entry.name}-cpu",
-        node.cores,
-        node.ghz,
-        node.flops_per_cycle,
-        power={
-            "static_w": start / node.sockets,
-            "dynamic_w": (full - start) / (node.sockets * node.cores),
-            "min_power": idle / start,
-        },
-        contention={"bandwidth": node.bandwidth} if node.bandwidth else {},
-    )
-    return NodeType(entry.name, (processor,) * node.sockets, node.memory_gb, node.transitions)
 
 
 def _source(entry: Entry) -> str:

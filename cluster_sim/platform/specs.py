@@ -53,7 +53,16 @@ def mixed(*groups: str, memory_gb: float = math.inf) -> Platform:
             raise SpecError("platform 'mixed'", "COUNTxCORES@GHZ such as 3x64@3.0", group)
         cores, ghz = int(match[2]), float(match[3])
         if (cores, ghz) not in types:
-            types[cores, ghz] = _node_of(cores, ghz, _unlimited(memory_gb))
+            memory_gb = _unlimited(memory_gb)
+            entry = documented(cores, ghz)
+            if entry is None:
+                text = "its power follows the law of the documented ones, and its tasks do not slow each other"
+                none = f"no source documents a processor of {cores} cores at {ghz} GHz"
+                warn_user(ModelWarning(f"platform 'mixed': {none}: {text}"))
+            power = power_at(ghz) if entry is None else entry.power
+            contention = {} if entry is None else entry.contention
+            processor = ProcessorType(f"proc_{cores}_{ghz}", cores, ghz, power=power, contention=contention)
+            types[cores, ghz] = NodeType(f"node_{cores}_{ghz}", (processor,), memory_gb)
         members.append(NodeGroup(types[cores, ghz], int(match[1])))
     return Platform((Cluster("cluster0", tuple(members)),), id="mixed")
 
@@ -117,7 +126,13 @@ def _read_file(path: str, name: str | None, options: dict[str, Any]) -> Platform
     if not os.path.exists(path) and (error := misspelt(path, platforms)):
         raise error
     if is_xml(path):
-        return _read_simgrid(path, options)
+        from cluster_sim.formats.batsim_platform import read_simgrid
+
+        known = inspect.signature(read_simgrid).parameters
+        for option in options:
+            if option not in known or option == "path":
+                raise SpecError(path, f"an option of SimGrid's XML ({', '.join(list(known)[1:])})", option)
+        return read_simgrid(path, **options)
     if options:
         raise SpecError(path, "no options: only SimGrid's XML takes any", ", ".join(options))
     if not is_yaml_name(path) and is_slurm_conf(path, read_text(path, MAX_JSON_BYTES)):
@@ -130,28 +145,6 @@ def _read_file(path: str, name: str | None, options: dict[str, Any]) -> Platform
     if not (isinstance(document, dict) and document.keys() & {"clusters", "node_types", "processor_types"}):
         raise FormatError(path, "a platform: key 'clusters' (the own format) or 'platform' (IRMaSim's)")
     return native_platform.platform_from(document, path)
-
-
-def _read_simgrid(path: str, options: dict[str, Any]) -> Platform:
-    from cluster_sim.formats.batsim_platform import read_simgrid
-
-    known = inspect.signature(read_simgrid).parameters
-    for option in options:
-        if option not in known or option == "path":
-            raise SpecError(path, f"an option of SimGrid's XML ({', '.join(list(known)[1:])})", option)
-    return read_simgrid(path, **options)
-
-
-def _node_of(cores: int, ghz: float, memory_gb: float | None) -> NodeType:
-    entry = documented(cores, ghz)
-    if entry is None:
-        text = "its power follows the law of the documented ones, and its tasks do not slow each other"
-        none = f"no source documents a processor of {cores} cores at {ghz} GHz"
-        warn_user(ModelWarning(f"platform 'mixed': {none}: {text}"))
-    power = power_at(ghz) if entry is None else entry.power
-    contention = {} if entry is None else entry.contention
-    processor = ProcessorType(f"proc_{cores}_{ghz}", cores, ghz, power=power, contention=contention)
-    return NodeType(f"node_{cores}_{ghz}", (processor,), memory_gb)
 
 
 def _unlimited(memory_gb: float) -> float | None:

@@ -219,7 +219,14 @@ def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts:
 
     runs, pieces = cut(holds, platform.first_core)
     full = np.array([power.shared_watts(k, k.cores) + k.cores * power.core_watts(k, k.cores) for k in kinds])[kind]
-    busy_j, busy_s = _settle_runs(runs, full, np.diff(platform.first_core), accounts)
+    # Charge tenants for processors they hold alone; energy and busy seconds of each processor.
+    cores = np.diff(platform.first_core)
+    summed = np.concatenate([[0.0], np.cumsum(full)])
+    energy = (summed[runs.stop] - summed[runs.first]) * (runs.end - runs.start)
+    accounts.tenants += np.bincount(runs.tenant, energy, len(accounts.tenants))
+    seconds = seconds_in_runs(runs, len(full))
+    accounts.core_s += seconds * cores
+    busy_j, busy_s = seconds * full, seconds
     shared_j, shared_s = _settle_pieces(pieces, kind, kinds, power, accounts)
     busy_j += shared_j
     busy_s += shared_s
@@ -241,22 +248,20 @@ def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts:
         computing_s = computing_seconds(holds, platform)
         idle_while_computing = np.maximum(computing_s[node_of] - busy_s, 0.0)
         if history.unused_draw_nothing:
-            accounts.used_s = _computing_after_first_use(holds, platform, node_of, runs, pieces, history.horizon)
+            # Seconds for which each processor's node computes after the processor's own first use (quirk).
+            first = _first_use(runs, pieces, platform.processor_count, history.horizon)
+            node, start, end = busy_intervals(holds, node_bounds(platform))
+            seconds = np.zeros(platform.processor_count)
+            by_node = np.searchsorted(node, np.arange(platform.node_count + 1))
+            for processor, number in enumerate(node_of.tolist()):
+                rows = slice(by_node[number], by_node[number + 1])
+                seconds[processor] = np.maximum(end[rows] - np.maximum(start[rows], first[processor]), 0.0).sum()
+            accounts.used_s = seconds
             idle_while_computing = np.maximum(accounts.used_s - busy_s, 0.0)
         computing_idle_j = np.add.reduceat(np.where(per_processor, idle_w * idle_while_computing, 0.0), starts)
     accounts.unused += computing_idle_j
     accounts.nodes[NodeState.COMPUTING] += np.add.reduceat(busy_j, starts) + computing_idle_j
     accounts.nodes[NodeState.IDLE] += np.add.reduceat(idle_j, starts) - computing_idle_j
-
-
-def _settle_runs(runs: Runs, full_watts: Floats, cores: Ints, accounts: EnergyAccounts) -> tuple[Floats, Floats]:
-    """Charge tenants for processors they hold alone; energy and busy seconds of each processor."""
-    summed = np.concatenate([[0.0], np.cumsum(full_watts)])
-    energy = (summed[runs.stop] - summed[runs.first]) * (runs.end - runs.start)
-    accounts.tenants += np.bincount(runs.tenant, energy, len(accounts.tenants))
-    seconds = seconds_in_runs(runs, len(full_watts))
-    accounts.core_s += seconds * cores
-    return seconds * full_watts, seconds
 
 
 def _settle_pieces(
@@ -309,25 +314,6 @@ def _first_use(runs: Runs, pieces: HeldCores, processors: int, horizon: float) -
     count = runs.stop - runs.first
     np.minimum.at(first, spread(runs.first, count), np.repeat(runs.start, count))
     return first
-
-
-def _computing_after_first_use(
-    holds: Holds,
-    platform: Platform,
-    node_of: npt.NDArray[np.int64],
-    runs: Runs,
-    pieces: HeldCores,
-    horizon: float,
-) -> Floats:
-    """Seconds for which each processor's node computes after the processor's own first use (quirk)."""
-    first = _first_use(runs, pieces, platform.processor_count, horizon)
-    node, start, end = busy_intervals(holds, node_bounds(platform))
-    seconds = np.zeros(platform.processor_count)
-    by_node = np.searchsorted(node, np.arange(platform.node_count + 1))
-    for processor, number in enumerate(node_of.tolist()):
-        rows = slice(by_node[number], by_node[number + 1])
-        seconds[processor] = np.maximum(end[rows] - np.maximum(start[rows], first[processor]), 0.0).sum()
-    return seconds
 
 
 # ---------------------------------------------------------------------- one node, event by event

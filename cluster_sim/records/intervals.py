@@ -178,16 +178,13 @@ def student_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
+        # P(|T| <= t) with t = √freedom · tan(angle): Abramowitz and Stegun (1964), 26.7.3 and 26.7.4.
+        sine, square = math.sin(middle), math.cos(middle) ** 2
+        odd = freedom % 2 == 1
+        term = total = 0.0 if odd and freedom == 1 else math.cos(middle) if odd else 1.0
+        for k in range(3 if odd else 2, freedom - 1, 2):
+            term *= square * (k - 1) / k
+            total += term
+        within = 2 / math.pi * (middle + sine * total) if odd else sine * total
+        low, high = (middle, high) if within < confidence else (low, middle)
     return math.tan(low) * math.sqrt(freedom)
-
-
-def _within(angle: float, freedom: int) -> float:
-    """P(|T| <= t) with t = √freedom · tan(angle): Abramowitz and Stegun (1964), 26.7.3 and 26.7.4."""
-    sine, square = math.sin(angle), math.cos(angle) ** 2
-    odd = freedom % 2 == 1
-    term = total = 0.0 if odd and freedom == 1 else math.cos(angle) if odd else 1.0
-    for k in range(3 if odd else 2, freedom - 1, 2):
-        term *= square * (k - 1) / k
-        total += term
-    return 2 / math.pi * (angle + sine * total) if odd else sine * total

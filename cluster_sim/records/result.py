@@ -392,7 +392,13 @@ class Result:
     def _write(self, directory: Path, tables: dict[str, Written], file_format: FileFormat) -> None:
         from cluster_sim.formats.native_platform import native_bytes
 
-        summary = json.dumps({**self._summary, **self.meta, **self._saved_cautions()}, indent=2, default=_plain) + "\n"
+        cautions = self.cautions
+        saved_cautions = {
+            ASSUMPTIONS: list(cautions.assumed),
+            "left_out": list(cautions.left_out),
+            "happened": list(cautions.happened),
+        }
+        summary = json.dumps({**self._summary, **self.meta, **saved_cautions}, indent=2, default=_plain) + "\n"
         with atomic_files(directory / SUMMARY_FILE) as aside:
             aside(directory / SUMMARY_FILE).write_text(summary)
             aside(directory / PLATFORM_FILE).write_bytes(native_bytes(self.platform, PLATFORM_FILE))
@@ -409,14 +415,6 @@ class Result:
             others = _TABLE_FILES - {f"{name}.{file_format}" for name in tables}
             for other in others if self.conditions else {*others, CONDITIONS_FILE}:
                 (directory / other).unlink(missing_ok=True)
-
-    def _saved_cautions(self) -> dict[str, list[str]]:
-        cautions = self.cautions
-        return {
-            ASSUMPTIONS: list(cautions.assumed),
-            "left_out": list(cautions.left_out),
-            "happened": list(cautions.happened),
-        }
 
     @classmethod
     def load(cls, directory: str | Path) -> Result:
@@ -437,7 +435,15 @@ class Result:
                 expected = "the folder of a run, or a table with Batsim's columns (job_id, allocated_resources, …)"
                 raise FormatError(directory, expected, "a file of something else")
         seal = seal_of(directory)  # before anything is read
-        _refuse_several(directory)
+        # Raise FormatError for the folder of several runs, as `compare` leaves it, naming theirs.
+        if not (directory / SUMMARY_FILE).exists():
+            found = [
+                str(path.parent) for depth in ("*", "*/*") for path in sorted(directory.glob(f"{depth}/{SUMMARY_FILE}"))
+            ]
+            if found:
+                more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+                expected = f"the folder of one run (the runs are in {', '.join(found[:_NAMED])}{more})"
+                raise FormatError(directory, expected, "one of several")
         content = read_own_json(directory / SUMMARY_FILE, "the results of a run")
         for key, value in content.items():
             if isinstance(value, int) and abs(value) > sys.float_info.max:
@@ -478,17 +484,6 @@ class Result:
         cautions = f", {counted(len(self.cautions), 'caution')}" if self.cautions else ""
         jobs = counted(len(self.jobs), "job")
         return f"<Result of {self.meta.get('scheduler')} on {self.meta.get('workload')!r}: {jobs}{cautions}>"
-
-
-def _refuse_several(directory: Path) -> None:
-    """Raise FormatError for the folder of several runs, as ``compare`` leaves it, naming theirs."""
-    if (directory / SUMMARY_FILE).exists():
-        return
-    found = [str(path.parent) for depth in ("*", "*/*") for path in sorted(directory.glob(f"{depth}/{SUMMARY_FILE}"))]
-    if found:
-        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        expected = f"the folder of one run (the runs are in {', '.join(found[:_NAMED])}{more})"
-        raise FormatError(directory, expected, "one of several")
 
 
 def _recorded(simulation: Simulation, specs: bool) -> dict[str, Any]:

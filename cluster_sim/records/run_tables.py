@@ -98,16 +98,15 @@ class RunTables:
         """Energy of the jobs and of the guests, J."""
         joules, attempts = self.accounts.tenants, len(self._job_of_attempt)
         of_jobs = np.bincount(self._job_of_attempt, joules[:attempts], len(self._codes)).astype(np.float64)
-        return TenantsEnergy(of_jobs, joules[attempts:], self._lost_j(joules[:attempts]))
-
-    def _lost_j(self, joules: Floats) -> float:
-        """Energy of work that came to nothing: of each attempt's ``joules``, its part by core-seconds."""
+        # Energy of work that came to nothing: of each attempt's `joules`, its part by core-seconds.
         if not self._attempts.stopped:
-            return 0.0
-        computed = self._core_s()
-        lost = lost_core_s(self._attempts, computed)
-        part = np.divide(lost, computed, out=np.zeros(len(lost)), where=computed > 0.0)
-        return float((joules * part).sum())
+            lost_j = 0.0
+        else:
+            computed = self._core_s()
+            lost = lost_core_s(self._attempts, computed)
+            part = np.divide(lost, computed, out=np.zeros(len(lost)), where=computed > 0.0)
+            lost_j = float((joules[:attempts] * part).sum())
+        return TenantsEnergy(of_jobs, joules[attempts:], lost_j)
 
     def jobs(self) -> pd.DataFrame:
         """One row per job: times, state, metrics, energy."""
@@ -122,6 +121,18 @@ class RunTables:
         requested = table["requested_time"]
         reason = np.full(len(submit), "", object)
         reason[list(self._reasons)] = list(self._reasons.values())
+        # The jobs that were attempted more than once, held cores more than once, or ended when they had none.
+        job, jobs = self._job_of_attempt, len(self._codes)
+        pieces = self._holds_of_attempt if self._has_changes else None
+        released = np.full(jobs, np.nan)
+        released[job] = self._attempts.end_time
+        rows = np.flatnonzero((np.bincount(job, pieces, jobs) > 1) | (released < self._finished))
+        if not len(rows):
+            in_pieces = None
+        else:
+            run, last = np.bincount(job, self._loaded_s, jobs).astype(np.float64), np.zeros(jobs)
+            last[job] = self._loaded_s
+            in_pieces = InPieces(rows, run[rows], last[rows])
         return {
             "job_id": table["job_id"],
             "submit_time": submit,
@@ -133,24 +144,11 @@ class RunTables:
             "reason": reason,
             "requested_cores": table["requested_cores"],
             "requested_time": requested,
-            **job_columns(submit, self._started, self._finished, requested, table["deadline"], self._in_pieces()),
+            **job_columns(submit, self._started, self._finished, requested, table["deadline"], in_pieces),
             "energy_j": self.tenants_j.jobs,
             "profile": table["profile"],
             "user": table["user"],
         }
-
-    def _in_pieces(self) -> InPieces | None:
-        """The jobs that were attempted more than once, held cores more than once, or ended when they had none."""
-        job, jobs = self._job_of_attempt, len(self._codes)
-        pieces = self._holds_of_attempt if self._has_changes else None
-        released = np.full(jobs, np.nan)
-        released[job] = self._attempts.end_time
-        rows = np.flatnonzero((np.bincount(job, pieces, jobs) > 1) | (released < self._finished))
-        if not len(rows):
-            return None
-        run, last = np.bincount(job, self._loaded_s, jobs).astype(np.float64), np.zeros(jobs)
-        last[job] = self._loaded_s
-        return InPieces(rows, run[rows], last[rows])
 
     def core_holds(self) -> CoreHolds:
         """Who held which cores, in numbers."""
@@ -199,15 +197,27 @@ class RunTables:
         held = np.cumsum(np.bincount(first, minlength=nodes) - np.bincount(last + 1, minlength=nodes + 1)[:nodes])
         not_on = np.bincount(self._history.off_intervals[0], minlength=nodes)
         for begin, stop in pairwise(bounds_of_parts(held + not_on)):
-            yield self._node_states(begin, stop)
+            # (node, state, start, end) of nodes `first` … `stop` - 1, sorted by node and start, without gaps.
+            horizon, bounds = self._horizon, node_bounds(self._platform)
+            node, start, end = busy_intervals(self._history.holds.within(bounds[begin], bounds[stop]), bounds)
+            state = np.full(len(node), str(NodeState.COMPUTING), object)
+            off = self._off(begin, stop)
+            if len(off[0]):
+                busy = node, state, start, end
+                node, state, start, end = (np.concatenate(pair) for pair in zip(busy, off, strict=True))
+                order = np.lexsort((start, node))
+                node, state, start, end = node[order], state[order], start[order], end[order]
+            gaps = idle_gaps(node, start, end, range(begin, stop), horizon)
+            node = np.concatenate([node, gaps[0]])
+            state = np.concatenate([state, np.full(len(gaps[0]), str(NodeState.IDLE), object)])
+            start, end = np.concatenate([start, gaps[1]]), np.concatenate([end, gaps[2]])
+            order = np.lexsort((start, node))
+            intervals = node[order], state[order], start[order], end[order]
+            yield self._state_table(*intervals)
 
     def off_states(self, result: Result) -> pd.DataFrame:
         """The rows of nodes that are not on."""
         return self._state_table(*self._off(0, self._platform.node_count))
-
-    def _node_states(self, first: int, stop: int) -> pd.DataFrame:
-        """The rows of nodes ``first`` … ``stop`` - 1."""
-        return self._state_table(*self._intervals(first, stop))
 
     def _state_table(self, node: Ints, state: npt.NDArray[np.object_], start: Floats, end: Floats) -> pd.DataFrame:
         columns = {
@@ -217,24 +227,6 @@ class RunTables:
             "end": end,
         }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["node_states"]))
-
-    def _intervals(self, first: int, stop: int) -> tuple[Ints, npt.NDArray[np.object_], Floats, Floats]:
-        """(node, state, start, end) of nodes ``first`` … ``stop`` - 1, sorted by node and start, without gaps."""
-        horizon, bounds = self._horizon, node_bounds(self._platform)
-        node, start, end = busy_intervals(self._history.holds.within(bounds[first], bounds[stop]), bounds)
-        state = np.full(len(node), str(NodeState.COMPUTING), object)
-        off = self._off(first, stop)
-        if len(off[0]):
-            busy = node, state, start, end
-            node, state, start, end = (np.concatenate(pair) for pair in zip(busy, off, strict=True))
-            order = np.lexsort((start, node))
-            node, state, start, end = node[order], state[order], start[order], end[order]
-        gaps = idle_gaps(node, start, end, range(first, stop), horizon)
-        node = np.concatenate([node, gaps[0]])
-        state = np.concatenate([state, np.full(len(gaps[0]), str(NodeState.IDLE), object)])
-        start, end = np.concatenate([start, gaps[1]]), np.concatenate([end, gaps[2]])
-        order = np.lexsort((start, node))
-        return node[order], state[order], start[order], end[order]
 
     def _off(self, first: int, stop: int) -> tuple[Ints, npt.NDArray[np.object_], Floats, Floats]:
         """(node, state, start, end) of nodes ``first`` … ``stop`` - 1 when they are not on, sorted by node and start."""

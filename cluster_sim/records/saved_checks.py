@@ -74,9 +74,8 @@ def check_values(table: pd.DataFrame, name: str, path: Path) -> None:
             values = table[field.name].to_numpy(dtype=float)
             least, most = _LEAST.get(field.name, 0.0), _MOST.get(field.name, math.inf)
             with np.errstate(invalid="ignore"):
-                within = (
-                    (values >= least - _rounding(values)) & (values <= most + _ROUNDED) & _is_finite(values, field.name)
-                )
+                is_finite = np.asarray(~np.isinf(values) | ((values > 0) & (field.name in _INFINITE)))
+                within = (values >= least - _rounding(values)) & (values <= most + _ROUNDED) & is_finite
             expected = f"a number from {least:g}" + (f" to {most:g}" if most < math.inf else " on")
             _require(table, path, field.name, within | np.isnan(values), expected)
     latest = np.full(len(table), -math.inf)
@@ -105,10 +104,6 @@ def _columns(table: pd.DataFrame, *names: str) -> list[Floats]:
 
 def _rounding(values: Floats) -> Floats:
     return _ROUNDED * np.maximum(1.0, np.abs(np.nan_to_num(values, posinf=0.0, neginf=0.0)))
-
-
-def _is_finite(values: Floats, column: str) -> Truths:
-    return np.asarray(~np.isinf(values) | ((values > 0) & (column in _INFINITE)))
 
 
 def _require(table: pd.DataFrame, path: Path, column: str, holds: Truths, expected: str) -> None:

@@ -34,7 +34,7 @@ from cluster_sim.workload.fields import RESULT_TABLES, names
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.core_ranges import Floats, Ints
+    from cluster_sim.machine.core_ranges import Ints
     from cluster_sim.machine.placement import Span
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
@@ -131,7 +131,19 @@ class SavedTables(InOnePart):
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
                 # Another program's result may know what the machine took, and not what each node did.
                 energy = "energy_idle_j" if name == "nodes" else "energy_j"
-                _check_whole(table, path, power_is_known=self._metrics.get(energy) is not None)
+                # Raise FormatError for a file that was cut off: by the end of its last line, and by cells that are
+                # missing.
+                power_is_known = self._metrics.get(energy) is not None
+                if path.suffix == ".csv":
+                    with path.open("rb") as file:
+                        file.seek(-1, os.SEEK_END)
+                        if file.read(1) != b"\n":
+                            raise FormatError(path, "a line end after the last row", "a file that was cut off")
+                for column in table:
+                    empty = table[column].isna().to_numpy()
+                    unknown = str(column).endswith(("_j", "watts")) and not power_is_known
+                    if column not in _MAY_BE_EMPTY and empty.any() and not unknown:
+                        raise FormatError(f"{path}, line {int(empty.argmax()) + 2}, {column}", "a value", "nothing")
                 table = _with_numbers(table, name, path)
                 check_values(table, name, path)
                 _check_names(table, path, self._platform)
@@ -272,23 +284,6 @@ _MAY_BE_INFINITE = ("requested_time", "promised_time")
 _LARGEST_INTEGER = 2**53
 _OF_JOBS = ("attempts", "stages", "decisions")
 """Tables whose rows are about jobs, each of which the table of jobs has."""
-
-
-def _check_whole(table: pd.DataFrame, path: Path, power_is_known: bool) -> None:
-    """Raise FormatError for a file that was cut off: by the end of its last line, and by cells that are missing.
-
-    Another program's result may not tell what its machine drew.
-    """
-    if path.suffix == ".csv":
-        with path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                raise FormatError(path, "a line end after the last row", "a file that was cut off")
-    for column in table:
-        empty = table[column].isna().to_numpy()
-        unknown = str(column).endswith(("_j", "watts")) and not power_is_known
-        if column not in _MAY_BE_EMPTY and empty.any() and not unknown:
-            raise FormatError(f"{path}, line {int(empty.argmax()) + 2}, {column}", "a value", "nothing")
 
 
 def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
@@ -453,24 +448,20 @@ def holds_of_table(
         known = zip(index.get_indexer(pd.Index(attempts["job_id"])).tolist(), attempts["attempt"].tolist(), strict=True)
         began_of = dict(zip(known, attempts["start_time"].tolist(), strict=True))
         began = np.array([began_of.get((job, which), np.nan) for job, which in pairs.tolist()], np.float64)
-        used_from = _used_since(held, np.append(began, np.full(len(guests), np.nan)))
+        # Since when the tasks of each row of holds used its cores, s, as far as that can be told from when each
+        # tenant began.
+        began = np.append(began, np.full(len(guests), np.nan))
+        since = np.maximum(held.start, began[held.tenant])
+        used_from = np.where(reserved(held) | (since > held.end), np.nan, since)
     # Only what the table had to cut at the bounds of processors.
     apart = np.ones(len(table), bool)
-    apart[1:] = ~_same(used_from[1:], used_from[:-1]) | ~np.isin(first[1:], platform.first_core)
+    one = used_from[1:]
+    other = used_from[:-1]
+    same = np.asarray((one == other) | (np.isnan(one) & np.isnan(other)))
+    apart[1:] = ~same | ~np.isin(first[1:], platform.first_core)
     ids, names = _ids(jobs), [str(name) for name in guests]
     used_from = used_from[held.beginnings(apart)]
     return CoreHolds(ids, pairs[:, 0], pairs[:, 1], names, held.joined(apart), used_from)
-
-
-def _used_since(held: Holds, began: Floats) -> Floats:
-    """Since when the tasks of each row of holds used its cores, s, as far as that can be told from when each tenant began."""
-    since = np.maximum(held.start, began[held.tenant])
-    return np.where(reserved(held) | (since > held.end), np.nan, since)
-
-
-def _same(one: Floats, other: Floats) -> npt.NDArray[np.bool_]:
-    """Return a mask of where numbers are the same, or neither is one."""
-    return np.asarray((one == other) | (np.isnan(one) & np.isnan(other)))
 
 
 def core_numbers(table: pd.DataFrame, platform: Platform, where: str | Path) -> tuple[Ints, Ints]:

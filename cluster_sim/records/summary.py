@@ -78,7 +78,29 @@ def summarise(
 ) -> dict[str, Any]:
     """All metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
     values = job_metrics(result.jobs, result.attempts, result.cores, horizon, now, changes, absences)
-    values |= _energies(result, accounts, tenants_j, horizon)
+    by_state = {state: float(energy.sum()) for state, energy in accounts.nodes.items()}
+    nodes = result.nodes
+    waste, by_core = energy_waste(by_state), float(nodes["energy_waste_by_core_j"].sum())
+    failed_s = nodes["failed_s"]
+    energies = {
+        "energy_j": accounts.total,
+        "energy_jobs_j": float(tenants_j.jobs.sum()),
+        "energy_guests_j": float(tenants_j.guests.sum()),
+        "energy_lost_j": tenants_j.lost,
+        "energy_unused_j": float(accounts.unused.sum()),
+        **{f"energy_{state.lower()}_j": energy for state, energy in by_state.items()},
+        "energy_waste_j": waste,
+        "energy_waste_by_core_j": by_core,
+        "energy_wmin": watt_minutes(accounts.total),
+        "energy_waste_wmin": watt_minutes(waste),
+        "energy_waste_by_core_wmin": watt_minutes(by_core),
+        "node_switches": node_switches(int(nodes["switches_on"].sum()), int(nodes["switches_off"].sum())),
+        "on_off_cycles": int(nodes["on_off_cycles"].sum()),
+        "mean_watts": mean_power(accounts.total, horizon),
+        "max_watts": float(result.watts[: max(len(result.watts) - 1, 1)].max()),  # the last row closes the curve
+        "availability": 1.0 - float(failed_s.sum()) / (len(failed_s) * horizon) if horizon else np.nan,
+    }
+    values |= energies
     values["edp_js"] = energy_delay_product(values["energy_j"], values["makespan_s"])
     return {name: for_json(values[name]) for name in names(SUMMARY_METRICS)}
 
@@ -98,19 +120,16 @@ def job_metrics(
     """
     waits, place = _waits_at_the_end(jobs, attempts)
     again = _waits_again(jobs, attempts, waits, place).without(absences, jobs)
+    state = np.asarray(jobs["state"])
+    counts = {
+        "jobs_submitted": int((np.asarray(jobs["submit_time"]) <= now).sum()),
+        **{f"jobs_{each}": int((state == each).sum()) for each in ("completed", "killed", "rejected", "unfinished")},
+    }
     return {
-        **_counts(jobs, now),
+        **counts,
         **_times(jobs, attempts, waits, horizon, cores, changes),
         **_attempts(attempts, waits, changes),
         **_queue(queue_steps(jobs, again), horizon),
-    }
-
-
-def _counts(jobs: Columns, now: float) -> dict[str, Any]:
-    state = np.asarray(jobs["state"])
-    return {
-        "jobs_submitted": int((np.asarray(jobs["submit_time"]) <= now).sum()),
-        **{f"jobs_{each}": int((state == each).sum()) for each in ("completed", "killed", "rejected", "unfinished")},
     }
 
 
@@ -313,29 +332,4 @@ def _queue(queue: QueueSteps, horizon: float) -> dict[str, Any]:
     return {
         "mean_queue_length": mean_level(pending, np.append(queue.time[seen], horizon)),
         "max_queue_length": int(pending.max()),
-    }
-
-
-def _energies(result: RunColumns, accounts: EnergyAccounts, tenants_j: TenantsEnergy, horizon: float) -> dict[str, Any]:
-    by_state = {state: float(energy.sum()) for state, energy in accounts.nodes.items()}
-    nodes = result.nodes
-    waste, by_core = energy_waste(by_state), float(nodes["energy_waste_by_core_j"].sum())
-    failed_s = nodes["failed_s"]
-    return {
-        "energy_j": accounts.total,
-        "energy_jobs_j": float(tenants_j.jobs.sum()),
-        "energy_guests_j": float(tenants_j.guests.sum()),
-        "energy_lost_j": tenants_j.lost,
-        "energy_unused_j": float(accounts.unused.sum()),
-        **{f"energy_{state.lower()}_j": energy for state, energy in by_state.items()},
-        "energy_waste_j": waste,
-        "energy_waste_by_core_j": by_core,
-        "energy_wmin": watt_minutes(accounts.total),
-        "energy_waste_wmin": watt_minutes(waste),
-        "energy_waste_by_core_wmin": watt_minutes(by_core),
-        "node_switches": node_switches(int(nodes["switches_on"].sum()), int(nodes["switches_off"].sum())),
-        "on_off_cycles": int(nodes["on_off_cycles"].sum()),
-        "mean_watts": mean_power(accounts.total, horizon),
-        "max_watts": float(result.watts[: max(len(result.watts) - 1, 1)].max()),  # the last row closes the curve
-        "availability": 1.0 - float(failed_s.sum()) / (len(failed_s) * horizon) if horizon else np.nan,
     }

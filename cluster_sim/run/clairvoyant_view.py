@@ -31,9 +31,7 @@ class ClairvoyantView(View):
 
         All of it, as slowdowns want it: also of a job that begins again with what its last checkpoint holds.
         """
-        return self._undisturbed(job, self.run_time(job))
-
-    def _undisturbed(self, job: Job, seconds: float) -> float:
+        seconds = self.run_time(job)
         most = job.requested_time if self.kills_at_walltime else math.inf
         return min(seconds, most) if self._changes is None else self._changes.undisturbed(job, seconds, most)
 

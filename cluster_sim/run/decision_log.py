@@ -67,32 +67,26 @@ class DecisionLog:
     def note(self, now: float, decision: Hold | Reserve) -> None:
         """A job stays in the queue, or was promised a start; a row if that was not the last thing said of it."""
         if isinstance(decision, Hold):
-            self._hold(now, decision)
+            index = decision.job.index
+            behind = NOBODY if decision.behind is None else decision.behind.index
+            said = (decision.because, behind, decision.blocks)
+            blockers = self._blockers
+            if not decision.blocks:
+                blockers.clear()
+            elif not blockers or blockers[-1] != index:
+                # What was said of others before is to be said anew, if it is still so in a pass that looks at them.
+                self._held = {other: said for other, said in self._held.items() if said[2] and other != index}
+                blockers.append(index)
+            if self._held.get(index) != said:
+                self._held[index] = said
+                self._add(now, index, _BLOCK if decision.blocks else _HOLD, decision.because, behind)
         else:
-            self._reserve(now, decision)
-
-    def _hold(self, now: float, decision: Hold) -> None:
-        index = decision.job.index
-        behind = NOBODY if decision.behind is None else decision.behind.index
-        said = (decision.because, behind, decision.blocks)
-        blockers = self._blockers
-        if not decision.blocks:
-            blockers.clear()
-        elif not blockers or blockers[-1] != index:
-            # What was said of others before is to be said anew, if it is still so in a pass that looks at them.
-            self._held = {other: said for other, said in self._held.items() if said[2] and other != index}
-            blockers.append(index)
-        if self._held.get(index) != said:
-            self._held[index] = said
-            self._add(now, index, _BLOCK if decision.blocks else _HOLD, decision.because, behind)
-
-    def _reserve(self, now: float, decision: Reserve) -> None:
-        index = decision.job.index
-        spans = () if decision.placement is None else decision.placement.spans
-        promise = (decision.time, spans)
-        if self._promises.get(index) != promise:
-            self._promises[index] = promise
-            self._add(now, index, _RESERVE, decision.because, promised=decision.time, spans=spans)
+            index = decision.job.index
+            spans = () if decision.placement is None else decision.placement.spans
+            promise = (decision.time, spans)
+            if self._promises.get(index) != promise:
+                self._promises[index] = promise
+                self._add(now, index, _RESERVE, decision.because, promised=decision.time, spans=spans)
 
     def changed(self, now: float, decision: Change) -> None:
         """Something was decided about a job that had begun."""

@@ -73,7 +73,13 @@ class Dispatcher:
             if self._decision_log is not None:
                 self._decision_log.started(self._env.now, decision)
         elif not isinstance(decision, POWER_POLICIES if of_power else SCHEDULERS):
-            raise _misplaced(decision, of_power)
+            # The error for a decision of a kind that the policy whose turn it is does not have.
+            policies = [("a scheduler", SCHEDULERS), ("a power policy", POWER_POLICIES)]
+            (other, others), (one, own) = policies if of_power else policies[::-1]
+            *first, last = [kind.__name__ for kind in own]
+            whose = f", which {other} decides" if isinstance(decision, others) else ""
+            misplaced = SimulationError(f"{one} decides {', '.join(first)} or {last}, not {decision!r}{whose}")
+            raise misplaced
         elif isinstance(decision, WakeAt):
             if of_power:
                 wake_at(self._env, decision, self._passes.request_policy, self._wakes)
@@ -110,15 +116,6 @@ class Dispatcher:
             changes.resize(decision.job, decision.placement)
         if self._decision_log is not None:
             self._decision_log.changed(self._env.now, decision)
-
-
-def _misplaced(decision: object, of_power: bool) -> SimulationError:
-    """The error for a decision of a kind that the policy whose turn it is does not have."""
-    policies = [("a scheduler", SCHEDULERS), ("a power policy", POWER_POLICIES)]
-    (other, others), (one, own) = policies if of_power else policies[::-1]
-    *first, last = [kind.__name__ for kind in own]
-    whose = f", which {other} decides" if isinstance(decision, others) else ""
-    return SimulationError(f"{one} decides {', '.join(first)} or {last}, not {decision!r}{whose}")
 
 
 def wake_at(env: Environment, decision: WakeAt, request: Callable[[], None], phase: EventPriority = NORMAL) -> bool:

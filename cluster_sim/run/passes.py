@@ -178,10 +178,29 @@ class Passes:
         before = self._reserves and not self._reserving  # what it offers just now is for the pass that follows
         if self._is_to_react and (self._is_to_reserve or not before):
             return
-        self._guard_against_circles()
+        # A power policy that switches nodes off and on again in no time would hold the clock for ever.
+        now = self._env.now
+        if now != self._planned_at:
+            self._planned_at, self._passes_now = now, 0
+        elif self._passes_now > MOST_PASSES_AT_ONE_TIME:
+            policy = type(self._power).__name__
+            raise SimulationError(f"{policy} switches nodes in circles: {self._passes_now} passes at {now:g} s")
+        self._passes_now += 1
         view = self._view
         if view.pending_count and not view.running_count and not view.submitted:
-            self._guard_against_stalls()
+            # One that only asks to be woken again, while jobs wait and nothing runs, would let the clock run for ever.
+            view = self._view
+            changes = len(view.state_changes)
+            if view.transition_ends and changes == self._changes_seen and self._in_transition < PASSES_IN_TRANSITION:
+                self._in_transition += 1
+            else:
+                self._fruitless += 1
+                self._in_transition, self._changes_seen = 0, changes
+                if self._fruitless > MOST_FRUITLESS_PASSES:
+                    raise StallError(
+                        f"{self._why_none_starts(view)}: {view.pending_count} jobs wait and none runs, and so it was in all of "
+                        f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
+                    )
         else:
             self._fruitless = self._in_transition = 0
         self._plan_power(before)
@@ -224,31 +243,6 @@ class Passes:
         self.power_decides = True
         self._env.deliver(due, turn)
         self.power_decides = False
-
-    def _guard_against_circles(self) -> None:
-        """A power policy that switches nodes off and on again in no time would hold the clock for ever."""
-        now = self._env.now
-        if now != self._planned_at:
-            self._planned_at, self._passes_now = now, 0
-        elif self._passes_now > MOST_PASSES_AT_ONE_TIME:
-            policy = type(self._power).__name__
-            raise SimulationError(f"{policy} switches nodes in circles: {self._passes_now} passes at {now:g} s")
-        self._passes_now += 1
-
-    def _guard_against_stalls(self) -> None:
-        """One that only asks to be woken again, while jobs wait and nothing runs, would let the clock run for ever."""
-        view = self._view
-        changes = len(view.state_changes)
-        if view.transition_ends and changes == self._changes_seen and self._in_transition < PASSES_IN_TRANSITION:
-            self._in_transition += 1
-            return
-        self._fruitless += 1
-        self._in_transition, self._changes_seen = 0, changes
-        if self._fruitless > MOST_FRUITLESS_PASSES:
-            raise StallError(
-                f"{self._why_none_starts(view)}: {view.pending_count} jobs wait and none runs, and so it was in all of "
-                f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
-            )
 
     def wake_is_planned(self) -> None:
         """The scheduler will be woken. One that asks for no more, while nothing runs or is to happen, would do so for ever."""

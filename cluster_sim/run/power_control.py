@@ -9,7 +9,6 @@ from cluster_sim.errors import InputError, ModelWarning, NodeStateError, warn_us
 from cluster_sim.machine.power.power_budget import PowerBudget
 from cluster_sim.platform.hardware import is_count
 from cluster_sim.run.decisions import (
-    LimitPower,
     NodeDecision,
     Offer,
     SetPState,
@@ -43,7 +42,16 @@ class PowerControl:
     def apply(self, decision: NodeDecision) -> None:
         """Carry out a power policy's decision on the machine. Raises InputError when it cannot be."""
         if isinstance(decision, SwitchOff):
-            self._switch_off(self._without_suspended(self._nodes_of(decision)))
+            # Switch several nodes off for the power policy, at once if all are idle.
+            nodes = self._without_suspended(self._nodes_of(decision))
+            machine = self._machine
+            each_once = len(set(nodes)) == len(nodes)
+            if each_once and all(map(machine.is_idle, nodes)):
+                if nodes:
+                    machine.switching.switch_off(nodes)
+            else:
+                for node in nodes:
+                    self._switch(machine.node(node), on=False)
         elif isinstance(decision, SwitchOn):
             self._switch(self._machine.node(self._position(decision, decision.node)), on=True)
         elif isinstance(decision, (Withhold, Offer)):
@@ -63,7 +71,13 @@ class PowerControl:
                 raise _wrong(decision, "watts", "W, 0 or more, inf for no limit", decision.watts)
             if not isinstance(decision.slow, bool):
                 raise _wrong(decision, "slow", "True or False", decision.slow)
-            self._limit_power(decision)
+            # From now on the machine has a power budget; jobs that can never fit under it are refused.
+            machine, running = self._machine, self._simulation.life.running.values()
+            budget = PowerBudget(machine, self._job_clocks, decision.watts, decision.slow, running, machine.budget)
+            machine.budget = budget
+            for job in list(self._pending.values()):
+                if reason := budget.why_never(job):
+                    self._simulation.admission.reject(job, reason)
 
     def _nodes_of(self, decision: SwitchOff | Withhold | Offer) -> list[int]:
         """Positions of the nodes that a decision names."""
@@ -90,26 +104,6 @@ class PowerControl:
             several = "" if isinstance(decision, SwitchOn) else ", or a list of nodes"
             raise _wrong(decision, "node", f"a node by its position, from 0 to {last}, or its name{several}", node)
         return int(node)
-
-    def _limit_power(self, limit: LimitPower) -> None:
-        """From now on the machine has a power budget; jobs that can never fit under it are refused."""
-        machine, running = self._machine, self._simulation.life.running.values()
-        budget = PowerBudget(machine, self._job_clocks, limit.watts, limit.slow, running, machine.budget)
-        machine.budget = budget
-        for job in list(self._pending.values()):
-            if reason := budget.why_never(job):
-                self._simulation.admission.reject(job, reason)
-
-    def _switch_off(self, nodes: list[int]) -> None:
-        """Switch several nodes off for the power policy, at once if all are idle."""
-        machine = self._machine
-        each_once = len(set(nodes)) == len(nodes)
-        if each_once and all(map(machine.is_idle, nodes)):
-            if nodes:
-                machine.switching.switch_off(nodes)
-            return
-        for node in nodes:
-            self._switch(machine.node(node), on=False)
 
     def _switch(self, node: Node, on: bool) -> None:
         """Switch a node for the power policy; what its state does not allow is refused, and the first time said so."""

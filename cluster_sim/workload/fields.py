@@ -427,14 +427,12 @@ def markdown_table(fields: Iterable[Field]) -> str:
         bound = f" ({field.range_text})" if field.range_text else ""
         meaning = field.meaning.replace("|", "\\|")
         kind = f"{field.kind} or str" if field.or_name else field.kind
-        lines.append(f"| `{field.name}` | {kind}{bound} | {field.unit} | {_default_text(field)} | {meaning} |")
+        if field.name == "job_id":
+            default_text = "position"
+        else:
+            default_text = "empty" if field.default == "" else f"{field.default}"
+        lines.append(f"| `{field.name}` | {kind}{bound} | {field.unit} | {default_text} | {meaning} |")
     return "\n".join(lines) + "\n"
-
-
-def _default_text(field: Field) -> str:
-    if field.name == "job_id":
-        return "position"
-    return "empty" if field.default == "" else f"{field.default}"
 
 
 def job_schema_page() -> str:

@@ -336,17 +336,7 @@ def lopez_mixed(
         name: {"req_ops": operations * 1e10, "req_time": seconds, "mem_vol": volume}
         for name, (operations, seconds, volume) in LOPEZ_PROFILES.items()
     }
-    share = _share_of_memory(memory, seed)
-    shares = {name: 2.0 * (share if volume > 1.0 else 1.0 - share) for name, (_, _, volume) in LOPEZ_PROFILES.items()}
-    if parts == "drawn":  # the profiles of a kind stand one after the other
-        rng = np.random.default_rng(max(seed, 0)).spawn(4)[3]  # the share and the order stay those of equal parts
-        of_kind = np.concatenate([rng.dirichlet(np.ones(3)) for _ in range(2)]) * 3.0
-        shares = {name: share * float(part) for (name, share), part in zip(shares.items(), of_kind, strict=True)}
-    return from_profiles(profiles, shares, jobs, tasks=8, gap_s=gap_s, seed=seed, name="lopez-mixed")
-
-
-def _share_of_memory(memory: str | float, seed: int) -> float:
-    """The share of jobs that are bound by memory, as it is given, or drawn from a range."""
+    # The share of jobs that are bound by memory, as it is given, or drawn from a range.
     least, dots, most = str(memory).partition("..")
     try:
         low, high = float(least), float(most or least)
@@ -359,7 +349,13 @@ def _share_of_memory(memory: str | float, seed: int) -> float:
         )
     # Apart from what draws the order, where seeds below 0 are refused.
     rng = np.random.default_rng(max(seed, 0)).spawn(3)[2]
-    return float(np.clip(rng.uniform(low, high), 0.0, 1.0)) if dots else low
+    share = float(np.clip(rng.uniform(low, high), 0.0, 1.0)) if dots else low
+    shares = {name: 2.0 * (share if volume > 1.0 else 1.0 - share) for name, (_, _, volume) in LOPEZ_PROFILES.items()}
+    if parts == "drawn":  # the profiles of a kind stand one after the other
+        rng = np.random.default_rng(max(seed, 0)).spawn(4)[3]  # the share and the order stay those of equal parts
+        of_kind = np.concatenate([rng.dirichlet(np.ones(3)) for _ in range(2)]) * 3.0
+        shares = {name: share * float(part) for (name, share), part in zip(shares.items(), of_kind, strict=True)}
+    return from_profiles(profiles, shares, jobs, tasks=8, gap_s=gap_s, seed=seed, name="lopez-mixed")
 
 
 @WORKLOAD_GENERATORS.register("npb")

@@ -47,7 +47,14 @@ def checked_columns(columns: Mapping[str, Any], source: str = "jobs", locate: Lo
     value of the wrong type or outside the column's range.
     """
     where = locate or (lambda row: f"{source} row {row}")
-    _check_names(columns, source)
+    for name in columns:
+        if name not in JOB_FIELD:
+            raise FormatError(f"{source}, column '{name}'", nearest(str(name), JOB_FIELD), name)
+    for field in JOB_FIELDS:
+        if field.default is REQUIRED and field.name != "job_id" and field.name not in columns:
+            raise FormatError(source, f"a column {field.name}", f"only {', '.join(map(str, columns)) or 'none'}")
+    if not {"operations", "recorded_run_time"} & columns.keys():
+        raise FormatError(source, "a column operations or recorded_run_time", f"only {', '.join(columns)}")
     count = _length(columns, "submit_time", source)
     for name in columns:
         length = _length(columns, name, source)
@@ -71,7 +78,15 @@ def checked_columns(columns: Mapping[str, Any], source: str = "jobs", locate: Lo
     if workless.any():
         raise FormatError(place(int(workless.argmax()), "operations"), "operations or recorded_run_time", "neither")
     for name, parse in _READ_AS.items():
-        _check_readable(table, name, parse, place)
+        values = table[name]
+        if len(values) and not any(values.strides):
+            values = values[:1]
+        texts = values.tolist()
+        for text in dict.fromkeys(texts):
+            try:
+                parse(text)
+            except InputError as error:
+                raise FormatError(place(texts.index(text), name), error.expected, text) from None
     _check_widths(table, place)
     _check_checkpoints(table, place)
     check_after(table, place)
@@ -226,20 +241,6 @@ _READ_AS: dict[str, Callable[[str], object]] = {
 """Columns of text that mean something, and what reads them."""
 
 
-def _check_readable(
-    table: Columns, name: str, parse: Callable[[str], object], place: Callable[[int, str], str]
-) -> None:
-    values = table[name]
-    if len(values) and not any(values.strides):
-        values = values[:1]
-    texts = values.tolist()
-    for text in dict.fromkeys(texts):
-        try:
-            parse(text)
-        except InputError as error:
-            raise FormatError(place(texts.index(text), name), error.expected, text) from None
-
-
 def _check_widths(table: Columns, place: Callable[[int, str], str]) -> None:
     """The cores that a job requests lie between the fewest and the most that it can run on."""
     requested = table["requested_cores"]
@@ -273,17 +274,6 @@ def _check_checkpoints(table: Columns, place: Callable[[int, str], str]) -> None
                     f"a time so that at most {MOST_CHECKPOINTS:,} checkpoints are made in {run_times[row]:g} s of work"
                 )
                 raise FormatError(place(row, "checkpoint_interval"), expected, intervals[row])
-
-
-def _check_names(columns: Mapping[str, Any], source: str) -> None:
-    for name in columns:
-        if name not in JOB_FIELD:
-            raise FormatError(f"{source}, column '{name}'", nearest(str(name), JOB_FIELD), name)
-    for field in JOB_FIELDS:
-        if field.default is REQUIRED and field.name != "job_id" and field.name not in columns:
-            raise FormatError(source, f"a column {field.name}", f"only {', '.join(map(str, columns)) or 'none'}")
-    if not {"operations", "recorded_run_time"} & columns.keys():
-        raise FormatError(source, "a column operations or recorded_run_time", f"only {', '.join(columns)}")
 
 
 def _job_ids(values: Any, count: int, where: Locate) -> np.ndarray:
@@ -369,7 +359,11 @@ def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.
         allowed &= ~(array > field.most)
     if not allowed.all():
         row = int((~allowed).argmax())
-        raise refuse(row, _expectation(field, is_too_large=field.most < array[row] < math.inf))
+        is_too_large = field.most < array[row] < math.inf
+        noun = {"float": "a finite number", "int": f"a whole number below {_LARGEST_INTEGER}", "bool": "0 or 1"}[
+            field.kind
+        ]
+        raise refuse(row, f"{noun} {field.range_text if is_too_large else field.allowed}".rstrip())
     return array.astype({"float": np.float64, "int": np.int64, "bool": np.bool_}[field.kind], copy=False)
 
 
@@ -405,8 +399,3 @@ def _as_numbers(array: np.ndarray) -> tuple[np.ndarray, int | None]:
 def _as_text(array: np.ndarray, default: str) -> np.ndarray:
     values: Sequence[object] = array.tolist()
     return np.array([v if isinstance(v, str) else _id_text(v) or default for v in values], dtype=object)
-
-
-def _expectation(field: Field, is_too_large: bool) -> str:
-    noun = {"float": "a finite number", "int": f"a whole number below {_LARGEST_INTEGER}", "bool": "0 or 1"}[field.kind]
-    return f"{noun} {field.range_text if is_too_large else field.allowed}".rstrip()

@@ -488,7 +488,18 @@ class Workload:
         kinds = np.searchsorted(np.cumsum(shares) / shares.sum(), draws, side="right").clip(max=len(mix) - 1)
         columns = self._arrays()
         columns["profile"] = np.array(list(mix), dtype=object)[kinds]
-        columns["mem_vol"] = bandwidths[kinds] * self._run_times()
+        # Run times at the reference rate, in seconds.
+        operations = self.jobs["operations"].to_numpy()
+        recorded = self.jobs["recorded_run_time"].to_numpy()
+        given_as_work = ~np.isnan(operations)
+        if not given_as_work.any():
+            run_times = recorded
+        else:
+            if self.reference_gflops is None:
+                job = self.jobs["job_id"].iloc[int(given_as_work.argmax())]
+                raise InputError(f"job {job}", "a run time, or a workload with reference_gflops", "operations only")
+            run_times = np.where(given_as_work, operations / (self.reference_gflops * 1e9), recorded)
+        columns["mem_vol"] = bandwidths[kinds] * run_times
         return self._with(columns)
 
     def with_phases(self, phases: Mapping[str, Sequence[tuple[float, float]]]) -> Workload:
@@ -628,18 +639,6 @@ class Workload:
         return dependency_graph(self)
 
     # -----------------------------------------------------------------------------------------------------------------
-
-    def _run_times(self) -> np.ndarray:
-        """Run times at the reference rate, in seconds."""
-        operations = self.jobs["operations"].to_numpy()
-        recorded = self.jobs["recorded_run_time"].to_numpy()
-        given_as_work = ~np.isnan(operations)
-        if not given_as_work.any():
-            return recorded
-        if self.reference_gflops is None:
-            job = self.jobs["job_id"].iloc[int(given_as_work.argmax())]
-            raise InputError(f"job {job}", "a run time, or a workload with reference_gflops", "operations only")
-        return np.where(given_as_work, operations / (self.reference_gflops * 1e9), recorded)
 
     def _with(self, columns: Columns, origin_s: float | None = None) -> Workload:
         """Return this workload with other columns, which are known to be good."""

@@ -194,8 +194,20 @@ def rare_collections() -> Iterator[None]:
 @rare_collections()
 def _run(task: RolloutTask, environments: Sequence[Any], network: Network) -> list[Trajectory]:
     """Step all episodes of a group together until the last of them ends."""
-    together = _can_be_together(environments)
-    episodes = _begin(task, environments, network, together)
+    ours = SchedulingEnv
+    kinds = {type(environment) for environment in environments}
+    together = all(issubclass(kind, ours) and kind.step is ours.step and kind.reset is ours.reset for kind in kinds)
+    # The episodes of a group, at their first decisions.
+    options = [None] * len(task.seeds) if task.options is None else task.options
+    if together:
+        found = SchedulingEnv.reset_together(environments, task.seeds, options)
+    else:
+        asked = zip(environments, task.seeds, options, strict=True)
+        found = [environment.reset(seed=seed, options=wanted) for environment, seed, wanted in asked]
+    episodes = [
+        _Episode(environment, network, seed, observation)
+        for environment, seed, (observation, _) in zip(environments, task.seeds, found, strict=True)
+    ]
     running, memory = episodes, None
     with torch.inference_mode():
         while running:
@@ -206,46 +218,22 @@ def _run(task: RolloutTask, environments: Sequence[Any], network: Network) -> li
                 columns = best(scores)
             else:
                 columns = draw(scores, np.array([episode.rng.random() for episode in running]))
-            _step(running, columns.tolist(), together)
+            # Take the action of a column in each of the episodes.
+            columns = columns.tolist()
+            environments = [episode.environment for episode in running]
+            actions = [episode.action(column) for episode, column in zip(running, columns, strict=True)]
+            if together:
+                found = SchedulingEnv.step_together(environments, actions)
+            else:
+                found = [environment.step(action) for environment, action in zip(environments, actions, strict=True)]
+            for episode, column, action, step in zip(running, columns, actions, found, strict=True):
+                episode.note(column, action, *step)
             if any(episode.over for episode in running):
                 if memory is not None:
                     left = torch.tensor([not episode.over for episode in running])
                     memory = (memory[0][:, left], memory[1][:, left])
                 running = [episode for episode in running if not episode.over]
     return [episode.trajectory() for episode in episodes]
-
-
-def _begin(task: RolloutTask, environments: Sequence[Any], network: Network, together: bool) -> list[_Episode]:
-    """The episodes of a group, at their first decisions."""
-    options = [None] * len(task.seeds) if task.options is None else task.options
-    if together:
-        found = SchedulingEnv.reset_together(environments, task.seeds, options)
-    else:
-        asked = zip(environments, task.seeds, options, strict=True)
-        found = [environment.reset(seed=seed, options=wanted) for environment, seed, wanted in asked]
-    return [
-        _Episode(environment, network, seed, observation)
-        for environment, seed, (observation, _) in zip(environments, task.seeds, found, strict=True)
-    ]
-
-
-def _step(episodes: Sequence[_Episode], columns: Sequence[int], together: bool) -> None:
-    """Take the action of a column in each of the episodes."""
-    environments = [episode.environment for episode in episodes]
-    actions = [episode.action(column) for episode, column in zip(episodes, columns, strict=True)]
-    if together:
-        found = SchedulingEnv.step_together(environments, actions)
-    else:
-        found = [environment.step(action) for environment, action in zip(environments, actions, strict=True)]
-    for episode, column, action, step in zip(episodes, columns, actions, found, strict=True):
-        episode.note(column, action, *step)
-
-
-def _can_be_together(environments: Sequence[Any]) -> bool:
-    """Whether these are environments of ours, with nothing around them and no reset or step of their own."""
-    ours = SchedulingEnv
-    kinds = {type(environment) for environment in environments}
-    return all(issubclass(kind, ours) and kind.step is ours.step and kind.reset is ours.reset for kind in kinds)
 
 
 def _logits(network: Network, batch: Batch, memory: Memory | None) -> tuple[Tensor, Memory | None]:

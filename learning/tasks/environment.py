@@ -129,7 +129,14 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.simulation: Simulation | None = None
         self.episode: Episode | None = None
         self.action_space = maker.action_space
-        self.observation_space = _flat_space(maker.observation_space) if flat else maker.observation_space
+        if flat:
+            space = maker.observation_space
+            boxes = [box for name, box in sorted(space.items()) if name != "action_mask"]
+            low = np.concatenate([box.low.ravel() for box in boxes])  # type: ignore[attr-defined]
+            high = np.concatenate([box.high.ravel() for box in boxes])  # type: ignore[attr-defined]
+            self.observation_space = spaces.Box(low, high, dtype=np.float32)
+        else:
+            self.observation_space = maker.observation_space
         self._network = network_models.make("none")
         self._mask: np.ndarray = np.zeros(int(maker.action_space.n), np.int8)
         self._is_over = True  # nothing more to decide
@@ -345,29 +352,26 @@ class SchedulingEnv(gym.Env[Any, Any]):
         assert self.simulation is not None
         if not self._is_over:
             return self.maker.observe(self.simulation.view)
-        return self._left() if self._ending()[1] else self._nothing()
+        if self._ending()[1]:
+            # What is observed of a run that was cut short, with some action allowed.
+            assert self.simulation is not None
+            view = self.simulation.view
+            self.maker.attend(view)  # it has seen no pass of this time; what it would do is not carried out any more
+            observation = dict(self.maker.observe(view))
+            if not observation["action_mask"].any():
+                observation["action_mask"] = mask = np.zeros_like(observation["action_mask"])
+                mask[0] = 1
+            return observation
+        else:
+            # What is observed when there is nothing to decide any more.
+            observation = {name: np.zeros_like(box.low) for name, box in self.maker.observation_space.items()}  # type: ignore[attr-defined]
+            observation["action_mask"][0] = 1
+            return observation
 
     def _shown(self, observation: Observation) -> Any:
         """An observation in the form that was asked for; what it allows counts from now on."""
         self._mask = observation["action_mask"].copy()  # what is shown is the caller's
         return _flattened(observation) if self.flat else observation
-
-    def _left(self) -> Observation:
-        """What is observed of a run that was cut short, with some action allowed."""
-        assert self.simulation is not None
-        view = self.simulation.view
-        self.maker.attend(view)  # it has seen no pass of this time; what it would do is not carried out any more
-        observation = dict(self.maker.observe(view))
-        if not observation["action_mask"].any():
-            observation["action_mask"] = mask = np.zeros_like(observation["action_mask"])
-            mask[0] = 1
-        return observation
-
-    def _nothing(self) -> Observation:
-        """What is observed when there is nothing to decide any more."""
-        observation = {name: np.zeros_like(box.low) for name, box in self.maker.observation_space.items()}  # type: ignore[attr-defined]
-        observation["action_mask"][0] = 1
-        return observation
 
     def _info(self) -> dict[str, Any]:
         assert self.simulation is not None
@@ -450,13 +454,6 @@ def described(simulation: Simulation) -> str:
         for running in view.running[:20]
     ]
     return "\n".join(lines)
-
-
-def _flat_space(space: spaces.Dict) -> spaces.Box:
-    boxes = [box for name, box in sorted(space.items()) if name != "action_mask"]
-    low = np.concatenate([box.low.ravel() for box in boxes])  # type: ignore[attr-defined]
-    high = np.concatenate([box.high.ravel() for box in boxes])  # type: ignore[attr-defined]
-    return spaces.Box(low, high, dtype=np.float32)
 
 
 def _flattened(observation: Observation) -> np.ndarray:

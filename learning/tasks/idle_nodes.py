@@ -92,13 +92,13 @@ class IdleNodes:
         """What a request takes and costs on an idle node of each type."""
         known = self._alone.get(request.key)
         if known is None:
-            known = self._alone[request.key] = self._make_alone(request)
+            figures = np.array([self._alone_on(request, kind) for kind in self.kinds])
+            best = figures.min(axis=0).tolist()
+            make_alone = Alone(
+                figures, best[IdleFigure.finish], best[IdleFigure.energy], best[IdleFigure.shared_energy]
+            )
+            known = self._alone[request.key] = make_alone
         return known
-
-    def _make_alone(self, request: JobRequest) -> Alone:
-        figures = np.array([self._alone_on(request, kind) for kind in self.kinds])
-        best = figures.min(axis=0).tolist()
-        return Alone(figures, best[IdleFigure.finish], best[IdleFigure.energy], best[IdleFigure.shared_energy])
 
     def _alone_on(self, request: JobRequest, kind: NodeType) -> Floats:
         """A row of :class:`IdleFigure`."""
@@ -154,16 +154,14 @@ class RequestTable:
         if known is not self._known:  # those of another workload
             self._known, self._entered = known, 0
         if self._entered < len(known):
-            self._make_room(len(known))
+            count = len(known)
+            room = self._least.shape[1]
+            if count > room:  # for twice as many: requests come one by one, and may be thousands
+                more = 2 * count - room
+                self._least = np.hstack((self._least, np.empty((2, more))))
+                self._figures = np.hstack((self._figures, np.empty((IdleFigure.size, more, len(self._idle.kinds)))))
             for request in known[self._entered :]:
                 alone = self._idle.alone(request)
                 self._figures[:, request.number] = alone.figures.T
                 self._least[:, request.number] = alone.best_finish, alone.best_energy
             self._entered = len(known)
-
-    def _make_room(self, count: int) -> None:
-        room = self._least.shape[1]
-        if count > room:  # for twice as many: requests come one by one, and may be thousands
-            more = 2 * count - room
-            self._least = np.hstack((self._least, np.empty((2, more))))
-            self._figures = np.hstack((self._figures, np.empty((IdleFigure.size, more, len(self._idle.kinds)))))

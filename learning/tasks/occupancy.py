@@ -66,17 +66,6 @@ class JobRequests:
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._forget()
 
-    def _follow(self, columns: dict[str, npt.NDArray[Any]]) -> None:
-        """The jobs of another run come. What is known of them stays if they are the same workload's, and no others."""
-        known = self._arrays
-        unchanged = bool(known) and all(
-            self._columns[name] is array and columns.get(name) is array for name, array in known.items()
-        )
-        self._columns = columns
-        if not unchanged:
-            self._arrays = {name: array for name, array in columns.items() if name != "submit_time"}
-            self._forget()
-
     def _forget(self) -> None:
         self._of_job: dict[int, JobRequest] = {}
         self._by_key: dict[Hashable, JobRequest] = {}
@@ -92,10 +81,26 @@ class JobRequests:
     def of(self, job: Job) -> JobRequest:
         """The request of a job."""
         if job._columns is not self._columns:
-            self._follow(job._columns)
+            # The jobs of another run come. What is known of them stays if they are the same workload's, and no others.
+            columns = job._columns
+            known = self._arrays
+            unchanged = bool(known) and all(
+                self._columns[name] is array and columns.get(name) is array for name, array in known.items()
+            )
+            self._columns = columns
+            if not unchanged:
+                self._arrays = {name: array for name, array in columns.items() if name != "submit_time"}
+                self._forget()
         request = self._of_job.get(job.index)
         if request is None:
-            key = self._key(job)
+            shaped = not self._plain and job.is_shaped
+            figures = (job.requested_cores, job.requested_time, job.mem_vol, job.memory, job.max_energy, shaped)
+            energy = job.req_energy
+            wishes = (None if math.isnan(energy) else energy, job.priority, job.deadline, job.tags)
+            if self._plain:
+                key = figures, wishes
+            else:
+                key = figures, (wishes, job.nodes, job.ntasks_per_node, job.requires, job.exclusive, job.reservation)
             request = self._by_key.get(key)
             if request is None:
                 request = self._by_key[key] = JobRequest(len(self.numbered), *key[0], key)
@@ -111,15 +116,6 @@ class JobRequests:
                 self._lists.clear()
             asked = self._lists[numbers] = Asked([self.numbered[number] for number in numbers])
         return asked
-
-    def _key(self, job: Job) -> tuple[tuple[int, float, float, float, float, bool], Hashable]:
-        shaped = not self._plain and job.is_shaped
-        figures = (job.requested_cores, job.requested_time, job.mem_vol, job.memory, job.max_energy, shaped)
-        energy = job.req_energy
-        wishes = (None if math.isnan(energy) else energy, job.priority, job.deadline, job.tags)
-        if self._plain:
-            return figures, wishes
-        return figures, (wishes, job.nodes, job.ntasks_per_node, job.requires, job.exclusive, job.reservation)
 
 
 class Tenant(NamedTuple):
@@ -173,13 +169,6 @@ class Occupancy:
         self._unnumbered |= changed
         self.changes += sorted(changed)
 
-    def _state(self, node: int) -> Hashable:
-        tenants = self.tenants[node]
-        if tenants and not self._one_processor[self._types[node]]:
-            return -1, node  # which of its processors the jobs are on would have to be told apart
-        jobs = sorted((tenant.request.number, tenant.cores, tenant.start) for tenant in tenants.values())
-        return self._types[node], *jobs
-
     def _number(self, state: Hashable) -> int:
         return self._numbers.setdefault(state, len(self._numbers))
 
@@ -204,6 +193,12 @@ class Occupancy:
         if view.restricts or view.clock_changes:
             return None
         for node in self._unnumbered:
-            self._states[node] = self._number(self._state(node))
+            tenants = self.tenants[node]
+            if tenants and not self._one_processor[self._types[node]]:
+                state = -1, node
+            else:
+                jobs = sorted((tenant.request.number, tenant.cores, tenant.start) for tenant in tenants.values())
+                state = self._types[node], *jobs
+            self._states[node] = self._number(state)
         self._unnumbered.clear()
         return self._states * 2 + view.is_on

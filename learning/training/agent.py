@@ -70,7 +70,9 @@ class Agent:
 
         Raises InputError when there is none, FormatError when its files are broken.
         """
-        _require_torch()
+        with needed("learned agents"):
+            import safetensors  # noqa: F401
+            import torch  # noqa: F401
         folder = find_agents(directory)[0]
         from learning.training.checkpoints import load
 
@@ -323,9 +325,3 @@ class LearnedPowerPolicy(PowerPolicy):
     def react(self, view: View) -> Iterable[PowerDecision]:
         """What follows from these decisions after the scheduler's pass."""
         return self._player.settle(view)
-
-
-def _require_torch() -> None:
-    with needed("learned agents"):
-        import safetensors  # noqa: F401
-        import torch  # noqa: F401

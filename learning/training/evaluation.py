@@ -471,15 +471,19 @@ def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
         warnings.simplefilter("ignore", UnfamiliarWarning)
         for seed in task.seeds:
             with naming(task.case.name or task.case.workload.name):
-                rows.append(_row(task, seed, run_on(task.case, scheduler, power, seed)))
+                summary = run_on(task.case, scheduler, power, seed)
+                numbers: dict[str, Any] = {metric: metric_of(summary, metric) for metric in task.metrics}
+                numbers |= {name: int(summary[name]) for name in (*ENDED, WHICH)}
+                if task.training_seed is None:
+                    row = {"heuristic": task.spec, "case": task.number} | numbers
+                else:
+                    mode = SAMPLED if ",sample=yes" in task.spec else GREEDY
+                    row = {
+                        "training_seed": task.training_seed,
+                        "case": task.number,
+                        "mode": mode,
+                        "seed": seed,
+                    } | numbers
+                rows.append(row)
             noted += unfamiliar_to(scheduler, power)
     return rows, noted[:1]
-
-
-def _row(task: _Task, seed: int, summary: pd.Series) -> dict[str, Any]:
-    numbers: dict[str, Any] = {metric: metric_of(summary, metric) for metric in task.metrics}
-    numbers |= {name: int(summary[name]) for name in (*ENDED, WHICH)}
-    if task.training_seed is None:
-        return {"heuristic": task.spec, "case": task.number} | numbers
-    mode = SAMPLED if ",sample=yes" in task.spec else GREEDY
-    return {"training_seed": task.training_seed, "case": task.number, "mode": mode, "seed": seed} | numbers

@@ -217,23 +217,6 @@ _NOT_OF_A_TRAINING = ("platform", "workload", "flat", "render_mode")
 """What environments take besides: a configuration says it elsewhere, or no training has any use for it."""
 
 
-def _option(where: str, value: Any, parameter: inspect.Parameter) -> Any:
-    """The value of an option, as the environment takes it. Raises InputError for one of another type."""
-    default, annotation = parameter.default, str(parameter.annotation)
-    if default is None and value is not None:  # which type it has, only the annotation says
-        default = False if annotation.startswith("bool") else ""
-    elif isinstance(default, str) and isinstance(value, bool):
-        value = "yes" if value else "no"  # YAML reads these words as truths
-    elif isinstance(default, str) and isinstance(value, int | float):
-        value = str(value)  # seconds, where a word may stand as well
-    elif isinstance(default, float) and value == "inf":
-        value = float(value)  # a word, because JSON has no number for it
-    some_names = "Sequence[str]" in annotation and isinstance(value, list) and all(isinstance(n, str) for n in value)
-    if not some_names and not suits(value, default):
-        raise InputError(where, kind_of(default), "nan" if value != value else told_apart(value))
-    return value
-
-
 def environment_on(keys: EnvironmentKeys, episodes: EpisodeSource | None) -> SchedulingEnv:
     """An environment of the kind, observation, reward and options in ``keys``; without episodes the built-in case.
 
@@ -250,6 +233,23 @@ def environment_on(keys: EnvironmentKeys, episodes: EpisodeSource | None) -> Sch
     for key, value in keys.options.items():
         if key not in known:
             raise InputError("environment, options", one_of(key, known), key)
-        arguments[key] = _option(f"environment, options, {key}", value, known[key])
+        # The value of an option, as the environment takes it. Raises InputError for one of another type.
+        where = f"environment, options, {key}"
+        parameter = known[key]
+        default, annotation = parameter.default, str(parameter.annotation)
+        if default is None and value is not None:  # which type it has, only the annotation says
+            default = False if annotation.startswith("bool") else ""
+        elif isinstance(default, str) and isinstance(value, bool):
+            value = "yes" if value else "no"  # YAML reads these words as truths
+        elif isinstance(default, str) and isinstance(value, int | float):
+            value = str(value)  # seconds, where a word may stand as well
+        elif isinstance(default, float) and value == "inf":
+            value = float(value)  # a word, because JSON has no number for it
+        some_names = (
+            "Sequence[str]" in annotation and isinstance(value, list) and all(isinstance(n, str) for n in value)
+        )
+        if not some_names and not suits(value, default):
+            raise InputError(where, kind_of(default), "nan" if value != value else told_apart(value))
+        arguments[key] = value
     environment: SchedulingEnv = kind(**arguments)
     return environment

@@ -117,7 +117,17 @@ class Log:
             for old in Path(folder).glob(f"events.out.tfevents.*{SUFFIX}"):
                 old.unlink(missing_ok=True)
         elif self.path.exists():
-            self._drop_after(kept)
+            text = self.path.read_text(encoding="utf-8")
+            rows = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1])))  # a last line cut short is no row
+            if not rows:
+                self.path.unlink()
+            else:
+                self._columns = rows[0]
+                try:
+                    rows[1:] = [row for row in rows[1:] if len(row) == len(rows[0]) and int(row[0]) <= kept]
+                except ValueError as error:
+                    raise FormatError(self.path, "the number of an iteration in each row", str(error)) from None
+                write_bytes(self.path, b"".join(map(_line, rows)))
         self._events = EventFile(folder)
 
     def write(self, numbers: Mapping[str, float]) -> None:
@@ -130,19 +140,6 @@ class Log:
             file.write(_line([_text(numbers.get(name)) for name in self._columns]))
         tagged = {name: value for name, value in numbers.items() if name != "iteration"}
         self._events.add(int(numbers["iteration"]), tagged)
-
-    def _drop_after(self, kept: int) -> None:
-        text = self.path.read_text(encoding="utf-8")
-        rows = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1])))  # a last line cut short is no row
-        if not rows:
-            self.path.unlink()
-            return
-        self._columns = rows[0]
-        try:
-            rows[1:] = [row for row in rows[1:] if len(row) == len(rows[0]) and int(row[0]) <= kept]
-        except ValueError as error:
-            raise FormatError(self.path, "the number of an iteration in each row", str(error)) from None
-        write_bytes(self.path, b"".join(map(_line, rows)))
 
 
 def read_metrics(folder: str | Path) -> list[dict[str, float]]:

@@ -267,31 +267,26 @@ class Training:
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         with held(self.folder):
-            return self._run(begun, progress)
-
-    def _run(self, begun: bool, progress: bool) -> TrainingSummary:
-        if begun:
-            self.load()
-        log = Log(self.folder, kept=self.iteration if begun else None)
-        self._started = time.perf_counter()
-        with Progress("train", self.config.iterations, "iterations", self.iteration, progress) as shown:
-            if not begun:
-                write_config(self.config, self.folder / CONFIG)
-                self._begin(log, shown)
-            while self.iteration < self.config.iterations:
-                log.write(self._log_of(self.step(), shown))
-                if self.iteration % self.config.checkpoint_every == 0 or self.iteration == self.config.iterations:
+            if begun:
+                self.load()
+            log = Log(self.folder, kept=self.iteration if begun else None)
+            self._started = time.perf_counter()
+            with Progress("train", self.config.iterations, "iterations", self.iteration, progress) as shown:
+                if not begun:
+                    write_config(self.config, self.folder / CONFIG)
+                    # Before the first update: learn from the teacher, see what that is worth, and have something to resume
+                    # from.
+                    numbers: dict[str, float] = {"iteration": 0}
+                    if self.config.warm_start is not None:
+                        shown.reach(0, learning=f"from {self.config.warm_start.teacher}")
+                        numbers |= self.imitate(self.config.warm_start)
+                    log.write(self._log_of(numbers | self.validate(), shown))
                     self.save()
-        return self.summary()
-
-    def _begin(self, log: Log, progress: Progress) -> None:
-        """Before the first update: learn from the teacher, see what that is worth, and have something to resume from."""
-        numbers: dict[str, float] = {"iteration": 0}
-        if self.config.warm_start is not None:
-            progress.reach(0, learning=f"from {self.config.warm_start.teacher}")
-            numbers |= self.imitate(self.config.warm_start)
-        log.write(self._log_of(numbers | self.validate(), progress))
-        self.save()
+                while self.iteration < self.config.iterations:
+                    log.write(self._log_of(self.step(), shown))
+                    if self.iteration % self.config.checkpoint_every == 0 or self.iteration == self.config.iterations:
+                        self.save()
+            return self.summary()
 
     def imitate(self, keys: WarmStartKeys) -> dict[str, float]:
         """Learn from a teacher's decisions, in as many of its episodes as the keys say (one, if all are the same)."""
@@ -299,7 +294,15 @@ class Training:
         environment = self.make_environment()
         seeds = episode_seeds(self.config.seed, _BEFORE_ALL, 1 if self.validation.fixed else keys.episodes)
         if isinstance(environment.episodes, Days):
-            episodes = self._days_of(teacher, keys, environment)
+            # A teacher's days: none is drawn, so that none comes twice, and trainings with other seeds have the same.
+            key = (self.make_environment, keys.teacher, keys.episodes, self.config.network)
+            if key not in _LESSONS:
+                _LESSONS.clear()
+                days = spread(environment.episodes.all(), keys.episodes)
+                _LESSONS[key] = [
+                    demonstrate(environment, teacher, self.network, day.seed, {"episode": day}) for day in days
+                ]
+            episodes = list(_LESSONS[key])
         else:
             episodes = [demonstrate(environment, teacher, self.network, seed) for seed in seeds]
         self._note(episodes)
@@ -317,17 +320,6 @@ class Training:
             numbers = imitate(self.network, episodes, options, self.config.seed + corrected)[-1]
         return numbers
 
-    def _days_of(self, teacher: Teacher, keys: WarmStartKeys, environment: SchedulingEnv) -> list[Trajectory]:
-        """A teacher's days: none is drawn, so that none comes twice, and trainings with other seeds have the same."""
-        key = (self.make_environment, keys.teacher, keys.episodes, self.config.network)
-        if key not in _LESSONS:
-            _LESSONS.clear()
-            days = spread(environment.episodes.all(), keys.episodes)
-            _LESSONS[key] = [
-                demonstrate(environment, teacher, self.network, day.seed, {"episode": day}) for day in days
-            ]
-        return list(_LESSONS[key])  # the pupil's own episodes will be added
-
     @property
     def gamma(self) -> float:
         """The discount that the algorithm learns with."""
@@ -338,7 +330,13 @@ class Training:
         started, config = time.perf_counter(), self.config
         seeds = episode_seeds(config.seed, self.iteration, config.episodes)
         episodes = collect(self.make_environment, self.network, seeds, group=config.group, executor=self.executor)
-        self._refuse_infinities(episodes)
+        for what in ("rewards", "costs"):
+            for episode in episodes:
+                numbers = getattr(episode, what)
+                if not np.isfinite(numbers).all():
+                    wrong = float(numbers[~np.isfinite(numbers)][0])
+                    where = f"iteration {self.iteration + 1}, {what} of {episode.name or 'an episode'}"
+                    raise InputError(where, "finite numbers, for weights learned of others are none", wrong)
         self._note(episodes)
         # A mean over jobs is no number where an episode was cut off before any had ended.
         values = [self.validation.value(episode) for episode in episodes if self.validation.has_value(episode)]
@@ -357,15 +355,6 @@ class Training:
             "time/total_episodes": self.iteration * config.episodes,
         }
         return numbers
-
-    def _refuse_infinities(self, episodes: Sequence[Trajectory]) -> None:
-        for what in ("rewards", "costs"):
-            for episode in episodes:
-                numbers = getattr(episode, what)
-                if not np.isfinite(numbers).all():
-                    wrong = float(numbers[~np.isfinite(numbers)][0])
-                    where = f"iteration {self.iteration + 1}, {what} of {episode.name or 'an episode'}"
-                    raise InputError(where, "finite numbers, for weights learned of others are none", wrong)
 
     def _refuse_wild_weights(self) -> None:
         """Raise InputError for weights that are no finite numbers, before they are logged, saved or tried."""

@@ -126,7 +126,16 @@ class Validation:
         self._constraint = constraint_of(config.algorithm)
         best = [min(values) for values in zip(*self._baselines.values(), strict=True)]
         self._references = tuple(best)
-        self._best_baseline = _best_of(self._baselines, best)
+        # The baseline with the least mean ratio to the best one of each episode.
+        baselines = self._baselines
+        if not baselines:
+            self._best_baseline = ""
+        else:
+            means = {
+                name: np.mean([ratio(*pair) for pair in zip(values, best, strict=True)])
+                for name, values in baselines.items()
+            }
+            self._best_baseline = min(means, key=lambda name: means[name])
         drawn = config.environment.trajectories is not None and config.environment.trajectories.origin == "random"
         self.fixed = len(environment.episodes.all()) == 1 and not drawn
         self.single_baseline = best[0] if best and keys.workload is None and self.fixed else None
@@ -362,13 +371,3 @@ def _limits(
             most = float(share) * of
         limits[metric] = most
     return limits
-
-
-def _best_of(baselines: dict[str, list[float]], best: Sequence[float]) -> str:
-    """The baseline with the least mean ratio to the best one of each episode."""
-    if not baselines:
-        return ""
-    means = {
-        name: np.mean([ratio(*pair) for pair in zip(values, best, strict=True)]) for name, values in baselines.items()
-    }
-    return min(means, key=lambda name: means[name])

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
-from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
@@ -103,7 +102,13 @@ class Backfilling(Scheduler):
             self._capped.add(job.index)
         if promise is not None:
             time = promise.ready if boot_s is None else promise.time + boot_s
-            yield self._told_anew(job, time, promise.placement, others_first)
+            # Tell the log of a promise; why, if it is later than the last.
+            _, last = self._told.get(job.index, (job, math.inf))
+            self._told[job.index] = job, time
+            told_anew = Reserve(
+                job, time, promise.placement, self._why(job, others_first) if time > latest(last) else ""
+            )
+            yield told_anew
         elif job.index in self._told:
             yield self._taken_back(job, others_first)
 
@@ -112,12 +117,6 @@ class Backfilling(Scheduler):
         """For the decision log: a job that would fit waits for the sake of a promise."""
         other = plan.delayed_by(job)
         return Hold(job, NO_EARLIER) if other is None else Hold(job, DELAYS, other)
-
-    def _told_anew(self, job: Job, time: float, placement: Placement | None, others_first: bool = False) -> Reserve:
-        """Tell the log of a promise; why, if it is later than the last."""
-        _, last = self._told.get(job.index, (job, math.inf))
-        self._told[job.index] = job, time
-        return Reserve(job, time, placement, self._why(job, others_first) if time > latest(last) else "")
 
     def _taken_back(self, job: Job, others_first: bool) -> Reserve:
         """Tell the log that a job has no promise any more."""

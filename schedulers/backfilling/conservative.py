@@ -77,7 +77,21 @@ class ConservativeBackfilling(Backfilling):
         if view.explains:
             self._losses.follow(view, self._releases)
         submitted = [job for job in view.submitted if view.is_pending(job)]  # one may have been cancelled at once
-        has_ended, ended_early = bool(view.ended), self._follow(view)
+        # Take note of what has ended.
+        early = False
+        for running in view.ended:
+            if running not in self._releases:
+                continue  # started and stopped in one instant
+            until = self._releases.drop(running)
+            if until > latest(view.now) and self._plan is not None:
+                self._plan.give_back(running, until)
+                early = True
+                if running.start_time == math.inf:
+                    self._capacity_changes = -1  # its nodes still boot, and cannot be had before they are on
+        for running in view.resumed:
+            if self._releases.take_up(running, view):
+                self._capacity_changes = -1  # it has cores that the profile promises to others
+        has_ended, ended_early = bool(view.ended), early
         put_off = self._releases.put_off_overdue(view.now) | Returns(view).are_late()
         if self._plan is None or put_off or self._is_capped:
             self._queue.join(submitted, view)
@@ -101,37 +115,17 @@ class ConservativeBackfilling(Backfilling):
         while (yield from self._start_due(view)):
             yield from self._move_forward(view)  # nodes were to boot that are on: that much is left
         if view.explains and not self._is_capped:
-            yield from self._kept_back(view)
+            # For the decision log: the jobs that would fit now, and wait for the sake of a promise.
+            assert self._plan is not None
+            free = view.free_total
+            for _, job in self._queue.after(self._queue.first) if free else ():
+                if job.requested_cores <= free and view.is_pending(job) and not view.shortage(job, self.memory):
+                    yield Hold(job, NOT_MOVED) if self._plan.could_start(job) else self._delays(self._plan, job)
         self._losses.forget()
         if self._due and self._due[0][0] != self._wakes_at and self._due[0][0] > latest(view.now):
             # Nothing else need happen then: the job whose end was waited for may have been moved forward since.
             self._wakes_at = self._due[0][0]
             yield WakeAt(self._wakes_at)
-
-    def _kept_back(self, view: View) -> Iterator[Decision]:
-        """For the decision log: the jobs that would fit now, and wait for the sake of a promise."""
-        assert self._plan is not None
-        free = view.free_total
-        for _, job in self._queue.after(self._queue.first) if free else ():
-            if job.requested_cores <= free and view.is_pending(job) and not view.shortage(job, self.memory):
-                yield Hold(job, NOT_MOVED) if self._plan.could_start(job) else self._delays(self._plan, job)
-
-    def _follow(self, view: View) -> bool:
-        """Take note of what has ended; whether anything was expected to run on."""
-        early = False
-        for running in view.ended:
-            if running not in self._releases:
-                continue  # started and stopped in one instant
-            until = self._releases.drop(running)
-            if until > latest(view.now) and self._plan is not None:
-                self._plan.give_back(running, until)
-                early = True
-                if running.start_time == math.inf:
-                    self._capacity_changes = -1  # its nodes still boot, and cannot be had before they are on
-        for running in view.resumed:
-            if self._releases.take_up(running, view):
-                self._capacity_changes = -1  # it has cores that the profile promises to others
-        return early
 
     def _withdraw_the_cancelled(self, view: View, submitted: int) -> bool:
         """Take back the promises of jobs that no longer wait; whether there were any."""

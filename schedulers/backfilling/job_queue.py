@@ -110,32 +110,26 @@ class JobQueue:
             return self._stop
         first = self._stop
         for job in jobs:
-            key = (self._key(job, view), job.index)
+            key = (0.0 if self.is_dynamic else self._order(job, view.now), job.index)
             if self.is_dynamic or not self._keys or key > self._keys[-1]:
                 place = self._stop
             else:
                 place = bisect_right(self._keys, key)
-            self._insert(place, key, job)
+            stop = self._stop
+            if stop == len(self._cores):
+                self._cores, self._times = (_doubled(column) for column in self._columns)
+            self._keys.insert(place, key)
+            self._jobs.insert(place, job)
+            if place < stop:
+                for column in self._columns:
+                    column[place + 1 : stop + 1] = column[place:stop]
+            self._cores[place] = job.requested_cores
+            self._times[place] = planned_time(job)
+            self._stop = stop + 1
+            self._left += 1
             first = min(first, place)
         self._first = min(self._first, first)
         return first
-
-    def _key(self, job: Job, view: View) -> Any:
-        return 0.0 if self.is_dynamic else self._order(job, view.now)
-
-    def _insert(self, place: int, key: tuple[Any, int], job: Job) -> None:
-        stop = self._stop
-        if stop == len(self._cores):
-            self._cores, self._times = (_doubled(column) for column in self._columns)
-        self._keys.insert(place, key)
-        self._jobs.insert(place, job)
-        if place < stop:
-            for column in self._columns:
-                column[place + 1 : stop + 1] = column[place:stop]
-        self._cores[place] = job.requested_cores
-        self._times[place] = planned_time(job)
-        self._stop = stop + 1
-        self._left += 1
 
     def leave(self, place: int) -> None:
         """The job at this place has started, or is no longer pending."""

@@ -288,7 +288,10 @@ class NodePlan(CountedPlan):
         if self._view.now + planned_time(job) > self._shadow:
             return self._place_for_long(job)
         placement = self._where.now(job)
-        if placement is not None and self._end(job, placement) > self._shadow:  # its nodes have to boot
+        if (
+            placement is not None
+            and self._view.now + self._view.boot_time(placement) + planned_time(job) > self._shadow
+        ):  # its nodes have to boot
             return self._place_for_long(job, placement)
         return placement
 
@@ -305,9 +308,6 @@ class NodePlan(CountedPlan):
             for first, stop, cores in running.placement.spans
         )
 
-    def _end(self, job: Job, placement: Placement) -> float:
-        return self._view.now + self._view.boot_time(placement) + planned_time(job)
-
     def _place_for_long(self, job: Job, liked: Placement | None = None) -> Placement | None:
         """For a job that will still run at the shadow time; ``liked`` is what the node order chose, if it was asked."""
         if job.requested_cores in self._too_wide:
@@ -316,7 +316,15 @@ class NodePlan(CountedPlan):
             placement = liked or self._where.now(job)
             if placement is None or self._leaves_a_place(placement, job):
                 return placement
-        placement = self._on_spare(job)
+        # On what the promised job's own place leaves free; it keeps its nodes from being booted when it wants
+        # them.
+        assert self._spare is not None
+        spare, late = self._spare, self._late_boots()
+        if late is not None and self._place is not None:
+            its = np.array(self._place.nodes)
+            spare = spare.copy()
+            spare[its[late[its]]] = 0
+        placement = self._where.now(job, spare)
         if placement is None and self._where.treats_alike:
             self._too_wide.add(job.requested_cores)
         return placement
@@ -409,16 +417,6 @@ class NodePlan(CountedPlan):
             self._occupy(self._head, placement)
         self._place = placement
         return placement
-
-    def _on_spare(self, job: Job) -> Placement | None:
-        """On what the promised job's own place leaves free; it keeps its nodes from being booted when it wants them."""
-        assert self._spare is not None
-        spare, late = self._spare, self._late_boots()
-        if late is not None and self._place is not None:
-            its = np.array(self._place.nodes)
-            spare = spare.copy()
-            spare[its[late[its]]] = 0
-        return self._where.now(job, spare)
 
     def _occupy(self, job: Job, placement: Placement) -> None:
         assert self._later is not None

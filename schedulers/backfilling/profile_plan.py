@@ -187,7 +187,12 @@ class ProfilePlan:
         If jobs that requested no time have to end first, the start is inf, some day; the first job of which that is so has
         what it needs kept free of later promises.
         """
-        promise = self._earliest(job) if self._counted else self._earliest_on_nodes(job)
+        if self._counted:
+            cores = job.requested_cores + int(self._kept_from(job))
+            start = self.profile.earliest(cores, planned_time(job))
+            promise = Promise(start) if start < math.inf else None
+        else:
+            promise = self._earliest_on_nodes(job)
         if promise is None:
             return self._promise_some_day(job)
         self.keep(job, promise)
@@ -238,11 +243,6 @@ class ProfilePlan:
             self._some_day = job, self._amount(job, placement)
         return Promise(math.inf) if fits else None
 
-    def _earliest(self, job: Job) -> Promise | None:
-        cores = job.requested_cores + int(self._kept_from(job))
-        start = self.profile.earliest(cores, planned_time(job))
-        return Promise(start) if start < math.inf else None
-
     def _earliest_on_nodes(self, job: Job) -> Promise | None:
         times = self.profile.times
         for step, _ in self._worth_looking_at(job, self.profile.free, len(times)):
@@ -289,17 +289,19 @@ class ProfilePlan:
         first, stop = 0, len(least)  # where it no longer fits is among these steps
         while first < stop:
             middle = (first + stop) // 2
-            if self._fits_within(job, least[middle]):
+            free = least[middle]
+            if self._counted:
+                fits_within = bool(job.requested_cores + self._kept_from(job) <= free)
+            else:
+                assert self._machine is not None
+                fits_within = (
+                    self._where.later(job, self._machine, self._view.now, self._room_for(job, free)) is not None
+                )
+            if fits_within:
                 first = middle + 1
             else:
                 stop = middle
         return first, len(least)
-
-    def _fits_within(self, job: Job, free: npt.NDArray[Any]) -> bool:
-        if self._counted:
-            return bool(job.requested_cores + self._kept_from(job) <= free)
-        assert self._machine is not None
-        return self._where.later(job, self._machine, self._view.now, self._room_for(job, free)) is not None
 
     def withdraw(self, job: Job, promise: Promise) -> None:
         """Take a promise back, or what is left of it."""

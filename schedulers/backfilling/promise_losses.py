@@ -43,51 +43,30 @@ class Losses:
 
     def follow(self, view: View, releases: Releases) -> None:
         """Note what has been lost since the last pass; ``releases`` have not followed this one yet."""
-        self._follow_states(view)
+        changes, seen = view.state_changes, self._changes_seen
+        if len(changes) != seen:
+            self._changes_seen = len(changes)
+            platform = view.platform
+            owned = {node for running in (*view.ended, *view.running) for node in running.placement.nodes}
+            for time, node, state, _ in changes[seen:]:
+                costs = platform.node_types[platform.type_of_node[node]].transitions
+                if state is NodeState.FAILED:
+                    self._ends.pop(node, None)
+                    self.note(FAILED)
+                elif state is NodeState.SWITCHING_OFF:
+                    self._ends[node] = time + costs.switch_off_s
+                    self.note(SWITCHED_OFF)
+                elif state is NodeState.SWITCHING_ON:
+                    self._ends[node] = time + costs.switch_on_s
+                    if node not in owned:
+                        self.note(SWITCHED_ON)
+                elif time > latest(self._ends.pop(node, time)):
+                    self.note(LATE_NODE)
         if view.withheld_count:
             fresh = view.withheld if self._withheld is None else view.withheld & ~self._withheld
             if fresh.any():
                 self.note(WITHHELD)
         self._withheld = view.withheld.copy() if view.withheld_count else None
-        self._follow_transitions(view)
-        if releases.outlived(view):
-            self.note(LATE_JOB)
-        if view.resumed:
-            self.note(CHANGED)
-        if view.guests or self._guests:
-            self._follow_guests(view)
-
-    def _follow_guests(self, view: View) -> None:
-        guests = frozenset(view.guests)
-        if guests - self._guests:
-            self.note(GUEST)
-        if any(guest.expected_end <= latest(view.now) for guest in guests):
-            self.note(LATE_GUEST)
-        self._guests = guests
-
-    def _follow_states(self, view: View) -> None:
-        changes, seen = view.state_changes, self._changes_seen
-        if len(changes) == seen:
-            return
-        self._changes_seen = len(changes)
-        platform = view.platform
-        owned = {node for running in (*view.ended, *view.running) for node in running.placement.nodes}
-        for time, node, state, _ in changes[seen:]:
-            costs = platform.node_types[platform.type_of_node[node]].transitions
-            if state is NodeState.FAILED:
-                self._ends.pop(node, None)
-                self.note(FAILED)
-            elif state is NodeState.SWITCHING_OFF:
-                self._ends[node] = time + costs.switch_off_s
-                self.note(SWITCHED_OFF)
-            elif state is NodeState.SWITCHING_ON:
-                self._ends[node] = time + costs.switch_on_s
-                if node not in owned:
-                    self.note(SWITCHED_ON)
-            elif time > latest(self._ends.pop(node, time)):
-                self.note(LATE_NODE)
-
-    def _follow_transitions(self, view: View) -> None:
         ends = view.transition_ends
         for node, end in self._ends.items():
             if end <= latest(view.now):
@@ -95,6 +74,17 @@ class Losses:
             elif ends.get(node, end) > latest(end):
                 self.note(SWITCHED_ON)  # it was to be OFF then, and is to boot as well
         self._ends = dict(ends)
+        if releases.outlived(view):
+            self.note(LATE_JOB)
+        if view.resumed:
+            self.note(CHANGED)
+        if view.guests or self._guests:
+            guests = frozenset(view.guests)
+            if guests - self._guests:
+                self.note(GUEST)
+            if any(guest.expected_end <= latest(view.now) for guest in guests):
+                self.note(LATE_GUEST)
+            self._guests = guests
 
     def note(self, loss: str) -> None:
         """Something else has been lost."""

@@ -97,7 +97,16 @@ class ShrinkExpand(Elastic):
             job = view.pending[0]
             start = self._start(view, job, _usual_most(job))
             if start is None and self._shrinks:
-                yield from self._make_room(view, job)
+                need = job.min_cores - view.free_total - self._coming(view)
+                shares = []
+                for running in self._resizable(view):
+                    share = min(need, running.placement.cores - running.job.min_cores)
+                    if share > 0:
+                        shares.append((running, running.placement.cores - share))
+                        need -= share
+                if need <= 0:
+                    for running, cores in shares:
+                        yield self._shrink(view, running, cores, f"gives cores up for job {job.job_id}")
                 start = self._start(view, job, _usual_most(job))
             if start is None:
                 if view.explains:
@@ -109,18 +118,6 @@ class ShrinkExpand(Elastic):
             for running in self._resizable(view):
                 if view.free_total:
                     yield from self._grow(view, running, running.job.max_cores)
-
-    def _make_room(self, view: View, job: Job) -> Iterator[Resize]:
-        need = job.min_cores - view.free_total - self._coming(view)
-        shares = []
-        for running in self._resizable(view):
-            share = min(need, running.placement.cores - running.job.min_cores)
-            if share > 0:
-                shares.append((running, running.placement.cores - share))
-                need -= share
-        if need <= 0:
-            for running, cores in shares:
-                yield self._shrink(view, running, cores, f"gives cores up for job {job.job_id}")
 
 
 @schedulers.register("equipartition")

@@ -120,10 +120,20 @@ class Malleable(Scheduler):
         free = self._unpromised(view)
         for job in waiting:
             if view.is_pending(job) and self._can_be_promised(view, job):
-                self._make_room(view, job, elastic)
+                # Have running jobs give up cores for one that waits, if they have enough, and promise it these.
+                assert self._sizes is not None
+                nodes: list[int] = []
+                for giver, count in self._sizes.room(_bounds(view, job), elastic):
+                    nodes += self._shrink(giver, count)
+                if nodes:
+                    self._promises.promise(job, nodes)
         if free.any():
             self._hand_out(view, elastic, np.where(view.is_on, free, 0))
-        yield from self._changes(view, elastic)
+        # What has been decided of each running job, taken together.
+        for job in elastic:
+            if job.is_changed:
+                self._unsettled = True
+                yield Resize(job.running.job, Placement.on(job.cores))
 
     def _elastic(self, view: View) -> list[ResizableJob]:
         """Running jobs whose cores can be changed in this pass, by index."""
@@ -227,15 +237,6 @@ class Malleable(Scheduler):
                     self._unsettled = True
                     yield Resize(running.job, Placement.on(Counter(running.placement.cores_by_node()) + Counter(nodes)))
 
-    def _make_room(self, view: View, job: Job, elastic: Sequence[ResizableJob]) -> None:
-        """Have running jobs give up cores for one that waits, if they have enough, and promise it these."""
-        assert self._sizes is not None
-        nodes: list[int] = []
-        for giver, count in self._sizes.room(_bounds(view, job), elastic):
-            nodes += self._shrink(giver, count)
-        if nodes:
-            self._promises.promise(job, nodes)
-
     def _hand_out(self, view: View, elastic: Sequence[ResizableJob], free: npt.NDArray[np.int64]) -> None:
         """Give running jobs the cores that are free, the lowest first."""
         assert self._sizes is not None
@@ -251,13 +252,6 @@ class Malleable(Scheduler):
     def _grow(self, job: ResizableJob, nodes: list[int]) -> None:
         """A decision: a running job gets a core on each of these nodes."""
         job.take(nodes)
-
-    def _changes(self, view: View, elastic: Sequence[ResizableJob]) -> Iterator[Decision]:
-        """What has been decided of each running job, taken together."""
-        for job in elastic:
-            if job.is_changed:
-                self._unsettled = True
-                yield Resize(job.running.job, Placement.on(job.cores))
 
 
 def _fixed_cores(view: View, job: Job) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -61,7 +61,11 @@ class Moldable(Scheduler):
                 start = self._start(view, job)
                 if start is None:
                     if view.explains:
-                        yield Hold(job, self._reason(view, job), blocks=True)
+                        reason = (
+                            view.shortage(job.on_cores(job.min_cores), self.memory)
+                            or "should end sooner on more cores than are free"
+                        )
+                        yield Hold(job, reason, blocks=True)
                     return
                 yield start
                 if self.width == EARLIEST:
@@ -70,29 +74,25 @@ class Moldable(Scheduler):
 
     def _start(self, view: View, job: Job) -> Start | None:
         """The start of a job on the best of the widths that it can have now; None if it has to wait, or should."""
-        for cores in self._widths(view, job):
+        # On how many cores it may start now, the best first.
+        if self.width == FREE or job.requested_time == math.inf:
+            widths = range(min(view.free_total, job.max_cores), job.min_cores - 1, -1)
+        else:
+            # When each width, from the least to the most, should be free, s; inf: never.
+            times, free = [view.now], [view.free_total]
+            for end, _, cores, _ in cores_coming(self._releases, view):
+                times.append(end)
+                free.append(free[-1] + cores)
+            level = np.searchsorted(free, np.arange(job.min_cores, job.max_cores + 1))
+            starts = np.append(times, math.inf)[level]
+            best = np.argsort(starts + self._requested(job), kind="stable")
+            waits = np.flatnonzero(starts[best] > view.now)  # with these, and all that follow, it would wait
+            widths = (best[: waits[0]] if len(waits) else best) + job.min_cores
+        for cores in widths:
             placement = view.place(job.on_cores(cores), memory=self.memory)
             if placement is not None:
                 return start_on(job, placement)
         return None
-
-    def _widths(self, view: View, job: Job) -> Iterable[int]:
-        """On how many cores it may start now, the best first."""
-        if self.width == FREE or job.requested_time == math.inf:
-            return range(min(view.free_total, job.max_cores), job.min_cores - 1, -1)
-        starts = self._starts(view, job)
-        best = np.argsort(starts + self._requested(job), kind="stable")
-        waits = np.flatnonzero(starts[best] > view.now)  # with these, and all that follow, it would wait
-        return (best[: waits[0]] if len(waits) else best) + job.min_cores
-
-    def _starts(self, view: View, job: Job) -> npt.NDArray[np.float64]:
-        """When each width, from the least to the most, should be free, s; inf: never."""
-        times, free = [view.now], [view.free_total]
-        for end, _, cores, _ in cores_coming(self._releases, view):
-            times.append(end)
-            free.append(free[-1] + cores)
-        level = np.searchsorted(free, np.arange(job.min_cores, job.max_cores + 1))
-        return np.append(times, math.inf)[level]
 
     def _requested(self, job: Job) -> npt.NDArray[np.float64]:
         """The time that the job requests on each width, s; worked out once while it is the first of the queue."""
@@ -100,8 +100,3 @@ class Moldable(Scheduler):
             widths = range(job.min_cores, job.max_cores + 1)
             self._times = job, np.array([job.on_cores(cores).requested_time for cores in widths])
         return self._times[1]
-
-    def _reason(self, view: View, job: Job) -> str:
-        return (
-            view.shortage(job.on_cores(job.min_cores), self.memory) or "should end sooner on more cores than are free"
-        )

@@ -85,16 +85,6 @@ class Preemptive(Scheduler):
         self._not_begun = simulation
         return super().attend(simulation)
 
-    def _warn_of_empty_queues(self, simulation: Simulation) -> None:
-        """Warn (ModelWarning) of ``queues`` that no job is in, unless other jobs may come while the run is held open."""
-        there = np.unique(simulation.jobs.columns["queue"]).tolist()
-        absent = [str(queue) for queue in self._rank if queue not in there]
-        if absent and there and not simulation.closing.is_held_open:
-            named = [queue for queue in there if queue >= 0]
-            those = f"the queues of the jobs are {few(named, MOST_NAMED)}" if named else "the jobs name no queue"
-            text = f"no job is in queue {', '.join(absent)}; {those}"
-            warn_user(ModelWarning(f"scheduler 'preemptive', option queues: {text}"))
-
     def urgency(self, job: Job) -> float:
         """How urgent a job is, when it begins to wait, or now if it runs; more goes first."""
         return self._rank.get(job.queue, 0) if self._rank else job.priority
@@ -106,7 +96,14 @@ class Preemptive(Scheduler):
     def schedule(self, view: View) -> Iterator[Decision]:
         """One pass: the first of those that wait, as long as it fits or can make room for itself."""
         if self._not_begun is not None:
-            self._warn_of_empty_queues(self._not_begun)
+            # Warn (ModelWarning) of `queues` that no job is in, unless other jobs may come while the run is held open.
+            there = np.unique(self._not_begun.jobs.columns["queue"]).tolist()
+            absent = [str(queue) for queue in self._rank if queue not in there]
+            if absent and there and not self._not_begun.closing.is_held_open:
+                named = [queue for queue in there if queue >= 0]
+                those = f"the queues of the jobs are {few(named, MOST_NAMED)}" if named else "the jobs name no queue"
+                text = f"no job is in queue {', '.join(absent)}; {those}"
+                warn_user(ModelWarning(f"scheduler 'preemptive', option queues: {text}"))
             self._not_begun = None
         running = view.running_by_index
         self._leaving = {
@@ -116,7 +113,15 @@ class Preemptive(Scheduler):
         }
         seen = 0
         while True:
-            seen = self._join(view, seen)
+            # Jobs that came, and those that lost their cores, wait from now on; how many news this pass has seen.
+            for job in view.submitted[seen:]:
+                self._wait(job)
+            if view.suspended_by_index or self._suspended:
+                for index, suspended in view.suspended_by_index.items():
+                    if self._suspended.get(index) is not suspended:
+                        self._wait(suspended.job)
+                self._suspended = dict(view.suspended_by_index)
+            seen = len(view.submitted)
             job = self._first(view)
             if job is None:
                 return
@@ -137,17 +142,6 @@ class Preemptive(Scheduler):
             yield Resume(job, placement) if job.index in view.suspended_by_index else Start(job, placement)
 
     # ------------------------------------------------------------------ who waits
-
-    def _join(self, view: View, seen: int) -> int:
-        """Jobs that came, and those that lost their cores, wait from now on; how many news this pass has seen."""
-        for job in view.submitted[seen:]:
-            self._wait(job)
-        if view.suspended_by_index or self._suspended:
-            for index, suspended in view.suspended_by_index.items():
-                if self._suspended.get(index) is not suspended:
-                    self._wait(suspended.job)
-            self._suspended = dict(view.suspended_by_index)
-        return len(view.submitted)
 
     def _wait(self, job: Job) -> None:
         heappush(self._queue, (-self.urgency(job), self.turn(job), job.index, job))

@@ -118,46 +118,33 @@ class AdaptivePcbe(Pcbe):
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """Learn from what ended, choose configuration and threshold, and hold a pass of PCBE."""
-        self._learn(view)
-        self._join(view)
-        if not self._queue or not (view.free_total or view.explains):
-            return
-        if math.isfinite(self.wait_goal):
-            self.aging = self._threshold(view)
-        self._adopt(self._chosen(view), view)
-        for decision in self._pass(view):
-            if isinstance(decision, Start):
-                self._note_wait(view.now - decision.job.submit_time)
-            yield decision
-
-    def _learn(self, view: View) -> None:
         if view.submitted:
             self._first_submission = min(self._first_submission, view.submitted[0].submit_time)
         for running in view.ended:
             if math.isfinite(running.start_time) and math.isfinite(running.job.requested_time):
                 self._run_s += view.now - running.start_time
                 self._estimated_s += self.seconds(running.job, running.placement.nodes)
-
-    # ------------------------------------------------------------------ the ageing threshold
-
-    def _threshold(self, view: View) -> float:
-        lag = sum(self._lags) / len(self._lags) if self._lags else 0.0
-        oldest = view.pending  # in order of submission
-        last_aged = oldest[max(1, len(oldest) // _AGED_SHARE) - 1]
-        return max(self.wait_goal - lag, view.now - last_aged.submit_time)
-
-    def _note_wait(self, wait: float) -> None:
-        if wait >= self.aging:
-            self._lags.append(wait - min(self.aging, self.wait_goal))
+        self._join(view)
+        if not self._queue or not (view.free_total or view.explains):
+            return
+        if math.isfinite(self.wait_goal):
+            lag = sum(self._lags) / len(self._lags) if self._lags else 0.0
+            oldest = view.pending  # in order of submission
+            last_aged = oldest[max(1, len(oldest) // _AGED_SHARE) - 1]
+            self.aging = max(self.wait_goal - lag, view.now - last_aged.submit_time)
+        configuration = self._chosen(view)
+        if configuration != self.configuration:
+            self.metric, self.job, self.node = configuration
+            self._queue = sorted(self._entry(view, job) for _, _, job, _ in self._queue)
+            self.changes.append((view.now, configuration))
+        for decision in self._pass(view):
+            if isinstance(decision, Start):
+                wait = view.now - decision.job.submit_time
+                if wait >= self.aging:
+                    self._lags.append(wait - min(self.aging, self.wait_goal))
+            yield decision
 
     # ------------------------------------------------------------------ the configuration
-
-    def _adopt(self, configuration: Configuration, view: View) -> None:
-        if configuration == self.configuration:
-            return
-        self.metric, self.job, self.node = configuration
-        self._queue = sorted(self._entry(view, job) for _, _, job, _ in self._queue)
-        self.changes.append((view.now, configuration))
 
     def _chosen(self, view: View) -> Configuration:
         most_free = int(view.free_cores.max())

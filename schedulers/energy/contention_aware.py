@@ -112,7 +112,9 @@ class ContentionAware(Scheduler):
 
     def _pass(self, view: View) -> Iterator[Decision]:
         for job in sorted(view.pending, key=lambda job: (self._order(job, view.now), job.index)):
-            placement = self._place(view, job) if self._may_fit(view, job) else None
+            on_one_node = job.requested_cores <= view.widest_node(job) and not job.is_shaped
+            may_fit = job.requested_cores <= (self._most_free if on_one_node else view.free_total)
+            placement = self._place(view, job) if may_fit else None
             if placement is None:
                 if view.explains:
                     yield Hold(job, view.shortage(job, self.memory) or KEPT_BACK, blocks=self.blocking)
@@ -128,11 +130,6 @@ class ContentionAware(Scheduler):
 
     def _place(self, view: View, job: Job) -> Placement | None:
         return view.place(job, self.ranks(view, job), self.memory)
-
-    def _may_fit(self, view: View, job: Job) -> bool:
-        """A quick look first: most of a long queue does not fit."""
-        on_one_node = job.requested_cores <= view.widest_node(job) and not job.is_shaped
-        return job.requested_cores <= (self._most_free if on_one_node else view.free_total)
 
     def _seconds(self, job: Job, ops_per_s: float) -> float:
         if self.clairvoyant:
@@ -153,8 +150,17 @@ class ContentionAware(Scheduler):
         if len(candidates) < 2:
             return None
         estimates = np.full(view.platform.node_count, np.inf)
-        states, inverse = np.unique(self._states(candidates), return_inverse=True)
-        known = self._estimates.setdefault((wanted, self._work(job)), {})
+        # Numbers that are equal for nodes in the same state, so that only one of them has to be looked at.
+        for node in candidates[self._state_of[candidates] < 0].tolist():
+            state = self._expected.state(node)
+            self._state_of[node] = self._numbers.setdefault(state, len(self._numbers))
+        states, inverse = np.unique(self._state_of[candidates], return_inverse=True)
+        # Equal for jobs that would take the same time everywhere.
+        if self.clairvoyant:
+            work = self._seconds(job, self._reference_ops_per_s), self._seconds(job, 1.0), job.mem_vol
+        else:
+            work = job.requested_time, job.mem_vol
+        known = self._estimates.setdefault((wanted, work), {})
         first = np.full(len(states), -1)
         first[inverse[::-1]] = candidates[::-1]
         for state, node in zip(states.tolist(), first.tolist(), strict=True):
@@ -162,7 +168,14 @@ class ContentionAware(Scheduler):
                 tasks = min(wanted, int(view.free_cores[node]))
                 known[state] = self.estimate(job, node, tasks) / tasks
         estimates[candidates] = np.array([known[state] for state in states.tolist()])[inverse]
-        return _ranked(estimates)
+        # Ranks in which estimates that differ by rounding only are equal.
+        by_estimate = np.argsort(estimates, kind="stable")
+        ordered = estimates[by_estimate]
+        with np.errstate(invalid="ignore"):  # inf - inf
+            rises = np.diff(ordered) > _EQUAL * np.abs(ordered[1:])
+        ranks = np.empty(len(estimates))
+        ranks[by_estimate] = np.concatenate(([0.0], np.cumsum(rises)))
+        return ranks
 
     def estimate(self, job: Job, node: int, tasks: int) -> float:
         """What it costs by the metric to start that many tasks of the job on the node now."""
@@ -173,27 +186,3 @@ class ContentionAware(Scheduler):
         stop = max(before.horizon, after.horizon)
         energy = max(after.energy(0.0, stop) - before.energy(0.0, stop), 0.0)
         return energy * max(delay, 0.0) ** self.weight if self._metric == "edp" else energy
-
-    def _states(self, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Numbers that are equal for nodes in the same state, so that only one of them has to be looked at."""
-        for node in nodes[self._state_of[nodes] < 0].tolist():
-            state = self._expected.state(node)
-            self._state_of[node] = self._numbers.setdefault(state, len(self._numbers))
-        return self._state_of[nodes]
-
-    def _work(self, job: Job) -> Hashable:
-        """Equal for jobs that would take the same time everywhere."""
-        if self.clairvoyant:
-            return self._seconds(job, self._reference_ops_per_s), self._seconds(job, 1.0), job.mem_vol
-        return job.requested_time, job.mem_vol
-
-
-def _ranked(estimates: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Ranks in which estimates that differ by rounding only are equal."""
-    by_estimate = np.argsort(estimates, kind="stable")
-    ordered = estimates[by_estimate]
-    with np.errstate(invalid="ignore"):  # inf - inf
-        rises = np.diff(ordered) > _EQUAL * np.abs(ordered[1:])
-    ranks = np.empty(len(estimates))
-    ranks[by_estimate] = np.concatenate(([0.0], np.cumsum(rises)))
-    return ranks

@@ -75,7 +75,24 @@ class Expectations:
         view = self._view
         self._now = view.now
         self._outlooks.clear()
-        self._follow_clocks()
+        changes = self._view.clock_changes
+        for changed, processor, kind in changes[self._clocks_seen :]:
+            node = self._view.node_of(processor)
+            self._reclocked.add(node)
+            before = self.models[processor]
+            model = self.models[processor] = self._view.processor_models.of(kind)
+            if node in self._accounts:
+                ratio = kind.ops_per_s / before.kind.ops_per_s
+                time = max(changed, self._accounts[node][0])
+                shares = self._shares_at(node, time)
+                position = processor - self._view.processors_of(node).start
+                groups = [
+                    group._replace(seconds=group.seconds / ratio, bandwidth=group.bandwidth * ratio)
+                    for group in shares[position].groups
+                ]
+                shares[position] = Share(model, tuple(groups))
+                self._replan(node, shares, time)
+        self._clocks_seen = len(changes)
         present, running = view.running_by_index, self._running
         begun: list[int] = []
         if view.version is not self._version or self._booting:
@@ -96,7 +113,14 @@ class Expectations:
             if index not in running:
                 self.enter(present[index].job)
             elif self._ends[index] < late:
-                self._extend(index)
+                tasks = self._running[index]
+                for node in tasks.cores:
+                    shares = []
+                    for share in self._shares_now(node):
+                        more = self._overrun * self._seconds_of(tasks.job, share.model.kind.ops_per_s)
+                        groups = [g._replace(seconds=more) if g.job == index else g for g in share.groups]
+                        shares.append(share._replace(groups=tuple(groups)))
+                    self._replan(node, shares)
 
     def enter(self, job: Job) -> None:
         """A job has been given cores."""
@@ -129,36 +153,6 @@ class Expectations:
                 for share in self._shares_now(node)
             ]
             self._replan(node, shares)
-
-    def _extend(self, index: int) -> None:
-        tasks = self._running[index]
-        for node in tasks.cores:
-            shares = []
-            for share in self._shares_now(node):
-                more = self._overrun * self._seconds_of(tasks.job, share.model.kind.ops_per_s)
-                groups = [g._replace(seconds=more) if g.job == index else g for g in share.groups]
-                shares.append(share._replace(groups=tuple(groups)))
-            self._replan(node, shares)
-
-    def _follow_clocks(self) -> None:
-        changes = self._view.clock_changes
-        for changed, processor, kind in changes[self._clocks_seen :]:
-            node = self._view.node_of(processor)
-            self._reclocked.add(node)
-            before = self.models[processor]
-            model = self.models[processor] = self._view.processor_models.of(kind)
-            if node in self._accounts:
-                ratio = kind.ops_per_s / before.kind.ops_per_s
-                time = max(changed, self._accounts[node][0])
-                shares = self._shares_at(node, time)
-                position = processor - self._view.processors_of(node).start
-                groups = [
-                    group._replace(seconds=group.seconds / ratio, bandwidth=group.bandwidth * ratio)
-                    for group in shares[position].groups
-                ]
-                shares[position] = Share(model, tuple(groups))
-                self._replan(node, shares, time)
-        self._clocks_seen = len(changes)
 
     def _shares_now(self, node: int) -> list[Share]:
         return self._shares_at(node, self._now)

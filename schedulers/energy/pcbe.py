@@ -12,7 +12,7 @@ import numpy as np
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
-from cluster_sim.machine.placement import Placement, shape
+from cluster_sim.machine.placement import shape
 from cluster_sim.platform.hardware import NodeType, ProcessorType
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import View
@@ -112,12 +112,11 @@ class Pcbe(Scheduler):
                 tenants[placement.nodes] += 1
                 most_free = int(view.free_cores.max())
             elif view.explains:
-                yield Hold(job, self._why_not(view, job, placement))
-
-    def _why_not(self, view: View, job: Job, placement: Placement | None) -> str:
-        if placement is not None:
-            return TOO_EXPENSIVE.format(job.max_energy)
-        return view.shortage(job) if view.is_capped(job) else SKIPPED
+                if placement is not None:
+                    why_not = TOO_EXPENSIVE.format(job.max_energy)
+                else:
+                    why_not = view.shortage(job) if view.is_capped(job) else SKIPPED
+                yield Hold(job, why_not)
 
     def _in_turn(self, now: float) -> Iterator[_Entry]:
         """The aged jobs, then all of them: what was started among the aged comes twice."""

@@ -58,7 +58,20 @@ class Board:
                 "optimum, workload", "submit times that are fixed", "jobs that follow others by think times"
             )
         columns = {str(name): workload.jobs[name].to_numpy() for name in workload.jobs.columns}
-        _refuse_unknown_wishes(columns)
+        defaults = {field.name: field.default for field in JOB_FIELDS}
+        for name in UNSUPPORTED:
+            if name in columns and name in defaults:
+                asked = columns[name] != defaults[name]
+                if asked.any():
+                    job = columns["job_id"][int(np.argmax(asked))]
+                    raise InputError(f"optimum, job {job}", f"no '{name}', which the search does not know", name)
+        for name in ("min_cores", "max_cores"):
+            if name in columns:
+                asked = (columns[name] > 0) & (columns[name] != columns["requested_cores"])
+                if asked.any():
+                    row = int(np.argmax(asked))
+                    expected = f"a job that runs on its requested_cores ({columns['requested_cores'][row]}) only"
+                    raise InputError(f"optimum, job {columns['job_id'][row]}, {name}", expected, columns[name][row])
         reference = workload.reference_gflops
         self._work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
         self.platform = platform
@@ -68,10 +81,6 @@ class Board:
             text = f"{left_out} of {counted(len(workload), 'job')} can never run on it, and the optimum is without them"
             warnings.warn(f"platform '{platform.id}': {text}", ModelWarning, stacklevel=3)
         self.first_submission = float(columns["submit_time"].min()) if len(workload) else 0.0
-        self._read_platform(platform)
-        self._read_jobs(columns)
-
-    def _read_platform(self, platform: Platform) -> None:
         models = ProcessorModels(
             contention_models.make(platform.contention_model), power_models.make(platform.power_model)
         )
@@ -85,6 +94,7 @@ class Board:
         self._has_one_processor = [len(processors) == 1 for processors in self.processors]
         self._node_type: list[int] = platform.type_of_node.tolist()
         self.cores = [self.types[kind].cores for kind in self.type_of]
+        self._read_jobs(columns)
 
     def _read_jobs(self, columns: dict[str, np.ndarray]) -> None:
         rates = [kind.ops_per_s for kind in self.types]
@@ -139,8 +149,21 @@ class Board:
             while min(position.due) <= now:
                 for processor, due in enumerate(position.due):
                     if due <= now:
-                        changed |= self._complete(position, processor)
-        self._compare_nodes(position)
+                        # Groups of a processor end, or go on to their next phase.
+                        groups = [group.copy() for group in position.groups[processor]]
+                        ended = complete(groups, position.due[processor])
+                        position.ended[processor] += tuple((group.owner, group.tasks) for group in ended)
+                        self._refresh(position, processor, groups)
+                        jobs_over = [group.owner for group in ended if self._was_last(position, group.owner)]
+                        for job in jobs_over:
+                            self._release(position, job)
+                        changed |= bool(jobs_over)
+        # At the beginning of an instant: which nodes are interchangeable, and the key of the position.
+        states = [self._state_of(position, node) for node in range(len(self.processors))]
+        first: dict[object, int] = {}
+        position.labels = [first.setdefault(state, node) for node, state in enumerate(states)]
+        pending = tuple(sorted(self.kind_of[job] for job in position.pending))
+        position.key = (position.now, position.arrived, pending, tuple(sorted(states)))
         position.last = None
         return position
 
@@ -152,17 +175,6 @@ class Board:
         position.pending += tuple(new)
         position.arrived = arrived
         return bool(new)
-
-    def _complete(self, position: Position, processor: int) -> bool:
-        """Groups of a processor end, or go on to their next phase; whether a job ended."""
-        groups = [group.copy() for group in position.groups[processor]]
-        ended = complete(groups, position.due[processor])
-        position.ended[processor] += tuple((group.owner, group.tasks) for group in ended)
-        self._refresh(position, processor, groups)
-        jobs_over = [group.owner for group in ended if self._was_last(position, group.owner)]
-        for job in jobs_over:
-            self._release(position, job)
-        return bool(jobs_over)
 
     def _was_last(self, position: Position, job: int) -> bool:
         position.open_groups[job] -= 1
@@ -213,16 +225,14 @@ class Board:
         node = move.cores[0][0]
         position.last = (node, self.kind_of[move.job]) if len(move.cores) == 1 else None
         for processor, tasks in pieces:
-            self._start_group(position, move.job, processor, tasks)
+            job = move.job
+            phases = self.phases[job][self.type_of[processor]]
+            groups = [group.copy() for group in position.groups[processor]]
+            groups.append(TaskProgress(job, tasks, phases, position.now, self.fixed[job]))
+            self._refresh(position, processor, groups)
+            if not self.follows_rates:
+                self._update_draw(position, processor)
         return position
-
-    def _start_group(self, position: Position, job: int, processor: int, tasks: int) -> None:
-        phases = self.phases[job][self.type_of[processor]]
-        groups = [group.copy() for group in position.groups[processor]]
-        groups.append(TaskProgress(job, tasks, phases, position.now, self.fixed[job]))
-        self._refresh(position, processor, groups)
-        if not self.follows_rates:
-            self._update_draw(position, processor)
 
     # ------------------------------------------------------------------ moves
 
@@ -275,14 +285,6 @@ class Board:
 
     # ------------------------------------------------------------------ what is equivalent
 
-    def _compare_nodes(self, position: Position) -> None:
-        """At the beginning of an instant: which nodes are interchangeable, and the key of the position."""
-        states = [self._state_of(position, node) for node in range(len(self.processors))]
-        first: dict[object, int] = {}
-        position.labels = [first.setdefault(state, node) for node, state in enumerate(states)]
-        pending = tuple(sorted(self.kind_of[job] for job in position.pending))
-        position.key = (position.now, position.arrived, pending, tuple(sorted(states)))
-
     def _state_of(self, position: Position, node: int) -> tuple[Any, ...]:
         """All that counts of a node for what comes: equal for nodes that could be exchanged."""
         state: list[Any] = [self._node_type[node]]
@@ -300,20 +302,3 @@ class Board:
     def _name(self, position: Position, job: int) -> int:
         """The kind of a running job, but its own number if its groups have to be told from those of another job."""
         return self.kind_of[job] if len(position.running[job]) == 1 else -1 - job
-
-
-def _refuse_unknown_wishes(columns: dict[str, np.ndarray]) -> None:
-    defaults = {field.name: field.default for field in JOB_FIELDS}
-    for name in UNSUPPORTED:
-        if name in columns and name in defaults:
-            asked = columns[name] != defaults[name]
-            if asked.any():
-                job = columns["job_id"][int(np.argmax(asked))]
-                raise InputError(f"optimum, job {job}", f"no '{name}', which the search does not know", name)
-    for name in ("min_cores", "max_cores"):
-        if name in columns:
-            asked = (columns[name] > 0) & (columns[name] != columns["requested_cores"])
-            if asked.any():
-                row = int(np.argmax(asked))
-                expected = f"a job that runs on its requested_cores ({columns['requested_cores'][row]}) only"
-                raise InputError(f"optimum, job {columns['job_id'][row]}, {name}", expected, columns[name][row])

@@ -70,17 +70,6 @@ class LowerBounds:
             end = max(end, now + work / slots)
         if board.follows_rates:
             return end, position.energy
-        return end, position.energy + self._floor * (end - now) + self._above_floor(position, left, waiting)
-
-    def _left(self, position: Position) -> dict[int, float]:
-        """Seconds that each running job still takes at least."""
-        left = dict.fromkeys(position.running, 0.0)
-        for groups in position.groups:
-            for group in groups:
-                left[group.owner] = max(left[group.owner], group.left(position.now))
-        return left
-
-    def _above_floor(self, position: Position, left: dict[int, float], waiting: tuple[int, ...]) -> float:
         energy, beside = 0.0, 0.0  # J; core-seconds that are idle beside jobs that run
         busy_for: dict[int, float] = {}
         for job, pieces in position.running.items():
@@ -93,7 +82,16 @@ class LowerBounds:
             beside += seconds * self._board.cores[processor]
         work = sum(self._cores[job] * self._shortest[job] for job in waiting)
         energy += sum(self._cores[job] * self._least_j[job] for job in waiting)
-        return energy + max(0.0, work - beside) * self._cheapest_share
+        above_floor = energy + max(0.0, work - beside) * self._cheapest_share
+        return end, position.energy + self._floor * (end - now) + above_floor
+
+    def _left(self, position: Position) -> dict[int, float]:
+        """Seconds that each running job still takes at least."""
+        left = dict.fromkeys(position.running, 0.0)
+        for groups in position.groups:
+            for group in groups:
+                left[group.owner] = max(left[group.owner], group.left(position.now))
+        return left
 
 
 def decomposed(table: list[float]) -> tuple[float, float, float]:

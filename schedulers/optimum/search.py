@@ -127,7 +127,14 @@ class _Search:
         start = self._board.start()
         # Every position of a large instance has many moves: only the order that needs no comparing is quick there.
         for order in _ORDERS if len(self._board.jobs) <= FEW_JOBS else _ORDERS[:1]:
-            self._take(self._greedily(start, order))
+            # Start whatever fits, up to the end: the first schedules to compare with.
+            position = start
+            board = self._board
+            while not board.is_over(position):
+                move = order(board, board.moves(position))
+                position = board.advance(position) if move is None else board.place(position, move)
+                position.last = None  # the order of starts in an instant is the greedy one's, not the search's
+            self._take(position)
         explored = 0
         open_positions = [(self._bound(start), start)]
         while open_positions and explored < max_nodes and time.monotonic() < deadline:
@@ -138,13 +145,16 @@ class _Search:
                 children.sort(key=lambda child: child[0])  # stable: starting goes before waiting
                 open_positions += (child for child in reversed(children) if self._is_worth(child[0]))
         least_open = min([bound for bound, _ in open_positions], default=math.inf)
-        return self._answer(least_open, explored)
-
-    def _answer(self, least_open: float, explored: int) -> Optimum:
         assert self._best is not None
         proven = not self._is_worth(least_open)
         bound = self._value if proven else least_open
-        schedule = self._schedule(self._best)
+        starts = []
+        entry = self._best.started
+        while entry is not None:
+            job = self._board.jobs[entry.move.job]
+            starts.append(Scheduled(job.job_id, entry.time, Placement.on(dict(entry.move.cores))))
+            entry = entry.before
+        schedule = tuple(reversed(starts))
         return Optimum(self._objective, self._waiting, self._value, schedule, proven, bound, explored)
 
     def _children(self, position: Position) -> Iterator[Position]:
@@ -152,17 +162,16 @@ class _Search:
         board = self._board
         for move in board.moves(position):
             yield board.place(position, move)
-        if self._may_go_on(position):
+        if self._board.next_instant(position) == math.inf:
+            may_go_on = False
+        else:
+            may_go_on = self._waiting or not self._board.can_start_any(position)
+        if may_go_on:
             after = board.advance(position)
             if board.is_over(after):
                 self._take(after)
             elif self._is_new(after):
                 yield after
-
-    def _may_go_on(self, position: Position) -> bool:
-        if self._board.next_instant(position) == math.inf:
-            return False
-        return self._waiting or not self._board.can_start_any(position)
 
     def _is_new(self, position: Position) -> bool:
         """Whether the position has not been reached before at no more cost; remember it."""
@@ -174,15 +183,6 @@ class _Search:
             return True
         self._least_spent[position.key] = spent
         return True
-
-    def _greedily(self, position: Position, order: Order) -> Position:
-        """Start whatever fits, up to the end: the first schedules to compare with."""
-        board = self._board
-        while not board.is_over(position):
-            move = order(board, board.moves(position))
-            position = board.advance(position) if move is None else board.place(position, move)
-            position.last = None  # the order of starts in an instant is the greedy one's, not the search's
-        return position
 
     def _take(self, position: Position) -> None:
         value = self._value_of(position.now, position.energy)
@@ -200,15 +200,6 @@ class _Search:
 
     def _is_worth(self, bound: float) -> bool:
         return bound < self._value * (1.0 - TOLERANCE)
-
-    def _schedule(self, position: Position) -> tuple[Scheduled, ...]:
-        starts = []
-        entry = position.started
-        while entry is not None:
-            job = self._board.jobs[entry.move.job]
-            starts.append(Scheduled(job.job_id, entry.time, Placement.on(dict(entry.move.cores))))
-            entry = entry.before
-        return tuple(reversed(starts))
 
 
 Order = Callable[[Board, Iterator[Move]], Move | None]

@@ -108,16 +108,7 @@ class IdleTimeout(PowerPolicy):
 
     def react(self, view: View) -> Iterable[PowerDecision]:
         """Switch off what has been idle long enough, now that the scheduler has taken what it wants."""
-        self._note_touched(view)
-        now, waiting = view.now, self._waiting
-        if self._touched:
-            if idle := self._fallen_idle(view):
-                waiting.append((now, idle))
-            self._touched.clear()
-        return self._due(view) if waiting and now >= self._wakes_at else ()
-
-    def _note_touched(self, view: View) -> None:
-        """Nodes that jobs have left, or that have been booted."""
+        # Nodes that jobs have left, or that have been booted.
         for running in view.vacated:
             for first, stop, _ in running.placement.spans:
                 self._touched += range(first, stop)
@@ -125,6 +116,12 @@ class IdleTimeout(PowerPolicy):
         if len(changes) > self._changes_seen:
             self._touched += changes.entering(NodeState.IDLE, self._changes_seen)
             self._changes_seen = len(changes)
+        now, waiting = view.now, self._waiting
+        if self._touched:
+            if idle := self._fallen_idle(view):
+                waiting.append((now, idle))
+            self._touched.clear()
+        return self._due(view) if waiting and now >= self._wakes_at else ()
 
     def _fallen_idle(self, view: View) -> list[int]:
         """Return the touched nodes that have just fallen idle."""
@@ -142,7 +139,9 @@ class IdleTimeout(PowerPolicy):
         self._wakes_at = -1.0
         while waiting:
             begun, nodes = waiting[0]
-            idle = self._still_idle(view, begun, nodes)
+            since, cores = self._since, self._cores
+            free, is_on = view.free_cores.item, view.powered_on.item
+            idle = [node for node in nodes if since[node] == begun and free(node) == cores[node] and is_on(node)]
             if idle and begun + self._timeout > now:
                 self._wakes_at = begun + self._timeout
                 break
@@ -152,11 +151,6 @@ class IdleTimeout(PowerPolicy):
             yield SwitchOff(due)
         if waiting:
             yield WakeAt(self._wakes_at)
-
-    def _still_idle(self, view: View, begun: float, nodes: list[int]) -> list[int]:
-        since, cores = self._since, self._cores
-        free, is_on = view.free_cores.item, view.powered_on.item
-        return [node for node in nodes if since[node] == begun and free(node) == cores[node] and is_on(node)]
 
 
 @power_policies.register("keep-ready")

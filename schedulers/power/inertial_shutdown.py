@@ -66,13 +66,28 @@ class InertialShutdown(PowerPolicy):
         """Keep account of the load, decide at the end of a period, and let new jobs have enough nodes."""
         new = {job.index for job in view.submitted}
         self._has_begun = self._has_begun or bool(new)
-        self._account(view, [job for job in view.pending if job.index not in new])
+        # Add the trapezoid since the last pass to the integral.
+        waiting = [job for job in view.pending if job.index not in new]
+        since, before = self._last
+        if view.now > since:
+            self._integral += (before + self._liquid_load_horizon(view, waiting)) / 2.0 * (view.now - since)
         if 0.0 <= self._next_stage <= view.now:
             yield from self._stage(view)
         if view.withheld_count and waits_in_window(view):
             yield from self._offer(np.flatnonzero(view.withheld))
         elif view.withheld_count and new:
-            yield from self._make_room(view, view.submitted)
+            # Offer as few withheld nodes, first ones first, as it takes for the jobs to fit once they are free.
+            withheld = np.flatnonzero(view.withheld)
+            given = 0
+            for job in _unlike(view, view.submitted):
+                low, high = given, len(withheld)
+                while low < high:
+                    middle = (low + high) // 2
+                    left = ~view.withheld
+                    left[withheld[:middle]] = True
+                    low, high = (low, middle) if fits(view, job, left) else (middle + 1, high)
+                given = low
+            yield from self._offer(withheld[:given])
         if self._next_stage < 0.0 and self._goes_on(view):
             self._integral = 0.0
             self._next_stage = view.now + self._period
@@ -85,12 +100,6 @@ class InertialShutdown(PowerPolicy):
             yield SwitchOff(np.flatnonzero(view.withheld & idle_nodes(view)).tolist())
 
     # ------------------------------------------------------------------ the load
-
-    def _account(self, view: View, waiting: Iterable[Job]) -> None:
-        """Add the trapezoid since the last pass to the integral."""
-        since, before = self._last
-        if view.now > since:
-            self._integral += (before + self._liquid_load_horizon(view, waiting)) / 2.0 * (view.now - since)
 
     def _liquid_load_horizon(self, view: View, waiting: Iterable[Job]) -> float:
         """How long the load of the jobs that wait would take on the nodes on offer, s."""
@@ -136,7 +145,13 @@ class InertialShutdown(PowerPolicy):
         if rises:
             yield from self._give_back(view, np.flatnonzero(view.withheld)[:number], boot=True)
         else:
-            yield from self._take_away(view, number)
+            left = np.flatnonzero(~view.withheld)[::-1]
+            chosen = left[np.argsort(~idle_nodes(view)[left], kind="stable")][:number]
+            while len(chosen) and not self._leaves_enough(view, chosen):
+                chosen = chosen[: len(chosen) // 2]
+            self._changed = len(chosen)
+            for node in chosen.tolist():
+                yield Withhold(node)
 
     def _give_back(self, view: View, nodes: npt.NDArray[np.int64], boot: bool = False) -> Iterator[PowerDecision]:
         self._changed = len(nodes)
@@ -145,35 +160,12 @@ class InertialShutdown(PowerPolicy):
             if boot and not is_failed(view)[node]:
                 yield SwitchOn(node)
 
-    def _take_away(self, view: View, number: int) -> Iterator[PowerDecision]:
-        left = np.flatnonzero(~view.withheld)[::-1]
-        chosen = left[np.argsort(~idle_nodes(view)[left], kind="stable")][:number]
-        while len(chosen) and not self._leaves_enough(view, chosen):
-            chosen = chosen[: len(chosen) // 2]
-        self._changed = len(chosen)
-        for node in chosen.tolist():
-            yield Withhold(node)
-
     def _leaves_enough(self, view: View, chosen: npt.NDArray[np.int64]) -> bool:
         """Whether every pending job that could run at all could without those nodes."""
         left = ~view.withheld
         left[chosen] = False
         kinds = _unlike(view, view.pending)
         return all(fits(view, job, left) or not fits(view, job, ~is_failed(view)) for job in kinds)
-
-    def _make_room(self, view: View, jobs: Iterable[Job]) -> Iterator[PowerDecision]:
-        """Offer as few withheld nodes, first ones first, as it takes for the jobs to fit once they are free."""
-        withheld = np.flatnonzero(view.withheld)
-        given = 0
-        for job in _unlike(view, jobs):
-            low, high = given, len(withheld)
-            while low < high:
-                middle = (low + high) // 2
-                left = ~view.withheld
-                left[withheld[:middle]] = True
-                low, high = (low, middle) if fits(view, job, left) else (middle + 1, high)
-            given = low
-        yield from self._offer(withheld[:given])
 
     @staticmethod
     def _offer(nodes: npt.NDArray[np.int64]) -> Iterator[PowerDecision]:

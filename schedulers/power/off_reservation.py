@@ -7,7 +7,7 @@ nodes that are on, instead of having others booted. It decides before the schedu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -178,17 +178,15 @@ class RandomReservation(PowerPolicy):
             self._next_draw = view.now + self._period
         waited = view.now - view.pending[0].submit_time if view.pending_count else 0.0
         size = 0 if waited >= self._patience * self._period or waits_in_window(view) else self._size
-        yield from self._resize(view, size)
+        withheld = np.flatnonzero(view.withheld).tolist()
+        if len(withheld) >= size:
+            resize = [Offer(node) for node in withheld[: len(withheld) - size]]
+        else:
+            unused = np.flatnonzero(unused_nodes(view) & ~view.withheld)[::-1]
+            chosen = unused[np.argsort(~view.powered_off[unused], kind="stable")]
+            resize = [Withhold(node) for node in chosen[: size - len(withheld)].tolist()]
+        yield from resize
         yield SwitchOff(np.flatnonzero(idle_nodes(view) & view.withheld).tolist())
         if (view.pending_count or view.running_count) and self._wakes_at != self._next_draw:
             self._wakes_at = self._next_draw
             yield WakeAt(self._next_draw)
-
-    @staticmethod
-    def _resize(view: View, size: int) -> Iterable[PowerDecision]:
-        withheld = np.flatnonzero(view.withheld).tolist()
-        if len(withheld) >= size:
-            return [Offer(node) for node in withheld[: len(withheld) - size]]
-        unused = np.flatnonzero(unused_nodes(view) & ~view.withheld)[::-1]
-        chosen = unused[np.argsort(~view.powered_off[unused], kind="stable")]
-        return [Withhold(node) for node in chosen[: size - len(withheld)].tolist()]

@@ -74,16 +74,14 @@ class ListScheduler(Scheduler):
                 heappush(self._queue, (self._order(job, view.now), job.index, job))
         if not self.blocking:
             return self._skipping_pass(view)
-        if self._head_is_blocked(view):
+        if not self._queue:
+            head_is_blocked = True
+        else:
+            job = self._queue[0][2]
+            head_is_blocked = job.requested_cores > view.free_total and view.is_pending(job)
+        if head_is_blocked:
             return self._reasons(view) if view.explains and self._queue else ()
         return self._blocking_pass(view)
-
-    def _head_is_blocked(self, view: View) -> bool:
-        """Whether there is nothing to do because the head job asks for more cores than are free anywhere."""
-        if not self._queue:
-            return True
-        job = self._queue[0][2]
-        return job.requested_cores > view.free_total and view.is_pending(job)
 
     def _blocking_pass(self, view: View) -> Iterator[Decision]:
         queue = self._queue

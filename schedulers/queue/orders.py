@@ -341,7 +341,9 @@ def low_cores(view: View, job: Job) -> npt.NDArray[np.float64]:
 def high_mem(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Most memory available now: capacity less what running tasks occupy, unknown capacities counting as equal."""
     capacity = view.memory_capacity
-    return view.memory_used - np.where(np.isfinite(capacity), capacity, _largest_known(capacity))
+    known = capacity[np.isfinite(capacity)]
+    largest_known = float(known.max()) if len(known) else 0.0
+    return view.memory_used - np.where(np.isfinite(capacity), capacity, largest_known)
 
 
 @_node_order("most_used_mem")
@@ -378,8 +380,3 @@ def low_power(view: View, job: Job) -> npt.NDArray[np.float64]:
 def current_watts(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Least power drawn by the node now (Herrera et al. 2021)."""
     return view.node_watts()
-
-
-def _largest_known(capacity: npt.NDArray[np.float64]) -> float:
-    known = capacity[np.isfinite(capacity)]
-    return float(known.max()) if len(known) else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,7 +50,25 @@ class Replay(Scheduler):
     def __init__(self, path: str):
         self.spec = f"replay:{path}"
         self.path = path
-        self._record, self._cores_of = _read(path)
+        # Tables come with pandas, and schedulers are also imported where there are none.
+        from cluster_sim.formats.batsim_results import parse_resources
+
+        if "allocated_resources" in read_text(path).partition("\n")[0]:
+            # By job id, and by `workload!id`, which is how Batsim names jobs of several workloads.
+            from cluster_sim.formats.batsim_results import read_jobs
+
+            table = read_jobs(path)
+            # Versions of Batsim that list rejected jobs leave their start empty, or write -1.
+            starts = table["starting_time"].where(table["starting_time"] >= 0, math.inf)
+            entries = list(map(RecordedStart, starts.tolist(), table["allocated_resources"]))
+            ids = table["job_id"].tolist()
+            record = dict(zip(ids, entries, strict=True))
+            if "workload_name" in table:
+                for name, job, entry in zip(table["workload_name"], ids, entries, strict=True):
+                    record.setdefault(f"{name}!{job}", entry)
+            self._record, self._cores_of = record, parse_resources
+        else:
+            self._record, self._cores_of = _own_record(path), _own_cores
 
     def begin(self, view: View) -> None:
         """Begin a run in which nothing has started yet."""
@@ -66,28 +84,38 @@ class Replay(Scheduler):
                 yield Reject(job, f"{'not' if entry is None else 'never started'} in {self.path}")
             else:
                 cores = self._cores(job, entry, view)
-                placement = self._placement(job, cores, view)
+                bounds = view.platform.first_core[view.platform.first_processor]
+                nodes, counts = np.unique(np.searchsorted(bounds, cores, side="right") - 1, return_counts=True)
+                eligible = view.eligible(job)
+                for node in () if eligible is None else nodes[~eligible[nodes]].tolist():
+                    expected = "nodes that have the tags, and are in the advance reservation, that the job asks for"
+                    raise FormatError(f"{self.path}, job {job.job_id}", expected, view.platform.node_name(node))
+                placement = Placement.on(dict(zip(nodes.tolist(), counts.tolist(), strict=True)))
                 # Of jobs that start together, first the one that has the lower cores of a node.
                 heappush(self._waiting, (entry.start_time, int(cores[0]), job.index, job, placement))
-        yield from self._start_due(view)
-        if self._waiting and view.now < self._waiting[0][0] != self._woken_for:
-            self._woken_for = self._waiting[0][0]
-            yield WakeAt(self._woken_for)
-
-    def _start_due(self, view: View) -> Iterator[Decision]:
         held_up = []
         while self._waiting and self._waiting[0][0] <= view.now:
             due = heappop(self._waiting)
             start_time, _, _, job, placement = due
             if not view.is_pending(job):
                 continue
-            if _can_be_had(job, placement, view) and view.allows(job, placement):
+            open_now, node_cores = view.open_at(job, view.now), view.platform.node_cores
+            can_be_had = all(
+                view.free_cores[node] >= (node_cores[node] if job.exclusive else cores)
+                and (view.is_on[node] or view.is_off[node])
+                and (open_now is None or open_now[node])
+                for node, cores in placement.cores_by_node().items()
+            )
+            if can_be_had and view.allows(job, placement):
                 self._warn_if_late(job, start_time, view.now, view.boot_time(placement))
                 yield Start(job, placement)
             else:
                 held_up.append(due)
         for due in held_up:
             heappush(self._waiting, due)
+        if self._waiting and view.now < self._waiting[0][0] != self._woken_for:
+            self._woken_for = self._waiting[0][0]
+            yield WakeAt(self._woken_for)
 
     def _cores(self, job: Job, entry: RecordedStart, view: View) -> np.ndarray:
         where = f"{self.path}, job {job.job_id}"
@@ -95,15 +123,6 @@ class Replay(Scheduler):
         if len(cores) != job.requested_cores:
             raise FormatError(where, f"{job.requested_cores} cores, as the workload says", len(cores))
         return cores
-
-    def _placement(self, job: Job, cores: np.ndarray, view: View) -> Placement:
-        bounds = view.platform.first_core[view.platform.first_processor]
-        nodes, counts = np.unique(np.searchsorted(bounds, cores, side="right") - 1, return_counts=True)
-        eligible = view.eligible(job)
-        for node in () if eligible is None else nodes[~eligible[nodes]].tolist():
-            expected = "nodes that have the tags, and are in the advance reservation, that the job asks for"
-            raise FormatError(f"{self.path}, job {job.job_id}", expected, view.platform.node_name(node))
-        return Placement.on(dict(zip(nodes.tolist(), counts.tolist(), strict=True)))
 
     def _warn_if_late(self, job: Job, recorded: float, now: float, boot_s: float) -> None:
         due, start = max(recorded, job.submit_time), now + boot_s
@@ -114,44 +133,8 @@ class Replay(Scheduler):
             warn_user(ModelWarning(f"{self.path}: {text}"))
 
 
-def _can_be_had(job: Job, placement: Placement, view: View) -> bool:
-    """Whether the job can be given these cores now: they are free, on nodes that are on or OFF and that it may use."""
-    open_now, node_cores = view.open_at(job, view.now), view.platform.node_cores
-    return all(
-        view.free_cores[node] >= (node_cores[node] if job.exclusive else cores)
-        and (view.is_on[node] or view.is_off[node])
-        and (open_now is None or open_now[node])
-        for node, cores in placement.cores_by_node().items()
-    )
-
-
 CoresOf = Callable[[str, "Platform", str], np.ndarray]
 """From a job's cores as the file writes them to their numbers in the platform; the last argument is for messages."""
-
-
-def _read(path: str) -> tuple[dict[str, RecordedStart], CoresOf]:
-    # Tables come with pandas, and schedulers are also imported where there are none.
-    from cluster_sim.formats.batsim_results import parse_resources
-
-    if "allocated_resources" in read_text(path).partition("\n")[0]:
-        return _batsim_record(path), parse_resources
-    return _own_record(path), _own_cores
-
-
-def _batsim_record(path: str) -> dict[str, RecordedStart]:
-    """By job id, and by ``workload!id``, which is how Batsim names jobs of several workloads."""
-    from cluster_sim.formats.batsim_results import read_jobs
-
-    table = read_jobs(path)
-    # Versions of Batsim that list rejected jobs leave their start empty, or write -1.
-    starts = table["starting_time"].where(table["starting_time"] >= 0, math.inf)
-    entries = list(map(RecordedStart, starts.tolist(), table["allocated_resources"]))
-    ids = table["job_id"].tolist()
-    record = dict(zip(ids, entries, strict=True))
-    if "workload_name" in table:
-        for name, job, entry in zip(table["workload_name"], ids, entries, strict=True):
-            record.setdefault(f"{name}!{job}", entry)
-    return record
 
 
 def _own_record(path: str) -> dict[str, RecordedStart]:

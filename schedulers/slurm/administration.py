@@ -84,13 +84,54 @@ class Administrator:
             command = self._left.pop(0)
             kind = command.action.rpartition(" ")[2]
             if kind == "node":
-                yield from self._node(command, view)
+                nodes, state = self._nodes(command), command.options.get("state", "")
+                if state in ("RESUME", "UNDRAIN"):
+                    self.closed &= ~nodes
+                elif state:
+                    self.closed |= nodes
+                if state == "DOWN":
+                    for held in self._running(view):
+                        if held.mask & nodes:
+                            mode = "cancel" if held.ask.no_requeue else "requeue"
+                            yield Preempt(_job_of(held, view), mode, because=NODE_FAIL)
             elif kind == "partition":
-                self._partition(command)
+                for name in command.names:
+                    queue = self._slurm.cluster.queues[name]
+                    for key, value in command.options.items():
+                        setattr(queue, _OF_PARTITION[key], value)
             elif kind == "reservation":
-                self._reservation(command)
+                windows, (name,) = self._slurm.cluster.windows, command.names
+                others = [window for window in windows if window.name != name]
+                if command.action == "delete reservation" and len(others) == len(windows):
+                    _warn(command, f"no reservation {name}")
+                windows[:] = others
+                if command.action == "create reservation":
+                    options = command.options
+                    users = frozenset(self.aliases.get(user.lower(), user.lower()) for user in options.get("users", ()))
+                    windows.append(
+                        SlurmReservation(name, options["starttime"], options["endtime"], self._nodes(command), users)
+                    )
             else:
-                yield from self._jobs(command, view)
+                # What becomes of jobs that wait, and of those that run.
+                names = set(command.names)
+                waiting = [
+                    pair for pair in self._waiting.values() if _is_named(pair[1], names) and view.is_pending(pair[0])
+                ]
+                running = [held for held in self._running(view) if _is_named(held.ask, names)]
+                if not waiting and not running:
+                    _warn(command, f"no job {', '.join(command.names)} waits or runs")
+                for job, ask in waiting:
+                    if command.action == "cancel":
+                        yield Reject(job, "cancelled")
+                    elif command.action != "requeue":
+                        self._change(command, job, ask)
+                for held in running:
+                    if command.action in ("cancel", "requeue"):
+                        because = "cancelled by scancel" if command.action == "cancel" else "requeued by scontrol"
+                        yield Preempt(_job_of(held, view), command.action, because=because)
+                    elif "timelimit" in command.options:
+                        end = math.floor(held.start) + command.options["timelimit"]
+                        self._slurm.cluster.end_later(held.ask.key, end)
             if command.action != "cancel":
                 self._slurm.changed()
 
@@ -101,37 +142,6 @@ class Administrator:
 
     # ------------------------------------------------------------------ nodes, partitions, reservations
 
-    def _node(self, command: Command, view: View) -> Iterator[Decision]:
-        nodes, state = self._nodes(command), command.options.get("state", "")
-        if state in ("RESUME", "UNDRAIN"):
-            self.closed &= ~nodes
-        elif state:
-            self.closed |= nodes
-        if state == "DOWN":
-            for held in self._running(view):
-                if held.mask & nodes:
-                    mode = "cancel" if held.ask.no_requeue else "requeue"
-                    yield Preempt(_job_of(held, view), mode, because=NODE_FAIL)
-
-    def _partition(self, command: Command) -> None:
-        for name in command.names:
-            queue = self._slurm.cluster.queues[name]
-            for key, value in command.options.items():
-                setattr(queue, _OF_PARTITION[key], value)
-
-    def _reservation(self, command: Command) -> None:
-        windows, (name,) = self._slurm.cluster.windows, command.names
-        others = [window for window in windows if window.name != name]
-        if command.action == "delete reservation" and len(others) == len(windows):
-            _warn(command, f"no reservation {name}")
-        windows[:] = others
-        if command.action == "create reservation":
-            options = command.options
-            users = frozenset(self.aliases.get(user.lower(), user.lower()) for user in options.get("users", ()))
-            windows.append(
-                SlurmReservation(name, options["starttime"], options["endtime"], self._nodes(command), users)
-            )
-
     def _nodes(self, command: Command) -> NodeSet:
         return set_of([self._position[name] for name in _node_names(command, tuple(self._position))])
 
@@ -140,26 +150,6 @@ class Administrator:
     def _running(self, view: View) -> list[NodeHolder]:
         """Jobs that hold nodes and have not ended: they run, or are suspended."""
         return [held for held in self._slurm.cluster.held.values() if not held.ending and lives_on(held, view)]
-
-    def _jobs(self, command: Command, view: View) -> Iterator[Decision]:
-        """What becomes of jobs that wait, and of those that run."""
-        names = set(command.names)
-        waiting = [pair for pair in self._waiting.values() if _is_named(pair[1], names) and view.is_pending(pair[0])]
-        running = [held for held in self._running(view) if _is_named(held.ask, names)]
-        if not waiting and not running:
-            _warn(command, f"no job {', '.join(command.names)} waits or runs")
-        for job, ask in waiting:
-            if command.action == "cancel":
-                yield Reject(job, "cancelled")
-            elif command.action != "requeue":
-                self._change(command, job, ask)
-        for held in running:
-            if command.action in ("cancel", "requeue"):
-                because = "cancelled by scancel" if command.action == "cancel" else "requeued by scontrol"
-                yield Preempt(_job_of(held, view), command.action, because=because)
-            elif "timelimit" in command.options:
-                end = math.floor(held.start) + command.options["timelimit"]
-                self._slurm.cluster.end_later(held.ask.key, end)
 
     def _change(self, command: Command, job: Job, ask: Ask) -> None:
         """Hold or release a job, or change its request."""

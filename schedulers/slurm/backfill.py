@@ -224,7 +224,16 @@ class BackfillPass:
             begin, end = self._rounded(start), self._rounded(start + search.length)
             end = max(end, begin + max(settings.bf_resolution, 1.0))
             if not self._table.overlaps(choice.mask, begin, end):
-                return self._plan(entry, start, begin, end, choice)
+                # Keep the nodes; if the table is full the pass ends with this job, which knows its start but has no nodes
+                # kept.
+                self._in_plans |= choice.mask
+                if self._table.is_full:
+                    self.over = True
+                else:
+                    self._table.reserve(choice.mask, begin, end)
+                    self._licences.hold(entry.ask.licences, begin, end)
+                    self._planned[entry.ask.array] += 1
+                return Planned(entry, start, choice)
             if start <= fit.time and not later:
                 return None
             # At the end of the window a plan may begin before the time tried.
@@ -344,14 +353,3 @@ class BackfillPass:
             found = LimitReleases(cluster.free, leaving, ending, now, self._settings, cluster.epoch, candidates, queue)
             self._releases[key] = found
         return found
-
-    def _plan(self, entry: QueuedJob, start: float, begin: float, end: float, choice: ChosenNodes) -> Planned:
-        """Keep the nodes; if the table is full the pass ends with this job, which knows its start but has no nodes kept."""
-        self._in_plans |= choice.mask
-        if self._table.is_full:
-            self.over = True
-        else:
-            self._table.reserve(choice.mask, begin, end)
-            self._licences.hold(entry.ask.licences, begin, end)
-            self._planned[entry.ask.array] += 1
-        return Planned(entry, start, choice)

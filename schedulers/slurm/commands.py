@@ -113,22 +113,19 @@ def _change(time: float, verb: str, words: list[str]) -> Command:
             raise ValueError(f"of {action} {', '.join(_OPTIONS[action])} (others are not simulated)")
         parsed[key] = _OPTIONS[action][key](value)
     if action == "create reservation":
-        parsed |= _window(parsed, time)
+        # From when to when, in whole seconds.
+        relative, start = parsed.get("starttime", (True, 0.0))
+        start = math.floor(time) + start if relative else start
+        if "endtime" in parsed:
+            relative, end = parsed["endtime"]
+            end = math.floor(time) + end if relative else end
+        else:
+            end = start + parsed.get("duration", math.inf)
+        if not end > start or end == math.inf or not parsed.get("nodes"):
+            raise ValueError("a reservation with StartTime, Duration or EndTime, and Nodes")
+        window = {"starttime": start, "endtime": end}
+        parsed |= window
     return Command(time, action, names, parsed)
-
-
-def _window(options: Mapping[str, Any], time: float) -> dict[str, float]:
-    """From when to when, in whole seconds."""
-    relative, start = options.get("starttime", (True, 0.0))
-    start = math.floor(time) + start if relative else start
-    if "endtime" in options:
-        relative, end = options["endtime"]
-        end = math.floor(time) + end if relative else end
-    else:
-        end = start + options.get("duration", math.inf)
-    if not end > start or end == math.inf or not options.get("nodes"):
-        raise ValueError("a reservation with StartTime, Duration or EndTime, and Nodes")
-    return {"starttime": start, "endtime": end}
 
 
 def _time(text: str) -> tuple[bool, float]:

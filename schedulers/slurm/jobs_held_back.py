@@ -43,7 +43,13 @@ class JobsHeldBack:
             self._cluster.accounting.eligible(ask, now)
         else:
             self.reasons[ask.key] = reason
-            self.next_time = min(self.next_time, self._next_time(ask, now))
+            times = [ask.begin_time]
+            if self._dependencies is not None:
+                times.append(self._dependencies.next_change(ask, now))
+            if ask.reservation:
+                times += [window.start for window in self._cluster.windows if window.name == ask.reservation]
+            next_time = min((time for time in times if time > now), default=math.inf)
+            self.next_time = min(self.next_time, next_time)
 
     def _reason(self, ask: Ask, now: float) -> Reason:
         if ask.held:
@@ -55,11 +61,3 @@ class JobsHeldBack:
         if ask.begin_time > now:
             return Reason.BEGIN_TIME
         return Reason.NONE if self._cluster.is_open(ask, now) else Reason.RESERVATION
-
-    def _next_time(self, ask: Ask, now: float) -> float:
-        times = [ask.begin_time]
-        if self._dependencies is not None:
-            times.append(self._dependencies.next_change(ask, now))
-        if ask.reservation:
-            times += [window.start for window in self._cluster.windows if window.name == ask.reservation]
-        return min((time for time in times if time > now), default=math.inf)

@@ -51,7 +51,25 @@ class MainPass:
                     done.add(key)
                     yield started
                     started = None
-                reason = self._block(entry) if started is None else started
+                if started is None:
+                    # The job does not fit: who has to wait behind it, and why it waits.
+                    cluster, ask, queue = self._cluster, entry.ask, entry.queue
+                    needed = cluster.shape(entry).min_nodes
+                    mine = queue.nodes & cluster.nodes_for(ask) & cluster.up & ~self._taken
+                    if not cluster.is_young(entry, self._now):
+                        if ask.reservation:
+                            self._reservations.add(ask.reservation)
+                        elif ask.required_nodes:
+                            self._taken |= cluster.shape(entry).required
+                        else:
+                            self._blocked.add(queue.name)
+                            self._taken |= queue.nodes
+                    if mine.bit_count() < needed:
+                        reason = Reason.HIGHER_PARTITION
+                    else:
+                        reason = Reason.RESERVATION if ask.reservation else Reason.RESOURCES
+                else:
+                    reason = started
             self.reasons.setdefault(key, reason)
             if reason == Reason.LICENSES and self._cluster.settings.bf_licenses:
                 break
@@ -92,20 +110,3 @@ class MainPass:
             return refusal
         cluster.start(entry, choice, limit, now)
         return JobStarted(entry, choice, limit)
-
-    def _block(self, entry: QueuedJob) -> Reason:
-        """The job does not fit: who has to wait behind it, and why it waits."""
-        cluster, ask, queue = self._cluster, entry.ask, entry.queue
-        needed = cluster.shape(entry).min_nodes
-        mine = queue.nodes & cluster.nodes_for(ask) & cluster.up & ~self._taken
-        if not cluster.is_young(entry, self._now):
-            if ask.reservation:
-                self._reservations.add(ask.reservation)
-            elif ask.required_nodes:
-                self._taken |= cluster.shape(entry).required
-            else:
-                self._blocked.add(queue.name)
-                self._taken |= queue.nodes
-        if mine.bit_count() < needed:
-            return Reason.HIGHER_PARTITION
-        return Reason.RESERVATION if ask.reservation else Reason.RESOURCES

@@ -144,12 +144,6 @@ class Preemption:
         own = None if quality is None else quality.preempt_exempt_s
         return self._settings.exempt_time if own is None else own
 
-    def _grace_time(self, held: NodeHolder) -> float:
-        if not self._settings.by_qos:
-            return self._settings.grace.get(held.partition, 0.0)
-        quality = self._quality(held.ask)
-        return 0.0 if quality is None else quality.grace_time_s
-
     # ------------------------------------------------------------------ whom a job takes
 
     def victims(
@@ -196,7 +190,11 @@ class Preemption:
             held.preemptor = preemptor
             if not held.is_told:
                 held.is_told = True
-                grace = self._grace_time(held)
+                if not self._settings.by_qos:
+                    grace = self._settings.grace.get(held.partition, 0.0)
+                else:
+                    quality = self._quality(held.ask)
+                    grace = 0.0 if quality is None else quality.grace_time_s
                 held.end = min(held.end, second + grace)
                 if grace:
                     continue

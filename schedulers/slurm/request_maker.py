@@ -47,6 +47,8 @@ class RequestMaker:
     def of(self, job: Job, now: float) -> Ask:
         """What a job asks for that is submitted now (s)."""
         partition = job.partition
+        array, _, task = job.job_id.partition("_")
+        array_of = array if array.isdigit() and task.isdigit() else ""
         ask = Ask(
             job.index,
             job.job_id,
@@ -66,7 +68,7 @@ class RequestMaker:
             features="&".join(sorted(job.requires)),
             licences=licences_of(job.licenses),
             reservation=job.reservation,
-            array=_array_of(job.job_id),
+            array=array_of,
             array_limit=job.array_limit,
             name=job.profile,
         )
@@ -100,12 +102,6 @@ def why_no_gpus(job: Job, ask: Ask, shares_cores: bool, widest: int) -> str:
     if job.gpus % max(job.nodes, 1):
         return f"it asks for {job.gpus} GPUs on {job.nodes} nodes: only as many on each are simulated"
     return ""
-
-
-def _array_of(job_id: str) -> str:
-    """The array of which a job is a task, ``8`` of ``8_1``; empty: of none."""
-    array, _, task = job_id.partition("_")
-    return array if array.isdigit() and task.isdigit() else ""
 
 
 def _check_dependency(where: str, text: Any) -> None:

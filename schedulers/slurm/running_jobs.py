@@ -69,17 +69,14 @@ class RunningJobs:
             self._cluster.end(key)
         self._cluster.accounting.ended(held.ask, now)
         if self._dependencies is not None and not waits_again:
-            self._dependencies.over(held.ask, now, self._is_well(held, now))
+            last = held.end + self._cluster.settings.over_time_limit
+            is_well = not held.ask.exit_code and held.ask.key not in self.killed | self.lost and math.floor(now) <= last
+            self._dependencies.over(held.ask, now, is_well)
         self._clean_ups.begin(key, now, key in self.killed)
         self.killed.discard(key)
         self.lost.discard(key)
         self._note(now)
         yield from self.go_on(view)
-
-    def _is_well(self, held: NodeHolder, now: float) -> bool:
-        """Whether a job that ends now has done what it should: by itself, and before OverTimeLimit was over, in whole seconds."""
-        last = held.end + self._cluster.settings.over_time_limit
-        return not held.ask.exit_code and held.ask.key not in self.killed | self.lost and math.floor(now) <= last
 
     # ------------------------------------------------------------------ time limits
 
@@ -119,16 +116,14 @@ class RunningJobs:
         preemption = self._cluster.preemption
         assert preemption is not None
         mode = preemption.mode(held).lower()
-        yield self._preempt(held, mode, view)
-        self.killed.add(held.ask.key)
-        yield from self._let_go(held, view, waits_again=mode == "requeue")
-
-    def _preempt(self, held: NodeHolder, mode: str, view: View) -> Preempt:
         assert self._cluster.preemption is not None
         waiting, running = self._waiting.get(held.preemptor), view.running_by_index.get(held.preemptor)
         behind = waiting[0] if waiting is not None else running.job if running is not None else None
         job = view.running_by_index[held.ask.key].job
-        return Preempt(job, mode, because=self._cluster.preemption.because, behind=behind)
+        preempt = Preempt(job, mode, because=self._cluster.preemption.because, behind=behind)
+        yield preempt
+        self.killed.add(held.ask.key)
+        yield from self._let_go(held, view, waits_again=mode == "requeue")
 
     def make_way(self, job: Job, view: View) -> Iterator[Decision]:
         """Stop jobs of lower tiers when this one starts on their cores, where jobs share cores."""

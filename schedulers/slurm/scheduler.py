@@ -173,9 +173,24 @@ class Slurm(Scheduler):
     def schedule(self, view: View) -> Iterable[Decision]:
         """Take in what happened; run the loops that are due."""
         now, self._has_passed = latest(view.now), True
-        yield from self._obey(view)
+        # Commands of the administrator whose time has come.
+        for decision in self._administrator.act(view):
+            if isinstance(decision, Preempt):
+                lost = self._running.lost if decision.because == NODE_FAIL else self._running.killed
+                lost.add(decision.job.index)
+            self._reorder()
+            yield decision
+        self._open_nodes()
         yield from self._news(view)
-        self._free_cleaned(now)
+        # Nodes whose clean-up is over are free.
+        freed = self._clean_ups.advance(now)
+        if freed in (Freed.JOB, Freed.KILLED_JOB):
+            self.changed()
+            self._main.ask(at_once=freed is Freed.KILLED_JOB)
+        elif freed is Freed.NODES:
+            self._in_vain = False
+            self._main.ask_whole()
+            self._reorder()
         self._pass_time(view.now)
         yield from self._running.enforce_limits(view, now)
         if self.cluster.accounting.advance(view.now):
@@ -184,7 +199,17 @@ class Slurm(Scheduler):
             yield from self._run_main(view)
         if not self._settings.builtin and self._next_of_backfill(view.now) <= now:
             yield from self._run_backfill(view)
-        wake = self._next_wake(view.now)
+        now = view.now
+        times = [self._clean_ups.next, self._running.next_check, self._resume]
+        if self._waiting or self.cluster.held:
+            times.append(self._next_of_clock)
+        if self._waiting:
+            times.append(self._main.next_run(now))
+        if self._waiting and not self._is_stuck(now):
+            times.append(self.cluster.accounting.next_change(now))
+            if not self._settings.builtin:
+                times.append(self._next_of_backfill(now))
+        wake = min((time if time > now else math.nextafter(now, math.inf)) for time in times)
         if wake < self._woken or self._woken <= view.now:
             self._woken = wake
             if wake < math.inf:
@@ -203,34 +228,22 @@ class Slurm(Scheduler):
                 yield Reject(job, reason)  # but for one that was cancelled in the instant in which it was submitted
         if view.version is not self._version:
             self._version = view.version
-            self._note_guests(view)
+            # Guests have come or left: they are told of by what they hold, as often as anything on the machine
+            # changes.
+            guests = tuple(view.guests)
+            if guests != self._guests:
+                self._guests = guests
+                self.cluster.note_guests(guests, view.now, view.running_by_index)
+                self.changed()
             yield from self._running.go_on(view)
             self._in_service = set_where(view.is_on | view.is_off)
             self._open_nodes()
-
-    def _note_guests(self, view: View) -> None:
-        """Guests have come or left: they are told of by what they hold, as often as anything on the machine changes."""
-        guests = tuple(view.guests)
-        if guests != self._guests:
-            self._guests = guests
-            self.cluster.note_guests(guests, view.now, view.running_by_index)
-            self.changed()
 
     def _open_nodes(self) -> None:
         up = self._in_service & ~self._administrator.closed
         if up != self.cluster.up:
             self.cluster.up = up
             self.changed()
-
-    def _obey(self, view: View) -> Iterator[Decision]:
-        """Commands of the administrator whose time has come."""
-        for decision in self._administrator.act(view):
-            if isinstance(decision, Preempt):
-                lost = self._running.lost if decision.because == NODE_FAIL else self._running.killed
-                lost.add(decision.job.index)
-            self._reorder()
-            yield decision
-        self._open_nodes()
 
     def _pass_time(self, now: float) -> None:
         """Jobs that time alone has made eligible, and advance reservations that begin or end: nobody tells the loops."""
@@ -248,7 +261,18 @@ class Slurm(Scheduler):
         ask = self._requests.of(job, now)
         if reason := self._why_not_taken(ask):
             return reason
-        self._give_memory(ask)
+        # Give a job that says nothing of memory its partition's default; warn, once in a run, where nobody says
+        # anything.
+        if not (ask.memory_per_node or ask.memory_per_cpu):
+            settings, queue = self._settings, self.cluster.queues[ask.partitions[0]]
+            ask.memory_per_node, ask.memory_per_cpu = queue.memory_per_node, queue.memory_per_cpu
+            default = (
+                ask.memory_per_node or ask.memory_per_cpu or settings.def_memory_per_node or settings.def_memory_per_cpu
+            )
+            if not default and settings.counts_memory and not settings.whole_nodes and not self._has_told_of_memory:
+                self._has_told_of_memory = True
+                text = "and neither does the slurm.conf (DefMemPerCPU): it takes none; Slurm gives such jobs all memory of a node"
+                warn_user(ModelWarning(f"job {ask.job_id} says nothing of memory, {text}"))
         self._administrator.amend(ask)
         if job.index in self._ran:
             ask.submit_time = self._clean_ups.over(ask.key, now)
@@ -268,20 +292,6 @@ class Slurm(Scheduler):
         self.keep(ask)
         self.changed()
         return ""
-
-    def _give_memory(self, ask: Ask) -> None:
-        """Give a job that says nothing of memory its partition's default; warn, once in a run, where nobody says anything."""
-        if ask.memory_per_node or ask.memory_per_cpu:
-            return
-        settings, queue = self._settings, self.cluster.queues[ask.partitions[0]]
-        ask.memory_per_node, ask.memory_per_cpu = queue.memory_per_node, queue.memory_per_cpu
-        default = (
-            ask.memory_per_node or ask.memory_per_cpu or settings.def_memory_per_node or settings.def_memory_per_cpu
-        )
-        if not default and settings.counts_memory and not settings.whole_nodes and not self._has_told_of_memory:
-            self._has_told_of_memory = True
-            text = "and neither does the slurm.conf (DefMemPerCPU): it takes none; Slurm gives such jobs all memory of a node"
-            warn_user(ModelWarning(f"job {ask.job_id} says nothing of memory, {text}"))
 
     def _why_not_taken(self, ask: Ask) -> str:
         """Say why no partition takes a job that is submitted; empty: one does. It is then in those that do."""
@@ -330,17 +340,6 @@ class Slurm(Scheduler):
                 return ""
         return "requested node configuration is not available"
 
-    def _free_cleaned(self, now: float) -> None:
-        """Nodes whose clean-up is over are free."""
-        freed = self._clean_ups.advance(now)
-        if freed in (Freed.JOB, Freed.KILLED_JOB):
-            self.changed()
-            self._main.ask(at_once=freed is Freed.KILLED_JOB)
-        elif freed is Freed.NODES:
-            self._in_vain = False
-            self._main.ask_whole()
-            self._reorder()
-
     def changed(self) -> None:
         """Jobs, nodes or partitions have changed: both loops are to look at the queue. For who administers the machine, too."""
         self._main.ask()
@@ -359,18 +358,16 @@ class Slurm(Scheduler):
             now = view.now
             for key, (job, _) in list(self._waiting.items()):
                 if not view.is_pending(job):
-                    self._withdrawn(self._waiting.pop(key)[1], now)
+                    # The job has left the queue without a start.
+                    ask = self._waiting.pop(key)[1]
+                    self._kept.drop(ask.key)
+                    self.cluster.accounting.withdrawn(ask, now)
+                    if self._dependencies is not None:
+                        self._dependencies.over(ask, now, False)
             self._kept.release(now)
             kept = self._kept.reasons
             self._queue = order(self.cluster, [ask for key, (_, ask) in self._waiting.items() if key not in kept])
         return self._queue
-
-    def _withdrawn(self, ask: Ask, now: float) -> None:
-        """The job has left the queue without a start."""
-        self._kept.drop(ask.key)
-        self.cluster.accounting.withdrawn(ask, now)
-        if self._dependencies is not None:
-            self._dependencies.over(ask, now, False)
 
     def _note_deadlines(self, now: float) -> None:
         """Find out when, in whole seconds, a job can next no longer be over at its deadline."""
@@ -399,7 +396,11 @@ class Slurm(Scheduler):
         self._in_vain = self._settings.builtin and depth >= len(self._waiting)
         for outcome in walk.decisions():
             yield from self._carry_out(outcome, view)
-        if self._waits_for_time(view.now):
+        preemption, held = self.cluster.preemption, self.cluster.held.values()
+        waits_for_time = (
+            preemption is not None and bool(self._queue) and bool(held) and preemption.may_change(view.now, held)
+        )
+        if waits_for_time:
             self._main.ask_whole()
         if walk.reasons != self._reasons or Reason.RESOURCES in walk.reasons.values():
             self._reasons = walk.reasons
@@ -459,23 +460,12 @@ class Slurm(Scheduler):
         overdue = cluster.running.first <= soon or any(held.end <= soon for held in others)
         return overdue or bool(self.cluster.windows) or settings.bf_min_age_reserve > 0.0
 
-    def _waits_for_time(self, now: float) -> bool:
-        """Whether time alone may let a job that waits take the nodes of one that runs."""
-        preemption, held = self.cluster.preemption, self.cluster.held.values()
-        return preemption is not None and bool(self._queue) and bool(held) and preemption.may_change(now, held)
-
     def _carry_out(self, outcome: JobStarted | Preempted, view: View, because: str = "") -> Iterator[Decision]:
         if isinstance(outcome, Preempted):
             for held in outcome.victims:
                 yield from self._running.stop(held, view)
             return
-        start = self._begin_job(outcome, because)
-        yield from self._running.make_way(start.job, view)
-        yield start
-        yield from self._running.go_on(view)
-
-    def _begin_job(self, started: JobStarted, because: str = "") -> Start:
-        key = started.entry.ask.key
+        key = outcome.entry.ask.key
         job, ask = self._waiting.pop(key)
         if self._dependencies is not None:
             self._dependencies.started(ask, self._view.now if self._view is not None else 0.0)
@@ -483,7 +473,24 @@ class Slurm(Scheduler):
         self._in_vain = False
         self._reorder()
         told = (self.cluster.accounting.told or {}).pop(key, "")
-        return Start(job, _placed(job, started), "; ".join(filter(None, (because, told))))
+        # As many cores as the job asks for on its nodes: where it has whole nodes, perhaps not all of them.
+        choice, left, ask = outcome.choice, job.requested_cores, outcome.entry.ask
+        if sum(choice.cpus) == left:
+            placed = Placement.on(dict(zip(choice.nodes, choice.cpus, strict=True)))
+        else:
+            cpus, per_node = choice.cpus, ask.tasks_per_node * ask.cpus_per_task
+            capped = tuple(min(most, per_node) for most in cpus)
+            if sum(capped) >= left:
+                cpus = capped
+            cores: dict[int, int] = {}
+            for place, (node, most) in enumerate(zip(choice.nodes, cpus, strict=True)):
+                cores[node] = max(min(most, left - (len(choice.nodes) - place - 1)), 1)
+                left -= cores[node]
+            placed = Placement.on(cores)
+        start = Start(job, placed, "; ".join(filter(None, (because, told))))
+        yield from self._running.make_way(start.job, view)
+        yield start
+        yield from self._running.go_on(view)
 
     def _is_stuck(self, now: float) -> bool:
         """Whether nobody who waits can start before something happens that is none of the scheduler's doing."""
@@ -496,37 +503,6 @@ class Slurm(Scheduler):
         own = min(self._kept.next_time, self.cluster.next_boundary, self._next_deadline)
         return min(own, self._administrator.next_time)
 
-    def _next_wake(self, now: float) -> float:
-        times = [self._clean_ups.next, self._running.next_check, self._resume]
-        if self._waiting or self.cluster.held:
-            times.append(self._next_of_clock)
-        if self._waiting:
-            times.append(self._main.next_run(now))
-        if self._waiting and not self._is_stuck(now):
-            times.append(self.cluster.accounting.next_change(now))
-            if not self._settings.builtin:
-                times.append(self._next_of_backfill(now))
-        return min((time if time > now else math.nextafter(now, math.inf)) for time in times)
-
 
 def _option(name: str) -> str:
     return f"scheduler 'slurm', option {name}"
-
-
-def _placed(job: Job, started: JobStarted) -> Placement:
-    """As many cores as the job asks for on its nodes: where it has whole nodes, perhaps not all of them.
-
-    Then none of them gets more of its tasks than ``--ntasks-per-node``, if that is enough for all.
-    """
-    choice, left, ask = started.choice, job.requested_cores, started.entry.ask
-    if sum(choice.cpus) == left:
-        return Placement.on(dict(zip(choice.nodes, choice.cpus, strict=True)))
-    cpus, per_node = choice.cpus, ask.tasks_per_node * ask.cpus_per_task
-    capped = tuple(min(most, per_node) for most in cpus)
-    if sum(capped) >= left:
-        cpus = capped
-    cores: dict[int, int] = {}
-    for place, (node, most) in enumerate(zip(choice.nodes, cpus, strict=True)):
-        cores[node] = max(min(most, left - (len(choice.nodes) - place - 1)), 1)
-        left -= cores[node]
-    return Placement.on(cores)

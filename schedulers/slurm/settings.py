@@ -222,7 +222,13 @@ def _preemption(
         if set(said.upper().replace(" ", "").split(",")) - {"GANG", "OFF"}:
             _warn_of_preemption(machine, "PreemptMode", f"does nothing without PreemptType, found {said}")
         return None
-    exempt_time = _duration(machine, "PreemptExemptTime")
+    # A duration, s; 0 where nothing is said. Raises FormatError.
+    text = machine.said("PreemptExemptTime")
+    try:
+        seconds = values.duration(text if text != "-1" else "")
+    except ValueError as error:
+        raise FormatError(machine.where("PreemptExemptTime"), str(error), text) from None
+    exempt_time = 0.0 if math.isnan(seconds) else seconds
     reorder_count = parameters.whole("preempt_reorder_count", 1)
     mode, gang = _preempt_mode(machine.where("PreemptMode"), said)
     if mode == "OFF":
@@ -328,13 +334,3 @@ def _whole(machine: SlurmMachine, key: str) -> int:
 
 def _minutes(machine: SlurmMachine, key: str) -> float:
     return math.inf if machine.said(key).upper() in ("UNLIMITED", "INFINITE") else 60.0 * _whole(machine, key)
-
-
-def _duration(machine: SlurmMachine, key: str) -> float:
-    """A duration, s; 0 where nothing is said. Raises FormatError."""
-    text = machine.said(key)
-    try:
-        seconds = values.duration(text if text != "-1" else "")
-    except ValueError as error:
-        raise FormatError(machine.where(key), str(error), text) from None
-    return 0.0 if math.isnan(seconds) else seconds

@@ -16,17 +16,6 @@ if TYPE_CHECKING:
 EPISODES = 3
 
 
-def _experiment(reward: type) -> JobNode:
-    """Experiment 1 with waiting and that reward."""
-    from learning.tasks.job_node.environment import JobNode
-    from learning.tasks.job_node.rewards import rewards
-
-    name = "exercise-9.5"
-    rewards.register(name)(reward)
-    experiment = case("experiment-1")
-    return JobNode(experiment.platform, experiment.workload, reward=name, wait="completion", num_jobs=6)
-
-
 class Kilojoules(Exercise):
     """A reward, as a class: over random episodes of experiment 1 with waiting it has to add up to minus the energy, kJ."""
 
@@ -36,7 +25,14 @@ class Kilojoules(Exercise):
             what = f"without {', '.join(missing)}" if missing else repr(answer)
             return Verdict(False, f"a class with begin, leave, passed and value is asked for, not one {what}")
         with needed("exercise 9.5"):
-            environment = _experiment(answer)
+            # Experiment 1 with waiting and that reward.
+            from learning.tasks.job_node.environment import JobNode
+            from learning.tasks.job_node.rewards import rewards
+
+            name = "exercise-9.5"
+            rewards.register(name)(answer)
+            experiment = case("experiment-1")
+            environment = JobNode(experiment.platform, experiment.workload, reward=name, wait="completion", num_jobs=6)
         try:
             sums = self._sums(environment)
         except Exception as error:

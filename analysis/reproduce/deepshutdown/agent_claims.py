@@ -40,10 +40,7 @@ HEADLINE = (
 def agent_claims() -> list[Claim]:
     """All that is said of the agent: by its authors' rows, by ours on days that they have not seen, busy and ordinary."""
     busy = [*_ours(BUSY, OUT_OF_SAMPLE), *_limits(BUSY, OUT_OF_SAMPLE), *_behaviour()]
-    return [*_released(), *busy, *_ours(ORDINARY, ORDINARY_GROUP), *_limits(ORDINARY, ORDINARY_GROUP)]
 
-
-def _released() -> list[Claim]:
     def less(values: Values, group: int | str, column: str = "waste") -> float:
         ds, timeout = (values[f"released/{name}/{column} {group}"] for name in ("DeepShutdown", "Timeout (1)"))
         return float(100.0 * (1.0 - ds / timeout))
@@ -65,7 +62,7 @@ def _released() -> list[Claim]:
                 Claim(f"group-{group}/{against}", f"group {group}: DS wastes less than {against}", number, "%", "§5.4",
                       lambda v, g=group: less(v, g), points(5), how=HOW_RELEASED, reason=FEW, group=RELEASED)  # type: ignore[misc]
             )  # fmt: skip
-    return found
+    return [*found, *busy, *_ours(ORDINARY, ORDINARY_GROUP), *_limits(ORDINARY, ORDINARY_GROUP)]
 
 
 def _ours(days: str, heading: str) -> list[Claim]:

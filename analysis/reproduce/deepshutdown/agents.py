@@ -163,7 +163,14 @@ def _played(
     from learning.training.inputs import all_days, split_days
 
     busy = all_days(config.environment)
-    ordinary = _ordinary_days(busy[0], inputs, 4 if quick else None)
+    # Every twentieth of the days that were released besides, as episodes by the same rules.
+    like = busy[0]
+    most = 4 if quick else None
+    from learning.tasks.episodes import Episode
+
+    folders = (*ORDINARY_DAYS["train"], *ORDINARY_DAYS["test"])
+    days = released_days(inputs, folders, like.platform, every=EVERY_ORDINARY)[:most]
+    ordinary = [Episode(like.platform, day, **like.rules()) for day in days]
     rules = rules_on(busy[: 8 if quick else None], THRESHOLDS[4:5] if quick else THRESHOLDS)
     for (fold, number), of_fold in _folds(config, quick):
         if not (folder / f"fold-{fold}").is_dir():
@@ -177,16 +184,19 @@ def _played(
             players.append(Player(RULE, 0, chosen_rule(rules[rules["day"].isin(seen)])))
             for days, chosen in sets:
                 for day in chosen:
-                    yield from _lines(day, days, players, of_fold)
+                    # A line and the run of each player on a day, and of the teacher where there is one.
+                    from analysis.reproduce.deepshutdown.days import group_of
 
-
-def _ordinary_days(like: Episode, inputs: Path, most: int | None) -> list[Episode]:
-    """Every twentieth of the days that were released besides, as episodes by the same rules."""
-    from learning.tasks.episodes import Episode
-
-    folders = (*ORDINARY_DAYS["train"], *ORDINARY_DAYS["test"])
-    days = released_days(inputs, folders, like.platform, every=EVERY_ORDINARY)[:most]
-    return [Episode(like.platform, day, **like.rules()) for day in days]
+                    number = int(day.workload.name.rpartition("_")[2])
+                    which = {"days": days, "group": group_of(day.workload.share_of_sequential_jobs()), "day": number}
+                    for player in players:
+                        if days == ORDINARY and player.who == UNSEEN:
+                            continue  # asked only where a verdict on the paper's numbers depends on it
+                        result = player.play(day)
+                        yield {**which, "who": player.who, "number": player.number} | _numbers(result), result
+                    if of_fold.warm_start is not None:
+                        result = taught(day, of_fold)
+                        yield {**which, "who": TEACHER, "number": 0} | _numbers(result), result
 
 
 def _players(fold: Path, config: Config, inputs: Path, place: Path, days: int, quick: bool) -> list[Player]:
@@ -208,24 +218,6 @@ def _players(fold: Path, config: Config, inputs: Path, place: Path, days: int, q
     spec = f"learned:{place / RANDOM_PLAY},sample=yes"
     found += [Player(RANDOM_PLAY, number, spec, number) for number in range(plays)]
     return found
-
-
-def _lines(
-    day: Episode, days: str, players: Sequence[Player], config: Config
-) -> Iterator[tuple[dict[str, Any], Result]]:
-    """A line and the run of each player on a day, and of the teacher where there is one."""
-    from analysis.reproduce.deepshutdown.days import group_of
-
-    number = int(day.workload.name.rpartition("_")[2])
-    which = {"days": days, "group": group_of(day.workload.share_of_sequential_jobs()), "day": number}
-    for player in players:
-        if days == ORDINARY and player.who == UNSEEN:
-            continue  # asked only where a verdict on the paper's numbers depends on it
-        result = player.play(day)
-        yield {**which, "who": player.who, "number": player.number} | _numbers(result), result
-    if config.warm_start is not None:
-        result = taught(day, config)
-        yield {**which, "who": TEACHER, "number": 0} | _numbers(result), result
 
 
 def _numbers(result: Result) -> dict[str, float]:

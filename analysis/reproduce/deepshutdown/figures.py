@@ -36,7 +36,12 @@ def all_figures(values: Values) -> Sequence[PaperFigure]:
     shares = {key.partition("/")[2]: value for key, value in values.items() if key.startswith("Fig. 3/")}
     found = []
     if shares:
-        found.append(_fig_3(shares))
+        # Sequential jobs in the parts of the released days, of those to train and of those to test on.
+        x = list(dict.fromkeys(name.partition(", ")[2] for name in shares))
+        series = {f"days to {use} on": [shares.get(f"{use}, {part}") for part in x] for use in ("train", "test")}
+        caption = "Sequential jobs by part of the released days, in place of years: the days are not dated."
+        fig_3 = bars(FIG_3, caption, x, series, "% of jobs")
+        found.append(fig_3)
     if all(f"{label}/{name}/daily waste" in values for label in PANELS for name in ("OR*", "T(0)", "T(1)", "T(5)")):
         found += [_fig_6(values), _fig_7(values), _fig_8(values)]
     if names:
@@ -51,14 +56,6 @@ def all_figures(values: Values) -> Sequence[PaperFigure]:
     if f"agent/{ROW.name}/{BUSY}/waste" in values:
         found.append(_agents_and_rules(values))
     return found
-
-
-def _fig_3(shares: Mapping[str, float]) -> PaperFigure:
-    """Sequential jobs in the parts of the released days, of those to train and of those to test on."""
-    x = list(dict.fromkeys(name.partition(", ")[2] for name in shares))
-    series = {f"days to {use} on": [shares.get(f"{use}, {part}") for part in x] for use in ("train", "test")}
-    caption = "Sequential jobs by part of the released days, in place of years: the days are not dated."
-    return bars(FIG_3, caption, x, series, "% of jobs")
 
 
 def _curves(values: Values, label: str) -> dict[str, Sequence[float]]:

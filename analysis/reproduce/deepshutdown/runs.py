@@ -137,7 +137,15 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
         result = run_day(platform, day, POLICIES[policy], seed)
         rows.append(figures(result))
         tables.append(with_gaps(result.jobs)[list(_OF_A_JOB)])
-        late.append(_late_core_minutes(result.jobs))
+        # The QoS term of a day's score (Eq. 5): cores of jobs waiting beyond half their requested time, over all
+        # minutes.
+        jobs = result.jobs
+        from analysis.reproduce.deepshutdown.days import DAY_S
+
+        limit = jobs["submit_time"] + THETA * jobs["requested_time"]
+        until = jobs["start_time"].fillna(DAY_S).clip(upper=DAY_S)
+        late_core_minutes = float(((until - limit).clip(lower=0.0) * jobs["requested_cores"]).sum()) / 60.0
+        late.append(late_core_minutes)
     counted, jobs = pd.DataFrame(rows), pd.concat(tables)
     ran = jobs[jobs["start_time"].notna()]
     columns = {
@@ -191,15 +199,6 @@ def of_jobs(ran: pd.DataFrame) -> Mapping[str, float | list[float]]:
         found[name] = float(np.log10(chosen).mean())
         found[f"{name} box"] = np.log10(chosen).quantile(BOX).tolist()
     return found
-
-
-def _late_core_minutes(jobs: pd.DataFrame) -> float:
-    """The QoS term of a day's score (Eq. 5): cores of jobs waiting beyond half their requested time, over all minutes."""
-    from analysis.reproduce.deepshutdown.days import DAY_S
-
-    limit = jobs["submit_time"] + THETA * jobs["requested_time"]
-    until = jobs["start_time"].fillna(DAY_S).clip(upper=DAY_S)
-    return float(((until - limit).clip(lower=0.0) * jobs["requested_cores"]).sum()) / 60.0
 
 
 def released(inputs: Path) -> Measured:

@@ -56,16 +56,6 @@ def _processor(cores: int, ghz: float, c: float, db: float, dd: float) -> Proces
     )
 
 
-def _kinds() -> tuple[ProcessorType, ...]:
-    """Nodes 0 to 3 of Table 4.7."""
-    return (
-        _processor(8, 4.2, 32000, 500, 500),
-        _processor(16, 3.8, 21000, 169, 100),
-        _processor(32, 3.4, 21000, 150, 20),
-        _processor(48, 3.0, 21000, 100, 10),
-    )
-
-
 def _small_kinds() -> tuple[ProcessorType, ...]:
     """Nodes 0 and 1 of Table 4.2."""
     from cluster_sim.platform.platform import ProcessorType
@@ -110,7 +100,12 @@ def experiment(name: str) -> tuple[Platform, Workload]:
     if name == "1":
         profiles = {"A": (4, 12.5e9, 5.5, 1.0), "B": (2, 62.5e9, 25.0, 1e6)}
         return _cluster(*((1, kind) for kind in _small_kinds())), _jobs("AABABA", 0.05, profiles)
-    kinds = _kinds()
+    kinds = (
+        _processor(8, 4.2, 32000, 500, 500),
+        _processor(16, 3.8, 21000, 169, 100),
+        _processor(32, 3.4, 21000, 150, 20),
+        _processor(48, 3.0, 21000, 100, 10),
+    )
     if name == "2":
         profiles = {"A": _SHORT, "B": _LONG, "C": _HEAVY}
         return _cluster(*((1, kind) for kind in kinds)), _jobs("A" * 14 + "CCBB", 0.05, profiles)

@@ -95,9 +95,17 @@ def converged(
     start = f"agent/{row}/"
     asked = AgentTraining.of(training)
     found = train_first(start, inputs, folder, None if asked is None else replace(asked, most=fewest(most, asked.most)))
-    places = _trainings_in(Path(folder))
+    # The folders of the trainings in a folder: of all seeds, or itself.
+    folder = Path(folder)
+    from learning.training.training import CHECKPOINT
+
+    seeds = sorted(folder.glob(f"seed-*/{CHECKPOINT}"), key=lambda path: int(path.parent.name.removeprefix("seed-")))
+    places = [path.parent for path in seeds] or [folder]
     agents = [last(place) for place in places]
-    case = _Case(_config_of(places[0]), agents[0])
+    from learning.training.configuration import read_config
+    from learning.training.training import CONFIG
+
+    case = _Case(read_config(places[0] / CONFIG), agents[0])
     curves = [_curve(place) for place in places]
     _note(found, start, "", case, case.play_each(agents), [mean(c[-LAST_ROLLOUTS:]) for c in curves])
     found.values |= {
@@ -217,21 +225,6 @@ def until_half_way(curve: Sequence[float], alone: Sequence[float]) -> int:
     """Rollouts after which all are at half the way or more; all of them where the last is not."""
     short = [i for i, value in enumerate(curve, 1) if way(value, alone) < HALF_WAY]
     return min(short[-1] + 1, len(curve)) if short else 1
-
-
-def _trainings_in(folder: Path) -> list[Path]:
-    """The folders of the trainings in a folder: of all seeds, or itself."""
-    from learning.training.training import CHECKPOINT
-
-    seeds = sorted(folder.glob(f"seed-*/{CHECKPOINT}"), key=lambda path: int(path.parent.name.removeprefix("seed-")))
-    return [path.parent for path in seeds] or [folder]
-
-
-def _config_of(folder: Path) -> Config:
-    from learning.training.configuration import read_config
-    from learning.training.training import CONFIG
-
-    return read_config(folder / CONFIG)
 
 
 def _curve(folder: Path) -> list[float]:

@@ -98,7 +98,10 @@ def _convert(source: str, target: str, options: dict[str, str], anonymise: bool)
     if kind == "platform":
         _refuse([name for name in given if name != "time_unit" or not has_time_unit(source)], "a platform")
         platform = Platform.read(source, **options)
-        _check_platform_name(target)
+        from cluster_sim.errors import FormatError
+
+        if not target.lower().removesuffix(".gz").endswith((".yaml", ".yml", ".json")):
+            raise FormatError(target, "a file name ending in .yaml, .yml or .json (.gz after it) for a platform")
         platform.write(target)
         size = f"{counted(platform.node_count, 'node')}, {counted(platform.core_count, 'core')}"
         return f"platform of {size}"
@@ -135,10 +138,3 @@ def _convert_result(result: Result, target: str) -> str:
         raise FormatError(target, "a file name ending in .swf, .swf.gz or _jobs.csv, or a folder, for results")
     result.save(target)
     return f"results of {count}"
-
-
-def _check_platform_name(target: str) -> None:
-    from cluster_sim.errors import FormatError
-
-    if not target.lower().removesuffix(".gz").endswith((".yaml", ".yml", ".json")):
-        raise FormatError(target, "a file name ending in .yaml, .yml or .json (.gz after it) for a platform")

@@ -68,7 +68,18 @@ def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, p
     options["panels"] = () if panels == "none" else tuple(panels.split(","))
     options["workload"] = None if workload is None else Workload.read(workload)
     if options["view"] == "steps":
-        _tell_pages(_steps(results, options, out or _folder(directories[0]) / "steps.html"))
+        path = out or _folder(directories[0]) / "steps.html"
+        from analysis import write_animation
+        from analysis.gantt_chart.gantt import time_window
+
+        result = _only(results, "steps")
+        _refuse_what_lacks("steps", options, "--out", "--colour-by", "--from", "--to")
+        window = _window(options["begin"], options["end"], [time_window(result)])
+        paths = write_animation(result, path, window, options["colour_by"])
+        if len(paths) == 1:
+            click.echo(f"The page is {paths[0]}")
+        else:
+            click.echo(f"The first of {len(paths)} pages is {paths[0]}")
         return
     path = write_gantt(_figure(results, options), out or _folder(directories[0]) / "gantt.html")
     click.echo(f"The chart is {path}")
@@ -91,23 +102,6 @@ def _figure(results: dict[str, Result], options: dict[str, Any]) -> Any:
         if options.pop(name):
             raise InputError(f"gantt, --{name.replace('_', '-')}", "one DIR", f"{len(results)}")
     return gantt_runs(results, carry=True, **options)
-
-
-def _steps(results: dict[str, Result], options: dict[str, Any], path: str | Path) -> list[Path]:
-    from analysis import write_animation
-    from analysis.gantt_chart.gantt import time_window
-
-    result = _only(results, "steps")
-    _refuse_what_lacks("steps", options, "--out", "--colour-by", "--from", "--to")
-    window = _window(options["begin"], options["end"], [time_window(result)])
-    return write_animation(result, path, window, options["colour_by"])
-
-
-def _tell_pages(paths: list[Path]) -> None:
-    if len(paths) == 1:
-        click.echo(f"The page is {paths[0]}")
-    else:
-        click.echo(f"The first of {len(paths)} pages is {paths[0]}")
 
 
 def _only(results: dict[str, Result], view: str) -> Result:

@@ -64,17 +64,6 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
     path = Path(out or f"{one.stem}.{'html' if runs else 'ipynb'}")
     if path.exists() and not force and not (runs and path.suffix == ".html"):
         raise InputError(path, "no such file yet, or --force to replace it", "one that may hold your answers")
-    _write(path, number, runs)
-    if opens:
-        click.launch(str(path))
-    elif runs:
-        click.echo(f"{path}: open it in a browser")
-    else:
-        how = "" if find_spec("jupyterlab") else f" (after {pip_line('lessons')})"
-        click.echo(f"{path}: open it with 'jupyter lab {path}'{how}, or in an editor that knows notebooks")
-
-
-def _write(path: Path, number: int, runs: bool) -> None:
     from analysis.lessons import notebook
     from analysis.lessons.catalogue import lesson as find
     from cluster_sim.files.atomic import write_bytes
@@ -82,15 +71,22 @@ def _write(path: Path, number: int, runs: bool) -> None:
     one = find(number)
     if not runs:
         write_bytes(path, notebook.as_ipynb(one).encode())
-        return
-    cells = notebook.cells_of(one)
-    try:
-        notebook.run(cells)
-    except notebook.CellError as error:
-        if isinstance(error.__cause__, ImportError):
-            with needed(f"lesson {number}"):
-                raise error.__cause__ from None
-        raise
-    from analysis.lessons.page import page
+    else:
+        cells = notebook.cells_of(one)
+        try:
+            notebook.run(cells)
+        except notebook.CellError as error:
+            if isinstance(error.__cause__, ImportError):
+                with needed(f"lesson {number}"):
+                    raise error.__cause__ from None
+            raise
+        from analysis.lessons.page import page
 
-    write_bytes(path, page(one, cells).encode())
+        write_bytes(path, page(one, cells).encode())
+    if opens:
+        click.launch(str(path))
+    elif runs:
+        click.echo(f"{path}: open it in a browser")
+    else:
+        how = "" if find_spec("jupyterlab") else f" (after {pip_line('lessons')})"
+        click.echo(f"{path}: open it with 'jupyter lab {path}'{how}, or in an editor that knows notebooks")

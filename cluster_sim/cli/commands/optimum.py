@@ -12,8 +12,6 @@ from cluster_sim.cli.options import Seconds, given, setting_options
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
     from schedulers.optimum import Optimum
 
 METRICS = {"energy": ("energy_j", "J"), "makespan": ("makespan_s", "s"), "edp": ("edp_js", "J s")}
@@ -77,9 +75,24 @@ def optimum(
     click.echo(_answer(found, platform))
     runs = {name: simulate(settings, name, platform, workload, invocation) for name in dict.fromkeys(schedulers)}
     if runs:
-        click.echo(_distances(found, runs))
+        # A line for each scheduler: its value, and how far above the schedule found it is.
+        from analysis.tables.run_metrics import percent
+
+        metric, unit = METRICS[found.objective]
+        width = max(map(len, runs))
+        lines = []
+        for name, result in runs.items():
+            value = float(result.summary()[metric])
+            above = percent(100 * (value / found.value - 1)) if found.value else ""
+            lines.append(f"{name:<{width}}  {value:14.10g} {unit}  {above}".rstrip())
+        click.echo("\n" + "\n".join(lines))
     if out is not None:
-        _save(found, platform, workload, out, invocation)
+        # Leave the results of a run that follows the schedule.
+        from cluster_sim.run.simulation import Simulation
+
+        result = Simulation(platform, workload, found.scheduler()).run(warn=False)
+        result.meta["command"] = invocation.command
+        result.save(out)
         click.echo(f"\nThe results are in {out}")
 
 
@@ -98,26 +111,3 @@ def _answer(found: Optimum, platform: Platform) -> str:
         where = ", ".join(f"{platform.node_name(node)}: {count}" for node, count in cores)
         lines.append(f"  {start.start_time:12.6g} s  job {start.job_id}  {where}")
     return "\n".join(lines)
-
-
-def _distances(found: Optimum, runs: dict[str, Result]) -> str:
-    """A line for each scheduler: its value, and how far above the schedule found it is."""
-    from analysis.tables.run_metrics import percent
-
-    metric, unit = METRICS[found.objective]
-    width = max(map(len, runs))
-    lines = []
-    for name, result in runs.items():
-        value = float(result.summary()[metric])
-        above = percent(100 * (value / found.value - 1)) if found.value else ""
-        lines.append(f"{name:<{width}}  {value:14.10g} {unit}  {above}".rstrip())
-    return "\n" + "\n".join(lines)
-
-
-def _save(found: Optimum, platform: Platform, workload: Workload, out: str, invocation: Invocation) -> None:
-    """Leave the results of a run that follows the schedule."""
-    from cluster_sim.run.simulation import Simulation
-
-    result = Simulation(platform, workload, found.scheduler()).run(warn=False)
-    result.meta["command"] = invocation.command
-    result.save(out)

@@ -71,7 +71,16 @@ def sweep(
         )  # fmt: skip
     assumptions = _with_rejections(outcome)
     invocation.assume(assumptions)
-    _warn_if_equal(outcome, grid)
+    # Tell when the replications of every combination of the factors came out alike.
+    from cluster_sim.cli.commands.compare import warn_if_equal
+    from cluster_sim.workload.fields import SUMMARY_METRICS, names
+
+    factors, metrics = list(grid.factors), list(names(SUMMARY_METRICS))
+    if grid.config.replications > 1:
+        runs = outcome.runs(list(dict.fromkeys([*factors, "status", *metrics])))
+        runs = runs[runs["status"] == "done"]
+        cases = runs.groupby(factors, sort=False, dropna=False, observed=True)
+        warn_if_equal((case[metrics].values.tolist() for _, case in cases), "replications")
     invocation.tell_all()
     _tell_failures(outcome, Path(out))
     _write_results(outcome, Path(out))
@@ -110,19 +119,6 @@ def _with_rejections(outcome: Outcome) -> list[str]:
         text += f"{worst['jobs_submitted']:,.0f} jobs"
         lines["rejected"] = f"{lines['rejected']}; {text}" if "rejected" in lines else f"rejected: {text}"
     return list(lines.values())
-
-
-def _warn_if_equal(outcome: Outcome, grid: Grid) -> None:
-    """Tell when the replications of every combination of the factors came out alike."""
-    from cluster_sim.cli.commands.compare import warn_if_equal
-    from cluster_sim.workload.fields import SUMMARY_METRICS, names
-
-    factors, metrics = list(grid.factors), list(names(SUMMARY_METRICS))
-    if grid.config.replications > 1:
-        runs = outcome.runs(list(dict.fromkeys([*factors, "status", *metrics])))
-        runs = runs[runs["status"] == "done"]
-        cases = runs.groupby(factors, sort=False, dropna=False, observed=True)
-        warn_if_equal((case[metrics].values.tolist() for _, case in cases), "replications")
 
 
 def _write_results(outcome: Outcome, out: Path) -> None:
@@ -180,10 +176,8 @@ def _conclude(outcome: Outcome, grid: Grid, out: Path, page: dict[str, Any] | No
             write_sweep_page(runs, metrics, out / "report.html", confidence=confidence, failed=outcome.failed, **page)
     if as_json:
         tell_json(document)
-    _tell_end(outcome, out, page is not None and len(runs) > 0, say if as_json else click.echo)
-
-
-def _tell_end(outcome: Outcome, out: Path, report: bool, echo: Callable[[str], None]) -> None:
+    report = page is not None and len(runs) > 0
+    echo = say if as_json else click.echo
     echo(f"\n{outcome.done} of {outcome.cells} runs done ({outcome.ran} now); the results are in {out}")
     if report:
         echo(f"The figures are in {out / 'report.html'}")

@@ -17,7 +17,6 @@ from cluster_sim.workload.fields import RESULT_TABLES
 if TYPE_CHECKING:
     from cluster_sim.cli.kinds import Kind
     from cluster_sim.platform.platform import NodeType, Platform
-    from cluster_sim.records.cautions import Cautions
     from cluster_sim.workload.workload import Workload
 
 Facts = list[tuple[str, str]]
@@ -98,11 +97,13 @@ def workload_facts(workload: Workload) -> Facts:
     asked = np.isfinite(jobs["requested_time"]) & ~jobs["requested_time_assumed"].astype(bool)
     users = set(jobs["user"]) - {""}
     resource = "hosts" if workload.counts_hosts else "cores"
+    date = workload.start_date
+    origin = f"{workload.origin_s:,.0f} s of the source" if date is None else f"{date:%Y-%m-%d %H:%M:%S %z}"
     facts = [
         ("name", workload.name),
         ("jobs", f"{len(jobs):,}"),
         ("submissions", f"{submit[0]:,.0f} s to {submit[-1]:,.0f} s ({(submit[-1] - submit[0]) / 86400:,.2f} days)"),
-        ("origin", f"{_origin(workload)} is 0 s here"),
+        ("origin", f"{origin} is 0 s here"),
         (f"{resource} per job", f"{cores.min():,} to {cores.max():,}, mean {cores.mean():,.2f}"),
         (
             "work",
@@ -122,12 +123,6 @@ def workload_facts(workload: Workload) -> Facts:
         reason = unstated_size(workload)
         facts.append((f"{resource} of the log's machine", f"not known, {reason}; the widest job has {cores.max():,}"))
     return facts + _assumed(of_jobs(workload.columns))
-
-
-def _origin(workload: Workload) -> str:
-    """What the run's clock counts from: a date if the source has dates."""
-    date = workload.start_date
-    return f"{workload.origin_s:,.0f} s of the source" if date is None else f"{date:%Y-%m-%d %H:%M:%S %z}"
 
 
 def _configuration_facts(source: str) -> Facts:
@@ -203,7 +198,7 @@ def _result_facts(source: str) -> Facts:
     tables = {name: len(getattr(result, name)) for name in RESULT_TABLES}
     said = {name: str(result.meta.get(name, "")) for name in ("platform", "workload", "scheduler", "power_policy")}
     counts = ((name, counted(rows, "row")) for name, rows in tables.items())
-    return [*said.items(), *counts, *_cautions(result.cautions)]
+    return [*said.items(), *counts, *[(kind, line) for kind in CAUTIONS for line in getattr(result.cautions, kind)]]
 
 
 def _agent_facts(source: str) -> Facts:
@@ -239,10 +234,6 @@ _FACTS: dict[Kind, Callable[[str], Facts]] = {
 def _assumed(lines: Sequence[str]) -> Facts:
     """What a run of it will assume, or did."""
     return [(ASSUMED, line) for line in lines]
-
-
-def _cautions(cautions: Cautions) -> Facts:
-    return [(kind, line) for kind in CAUTIONS for line in getattr(cautions, kind)]
 
 
 def _node_text(node: NodeType, platform: Platform) -> str:

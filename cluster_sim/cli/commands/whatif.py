@@ -11,7 +11,7 @@ from cluster_sim.cli.group import Invocation, json_option, say, tell_json
 from cluster_sim.cli.options import given, setting_options
 
 if TYPE_CHECKING:
-    from analysis.whatif.study import Study
+    pass
 
 
 @click.command(short_help="Replay a Slurm log under its slurm.conf, and under a changed one.")
@@ -48,32 +48,24 @@ def whatif(invocation: Invocation, sacct: str, conf: str, out: str, as_json: boo
     page = study.save()
     invocation.tell_all()
     if as_json:
-        tell_json(_document(study))
+        tables = {"agreement": study.agreement} | ({"overall": study.overall} if len(study.runs) > 1 else {})
+        effects = study.effects.to_dict("records") if len(study.runs) > 1 else []
+        document = {
+            **{name: table.to_dict("index") for name, table in tables.items()},
+            "near_starts": study.near_starts,
+            "causes": study.causes.to_dict("records"),
+            "effects": effects,
+            "remarks": study.remarks,
+            "comparison": study.comparison.to_dict(),
+        }
+        tell_json(document)
     else:
-        click.echo(_text(study))
+        # What is concluded, then the replay in a table, and the change in another one.
+        from analysis.tables.run_metrics import aligned
+        from analysis.whatif.page import agreement_rows, overall_rows
+
+        lines = [*study.comparison.sentences, "", aligned(agreement_rows(study))]
+        if len(study.runs) > 1:
+            lines += [f"\nWhat if {'; '.join(study.changes)}?", aligned(overall_rows(study))]
+        click.echo("\n".join([*lines, ""]))
     (say if as_json else click.echo)(f"The page is {page}")
-
-
-def _document(study: Study) -> dict[str, Any]:
-    """What ``--json`` prints."""
-    tables = {"agreement": study.agreement} | ({"overall": study.overall} if len(study.runs) > 1 else {})
-    effects = study.effects.to_dict("records") if len(study.runs) > 1 else []
-    return {
-        **{name: table.to_dict("index") for name, table in tables.items()},
-        "near_starts": study.near_starts,
-        "causes": study.causes.to_dict("records"),
-        "effects": effects,
-        "remarks": study.remarks,
-        "comparison": study.comparison.to_dict(),
-    }
-
-
-def _text(study: Study) -> str:
-    """What is concluded, then the replay in a table, and the change in another one."""
-    from analysis.tables.run_metrics import aligned
-    from analysis.whatif.page import agreement_rows, overall_rows
-
-    lines = [*study.comparison.sentences, "", aligned(agreement_rows(study))]
-    if len(study.runs) > 1:
-        lines += [f"\nWhat if {'; '.join(study.changes)}?", aligned(overall_rows(study))]
-    return "\n".join([*lines, ""])

@@ -98,7 +98,13 @@ def with_changes(lines: Sequence[Line], changes: Iterable[str]) -> list[Line]:
     """
     found = list(lines)
     for text in changes:
-        for change in _understood(text, found):
+        # The changes that a text asks for: several where it is a line of a slurm.conf with several keys.
+        where, text = f"change {text}", text.strip()
+        if line := _LINE.fullmatch(text):
+            understood = [_one(where, f"{line['head']}:{pair}", found) for pair in line["pairs"].split()]
+        else:
+            understood = [_one(where, text, found)]
+        for change in understood:
             if change.kind:
                 found = list(_with_machine_key(found, change))
             elif change.option:
@@ -113,14 +119,6 @@ def with_changes(lines: Sequence[Line], changes: Iterable[str]) -> list[Line]:
             else:
                 found = _with_global_key(found, change, change.value)
     return found
-
-
-def _understood(text: str, lines: Sequence[Line]) -> list[_Change]:
-    """The changes that a text asks for: several where it is a line of a slurm.conf with several keys."""
-    where, text = f"change {text}", text.strip()
-    if line := _LINE.fullmatch(text):
-        return [_one(where, f"{line['head']}:{pair}", lines) for pair in line["pairs"].split()]
-    return [_one(where, text, lines)]
 
 
 def _one(where: str, text: str, lines: Sequence[Line]) -> _Change:

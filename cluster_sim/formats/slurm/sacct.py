@@ -282,25 +282,22 @@ def _columns(
         if name in cells.table.columns:
             columns[field] = np.array(cells.texts(name, chosen), dtype=object)
     if "submitline" in cells.table.columns and not when_eligible:
-        columns["after"] = _awaited(cells, cells.texts("submitline", chosen), ids, joins)
+        # Whom each job waits for, in the words of the field `after`. Warns of what that has no words for.
+        lines = cells.texts("submitline", chosen)
+        tasks: dict[str, list[str]] = {}
+        for job in ids:
+            tasks.setdefault(job.partition("_")[0], []).append(job)
+        order = {ids[row]: place for place, row in enumerate(np.argsort(joins, kind="stable"))}
+        found = [awaited(line, job, order, tasks) for line, job in zip(lines, ids, strict=True)]
+        others = sum(more for _, more in found)
+        if others:
+            text = f"dependencies other than afterok and afterany: {_jobs(others)}, which do not wait for them"
+            warn_user(ModelWarning(f"{cells.path}: {text}"))
+        columns["after"] = np.array([after for after, _ in found], dtype=object)
     if "nodelist" in cells.table.columns:
         lists = [text if text.lower() != "none assigned" else "" for text in cells.texts("nodelist", chosen)]
         columns["recorded_nodes"] = np.array(lists, dtype=object)
     return columns
-
-
-def _awaited(cells: Cells, lines: list[str], ids: list[str], joins: np.ndarray) -> np.ndarray:
-    """Whom each job waits for, in the words of the field ``after``. Warns of what that has no words for."""
-    tasks: dict[str, list[str]] = {}
-    for job in ids:
-        tasks.setdefault(job.partition("_")[0], []).append(job)
-    order = {ids[row]: place for place, row in enumerate(np.argsort(joins, kind="stable"))}
-    found = [awaited(line, job, order, tasks) for line, job in zip(lines, ids, strict=True)]
-    others = sum(more for _, more in found)
-    if others:
-        text = f"dependencies other than afterok and afterany: {_jobs(others)}, which do not wait for them"
-        warn_user(ModelWarning(f"{cells.path}: {text}"))
-    return np.array([after for after, _ in found], dtype=object)
 
 
 def _priority(text: str) -> float:

@@ -65,7 +65,12 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
     nodes = np.where(nodes > 1, np.minimum(nodes, wanted), 0)
     # A bare number is minutes in both.
     limit = cells.numbers(rows, ("timelimit", values.duration), ("timelimitraw", values.duration))
-    run = _run_times(cells, jobs)
+    # Time in which the job ran, suspensions left out.
+    by_clock = jobs.times["end"] - jobs.times["start"]
+    paused = np.nan_to_num(cells.numbers(jobs.rows, ("suspended", values.duration)))
+    by_clock = np.where(by_clock >= 0, np.maximum(by_clock - paused, 0), math.nan)
+    elapsed = cells.numbers(jobs.rows, ("elapsedraw", sacct_columns.count), ("elapsed", values.duration))
+    run = np.where(np.isfinite(elapsed), elapsed, by_clock)
     over = np.array([one not in NOT_OVER for one in state])
     run = np.where(over, run, np.where(np.isfinite(limit) & limit_is_run, limit, math.nan))
     requires = cells.understood("constraints", rows, _requires)
@@ -104,15 +109,6 @@ def _requires(text: str) -> str | None:
     """Features that every node must have, as tags; None for alternatives, counts and the like."""
     tags = re.split(r"[&,]", text)
     return " ".join(tags) if all(re.fullmatch(r"[\w.-]*", tag) for tag in tags) else None
-
-
-def _run_times(cells: Cells, jobs: FoldedJobs) -> np.ndarray:
-    """Time in which the job ran, suspensions left out."""
-    by_clock = jobs.times["end"] - jobs.times["start"]
-    paused = np.nan_to_num(cells.numbers(jobs.rows, ("suspended", values.duration)))
-    by_clock = np.where(by_clock >= 0, np.maximum(by_clock - paused, 0), math.nan)
-    elapsed = cells.numbers(jobs.rows, ("elapsedraw", sacct_columns.count), ("elapsed", values.duration))
-    return np.where(np.isfinite(elapsed), elapsed, by_clock)
 
 
 def _memory(cells: Cells, rows: list[int], cores: np.ndarray, nodes: np.ndarray) -> np.ndarray:

@@ -113,7 +113,18 @@ def is_near(start: str) -> bool:
 def read_table(path: str) -> SacctTable:
     """All rows of a file that can be understood. Raises FormatError where there is none, naming the line."""
     if read_bytes(path).startswith(_PARQUET_MAGIC) or PurePath(path.removesuffix(".gz")).suffix.lower() == ".parquet":
-        return _from_parquet(path)
+        with needed(path, "pyarrow"):
+            import pyarrow  # noqa: F401
+        try:
+            frame = pd.read_parquet(io.BytesIO(read_bytes(path)))
+        except Exception as error:  # Arrow's errors are of many kinds
+            raise FormatError(path, "a Parquet file", str(error)) from None
+        names = _names([str(name) for name in frame.columns], path)
+        if not set(names) & set(_IDS):
+            raise FormatError(path, "a column JobID, as sacct has", ", ".join(names) or "none")
+        columns = {name: [_text(value) for value in frame.iloc[:, i].tolist()] for i, name in enumerate(names)}
+        written = dict(zip(names, map(str, frame.columns), strict=True))
+        return SacctTable(columns, written, list(range(1, len(frame) + 1)), "row")
     text = read_text(path)
     delimiter = delimiter_of(text)
     if not delimiter:
@@ -163,7 +174,26 @@ class _Rows:
         while self._at + 1 < len(self._lines):
             self._at += 1
             if self._lines[self._at].strip():
-                self._take_row()
+                # Take the row that begins in this line, with as many of the next lines as it needs.
+                first, part = self._at, self._parts[-1]
+                width, text = len(part.names), self._lines[self._at]
+                cells = self._cells(text)
+                if cells is not None and len(cells) == width + 1 and not cells[-1]:
+                    cells.pop()
+                if cells is not None and len(cells) == width:
+                    if [cell.strip().lower() for cell in cells] != part.names:
+                        part.add(first + 1, cells)
+                elif header := self._header_in(text):
+                    self._begin_part(header)
+                elif cells is not None and not self._begins(cells):
+                    last = self._left_out[-1].place if self._left_out else 0
+                    if part.names[-1] in FREE_TEXT and part.rows and part.places[-1] > last:
+                        part.rows[-1][-1] += "\n" + text
+                        self._joined.add(part.places[-1])
+                    else:
+                        self._leave_out(first)
+                else:
+                    self._take_several_lines(first, part)
         names = {low: name for part in reversed(self._parts) for low, name in zip(part.names, part.header, strict=True)}
         columns: dict[str, list[str]] = {low: [] for low in names}
         for part in self._parts:
@@ -196,33 +226,16 @@ class _Rows:
         except csv.Error:
             return None
 
-    def _take_row(self) -> None:
-        """Take the row that begins in this line, with as many of the next lines as it needs."""
-        first, part = self._at, self._parts[-1]
-        width, text = len(part.names), self._lines[self._at]
-        cells = self._cells(text)
-        if cells is not None and len(cells) == width + 1 and not cells[-1]:
-            cells.pop()
-        if cells is not None and len(cells) == width:
-            if [cell.strip().lower() for cell in cells] != part.names:
-                part.add(first + 1, cells)
-        elif header := self._header_in(text):
-            self._begin_part(header)
-        elif cells is not None and not self._begins(cells):
-            last = self._left_out[-1].place if self._left_out else 0
-            if part.names[-1] in FREE_TEXT and part.rows and part.places[-1] > last:
-                part.rows[-1][-1] += "\n" + text
-                self._joined.add(part.places[-1])
-            else:
-                self._leave_out(first)
-        else:
-            self._take_several_lines(first, part)
-
     def _take_several_lines(self, first: int, part: _Part) -> None:
         text = self._lines[first]
         for last in range(first, min(len(self._lines), first + _MOST_LINES)):
             if last > first:
-                if self._is_whole(self._lines[last]):
+                line = self._lines[last]
+                cells = self._cells(line) or []
+                is_whole = bool(self._header_in(line)) or (
+                    len(cells) >= len(self._parts[-1].names) and self._begins(cells)
+                )
+                if is_whole:
                     break
                 text += "\n" + self._lines[last]
             cells = self._cells(text) or []
@@ -237,11 +250,6 @@ class _Rows:
         """Whether a line can be the beginning of a row: it has a job's id where the header has it."""
         at = self._parts[-1].id_at
         return len(cells) > at and _allows(READ["jobid"], cells[at])
-
-    def _is_whole(self, line: str) -> bool:
-        """Whether a line is a row, or a header, by itself."""
-        cells = self._cells(line) or []
-        return bool(self._header_in(line)) or (len(cells) >= len(self._parts[-1].names) and self._begins(cells))
 
     def _leave_out(self, first: int) -> None:
         found = len(self._lines[first].split(self._delimiter))
@@ -300,21 +308,6 @@ def _names(header: list[str], where: str) -> list[str]:
         if not name or names.count(name) > 1:
             raise FormatError(where, "a header with every column once", name or "a column without a name")
     return names
-
-
-def _from_parquet(path: str) -> SacctTable:
-    with needed(path, "pyarrow"):
-        import pyarrow  # noqa: F401
-    try:
-        frame = pd.read_parquet(io.BytesIO(read_bytes(path)))
-    except Exception as error:  # Arrow's errors are of many kinds
-        raise FormatError(path, "a Parquet file", str(error)) from None
-    names = _names([str(name) for name in frame.columns], path)
-    if not set(names) & set(_IDS):
-        raise FormatError(path, "a column JobID, as sacct has", ", ".join(names) or "none")
-    columns = {name: [_text(value) for value in frame.iloc[:, i].tolist()] for i, name in enumerate(names)}
-    written = dict(zip(names, map(str, frame.columns), strict=True))
-    return SacctTable(columns, written, list(range(1, len(frame) + 1)), "row")
 
 
 def _text(value: Any) -> str:

@@ -102,7 +102,26 @@ def read_accounts(path: str) -> Accounts:
             found.associations.append((row.place, _association(row)))
             found.clusters[row.cells.get("cluster", "")] = None
         else:
-            quality = _quality(row)
+            if not row.cells["name"]:
+                raise FormatError(f"{row.place}, {row.written['name']}", "the name of a quality of service", "none")
+            mode = row.cells.get("preemptmode", "").upper()
+            quality = QualityOfService(
+                row.cells["name"].lower(),
+                row.get("priority", _whole, 0),
+                row.get("usagefactor", _factor, 1.0),
+                frozenset(filter(None, row.cells.get("preempt", "").lower().split(","))),
+                "" if mode == "CLUSTER" else mode,
+                row.get("preemptexempttime", values.duration, None),
+                row.get("gracetime", values.duration, 0.0),
+                grp_jobs=row.get("grpjobs", _most, math.inf),
+                grp_tres=row.tres("grptres"),
+                max_jobs_per_user=row.get("maxjobspu", _most, math.inf),
+                max_tres_per_user=row.tres("maxtrespu"),
+                max_jobs_per_account=row.get("maxjobspa", _most, math.inf),
+                max_tres_per_account=row.tres("maxtrespa"),
+                max_tres=row.tres("maxtres"),
+                max_wall_s=row.get("maxwall", _wall, math.inf),
+            )
             if quality.name in found.qos:
                 raise FormatError(f"{row.place}, Name", "every quality of service once", f"{quality.name} twice")
             found.qos[quality.name] = quality
@@ -176,29 +195,6 @@ def _association(row: _Row) -> Association:
         grp_jobs=row.get("grpjobs", _most, math.inf),
         grp_tres=row.tres("grptres"),
         max_jobs=row.get("maxjobs", _most, math.inf),
-        max_tres=row.tres("maxtres"),
-        max_wall_s=row.get("maxwall", _wall, math.inf),
-    )
-
-
-def _quality(row: _Row) -> QualityOfService:
-    if not row.cells["name"]:
-        raise FormatError(f"{row.place}, {row.written['name']}", "the name of a quality of service", "none")
-    mode = row.cells.get("preemptmode", "").upper()
-    return QualityOfService(
-        row.cells["name"].lower(),
-        row.get("priority", _whole, 0),
-        row.get("usagefactor", _factor, 1.0),
-        frozenset(filter(None, row.cells.get("preempt", "").lower().split(","))),
-        "" if mode == "CLUSTER" else mode,
-        row.get("preemptexempttime", values.duration, None),
-        row.get("gracetime", values.duration, 0.0),
-        grp_jobs=row.get("grpjobs", _most, math.inf),
-        grp_tres=row.tres("grptres"),
-        max_jobs_per_user=row.get("maxjobspu", _most, math.inf),
-        max_tres_per_user=row.tres("maxtrespu"),
-        max_jobs_per_account=row.get("maxjobspa", _most, math.inf),
-        max_tres_per_account=row.tres("maxtrespa"),
         max_tres=row.tres("maxtres"),
         max_wall_s=row.get("maxwall", _wall, math.inf),
     )

@@ -325,7 +325,8 @@ def _nodes_of(line: Line, found: _Configuration) -> list[str]:
 def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tuple[int, ...]) -> Partition:
     name = line.pairs["partitionname"]
     _note_keys(line, _OF_PARTITIONS, PARTITIONS_NOT_SIMULATED, found, switches)
-    max_time = _or(_value(line, values.duration, math.inf, "maxtime"), math.inf)
+    number = _value(line, values.duration, math.inf, "maxtime")
+    max_time = math.inf if math.isnan(number) else number
     default_time = _value(line, values.duration, math.nan, "defaulttime")
     if default_time > max_time:
         found.corrected.setdefault("DefaultTime beyond MaxTime: Slurm takes MaxTime", []).append(name)
@@ -363,10 +364,6 @@ def _partition_state(text: str) -> str:
     """One of the states, by its beginning, as Slurm has it: ``DRAINED`` is DRAIN."""
     known = next((state for state in values.PARTITION_STATES if text.upper().startswith(state)), text)
     return values.one_of(*values.PARTITION_STATES)(known)
-
-
-def _or(number: float, otherwise: float) -> float:
-    return otherwise if math.isnan(number) else number
 
 
 def _note_keys(
@@ -443,12 +440,7 @@ def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMach
         parts.append(f"not known: {', '.join([*found.unknown, *unknown])}")
     if parts:
         warn_user(ModelWarning(f"{path}: {'; '.join(parts)}"))
-    if by_slurm := _by_slurm(found, slurm):
-        warn_user(SchedulerWarning(f"{path}: {'; '.join(by_slurm)}"))
-
-
-def _by_slurm(found: _Configuration, slurm: SlurmMachine) -> list[str]:
-    """What the scheduler ``slurm`` does as the machine, and others do not."""
+    # What the scheduler `slurm` does as the machine, and others do not.
     parts = []
     if gpus := sum(values.gpus_of_gres(gres) > 0 for gres in slurm.gres):
         parts.append(f"Gres of {counted(gpus, 'node')}: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs")
@@ -462,7 +454,8 @@ def _by_slurm(found: _Configuration, slurm: SlurmMachine) -> list[str]:
         )
     if others:
         parts.append(f"{', '.join(others)}: only the scheduler slurm:conf=FILE follows them")
-    return parts
+    if by_slurm := parts:
+        warn_user(SchedulerWarning(f"{path}: {'; '.join(by_slurm)}"))
 
 
 def _keys(unused: Mapping[str, str], why: str) -> str:

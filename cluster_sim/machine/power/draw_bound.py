@@ -82,7 +82,21 @@ class DrawBound:
             kind = kinds.get(processor, machine.type_of[processor])
             more = cores.get(processor, 0)
             wanted = wanted or more > 0
-            loaded += self._processor_bound(processor, kind, more, p_state if processor in extra else None)
+            # W of a processor with `more` cores busy than now, and, if it runs in a job's p-state, before and after.
+            p_state = p_state if processor in extra else None
+            busy = self._machine.busy[processor] + more
+            if not busy and self._machine.is_unused(processor):
+                processor_bound = 0.0
+            else:
+                most = self._table(kind)[busy]
+                if p_state is not None:
+                    most = max(most, self._table(kind.in_p_state(p_state))[busy])
+                before = self._clocks.before.get(processor)
+                if before is not None:
+                    chosen = before.in_p_state(self._clocks.chosen[processor])
+                    most = max(most, self._table(before)[0], self._table(chosen)[busy])
+                processor_bound = most
+            loaded += processor_bound
         if machine.powered_on[number]:
             return loaded
         costs = node.type.transitions
@@ -97,20 +111,6 @@ class DrawBound:
                 )
             case _:
                 return max(booting, loaded) if wanted else node.watts
-
-    def _processor_bound(self, processor: int, kind: ProcessorType, more: int, p_state: int | None) -> float:
-        """W of a processor with ``more`` cores busy than now, and, if it runs in a job's p-state, before and after."""
-        busy = self._machine.busy[processor] + more
-        if not busy and self._machine.is_unused(processor):
-            return 0.0
-        most = self._table(kind)[busy]
-        if p_state is not None:
-            most = max(most, self._table(kind.in_p_state(p_state))[busy])
-        before = self._clocks.before.get(processor)
-        if before is not None:
-            chosen = before.in_p_state(self._clocks.chosen[processor])
-            most = max(most, self._table(before)[0], self._table(chosen)[busy])
-        return most
 
     def _table(self, kind: ProcessorType) -> list[float]:
         table = self._tables.get(kind)

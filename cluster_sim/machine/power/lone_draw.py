@@ -10,7 +10,7 @@ from cluster_sim.machine.node import NodeState
 
 if TYPE_CHECKING:
     from cluster_sim.machine.machine import Machine
-    from cluster_sim.platform.platform import NodeType, ProcessorType
+    from cluster_sim.platform.platform import ProcessorType
     from cluster_sim.workload.jobs import Job
 
 Added = list[float]
@@ -66,7 +66,11 @@ class LoneDraw:
             loaded = self._loaded(processors)
             rest = node_type.transitions.off_w if off else loaded[0]
             self._rest_w += rest * count
-            floor = self._booting_w(node_type, loaded[0]) if off else 0.0
+            if off:
+                boot = node_type.transitions.switch_on_w
+                floor = loaded[0] if boot is None else boot
+            else:
+                floor = 0.0
             self._added.append((count, [0.0, *(max(watts, floor) - rest for watts in loaded[1:])]))
 
     def _loaded(self, processors: tuple[ProcessorType, ...]) -> list[float]:
@@ -77,8 +81,3 @@ class LoneDraw:
             before = loaded[-1]
             loaded += [before + watts - table[0] for watts in table[1:]]
         return loaded
-
-    @staticmethod
-    def _booting_w(node_type: NodeType, idle_w: float) -> float:
-        boot = node_type.transitions.switch_on_w
-        return idle_w if boot is None else boot

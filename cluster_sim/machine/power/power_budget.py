@@ -65,12 +65,6 @@ class PowerBudget(DrawBound):
         # The p-state in which each slowed processor ran before.
         self._slowed: dict[int, int] = {} if last is None else last._slowed
         self._ladders: dict[str, list[int]] = {}
-        self._check_model()
-        if limit_w < float("inf"):
-            self._check_rest()
-        self._lone = LoneDraw(machine, self._least_table if slow else self._table)
-
-    def _check_model(self) -> None:
         model = self._machine.power
         name = describe(model)
         where, expected = (
@@ -84,12 +78,12 @@ class PowerBudget(DrawBound):
                 table = self._table(kind.in_p_state(state))
                 if any(after < before for before, after in pairwise(table)):
                     raise InputError(where, expected, f"{name} with the watts of processor type '{kind.name}'")
-
-    def _check_rest(self) -> None:
-        steps = self._room_for({}, None)
-        if steps is None:
-            raise InputError("power cap", f"at least the {self._bound({}):g} W {self._of_what}", self.limit_w)
-        self.slow_down(steps)
+        if limit_w < float("inf"):
+            steps = self._room_for({}, None)
+            if steps is None:
+                raise InputError("power cap", f"at least the {self._bound({}):g} W {self._of_what}", self.limit_w)
+            self.slow_down(steps)
+        self._lone = LoneDraw(machine, self._least_table if slow else self._table)
 
     # ------------------------------------------------------------------ whether a job can start
 
@@ -181,32 +175,26 @@ class PowerBudget(DrawBound):
         seen: dict[object, float] = {}
         for node in np.flatnonzero(usable & (free >= cores)).tolist():
             taken = cores if one else int(free[node])
-            key = self._cost_key(node, taken)
+            # Equal for nodes that cost the same.
+            machine = self._machine
+            processors = machine.processors_of(node)
+            kinds = tuple(
+                (id(machine.type_of[p]), machine.busy[p], machine.free_mask[p].bit_count()) for p in processors
+            )
+            key = kinds, machine.node(node).state, machine.platform.type_of_node[node], taken
             if key not in seen:
-                seen[key] = self._cost(node, taken, one)
+                # The cost of a job.
+                from cluster_sim.machine.placement import Placement
+
+                extra = self._cores_on(Placement.on({node: taken}))
+                if one:
+                    seen[key] = 0.0 if self._room_for(extra, None) is not None else np.inf
+                else:
+                    seen[key] = (self._bound(extra) - self._bound({})) / taken
             order[node] = seen[key]
         if not one:
             return order, within
         return None, np.where(order < np.inf, free, 0)
-
-    def _cost_key(self, node: int, cores: int) -> object:
-        """Equal for nodes that cost the same."""
-        machine = self._machine
-        processors = machine.processors_of(node)
-        kinds = tuple((id(machine.type_of[p]), machine.busy[p], machine.free_mask[p].bit_count()) for p in processors)
-        return kinds, machine.node(node).state, machine.platform.type_of_node[node], cores
-
-    def _cost(self, node: int, cores: int, one: bool) -> float:
-        """Return the cost of a job.
-
-        On one node it is 0 where the job is allowed, else inf; for a wider job it is in W per core.
-        """
-        from cluster_sim.machine.placement import Placement
-
-        extra = self._cores_on(Placement.on({node: cores}))
-        if one:
-            return 0.0 if self._room_for(extra, None) is not None else np.inf
-        return (self._bound(extra) - self._bound({})) / cores
 
     # ------------------------------------------------------------------ slower and faster
 

@@ -60,19 +60,15 @@ def _row(jobs: pd.DataFrame, job_id: str) -> int:
     ids = jobs["job_id"].to_numpy()
     found = np.flatnonzero(ids == job_id)
     if not len(found):
-        raise InputError("result.explain", f"the id of a job of the run, such as {_neighbours(ids, job_id)}", job_id)
+        # The ids between which an unknown one would stand, numbers in order of size.
+        def key(text: str) -> tuple[float, str]:
+            return (float(text) if text.isdecimal() else math.inf, text)
+
+        ordered: list[str] = sorted(ids, key=key)
+        place = bisect_left(ordered, key(job_id), key=key)
+        neighbours = " or ".join(ordered[max(place - 1, 0) : place + 1]) or "none: the run has no jobs"
+        raise InputError("result.explain", f"the id of a job of the run, such as {neighbours}", job_id)
     return int(found[0])
-
-
-def _neighbours(ids: Iterable[str], job_id: str) -> str:
-    """The ids between which an unknown one would stand, numbers in order of size."""
-
-    def key(text: str) -> tuple[float, str]:
-        return (float(text) if text.isdecimal() else math.inf, text)
-
-    ordered: list[str] = sorted(ids, key=key)
-    place = bisect_left(ordered, key(job_id), key=key)
-    return " or ".join(ordered[max(place - 1, 0) : place + 1]) or "none: the run has no jobs"
 
 
 class _Explanation:
@@ -106,7 +102,7 @@ class _Explanation:
 
     def lines(self) -> list[str]:
         """All there is to say."""
-        if self._was_stopped():
+        if self._pieces.within or len(self._attempts) > 1 or self._rejoined():
             return [*self._request(), *self._told_by_attempt(), *self._slower(), *self._end()]
         lines = [*self._request(), *self._wait()]
         if not math.isnan(self._job["allocation_time"]):
@@ -116,10 +112,6 @@ class _Explanation:
         return [*lines, *self._end()]
 
     # ------------------------------------------------------------------ attempts
-
-    def _was_stopped(self) -> bool:
-        """Whether the job was attempted more than once, or waited for that, or had cores more than once."""
-        return self._pieces.within or len(self._attempts) > 1 or self._rejoined()
 
     def _rejoined(self) -> bool:
         """Whether the job joined the queue again after its last attempt."""
@@ -210,7 +202,23 @@ class _Explanation:
             _Line(stretch.start, stretch.end - stretch.start, self._stretch_line(stretch), _cause(stretch))
             for stretch in self._waits.stretches(self._id, self._since, self._until, holders=True, at=self._at)
         ]
-        return [*_most_important([*lines, *self._promises()]), *self._others()]
+        # The texts in order of time; of many those that lasted longest, and of the others how many of which cause.
+        lines = [*lines, *self._promises()]
+        ranked = sorted(lines, key=lambda line: -line.lasted)
+        shown, others = ranked[:SHOWN_STRETCHES], ranked[SHOWN_STRETCHES:]
+        texts = [line.text for line in sorted(shown, key=lambda line: line.time)]
+        stretches = [line for line in others if line.cause != MOVED]
+        moves = len(others) - len(stretches)
+        told = []
+        if stretches:
+            causes = Counter(line.cause for line in stretches).most_common()
+            noun = "more stretch" if len(stretches) == 1 else "more stretches"
+            kinds = ", ".join(f"{count:,} {cause}" for cause, count in causes)
+            told.append(f"{len(stretches):,} {noun}, {lasting(sum(line.lasted for line in stretches))} in all: {kinds}")
+        if moves:
+            told.append(f"{counted(moves, 'more move')} of the promise")
+        most_important = [*texts, f"  and {'; and '.join(told)}"] if told else texts
+        return [*most_important, *self._others()]
 
     def _stretch_line(self, stretch: WaitStretch) -> str:
         told = f"; {stretch.holders}" if stretch.holders else ""
@@ -244,9 +252,12 @@ class _Explanation:
     def _others(self) -> list[str]:
         """Which jobs that came earlier were started while it waited, and which that came later overtook it."""
         allocated = self._jobs["allocation_time"].to_numpy()
-        before = self._submitted_before()
+        submitted, mine = self._jobs["submit_time"].to_numpy(dtype=np.float64), self._job["submit_time"]
+        tied_before = (submitted == mine) & (np.arange(len(submitted)) < self._row)
+        before = np.asarray((submitted < mine) | tied_before)
         # The records do not say who of those that got their cores in one instant came first.
-        together = allocated == self._until if self._got_cores() else np.zeros(len(allocated), bool)
+        got_cores = bool((self._attempts["allocation_time"] == self._until).any())
+        together = allocated == self._until if got_cores else np.zeros(len(allocated), bool)
         together[self._row] = False
         meanwhile = before & (allocated > self._since) & (allocated <= self._until)
         return [
@@ -256,10 +267,6 @@ class _Explanation:
                 "submitted later", "overtook it", ~before & (allocated >= self._since) & (allocated < self._until)
             ),
         ]
-
-    def _got_cores(self) -> bool:
-        """Whether the wait that is told ended with cores, not at the end of the records or by leaving the queue."""
-        return bool((self._attempts["allocation_time"] == self._until).any())
 
     def _who(self, which: str, what: str, chosen: np.ndarray) -> list[str]:
         ids = self._jobs["job_id"].to_numpy()[chosen].tolist()
@@ -271,24 +278,16 @@ class _Explanation:
         guests = holds[holds["kind"] == GUEST]
         return guests.assign(cores=guests["last_core"] - guests["first_core"] + 1)
 
-    def _submitted_before(self) -> np.ndarray:
-        submitted, mine = self._jobs["submit_time"].to_numpy(dtype=np.float64), self._job["submit_time"]
-        tied_before = (submitted == mine) & (np.arange(len(submitted)) < self._row)
-        return np.asarray((submitted < mine) | tied_before)
-
     # ------------------------------------------------------------------ its start
 
     def _start(self, attempt: dict[Any, Any]) -> str:
         time = attempt["allocation_time"]
-        because = self._because(time)
-        how = "got its cores" if attempt["start_time"] != time else "was started"
-        return f"It {how} at {self._at(time)}, {self._trigger(time)}{f'; {because}' if because else ''}."
-
-    def _because(self, time: float) -> str:
         decisions = self._result.decisions
         own = (decisions["job_id"] == self._id) & (decisions["decision"] == "start")
         row = decisions[own & (decisions["time"] == time)]
-        return str(row["because"].iloc[0]) if len(row) else ""
+        because = str(row["because"].iloc[0]) if len(row) else ""
+        how = "got its cores" if attempt["start_time"] != time else "was started"
+        return f"It {how} at {self._at(time)}, {self._trigger(time)}{f'; {because}' if because else ''}."
 
     def _trigger(self, time: float) -> str:
         """What happened in that instant that made the scheduler look, and let it start the job."""
@@ -296,7 +295,22 @@ class _Explanation:
             return (
                 "as soon as it was submitted" if self._since == self._job["submit_time"] else "as soon as it could be"
             )
-        freed = self._freed(time)
+        # The jobs that ended then on this one's nodes; if there are none, all that ended then.
+        attempts, ids = self._result.attempts, self._jobs["job_id"]
+        over = attempts[(attempts["end_time"] == time) & attempts["start_time"].notna()]
+        ended = ids[ids.isin(over["job_id"]) & (ids != self._id)]
+        if ended.empty:
+            freed = []
+        else:
+            allocations = self._result.allocations
+            mine = allocations[allocations["job_id"] == self._id]
+            theirs = allocations[allocations["job_id"].isin(ended)]
+            both = theirs.merge(mine, on=["node", "processor"], suffixes=("", "_mine"))
+            common = (both["first_core"] <= both["last_core_mine"]) & (both["first_core_mine"] <= both["last_core"])
+            before = over[over["allocation_time"] < time]["job_id"]
+            ended = ended[ended.isin(before) | ended.isin(both[common]["job_id"])]
+            on_mine = set(theirs[theirs["node"].isin(mine["node"])]["job_id"])
+            freed = [job for job in ended if job in on_mine] or list(ended)
         if freed:
             return f"when {'job' if len(freed) == 1 else 'jobs'} {named(freed)} ended and gave cores back"
         if fewer := self._pieces.gave_up(time):
@@ -318,27 +332,6 @@ class _Explanation:
         at_time = promised["promised_time"].between(time / SAME_INSTANT, latest(time))
         promised = promised[(promised["job_id"] == self._id) & at_time]
         return "the time that it was promised" if len(promised) else "in a pass of the scheduler in which no job ended"
-
-    def _freed(self, time: float) -> list[str]:
-        """The jobs that ended then on this one's nodes; if there are none, all that ended then.
-
-        One that took no time may have been started with this one, in a pass that its end came after: not if this one has
-        cores of it.
-        """
-        attempts, ids = self._result.attempts, self._jobs["job_id"]
-        over = attempts[(attempts["end_time"] == time) & attempts["start_time"].notna()]
-        ended = ids[ids.isin(over["job_id"]) & (ids != self._id)]
-        if ended.empty:
-            return []
-        allocations = self._result.allocations
-        mine = allocations[allocations["job_id"] == self._id]
-        theirs = allocations[allocations["job_id"].isin(ended)]
-        both = theirs.merge(mine, on=["node", "processor"], suffixes=("", "_mine"))
-        common = (both["first_core"] <= both["last_core_mine"]) & (both["first_core_mine"] <= both["last_core"])
-        before = over[over["allocation_time"] < time]["job_id"]
-        ended = ended[ended.isin(before) | ended.isin(both[common]["job_id"])]
-        on_mine = set(theirs[theirs["node"].isin(mine["node"])]["job_id"])
-        return [job for job in ended if job in on_mine] or list(ended)
 
     def _back(self, time: float, left: str) -> list[str]:
         """The nodes of this job that left a state then; if there are none, all that left it then."""
@@ -365,7 +358,13 @@ class _Explanation:
             return [f"{where}."]
         run, requested = job["run_time"], job["requested_time"]
         made = self._pieces.checkpoints(1)
-        return [f"{where}, for {lasting(run)}{_against(run, requested)}.", *made, *self._slower()]
+        # A run time beside the requested one.
+        if not 0.0 < requested < math.inf:
+            against = ""
+        else:
+            share = _ratio(run / requested)
+            against = ", as long as it had requested" if share == "1" else f", {share} times what it had requested"
+        return [f"{where}, for {lasting(run)}{against}.", *made, *self._slower()]
 
     def _slower(self) -> list[str]:
         """How long it took in all, if it did not run all that time."""
@@ -413,24 +412,6 @@ def _cause(stretch: WaitStretch) -> str:
     return "kept back by the scheduler"
 
 
-def _most_important(lines: list[_Line]) -> list[str]:
-    """The texts in order of time; of many those that lasted longest, and of the others how many of which cause."""
-    ranked = sorted(lines, key=lambda line: -line.lasted)
-    shown, others = ranked[:SHOWN_STRETCHES], ranked[SHOWN_STRETCHES:]
-    texts = [line.text for line in sorted(shown, key=lambda line: line.time)]
-    stretches = [line for line in others if line.cause != MOVED]
-    moves = len(others) - len(stretches)
-    told = []
-    if stretches:
-        causes = Counter(line.cause for line in stretches).most_common()
-        noun = "more stretch" if len(stretches) == 1 else "more stretches"
-        kinds = ", ".join(f"{count:,} {cause}" for cause, count in causes)
-        told.append(f"{len(stretches):,} {noun}, {lasting(sum(line.lasted for line in stretches))} in all: {kinds}")
-    if moves:
-        told.append(f"{counted(moves, 'more move')} of the promise")
-    return [*texts, f"  and {'; and '.join(told)}"] if told else texts
-
-
 def _earlier(least: int, most: int) -> str:
     """How many jobs submitted before it wait, too: ``1 to 3 jobs submitted before it wait, too``."""
     if least == most:
@@ -443,14 +424,6 @@ def _earlier(least: int, most: int) -> str:
 def _ratio(value: float) -> str:
     """``0.25``, ``4,940``: three digits."""
     return number(float(f"{value:.3g}"), 3)
-
-
-def _against(run: float, requested: float) -> str:
-    """A run time beside the requested one."""
-    if not 0.0 < requested < math.inf:
-        return ""
-    share = _ratio(run / requested)
-    return ", as long as it had requested" if share == "1" else f", {share} times what it had requested"
 
 
 def named(names: Iterable[str]) -> str:

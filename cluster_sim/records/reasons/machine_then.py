@@ -25,7 +25,6 @@ from cluster_sim.workload.jobs import Job
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pandas as pd
 
     from cluster_sim.machine.core_ranges import Ints
     from cluster_sim.machine.eligibility import Eligibility
@@ -87,17 +86,6 @@ class MachineHistory:
         self.platform: Platform = result.platform
         self.conditions: Conditions | None = result.conditions
         jobs = result.jobs
-        self._set_requests(jobs)
-        horizon = float(result.power["time"].iloc[-1])
-        self._set_holds(result, jobs, horizon)
-        self._set_states(result.off_states, horizon)
-        self._set_withheld()
-        windows = () if self.eligibility is None else self.eligibility.turning_times
-        kinds = (self.cores.times, self.memory.times, self.states.times, self.withheld.times)
-        #: When anything changed, s, ascending.
-        self.times = np.unique(np.concatenate([*kinds, np.array(windows, np.float64)]))
-
-    def _set_requests(self, jobs: pd.DataFrame) -> None:
         known, count = self.conditions, len(jobs)
         columns = {} if known is None else known.columns(count)
         self.shapes = known is not None and known.shapes
@@ -113,8 +101,7 @@ class MachineHistory:
             for i, job in enumerate(self.jobs if MIN_CORES in columns else ())
             if (fewest := job.min_cores) < cores[i]
         }
-
-    def _set_holds(self, result: Result, jobs: pd.DataFrame, horizon: float) -> None:
+        horizon = float(result.power["time"].iloc[-1])
         holds = self._holders = result.core_holds
         ranges = holds.in_order
         job_of = self._job_of_tenant = np.concatenate([holds.job, np.full(len(holds.guests), -1)])
@@ -125,6 +112,22 @@ class MachineHistory:
         self.suspensions = self._suspensions(result.all_spells)
         self.cores = self._core_changes()
         self.memory = self._memory_changes()
+        table = result.off_states
+        node = self.platform.node_indices(table["node"])
+        code_of = {str(state): code for code, state in enumerate(STATES)}
+        code = np.array([code_of[state] for state in table["state"].tolist()], np.int64)
+        start, end = (table[name].to_numpy(dtype=np.float64) for name in ("start", "end"))
+        last = end >= horizon
+        on = np.full(int((~last).sum()), _ON)
+        self.states = _Changes((end[~last], node[~last], on), (start, node, code))
+        rows = () if self.conditions is None else self.conditions.withheld
+        expanded = [(time, node, held) for time, nodes, held in rows for node in nodes]
+        time, node, held = zip(*expanded, strict=True) if expanded else ((), (), ())
+        self.withheld = _Changes((np.array(time, np.float64), np.array(node, np.int64), np.array(held, bool)))
+        windows = () if self.eligibility is None else self.eligibility.turning_times
+        kinds = (self.cores.times, self.memory.times, self.states.times, self.withheld.times)
+        #: When anything changed, s, ascending.
+        self.times = np.unique(np.concatenate([*kinds, np.array(windows, np.float64)]))
 
     @cached_property
     def pieces(self) -> HeldPieces:
@@ -132,7 +135,18 @@ class MachineHistory:
         cuts, node = by_unit(self._ranges, node_bounds(self.platform))
         job, cores = self._job_of_tenant[cuts.tenant], cuts.last - cuts.first + 1
         attempt = self._holders.attempts[cuts.tenant]
-        kept, memory = self._cores_kept_from_others(job, attempt, node, cores), self._memory_of(job) * cores
+        # The cores of each piece, and of a job that has its nodes for itself all of the node's.
+        if self.conditions is None or "exclusive" not in self.conditions.requests:
+            cores_kept_from_others = cores
+        else:
+            exclusive = np.where(job >= 0, self.conditions.requests["exclusive"][job], False)
+            keys = zip(job.tolist(), attempt.tolist(), node.tolist(), strict=True)
+            # Of several pieces of a node one stands for it.
+            stands = np.zeros(len(cores), bool)
+            stands[list({key: piece for piece, key in enumerate(keys)}.values())] = True
+            whole = np.where(stands, self.platform.node_cores[node], 0)
+            cores_kept_from_others = np.where(exclusive.astype(bool), whole, cores)
+        kept, memory = cores_kept_from_others, self._memory_of(job) * cores
         owner = self._holders.owners[cuts.tenant]
         return HeldPieces(cuts.start, cuts.end, node, cores, kept, memory, job, owner, attempt)
 
@@ -158,7 +172,17 @@ class MachineHistory:
     def _memory_changes(self) -> _Changes:
         stays = [] if self.conditions is None else [stay for stay in self.conditions.guests if stay.memory_mb]
         of_stays: list[tuple[float, ...]] = [(stay.node, stay.since, stay.until, stay.memory_mb) for stay in stays]
-        of_stays += self._memory_of_suspended()
+        # (node, since, until, MB) of jobs that are suspended: they stay in the memory of their nodes.
+        rows = np.array(list(self.suspensions), np.int64)
+        task_mb = dict(zip(rows.tolist(), self._memory_of(rows).tolist(), strict=True)) if len(rows) else {}
+        memory_of_suspended = [
+            (node, one.start, one.end, cores * task_mb[row])
+            for row, several in self.suspensions.items()
+            if task_mb[row]
+            for one in several
+            for node, cores in one.cores.items()
+        ]
+        of_stays += memory_of_suspended
         where, since, until, mb = np.array(of_stays, np.float64).reshape(-1, 4).T
         begins, ends = (since, where.astype(np.int64), mb), (until, where.astype(np.int64), -mb)
         if not self._requested("memory"):
@@ -201,18 +225,6 @@ class MachineHistory:
             return 0.0
         return max(job.requested_time - sum(one.end - one.start for one in ran), 0.0)
 
-    def _memory_of_suspended(self) -> list[tuple[float, ...]]:
-        """(node, since, until, MB) of jobs that are suspended: they stay in the memory of their nodes."""
-        rows = np.array(list(self.suspensions), np.int64)
-        task_mb = dict(zip(rows.tolist(), self._memory_of(rows).tolist(), strict=True)) if len(rows) else {}
-        return [
-            (node, one.start, one.end, cores * task_mb[row])
-            for row, several in self.suspensions.items()
-            if task_mb[row]
-            for one in several
-            for node, cores in one.cores.items()
-        ]
-
     def suspended(self, row: int, time: float) -> Suspension | None:
         """The suspension of a job that lasts at that time (s)."""
         return next((one for one in self.suspensions.get(row, ()) if one.start <= time < one.end), None)
@@ -222,33 +234,6 @@ class MachineHistory:
         if self.conditions is None or "memory" not in self.conditions.requests:
             return np.zeros(len(owner))
         return np.where(owner >= 0, self.conditions.requests["memory"][owner], 0.0)
-
-    def _cores_kept_from_others(self, job: Ints, attempt: Ints, node: Ints, cores: Ints) -> Ints:
-        """The cores of each piece, and of a job that has its nodes for itself all of the node's."""
-        if self.conditions is None or "exclusive" not in self.conditions.requests:
-            return cores
-        exclusive = np.where(job >= 0, self.conditions.requests["exclusive"][job], False)
-        keys = zip(job.tolist(), attempt.tolist(), node.tolist(), strict=True)
-        # Of several pieces of a node one stands for it.
-        stands = np.zeros(len(cores), bool)
-        stands[list({key: piece for piece, key in enumerate(keys)}.values())] = True
-        whole = np.where(stands, self.platform.node_cores[node], 0)
-        return np.where(exclusive.astype(bool), whole, cores)
-
-    def _set_states(self, table: pd.DataFrame, horizon: float) -> None:
-        node = self.platform.node_indices(table["node"])
-        code_of = {str(state): code for code, state in enumerate(STATES)}
-        code = np.array([code_of[state] for state in table["state"].tolist()], np.int64)
-        start, end = (table[name].to_numpy(dtype=np.float64) for name in ("start", "end"))
-        last = end >= horizon
-        on = np.full(int((~last).sum()), _ON)
-        self.states = _Changes((end[~last], node[~last], on), (start, node, code))
-
-    def _set_withheld(self) -> None:
-        rows = () if self.conditions is None else self.conditions.withheld
-        expanded = [(time, node, held) for time, nodes, held in rows for node in nodes]
-        time, node, held = zip(*expanded, strict=True) if expanded else ((), (), ())
-        self.withheld = _Changes((np.array(time, np.float64), np.array(node, np.int64), np.array(held, bool)))
 
     def closing_times(self, row: int) -> list[float]:
         """From when on the job could not have ended, by its request, before an advance reservation begins or ends, s."""
@@ -374,7 +359,12 @@ class MachineThen:
             return Placement.on(suspension.cores) if fits and self._is_open(row, suspension) else None
         job = self._history.narrowest.get(row, self._history.jobs[row])
         if self._history.conditions is None or self._history.conditions.are_plain:
-            return self._placed_plainly(job)
+            free, cores = self.usable_free, job.requested_cores
+            # Of another program's run it is not known whether a job had to go on one node.
+            if cores <= self.widest and self._history.conditions is not None:
+                node = int(free.argmax())
+                return Placement.on({node: cores}) if free[node] >= cores else None
+            return Placement(()) if cores <= free.sum() else None
         return place(cast("Machine", self), job, None, self._history.counts_memory, self.free)
 
     def _is_open(self, row: int, suspension: Suspension) -> bool:
@@ -385,14 +375,6 @@ class MachineThen:
         rest = Job(job._columns, row, job.job_id, job.submit_time, job.requested_cores, suspension.left)
         mask = self.eligibility.open_at(rest, self.env.now)
         return mask is None or bool(mask[list(suspension.cores)].all())
-
-    def _placed_plainly(self, job: Job) -> Placement | None:
-        free, cores = self.usable_free, job.requested_cores
-        # Of another program's run it is not known whether a job had to go on one node.
-        if cores <= self.widest and self._history.conditions is not None:
-            node = int(free.argmax())
-            return Placement.on({node: cores}) if free[node] >= cores else None
-        return Placement(()) if cores <= free.sum() else None
 
     def shortage(self, row: int) -> str:
         """What the job asks for and what there is of it, as a clause about the job; empty if it fits."""

@@ -65,7 +65,11 @@ def spells(cores: CoreHolds, attempts: pd.DataFrame, horizon: float) -> Spells:
     keys = zip((index[job] for job in attempts["job_id"].tolist()), attempts["attempt"].tolist(), strict=True)
     columns = (attempts[name].tolist() for name in ("outcome", "end_time", "over_time"))
     ends = dict(zip(keys, zip(*columns, strict=True), strict=True))
-    ran, booted = _of_tenants(cores.used), _of_tenants(_never_used(cores))
+    # The cores of jobs on which no task began, but for those that were only kept for a job's next part.
+    held, unused = cores.held, np.isnan(cores.used_from) & (cores.held.tenant < len(cores.job))
+    held = held.where(concerned := np.isin(held.tenant, held.tenant[unused]))
+    never_used = held.where(unused[concerned] & ~reserved(held))
+    ran, booted = _of_tenants(cores.used), _of_tenants(never_used)
     table = _Columns(*(np.concatenate(pair) for pair in zip(ran, booted, strict=True)))
     late = cores.used_from > cores.held.start
     held, since = cores.held.where(late), cores.used_from[late]
@@ -106,13 +110,6 @@ def _joined(piece: _Piece, after: _Piece | None) -> Spell:
         return spell
     then = RESIZED if after.spell.cores != spell.cores else MOVED
     return spell._replace(then=then, until=after.spell.start)
-
-
-def _never_used(cores: CoreHolds) -> Holds:
-    """The cores of jobs on which no task began, but for those that were only kept for a job's next part."""
-    held, unused = cores.held, np.isnan(cores.used_from) & (cores.held.tenant < len(cores.job))
-    held = held.where(concerned := np.isin(held.tenant, held.tenant[unused]))
-    return held.where(unused[concerned] & ~reserved(held))
 
 
 def _of_tenants(used: Holds) -> _Columns:

@@ -112,7 +112,18 @@ class JobStory:
         rows = self._decisions
         rows = rows[(rows["decision"] == "resize") & (rows["time"] <= after.start) & (rows["time"] >= spell.start)]
         because = f": {rows['because'].iloc[-1]}" if len(rows) and rows["because"].iloc[-1] else ""
-        took, lasted = self._reconfigurations(after), ""
+        # How long it took to change to the cores of a spell, s: in pieces, if the job was suspended meanwhile.
+        own = [one for one in self.spells if one.attempt == after.attempt and one.start >= after.start]
+        # What is left after a suspension is done first when it goes on; another change comes after it.
+        until = next((one.end for one in own if one.then in (RESIZED, MOVED)), math.inf)
+        reconfigurations = [
+            stage["end"] - stage["start"]
+            for stage in self._stages
+            if stage["stage"] == Doing.RECONFIGURATION
+            and stage["attempt"] == after.attempt
+            and after.start <= stage["start"] < until
+        ]
+        took, lasted = reconfigurations, ""
         if took:
             lasted = f", which took {lasting(sum(took))}"
         if len(took) > 1:
@@ -135,19 +146,6 @@ class JobStory:
             for node, processor, first, last in zip(*columns, strict=True)
             for core in range(first, last + 1)
         }
-
-    def _reconfigurations(self, spell: Spell) -> list[float]:
-        """How long it took to change to the cores of a spell, s: in pieces, if the job was suspended meanwhile."""
-        own = [one for one in self.spells if one.attempt == spell.attempt and one.start >= spell.start]
-        # What is left after a suspension is done first when it goes on; another change comes after it.
-        until = next((one.end for one in own if one.then in (RESIZED, MOVED)), math.inf)
-        return [
-            stage["end"] - stage["start"]
-            for stage in self._stages
-            if stage["stage"] == Doing.RECONFIGURATION
-            and stage["attempt"] == spell.attempt
-            and spell.start <= stage["start"] < until
-        ]
 
     def gave_up(self, time: float) -> list[str]:
         """The other jobs that were suspended then (s), or went on with fewer cores."""

@@ -127,7 +127,13 @@ class WaitReasons:
         row = self.history.row_of[job_id]
         pieces: list[WaitStretch] = []
         told, leaves = "", math.inf
-        earlier = self._earlier(row, since, until)
+        # The jobs submitted before this one that waited, too, within these times (s).
+        rows, begins, ends = self._all_spans
+        submitted = self._jobs["submit_time"].to_numpy(dtype=np.float64)
+        before = submitted < submitted[row]
+        before[:row] |= submitted[:row] == submitted[row]
+        chosen = before[rows] & (begins < until) & (ends > since)
+        earlier = _Earlier(np.sort(begins[chosen]), np.sort(ends[chosen]))
         for piece, machine in self._each(row, since, until, at):
             if piece.is_short:
                 waiting = earlier.at(piece.start)
@@ -138,7 +144,27 @@ class WaitReasons:
                     told, leaves = found.words(at), found.leaves
                 piece = replace(piece, holders=told)
             pieces.append(piece)
-        return _joined(pieces)
+        # Neighbours with the same reason as one; so are those that lack what differs in numbers: `2 to 5 free`.
+        joined = []
+        for _, group in groupby(pieces, key=_reason):
+            parts = list(group)
+            if parts[0].is_short:
+                # Texts that differ only in their numbers, as one with ranges.
+                texts = [part.because for part in parts]
+                columns = iter(list(zip(*(_NUMBER.findall(text) for text in dict.fromkeys(texts)), strict=True)))
+
+                def span(match: re.Match[str], columns: Iterator[tuple[str, ...]] = columns) -> str:
+                    numbers = sorted(next(columns), key=lambda number: float(number.replace(",", "")))
+                    return numbers[0] if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
+
+                because = _NUMBER.sub(span, texts[0])
+            else:
+                because = parts[0].because
+            least, most = min(part.earlier[0] for part in parts), max(part.earlier[1] for part in parts)
+            first = parts[0]
+            holders = f"at first {first.holders}" if first.holders and because != first.because else first.holders
+            joined.append(replace(first, end=parts[-1].end, because=because, holders=holders, earlier=(least, most)))
+        return joined
 
     def moments(self) -> InstantsOfWait:
         """The reasons of many jobs at one time after the other."""
@@ -209,7 +235,14 @@ class WaitReasons:
         if time >= self._horizon:
             return WaitStretch(time, time, NOT_RECORDED)
         if self._is_absent(row, time):
-            return WaitStretch(time, time, self._why_absent(row, time))
+            # Why a job was in a gap of its wait at a time (s): killed, or held on its way to the queue when it had
+            # come back.
+            back = (one.back for one in self._gaps.get(row, ()) if one.since <= time < one.until)
+            if not any(each <= time for each in back):
+                why_absent = KILLED
+            else:
+                why_absent = f"{BACK}: {held_because(self._result)}"
+            return WaitStretch(time, time, why_absent)
         lacking = machine.shortage(row)
         if lacking:
             return WaitStretch(time, time, f"it {lacking}", True)
@@ -222,7 +255,10 @@ class WaitReasons:
             return WaitStretch(time, time, text, behind=behind)
         if said.behind < 0:
             return WaitStretch(time, time, f"{ENOUGH}, but it {said.because}")
-        behind, promised = self._ids[said.behind], self._promise(said.behind, time)
+        # The start that a job had been promised by then, s; None: it had no promise.
+        made = self._log[2].get(said.behind, ())
+        place = bisect_right(made, (time, math.inf))
+        behind, promised = self._ids[said.behind], (made[place - 1][1] if place else None)
         if promised is None:
             return WaitStretch(time, time, f"{ENOUGH}, but it {said.because} (job {behind})", behind=behind)
         when = f"at {at(promised)}" if promised < math.inf else "when jobs have ended that requested no time"
@@ -273,7 +309,9 @@ class WaitReasons:
     def _said_last(self, row: int, time: float) -> _Said | None:
         """What was said last by then of why the job waits though there is enough for it, if it still holds."""
         own, blocks, _ = self._log
-        mine = _last(own.get(row, ()), time)
+        said = own.get(row, ())
+        place = bisect_right(said, time, key=lambda one: one.time)
+        mine = said[place - 1] if place else None
         # The one said last of those that still wait: those that came before it in the queue have been started. One that
         # waits behind this job, which is suspended, is not before it.
         before = bisect_right(blocks, time, key=lambda one: one.time)
@@ -286,12 +324,6 @@ class WaitReasons:
         if mine is None or not mine.because or mine.because.startswith(LACKS):
             return block  # what it lacked then it no longer does
         return mine if mine.behind < 0 or self._waits(mine.behind, time) else block
-
-    def _promise(self, row: int, time: float) -> float | None:
-        """The start that a job had been promised by then, s; None: it had no promise."""
-        made = self._log[2].get(row, ())
-        place = bisect_right(made, (time, math.inf))
-        return made[place - 1][1] if place else None
 
     def _waits(self, row: int, time: float) -> bool:
         """Whether a job waits from ``time`` on."""
@@ -321,13 +353,6 @@ class WaitReasons:
 
     def _is_absent(self, row: int, time: float) -> bool:
         return any(one.since <= time < one.until for one in self._gaps.get(row, ()))
-
-    def _why_absent(self, row: int, time: float) -> str:
-        """Why a job was in a gap of its wait at a time (s): killed, or held on its way to the queue when it had come back."""
-        back = (one.back for one in self._gaps.get(row, ()) if one.since <= time < one.until)
-        if not any(each <= time for each in back):
-            return KILLED
-        return f"{BACK}: {held_because(self._result)}"
 
     @cached_property
     def _attempts_of(self) -> dict[str, list[tuple[float, float, float]]]:
@@ -359,15 +384,6 @@ class WaitReasons:
         spans = [(row, *span) for row in rows for wait in self._spans(row) for span in self.in_queue(row, *wait)]
         table = np.array(spans, np.float64).reshape(-1, 3)
         return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
-
-    def _earlier(self, row: int, since: float, until: float) -> _Earlier:
-        """The jobs submitted before this one that waited, too, within these times (s)."""
-        rows, begins, ends = self._all_spans
-        submitted = self._jobs["submit_time"].to_numpy(dtype=np.float64)
-        before = submitted < submitted[row]
-        before[:row] |= submitted[:row] == submitted[row]
-        chosen = before[rows] & (begins < until) & (ends > since)
-        return _Earlier(np.sort(begins[chosen]), np.sort(ends[chosen]))
 
     # ------------------------------------------------------------------ when cores come back
 
@@ -478,17 +494,16 @@ class _Holders:
             if placement is not None:
                 self.enough_at = end
                 if placement.spans:
-                    self._keep_those_on(placement.nodes)
+                    # Drop the holds of jobs that have no cores there. If a job has some there, all its cores count.
+                    pieces, on = self._history.pieces, set(placement.nodes)
+                    there = {hold for hold, _ in self._needed if int(pieces.node[hold]) in on}
+                    jobs = {int(pieces.job[hold]) for hold in there} - {-1}
+                    self._needed = [
+                        pair for pair in self._needed if pair[0] in there or int(pieces.job[pair[0]]) in jobs
+                    ]
                 break
         #: When the one that holds most left, s.
         self.leaves = math.inf
-
-    def _keep_those_on(self, nodes: list[int]) -> None:
-        """Drop the holds of jobs that have no cores there. If a job has some there, all its cores count."""
-        pieces, on = self._history.pieces, set(nodes)
-        there = {hold for hold, _ in self._needed if int(pieces.node[hold]) in on}
-        jobs = {int(pieces.job[hold]) for hold in there} - {-1}
-        self._needed = [pair for pair in self._needed if pair[0] in there or int(pieces.job[pair[0]]) in jobs]
 
     def words(self, at: Callable[[float], str]) -> str:
         """``job a holds 24 of them until 120 s and job b 8 until 60 s, enough should be back at 120 s``."""
@@ -523,11 +538,6 @@ class _Holders:
         return f"{who} holds {counted(cores, 'core')} {until}"
 
 
-def _last(said: Sequence[_Said], time: float) -> _Said | None:
-    place = bisect_right(said, time, key=lambda one: one.time)
-    return said[place - 1] if place else None
-
-
 def _reason(stretch: WaitStretch) -> tuple[object, ...]:
     """What has to be the same for two reasons to be one: of what a job lacks the numbers may differ."""
     text = _NUMBER.sub("#", stretch.because) if stretch.is_short else stretch.because
@@ -536,27 +546,3 @@ def _reason(stretch: WaitStretch) -> tuple[object, ...]:
 
 def _alike(one: WaitStretch, other: WaitStretch) -> bool:
     return _reason(replace(one, holders="")) == _reason(replace(other, holders=""))
-
-
-def _joined(found: list[WaitStretch]) -> list[WaitStretch]:
-    """Neighbours with the same reason as one; so are those that lack what differs in numbers: ``2 to 5 free``."""
-    joined = []
-    for _, group in groupby(found, key=_reason):
-        parts = list(group)
-        because = _with_ranges([part.because for part in parts]) if parts[0].is_short else parts[0].because
-        least, most = min(part.earlier[0] for part in parts), max(part.earlier[1] for part in parts)
-        first = parts[0]
-        holders = f"at first {first.holders}" if first.holders and because != first.because else first.holders
-        joined.append(replace(first, end=parts[-1].end, because=because, holders=holders, earlier=(least, most)))
-    return joined
-
-
-def _with_ranges(texts: list[str]) -> str:
-    """Texts that differ only in their numbers, as one with ranges."""
-    columns = iter(list(zip(*(_NUMBER.findall(text) for text in dict.fromkeys(texts)), strict=True)))
-
-    def span(match: re.Match[str]) -> str:
-        numbers = sorted(next(columns), key=lambda number: float(number.replace(",", "")))
-        return numbers[0] if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
-
-    return _NUMBER.sub(span, texts[0])

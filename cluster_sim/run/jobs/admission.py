@@ -122,7 +122,9 @@ class Admission:
 
     def admit(self, job: Job) -> None:
         """From now on schedulers see the job, unless its advance reservation has not begun, or it is over a limit."""
-        if self._is_held(job):
+        held_by_gate = self._gate is not None and self._gate.holds(job)
+        is_held = held_by_gate or (self._limits is not None and self._limits.holds(job))
+        if is_held:
             if not self._simulation.attempts.has_waited(job):
                 self._late[job.index] = math.nan
             return
@@ -132,10 +134,6 @@ class Admission:
         self._simulation.attempts.joined(self._env.now, job)
         self._simulation.view.submitted.append(job)
         self._simulation.request_pass()
-
-    def _is_held(self, job: Job) -> bool:
-        held_by_gate = self._gate is not None and self._gate.holds(job)
-        return held_by_gate or (self._limits is not None and self._limits.holds(job))
 
     def reject(self, job: Job, reason: str) -> None:
         """Refuse a job for good, whether it waits or is just being submitted."""

@@ -22,7 +22,6 @@ from cluster_sim.workload.work import Work
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.machine.course import Course
     from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.node import NodeState
     from cluster_sim.platform.platform import Platform
@@ -98,15 +97,16 @@ class Executor:
             running._groups = self._on_channels(running)
         else:
             course = running._course
-            lasts = self._undisturbed(running) if course is None else self._stage_seconds(running, course)
+            if course is None:
+                lasts = self._undisturbed(running)
+            else:
+                assert course.stage is not None
+                if self.work.in_phases:
+                    phases = (self._phases(running, rate) for rate in self._rates(running))
+                    lasts = max(sum([seconds for seconds, _ in some]) for some in phases)
+                else:
+                    lasts = course.stage.seconds
             running._groups = [self._env.at(self._env.now + lasts)]
-
-    def _stage_seconds(self, running: Running, course: Course) -> float:
-        assert course.stage is not None
-        if self.work.in_phases:  # the phases of a stretch add up to what rounds otherwise
-            phases = (self._phases(running, rate) for rate in self._rates(running))
-            return max(sum([seconds for seconds, _ in some]) for some in phases)
-        return course.stage.seconds
 
     def _undisturbed(self, running: Running) -> float:
         index = running.job.index
@@ -136,13 +136,10 @@ class Executor:
             return [(stage.seconds, 0.0)]
         return self.work.stretch_of(index, ops_per_s, course.done, stage.share, running.placement.cores)
 
-    def _is_fixed(self, running: Running) -> bool:
-        course = running._course
-        return self.work.is_fixed(running.job.index) or (course is not None and not course.is_working)
-
     def _on_channels(self, running: Running, since: float | None = None) -> list[Event]:
         """Put the tasks on their channels; ``since``: they have run uncontended since then."""
-        fixed = self._is_fixed(running)
+        course = running._course
+        fixed = self.work.is_fixed(running.job.index) or (course is not None and not course.is_working)
         groups: list[Event] = []
         for processor, tasks in self._machine.cores_by_processor(running._allocation):
             phases = self._phases(running, self._machine.type_of[processor].ops_per_s)

@@ -18,7 +18,6 @@ from cluster_sim.run.jobs.execution import REPLANNED, STOPPED, Kill
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.machine.allocation import Allocation
     from cluster_sim.machine.course import Course
     from cluster_sim.run.decisions import Preempt
     from cluster_sim.run.jobs.job_life import JobLife
@@ -116,7 +115,11 @@ class JobChanges:
             course = life.courses.begin(job, len(running.placement.nodes))
             if done > 0.0:  # its first stage was all its work
                 core_s = (self._env.now - running.start_time) * running.placement.cores
-                self._begin_as_work(course, running, done, core_s)
+                course.begin(self._executor.whole_seconds(running))
+                if running._transfer is not None:  # what comes after all work
+                    course.complete(core_s)
+                else:
+                    course.interrupt(done, core_s)
         else:
             life.stages.cut_short(course)
         self._count_time(course, running)
@@ -128,17 +131,20 @@ class JobChanges:
         memory = running._allocation.memory_mb
         suspended = Suspended(job, running.placement, running._attempt, self._env.now, memory, p_state)
         self._suspended[job.index] = suspended
-        self._end_with_window(suspended)
+        # A job that is suspended when its advance reservation ends can never go on: it is killed.
+        job, eligibility = suspended.job, self._machine.eligibility
+        if not (eligibility is None or not job.reservation):
+            end = max(eligibility.end_for(job), self._env.now)
+
+            def kill() -> None:
+                if self._suspended.get(job.index) is suspended:
+                    reason = f"advance reservation '{job.reservation}' was over while it was suspended"
+                    self._life.kill_soon(job.index, reason, AttemptEnd.KILLED)
+
+            self._env.at(end).callbacks.append(lambda event: kill())
         self._machine.keep_memory(running.placement, memory)
         self._machine.withhold(running.placement.nodes, False)  # only there it goes on without a restart
         self._request_pass()
-
-    def _begin_as_work(self, course: Course, running: Running, done: float, core_s: float) -> None:
-        course.begin(self._executor.whole_seconds(running))
-        if running._transfer is not None:  # what comes after all work
-            course.complete(core_s)
-        else:
-            course.interrupt(done, core_s)
 
     def _count_time(self, course: Course, running: Running) -> None:
         """How much of its requested time the job has used up on these cores."""
@@ -186,20 +192,6 @@ class JobChanges:
         """The p-state that was chosen for a job that holds cores; None: none was."""
         return self._life.job_clocks.p_state_of(job)
 
-    def _end_with_window(self, suspended: Suspended) -> None:
-        """A job that is suspended when its advance reservation ends can never go on: it is killed."""
-        job, eligibility = suspended.job, self._machine.eligibility
-        if eligibility is None or not job.reservation:
-            return
-        end = max(eligibility.end_for(job), self._env.now)
-
-        def kill() -> None:
-            if self._suspended.get(job.index) is suspended:
-                reason = f"advance reservation '{job.reservation}' was over while it was suspended"
-                self._life.kill_soon(job.index, reason, AttemptEnd.KILLED)
-
-        self._env.at(end).callbacks.append(lambda event: kill())
-
     def withdraw(self, index: int) -> Suspended | None:
         """Take out a suspended job, which is to be killed; None if it is not suspended."""
         suspended = self._suspended.pop(index, None)
@@ -233,7 +225,12 @@ class JobChanges:
             self._make_room_for(running, placement)
             self._change(course, placement)  # it waits for the end of this pass
         elif course.changes_at_boundaries:
-            self._reserve(course, running, placement)
+            # The change waits for the end of the part; cores that the job does not have yet are held for it.
+            course.target = placement
+            more = placement.beyond(running.placement)
+            if more is not None:
+                memory = running._allocation.memory_mb
+                course.reserved = self._machine.hold(more, memory, None, running._attempt)
         else:
             self._make_room_for(running, placement)
             self._life.stages.cut_short(course)
@@ -243,14 +240,12 @@ class JobChanges:
             assert process is not None
             process.interrupt(REPLANNED)
             if running.placement.beyond(placement) is not None:
-                self._tell_of_given_up()
-
-    def _tell_of_given_up(self) -> None:
-        """Others may have what a job has given up at once: one more pass in this instant, whoever gives up something in it."""
-        someone = self._view.pending_count or self._suspended or self._has_power_policy
-        if someone and self._told_at != self._env.now:
-            self._told_at = self._env.now
-            self._request_pass()
+                # Others may have what a job has given up at once: one more pass in this instant, whoever gives up
+                # something in it.
+                someone = self._view.pending_count or self._suspended or self._has_power_policy
+                if someone and self._told_at != self._env.now:
+                    self._told_at = self._env.now
+                    self._request_pass()
 
     def _check_resize(self, running: Running, placement: Placement) -> None:
         job, course = running.job, running._course
@@ -322,14 +317,6 @@ class JobChanges:
         if running.job.exclusive:  # nobody may join it on what it would give up
             return False
         return course.is_working or course.at_boundary
-
-    def _reserve(self, course: Course, running: Running, placement: Placement) -> None:
-        """The change waits for the end of the part; cores that the job does not have yet are held for it."""
-        course.target = placement
-        more = placement.beyond(running.placement)
-        if more is not None:
-            memory = running._allocation.memory_mb
-            course.reserved = self._machine.hold(more, memory, None, running._attempt)
 
     def forget_changes_to(self, node: int) -> None:
         """Jobs that were to have more cores after the part that runs, on a node that breaks down, keep those they have."""
@@ -407,13 +394,7 @@ class JobChanges:
         allocation = machine.change(running._allocation, placement, running.job, running._attempt)
         self._life.job_clocks.follow(running.job, allocation)
         machine.load(allocation)
-        successor = self._successor(running, placement, allocation)
-        successor.limit_s = course.time_left(placement.cores)
-        course.reconfigure()
-        self._life.limit(successor)
-
-    def _successor(self, running: Running, placement: Placement, allocation: Allocation) -> Running:
-        """What there is to know of a job from now on, with these cores: it takes the place of what there was."""
+        # What there is to know of a job from now on, with these cores: it takes the place of what there was.
         other = Running(running.job, placement, allocation, self._env.now, running._attempt)
         other.allocation_time, other._groups = running.allocation_time, running._groups
         other._process, other._course, other._transfer = running._process, running._course, running._transfer
@@ -425,7 +406,10 @@ class JobChanges:
         if self._has_power_policy:
             self._view.vacated.append(running)
         self._view.resumed.append(other)
-        return other
+        successor = other
+        successor.limit_s = course.time_left(placement.cores)
+        course.reconfigure()
+        self._life.limit(successor)
 
     # ------------------------------------------------------------------ what can be known
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from cluster_sim.machine.course import Course
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.placement import Placement
-    from cluster_sim.run.jobs.job_changes import Suspended
     from cluster_sim.run.simulation import Simulation
 
 
@@ -201,7 +200,14 @@ class JobLife:
         job = running.job
         running._ended = True
         if kill is not None:
-            self._record_stop(running, kill)
+            # An attempt ends before its work is done.
+            course = running._course
+            if course is None:
+                stopped = Stopped(kill.outcome, self._executor.work_done(running), kill.reason)
+            else:
+                self.stages.cut_short(course)
+                stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s)
+            self._attempts.stopped[running._attempt] = stopped
         self.vacate(running)
         self._request_pass()
         if kill is not None and self._waits_again(job, kill):
@@ -216,16 +222,6 @@ class JobLife:
         if self._notices.wanted:
             self._notices.note("job_completed" if kill is None else "job_killed", job)
         self.over(job, "completed" if kill is None else "killed")
-
-    def _record_stop(self, running: Running, kill: Kill) -> None:
-        """An attempt ends before its work is done."""
-        course = running._course
-        if course is None:
-            stopped = Stopped(kill.outcome, self._executor.work_done(running), kill.reason)
-        else:
-            self.stages.cut_short(course)
-            stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s)
-        self._attempts.stopped[running._attempt] = stopped
 
     def _waits_again(self, job: Job, kill: Kill) -> bool:
         """Whether a job whose attempt was stopped joins the queue again."""
@@ -309,29 +305,27 @@ class JobLife:
         if running is not None:
             self._interrupt(running, Kill(reason, outcome))
         elif suspended is not None:
-            self._end_suspended(suspended, Kill(reason, outcome))
+            # A job is stopped while it has no cores.
+            kill = Kill(reason, outcome)
+            job = suspended.job
+            course = self.courses.of(job)
+            assert course is not None
+            stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s, self._env.now)
+            self._attempts.stopped[suspended.attempt] = stopped
+            if kill.outcome in (AttemptEnd.PREEMPTED, AttemptEnd.CANCELLED):
+                self._attempts.suspensions -= 1  # it has taken these cores once, and the outcome says so
+            self._request_pass()
+            if self._waits_again(job, kill):
+                self._queue_again(job)
+            else:
+                self._attempts.killed_suspended(self._env.now, job, kill.reason)
+                self._notices.note("job_killed", job)
+                self.over(job, "killed")
         elif waiting is not None:
             self._attempts.withdrawn(self._env.now, waiting, reason, in_queue)
             self._notices.note("job_killed", waiting)
             self._request_pass()
             self.over(waiting, "killed")
-
-    def _end_suspended(self, suspended: Suspended, kill: Kill) -> None:
-        """A job is stopped while it has no cores."""
-        job = suspended.job
-        course = self.courses.of(job)
-        assert course is not None
-        stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s, self._env.now)
-        self._attempts.stopped[suspended.attempt] = stopped
-        if kill.outcome in (AttemptEnd.PREEMPTED, AttemptEnd.CANCELLED):
-            self._attempts.suspensions -= 1  # it has taken these cores once, and the outcome says so
-        self._request_pass()
-        if self._waits_again(job, kill):
-            self._queue_again(job)
-            return
-        self._attempts.killed_suspended(self._env.now, job, kill.reason)
-        self._notices.note("job_killed", job)
-        self.over(job, "killed")
 
     def _interrupt(self, running: Running, kill: Kill) -> None:
         if not running._ended:

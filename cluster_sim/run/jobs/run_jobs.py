@@ -63,7 +63,23 @@ class RunJobs:
         columns = read_only(checked_columns({name: _alone(value) for name, value in row.items()}, WHERE))
         job_id = str(columns["job_id"][0])
         self._refuse_known(job_id)
-        self._append(columns)
+        count = self.count
+        if not self._room or count == len(self._room["job_id"]):
+            self._room = {
+                name: np.concatenate(_alike(column, np.repeat(columns[name], count + 16)))
+                for name, column in self.columns.items()
+            }
+        self.count = count + 1
+        for name in self._room:
+            column, added = _alike(self._room[name], columns[name])
+            self._room[name] = column
+            column[count] = added[0]
+            shown = self.requests.get(name)
+            if shown is self.columns[name]:
+                self.requests[name] = column[: self.count]
+            elif shown is not None:  # submission times that are found while the run goes on
+                self.requests[name] = np.append(shown, columns[name])
+            self.columns[name] = column[: self.count]
         return self.job(self.count - 1)
 
     def _refuse_known(self, job_id: str) -> None:
@@ -72,25 +88,6 @@ class RunJobs:
         except InputError:
             return
         raise InputError(f"{WHERE}, job_id", "an id that no other job of the run has", job_id)
-
-    def _append(self, row: Mapping[str, npt.NDArray[Any]]) -> None:
-        count = self.count
-        if not self._room or count == len(self._room["job_id"]):
-            self._room = {
-                name: np.concatenate(_alike(column, np.repeat(row[name], count + 16)))
-                for name, column in self.columns.items()
-            }
-        self.count = count + 1
-        for name in self._room:
-            column, added = _alike(self._room[name], row[name])
-            self._room[name] = column
-            column[count] = added[0]
-            shown = self.requests.get(name)
-            if shown is self.columns[name]:
-                self.requests[name] = column[: self.count]
-            elif shown is not None:  # submission times that are found while the run goes on
-                self.requests[name] = np.append(shown, row[name])
-            self.columns[name] = column[: self.count]
 
 
 def _alike(column: npt.NDArray[Any], added: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

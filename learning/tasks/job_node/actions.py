@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +13,7 @@ from learning.tasks.idle_nodes import IdleNodes
 from learning.tasks.job_node.estimate import EnergyEstimate
 from learning.tasks.job_node.pairs import PairOptions, Pairs
 from learning.tasks.job_node.predictions import Predictions
-from learning.tasks.occupancy import Asked, JobRequest, JobRequests, Occupancy
+from learning.tasks.occupancy import Asked, JobRequests, Occupancy
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
@@ -78,7 +77,10 @@ class PairFinder:
         allowed = self._startable(view, jobs, asked, placements)
         if asked.has_limits:
             self.occupancy.update(view)
-            allowed &= self._affordable(asked.requests)
+            requests = asked.requests
+            most = np.array([request.max_energy for request in requests])
+            affordable = self.estimate.of(requests, self.occupancy.job_count) <= most[:, None]
+            allowed &= affordable
         if self.options.merge_equal and allowed.any():
             self.occupancy.update(view)
             first = self.occupancy.first_of_each_state(view)
@@ -96,10 +98,6 @@ class PairFinder:
         if request.cores <= view.widest_node(job):
             could = could & (view.platform.node_cores >= request.cores)
         return not (self.estimate.of([request], np.zeros(len(could)))[0, could] <= request.max_energy).any()
-
-    def _affordable(self, requests: Sequence[JobRequest]) -> npt.NDArray[np.bool_]:
-        most = np.array([request.max_energy for request in requests])
-        return self.estimate.of(requests, self.occupancy.job_count) <= most[:, None]
 
     def _startable(
         self, view: View, jobs: list[Job], asked: Asked, placements: dict[tuple[int, int], Placement]
@@ -134,7 +132,13 @@ class PairFinder:
             return found
         wide = job.requested_cores > view.widest_node(job) or shape(job) is not None
         order, within = np.zeros(len(usable)), np.zeros(len(usable), np.int32)
-        for node in self._candidates(view, usable):
+        candidates = usable > 0
+        if self.options.merge_equal:
+            self.occupancy.update(view)
+            first = self.occupancy.first_of_each_state(view)
+            if first is not None:
+                candidates &= first
+        for node in np.flatnonzero(candidates).tolist():
             order[node], within[node] = -1.0, usable[node]
             placement = view.place(job, order, memory, None if wide else within)
             order[node], within[node] = 0.0, 0
@@ -142,12 +146,3 @@ class PairFinder:
                 placements[row, node] = placement
                 found[node] = True
         return found
-
-    def _candidates(self, view: View, usable: npt.NDArray[np.int32]) -> list[int]:
-        candidates = usable > 0
-        if self.options.merge_equal:
-            self.occupancy.update(view)
-            first = self.occupancy.first_of_each_state(view)
-            if first is not None:
-                candidates &= first
-        return np.flatnonzero(candidates).tolist()

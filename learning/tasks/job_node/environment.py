@@ -114,7 +114,8 @@ class JobNodeMaker:
     def _attend(self, view: View) -> list[Decision]:
         self._pairs = None
         self._started = False
-        self._waits = self._is_nothing_new(view)
+        happened = view.submitted or view.ended or view.version is not self._version
+        self._waits = not happened and view.now < self._wait_ends
         if view.submitted or view.ended:
             self._idled = False
         if view.ended or not view.running_count:
@@ -171,15 +172,14 @@ class JobNodeMaker:
 
     # ------------------------------------------------------------------
 
-    def _is_nothing_new(self, view: View) -> bool:
-        """Whether only the timer of an earlier wait leads to this pass, one that something else had ended before."""
-        happened = view.submitted or view.ended or view.version is not self._version
-        return not happened and view.now < self._wait_ends
-
     def pairs(self, view: View) -> Pairs:
         """What is allowed now; found once for every decision."""
         if self._pairs is None:
-            self._pairs = self.finder.pairs(view, self._may_wait(view))
+            if not self.options.wait:
+                may_wait = False
+            else:
+                may_wait = view.running_count > 0 or (self.patience > 0.0 and not self._idled)
+            self._pairs = self.finder.pairs(view, may_wait)
         return self._pairs
 
     @staticmethod
@@ -190,11 +190,6 @@ class JobNodeMaker:
         # When advance reservations are over, or its own begins.
         time = next((w.start for w in view.reservations if w.name == job.reservation), math.inf)
         return view.outlook(empty=True, withheld=True).place(job, memory=True, time=time) is None
-
-    def _may_wait(self, view: View) -> bool:
-        if not self.options.wait:
-            return False
-        return view.running_count > 0 or (self.patience > 0.0 and not self._idled)
 
 
 class JobNode(SchedulingEnv):

@@ -204,7 +204,11 @@ class PairFeatures:
             of_job = joined([one.of_job for one in jobs])
             of_job[OfJob.age] = _against(at.ages, least[0])
             columns[PairRow.of_job] = of_job.take(at.job_of, axis=1)
-            self._of_nodes(columns, of_node, at)
+            cores = self._node_cores.take(at.node)
+            share = np.minimum(at.cores.take(at.job_of) / cores, 1.0)
+            columns[PairRow.node_share] = share
+            columns[PairRow.left] = np.maximum(at.free.take(at.node_of) / cores - share, 0.0)
+            columns[PairRow.of_node] = of_node.reshape(OfNode.size, -1).take(at.node_of, axis=1)
             self._predicted(columns, at, estimates(at), least)
         rows = (columns if len(self._columns) == PairRow.size else columns[self._columns]).T
         states = self._states(at, jobs, of_node)
@@ -213,16 +217,13 @@ class PairFeatures:
             actions = np.zeros((len(its.mask), len(self._columns)), np.float32)
             actions[its.actions] = rows[begin:end]
             if its.may_wait:
-                actions[-1] = self._waiting(columns[PairRow.gain, begin:end], state)
+                # The row of waiting, where the pairs have these gains.
+                row = np.zeros(PairRow.size)
+                row[PairRow.gain], row[PairRow.wait] = columns[PairRow.gain, begin:end].max(axis=1, initial=0.0), 1.0
+                row[PairRow.next_end] = state[PairState.soonest]
+                actions[-1] = row[self._columns]
             found.append({"actions": actions, "state": np.array(state, np.float32)[self._entries]})
         return found
-
-    def _waiting(self, gains: Floats, state: Sequence[float]) -> Floats:
-        """The row of waiting, where the pairs have these gains."""
-        row = np.zeros(PairRow.size)
-        row[PairRow.gain], row[PairRow.wait] = gains.max(axis=1, initial=0.0), 1.0
-        row[PairRow.next_end] = state[PairState.soonest]
-        return row[self._columns]
 
     def _jobs(self, asked: Asked) -> _Jobs:
         """What the requests of the eligible jobs say, made once for a list of them on this machine."""
@@ -244,13 +245,6 @@ class PairFeatures:
         np.equal(count, 0.0, out=of_node[OfNode.idle])
         of_node[OfNode.on] = at.is_on
         return of_node
-
-    def _of_nodes(self, columns: Floats, of_node: Floats, at: DecisionBatch) -> None:
-        cores = self._node_cores.take(at.node)
-        share = np.minimum(at.cores.take(at.job_of) / cores, 1.0)
-        columns[PairRow.node_share] = share
-        columns[PairRow.left] = np.maximum(at.free.take(at.node_of) / cores - share, 0.0)
-        columns[PairRow.of_node] = of_node.reshape(OfNode.size, -1).take(at.node_of, axis=1)
 
     def _predicted(self, columns: Floats, at: DecisionBatch, expected: Estimates, least_of_job: Floats) -> None:
         """What is expected of the pairs; ``least_of_job``, shape (2, jobs), are times (s) and energies (J) on idle nodes."""

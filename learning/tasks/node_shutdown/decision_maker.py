@@ -203,7 +203,10 @@ class Reservations:
             mask[: self._numbers] = 0
         if not view.pending_count or self._patience == math.inf:
             return mask
-        needed = self._cores_of_the_impatient(view)
+        # Cores of the jobs up to the last one that has lost its patience.
+        waiting = self.waiting(view)
+        impatient = waiting.have_waited(view.now, self._patience).nonzero()[0]
+        needed = int(waiting.cores[: impatient[-1] + 1].sum()) if len(impatient) else 0
         if needed:
             in_use = int((~unused_nodes(view)).sum())
             nodes = math.ceil(needed / view.platform.node_cores.min())
@@ -211,12 +214,6 @@ class Reservations:
             for first in range(0, len(mask), self._numbers):
                 mask[first + most + 1 : first + self._numbers] = 0
         return mask
-
-    def _cores_of_the_impatient(self, view: View) -> int:
-        """Cores of the jobs up to the last one that has lost its patience."""
-        waiting = self.waiting(view)
-        impatient = waiting.have_waited(view.now, self._patience).nonzero()[0]
-        return int(waiting.cores[: impatient[-1] + 1].sum()) if len(impatient) else 0
 
     def decisions(self, view: View, action: int) -> list[PowerDecision]:
         """Reserve so many nodes, switch off those of them that are idle, and decide again after a step."""

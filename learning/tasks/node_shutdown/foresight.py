@@ -140,22 +140,22 @@ class Foresight:
             # As many as need no boot; more, if that is what the most stretched job needs: the last that fits, then.
             last = count - 1 if count else self._nodes
             rows[ActionRow.least_for_the_most_stretched] = self._actions == min(last, self._bootless)
-        return self._twice(rows) if self._idle_ways == "choose" else rows.T.astype(np.float32)
-
-    def _twice(self, rows: Floats) -> npt.NDArray[np.float32]:
-        """The rows, and the same where nodes that have just fallen idle are put to sleep, too."""
-        half = self._nodes + 1
-        both = np.empty((2, half, ActionRow.size), np.float32)
-        both[:] = rows.T
-        again = both[1]
-        again[:, ActionRow.all_idle_nodes_sleep] = 1.0
-        if self._fresh:
-            again[:, ActionRow.nodes_put_to_sleep] += again[:, ActionRow.nodes_left_idle]
-            again[:, _IDLE] = 0.0
-            again[:, ActionRow.cost] = bounded(self._booted, 1.0)
-            relieved = HALF_STRETCH * rows[ActionRow.stretch_relieved] / (1.0 - rows[ActionRow.stretch_relieved])
-            again[:, ActionRow.relief_for_the_cost] = relieved / (relieved + self._booted + 1e-3)
-        return both.reshape(2 * half, ActionRow.size)
+        if self._idle_ways == "choose":
+            # The rows, and the same where nodes that have just fallen idle are put to sleep, too.
+            half = self._nodes + 1
+            both = np.empty((2, half, ActionRow.size), np.float32)
+            both[:] = rows.T
+            again = both[1]
+            again[:, ActionRow.all_idle_nodes_sleep] = 1.0
+            if self._fresh:
+                again[:, ActionRow.nodes_put_to_sleep] += again[:, ActionRow.nodes_left_idle]
+                again[:, _IDLE] = 0.0
+                again[:, ActionRow.cost] = bounded(self._booted, 1.0)
+                relieved = HALF_STRETCH * rows[ActionRow.stretch_relieved] / (1.0 - rows[ActionRow.stretch_relieved])
+                again[:, ActionRow.relief_for_the_cost] = relieved / (relieved + self._booted + 1e-3)
+            return both.reshape(2 * half, ActionRow.size)
+        else:
+            return rows.T.astype(np.float32)
 
     def _fits(self, cores: int) -> tuple[npt.NDArray[np.bool_], int]:
         """Whether a job alone could start on what is offered, under each action, and under how many: the first ones."""

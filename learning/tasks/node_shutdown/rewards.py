@@ -86,11 +86,7 @@ class _Waits:
                 still[job.index] = now
             elif job.index in counted:  # it has just begun, and waited until then
                 waits.append((job, running.start_time))
-        self._count(waits)
-        self._counted = still
-
-    def _count(self, waits: list[tuple[Job, float]]) -> None:
-        """The waiting of each job until then, from when it was last counted."""
+        # The waiting of each job until then, from when it was last counted.
         figures, counted = self._figures, self._counted
         stretch, late = self._stretch, self._late
         for job, until in waits:
@@ -108,6 +104,7 @@ class _Waits:
                 if since < bound <= until:
                     late += 1
         self._stretch, self._late = stretch, late
+        self._counted = still
 
     def taken(self) -> tuple[float, int]:
         """The stretches' growth and the jobs that became late since this was last asked for."""

@@ -52,20 +52,13 @@ class SummedStretchTeacher:
         numbers = len(rows) // 2
         spare = bool(mask[:numbers].any()) and state[State.time_since_the_last_submission] < self._linger
         first = 0 if spare else numbers
-        is_open = self._is_open(state)
-        column = ActionRow.least_for_the_most_stretched if is_open else ActionRow.most_that_boots_nobody
-        return first + _number(rows[first : first + numbers], mask[first : first + numbers] > 0, column)
-
-    def _is_open(self, state: np.ndarray) -> bool:
-        """Whether a node may be booted."""
         enough = self._hard if state[State.any_young_job_or_boot] > 0.0 else self._soft
-        return bool(state[State.their_stretch_summed] >= enough or state[State.cores_of_late_jobs] > 0.0)
-
-
-def _number(rows: np.ndarray, allowed: np.ndarray, column: int) -> int:
-    """How many to reserve: what a column singles out, or what is allowed next to it."""
-    wanted = int(rows[:, column].argmax())
-    return int(np.where(allowed, np.abs(np.arange(len(rows)) - wanted), len(rows)).argmin())
+        is_open = bool(state[State.their_stretch_summed] >= enough or state[State.cores_of_late_jobs] > 0.0)
+        column = ActionRow.least_for_the_most_stretched if is_open else ActionRow.most_that_boots_nobody
+        rows = rows[first : first + numbers]
+        allowed = mask[first : first + numbers] > 0
+        wanted = int(rows[:, column].argmax())
+        return first + int(np.where(allowed, np.abs(np.arange(len(rows)) - wanted), len(rows)).argmin())
 
 
 def make_shutdown_teacher(spec: str) -> ShutdownTeacher:

@@ -51,16 +51,6 @@ class WasteMeter:
         self._joules = self.joules(view.now)
         self._since = view.now
         self._state = state
-        self._watts = self._wasted(view)
-
-    def joules(self, now: float) -> tuple[float, float]:
-        """J wasted up to now, by node and by core."""
-        seconds = now - self._since
-        return self._joules[0] + self._watts[0] * seconds, self._joules[1] + self._watts[1] * seconds
-
-    _boots = True  # whether jobs hold cores and do not run: they begin, and nothing else has to happen
-
-    def _wasted(self, view: View) -> tuple[float, float]:
         busy = self._cores - view.free_cores
         self._boots = False
         for running in view.running:
@@ -72,7 +62,14 @@ class WasteMeter:
         on = view.powered_on
         by_node = float(self._idle_w[on & (busy == 0)].sum())
         by_core = float((self._idle_w * (1.0 - busy / self._cores))[on].sum())
-        return switching + by_node, switching + by_core
+        self._watts = switching + by_node, switching + by_core
+
+    def joules(self, now: float) -> tuple[float, float]:
+        """J wasted up to now, by node and by core."""
+        seconds = now - self._since
+        return self._joules[0] + self._watts[0] * seconds, self._joules[1] + self._watts[1] * seconds
+
+    _boots = True  # whether jobs hold cores and do not run: they begin, and nothing else has to happen
 
 
 def idle_node_watts(view: View) -> npt.NDArray[np.float64]:

@@ -263,29 +263,26 @@ class PolicyTable:
                 job = first_jobs[job_name] = min(view.pending, key=lambda j: (orders[0](j, view.now), j.index))
             key = job.index, node_name
             if key not in seen:
-                seen[key] = self._what_follows(view, job, orders[1])
+                # The row (:class:`PolicyRow`) of a job and the node that it would go to.
+                values = np.zeros(PolicyRow.size)
+                values[PolicyRow.requested] = scaled_requests(job, view.platform.core_count)
+                order = orders[1](view, job)  # type: ignore[operator]
+                placement = (
+                    view.place(job, order, self._maker.memory) if job.requested_cores <= view.free_total else None
+                )
+                if placement is None:
+                    seen[key] = values
+                else:
+                    node = placement.nodes[0]
+                    most = float(view.node_max_watts[node])
+                    values[PolicyRow.fits] = 1.0
+                    values[PolicyRow.rate] = view.node_gflops[node] / view.node_gflops.max()
+                    values[PolicyRow.free] = view.free_cores[node] / view.platform.node_cores[node]
+                    values[PolicyRow.bandwidth] = _asked(float(view.demand[node]), float(view.node_bandwidth[node]))
+                    values[PolicyRow.draw] = min(view.node(node).watts / most, 1.0) if most else 0.0
+                    values[PolicyRow.on] = view.is_on[node]
+                    seen[key] = values
             row[self._what_follows_in] = seen[key]
-        return {"actions": rows.astype(np.float32), "state": self._state(view)}
-
-    def _what_follows(self, view: View, job: Job, node_order: object) -> Floats:
-        """Return the row (:class:`PolicyRow`) of a job and the node that it would go to."""
-        values = np.zeros(PolicyRow.size)
-        values[PolicyRow.requested] = scaled_requests(job, view.platform.core_count)
-        order = node_order(view, job)  # type: ignore[operator]
-        placement = view.place(job, order, self._maker.memory) if job.requested_cores <= view.free_total else None
-        if placement is None:
-            return values
-        node = placement.nodes[0]
-        most = float(view.node_max_watts[node])
-        values[PolicyRow.fits] = 1.0
-        values[PolicyRow.rate] = view.node_gflops[node] / view.node_gflops.max()
-        values[PolicyRow.free] = view.free_cores[node] / view.platform.node_cores[node]
-        values[PolicyRow.bandwidth] = _asked(float(view.demand[node]), float(view.node_bandwidth[node]))
-        values[PolicyRow.draw] = min(view.node(node).watts / most, 1.0) if most else 0.0
-        values[PolicyRow.on] = view.is_on[node]
-        return values
-
-    def _state(self, view: View) -> npt.NDArray[np.float32]:
         state = np.empty(SelectionState.size)
         state[SelectionState.queue] = self._queue.of(view)
         state[SelectionState.free] = view.free_total / view.platform.core_count
@@ -294,7 +291,7 @@ class PolicyTable:
         state[SelectionState.waiting] = bounded(view.pending_count, 10.0)
         state[SelectionState.bandwidth] = _asked(float(view.demand.sum()), float(view.node_bandwidth.sum()))
         values: npt.NDArray[np.float32] = np.clip(state, 0.0, 1.0).astype(np.float32)
-        return values
+        return {"actions": rows.astype(np.float32), "state": values}
 
 
 def _asked(asked: float, served: float) -> float:

@@ -50,7 +50,10 @@ class Factors:
         counted = "slurmdbd" in machine.said("AccountingStorageType").lower()
         age, fairshare = read("PriorityWeightAge", _weight), read("PriorityWeightFairshare", _weight)
         if are_used:
-            _refuse_reset(machine)
+            text = machine.parameters.get("priorityusageresetperiod", "")
+            if text.upper() not in ("", "NONE"):
+                where = machine.where("PriorityUsageResetPeriod")
+                raise InputError(where, "NONE: usage decays, and is not set back", text)
             if (age or fairshare) and not counted:
                 text = "PriorityWeightAge and PriorityWeightFairshare count as 0 without AccountingStorageType slurmdbd"
                 warn_user(ModelWarning(f"slurm.conf: {text}"))
@@ -124,13 +127,6 @@ def _positive(text: str) -> float:
     if not re.fullmatch("[0-9]{1,9}", text) or not int(text):
         raise ValueError("a whole number >= 1")
     return float(text)
-
-
-def _refuse_reset(machine: SlurmMachine) -> None:
-    text = machine.parameters.get("priorityusageresetperiod", "")
-    if text.upper() not in ("", "NONE"):
-        where = machine.where("PriorityUsageResetPeriod")
-        raise InputError(where, "NONE: usage decays, and is not set back", text)
 
 
 def warn_without_qualities(key: str, accounts: Accounts | None) -> None:

@@ -90,7 +90,13 @@ class Multifactor(Accounting):
         if self._basic is not None:
             self._basic.submitted(ask, now)
         self._associations[ask.key] = association = self._association(ask)
-        slot = self._slots[ask.key] = self._new_slot()
+        if self._free:
+            new_slot = self._free.pop()
+        else:
+            if len(self._slots) == len(self._rows):
+                self._rows = np.concatenate([self._rows, np.zeros(len(self._rows), _ROW)])
+            new_slot = len(self._slots)
+        slot = self._slots[ask.key] = new_slot
         row = self._rows[slot]
         row["since"], row["association"] = math.inf, association
         if "accrue_always" in self.factors.flags:
@@ -275,13 +281,6 @@ class Multifactor(Accounting):
         row["partition"] = self._of_partition.get(ask.partitions[0], 0.0)
         self._work_out(self._rows[slot : slot + 1], now)
 
-    def _new_slot(self) -> int:
-        if self._free:
-            return self._free.pop()
-        if len(self._slots) == len(self._rows):
-            self._rows = np.concatenate([self._rows, np.zeros(len(self._rows), _ROW)])
-        return len(self._slots)
-
     def _leave(self, ask: Ask) -> None:
         self._free.append(self._slots.pop(ask.key))
 
@@ -297,7 +296,16 @@ class Multifactor(Accounting):
     def _association(self, ask: Ask) -> int:
         """Position of the job's association; -1: none."""
         if self._given is None:
-            return self._seen(ask.account.lower() or "none", ask.user.lower() or "none")
+            # The association of a user in an account, where nobody has said which there are: made when first seen.
+            account = ask.account.lower() or "none"
+            user = ask.user.lower() or "none"
+            for key, one in (
+                ((account, ""), Association(account, parent="root")),
+                ((account, user), Association(account, user)),
+            ):
+                if key not in self._own:
+                    self._own[key] = self.shares.add(one)
+            return self._own[account, user]
         position = self.shares.accounts.find(ask.user, ask.account, self._partition_of(ask))
         if position < 0 and not self._stranger_told:
             self._stranger_told = True
@@ -308,13 +316,3 @@ class Multifactor(Accounting):
     def _partition_of(self, ask: Ask) -> str:
         partition = self._slurm.partition(ask.partitions[0])
         return "" if partition is None else partition.name
-
-    def _seen(self, account: str, user: str) -> int:
-        """The association of a user in an account, where nobody has said which there are: made when first seen."""
-        for key, one in (
-            ((account, ""), Association(account, parent="root")),
-            ((account, user), Association(account, user)),
-        ):
-            if key not in self._own:
-                self._own[key] = self.shares.add(one)
-        return self._own[account, user]

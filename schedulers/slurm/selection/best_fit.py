@@ -196,34 +196,50 @@ def _chosen(shape: Shape, free: Free, usable: NodeSet) -> ChosenNodes | None:
     if not shape.is_enough(free, usable):
         return None
     if shape.whole and free.facts.cpus_of_each and not shape.required and not shape.ask.spread:
-        return _alike(shape, free.facts, usable)
+        # Whole nodes of a set, of nodes that are all alike.
+        facts = free.facts
+        needed, each = shape.nodes_needed(facts), facts.cpus_of_each
+        wanted = max(shape.most_nodes, shape.min_nodes) if shape.most_nodes else needed
+        if wanted < needed or 0 < shape.cap < needed:
+            return None
+        chosen = 0
+        for tier in facts.tiers:
+            some = list(runs(usable & tier))
+            while some and wanted > 0:
+                first, length = some.pop(_best_run(some, max(needed, 1)) if len(some) > 1 else 0)
+                length = min(length, wanted)
+                chosen |= ((1 << length) - 1) << first
+                wanted -= length
+                needed -= length
+        return (
+            ChosenNodes.alike(chosen, each, shape.memory_per_node or shape.memory_per_cpu * each)
+            if needed <= 0
+            else None
+        )
     if shape.fills_nodes(free.facts):
-        return _empty_nodes(shape, free, usable)
+        # What :class:`_Search` finds for a job that fills its nodes.
+        cpus = free.facts.most_cpus
+        sets, before = _ever_larger(shape, usable, free), shape.capacities(free).before
+        taken = empty_nodes(sets, usable & free.at_least(cpus), shape.most_nodes, before, cpus)
+        return ChosenNodes.alike(taken, cpus, 0.0) if taken else None
     for nodes in _ever_larger(shape, usable, free):
         search = _Search(shape, free)
         if search.over(nodes):
-            return _given(shape, free.facts, search.taken)
+            # What the job gets on each of its nodes.
+            taken = search.taken
+            nodes = tuple(sorted(taken))
+            if shape.whole:
+                cpus = tuple(taken[node] for node in nodes)
+            elif shape.fixed:
+                cpus = (shape.fixed,) * len(nodes)
+            else:
+                most = [min(taken[node], shape.per_node or taken[node]) // shape.per_task for node in nodes]
+                cpus = _dealt(shape.cpus // shape.per_task, most, shape.per_task)
+            cpus = free.facts.in_whole_cores(nodes, cpus)
+            if shape.memory_per_node:
+                return ChosenNodes(nodes, cpus, (shape.memory_per_node,) * len(nodes))
+            return ChosenNodes(nodes, cpus, tuple(shape.memory_per_cpu * count for count in cpus))
     return None
-
-
-def _alike(shape: Shape, facts: NodeFacts, usable: NodeSet) -> ChosenNodes | None:
-    """Whole nodes of a set, of nodes that are all alike."""
-    needed, each = shape.nodes_needed(facts), facts.cpus_of_each
-    wanted = max(shape.most_nodes, shape.min_nodes) if shape.most_nodes else needed
-    if wanted < needed or 0 < shape.cap < needed:
-        return None
-    chosen = 0
-    for tier in facts.tiers:
-        some = list(runs(usable & tier))
-        while some and wanted > 0:
-            first, length = some.pop(_best_run(some, max(needed, 1)) if len(some) > 1 else 0)
-            length = min(length, wanted)
-            chosen |= ((1 << length) - 1) << first
-            wanted -= length
-            needed -= length
-    return (
-        ChosenNodes.alike(chosen, each, shape.memory_per_node or shape.memory_per_cpu * each) if needed <= 0 else None
-    )
 
 
 def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
@@ -253,14 +269,6 @@ def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]
             yield others | shape.required
 
 
-def _empty_nodes(shape: Shape, free: Free, usable: NodeSet) -> ChosenNodes | None:
-    """What :class:`_Search` finds for a job that fills its nodes."""
-    cpus = free.facts.most_cpus
-    sets, before = _ever_larger(shape, usable, free), shape.capacities(free).before
-    taken = empty_nodes(sets, usable & free.at_least(cpus), shape.most_nodes, before, cpus)
-    return ChosenNodes.alike(taken, cpus, 0.0) if taken else None
-
-
 class _Search:
     """What a job still lacks while nodes are taken for it."""
 
@@ -287,34 +295,30 @@ class _Search:
             self._take_by_runs(usable & ~self._shape.required)
         return self._nodes - self._spare <= 0 and self._cpus <= 0
 
-    @property
-    def _is_over(self) -> bool:
-        """Whether it has what it wants; or the nodes that it still wants cannot have the CPUs, however wide they are."""
-        if self._shape.most_nodes:
-            return self._nodes <= 0 or self._cpus > self._nodes * self._most_cpus
-        return (self._nodes <= 0 and self._cpus <= 0) or len(self.taken) >= self._cap
-
     def _take_by_runs(self, usable: NodeSet) -> None:
         before = self._capacities.before
         for tier in self._tiers:
             firsts, ends = edges(usable & tier)
             lengths, sizes = ends - firsts, before[ends] - before[firsts]
             for _ in range(len(firsts)):
-                if self._is_over:
+                if self._shape.most_nodes:
+                    is_over = self._nodes <= 0 or self._cpus > self._nodes * self._most_cpus
+                else:
+                    is_over = (self._nodes <= 0 and self._cpus <= 0) or len(self.taken) >= self._cap
+                if is_over:
                     return
                 best = best_run(sizes, (lengths >= max(self._nodes - self._spare, 0)) & (sizes >= self._cpus))
-                self._take_run(firsts.item(best), ends.item(best))
+                # Take nodes of a run until there are enough; or the one with the fewest CPUs to spare that suffices alone.
+                first = firsts.item(best)
+                end = ends.item(best)
+                if self._nodes <= 1:
+                    cpus = self._capacities.of[first:end]
+                    enough = cpus >= self._cpus
+                    if enough.any():
+                        first += int(np.where(enough, cpus, _MANY).argmin())
+                        end = first + 1
+                self._take(range(first, end), True)
                 lengths[best] = sizes[best] = TAKEN
-
-    def _take_run(self, first: int, end: int) -> None:
-        """Take nodes of a run until there are enough; or the one with the fewest CPUs to spare that suffices alone."""
-        if self._nodes <= 1:
-            cpus = self._capacities.of[first:end]
-            enough = cpus >= self._cpus
-            if enough.any():
-                first += int(np.where(enough, cpus, _MANY).argmin())
-                end = first + 1
-        self._take(range(first, end), True)
 
     def _take(self, nodes: Iterable[int], until_over: bool = False) -> None:
         shape, capacity = self._shape, self._capacities.of.item
@@ -335,22 +339,6 @@ class _Search:
             if until_over and rest > max(wanted, 0) * self._most_cpus and shape.most_nodes:
                 break
         self._nodes, self._least, self._cpus = wanted, least, rest
-
-
-def _given(shape: Shape, facts: NodeFacts, taken: dict[int, int]) -> ChosenNodes:
-    """What the job gets on each of its nodes."""
-    nodes = tuple(sorted(taken))
-    if shape.whole:
-        cpus = tuple(taken[node] for node in nodes)
-    elif shape.fixed:
-        cpus = (shape.fixed,) * len(nodes)
-    else:
-        most = [min(taken[node], shape.per_node or taken[node]) // shape.per_task for node in nodes]
-        cpus = _dealt(shape.cpus // shape.per_task, most, shape.per_task)
-    cpus = facts.in_whole_cores(nodes, cpus)
-    if shape.memory_per_node:
-        return ChosenNodes(nodes, cpus, (shape.memory_per_node,) * len(nodes))
-    return ChosenNodes(nodes, cpus, tuple(shape.memory_per_cpu * count for count in cpus))
 
 
 def _dealt(tasks: int, most: Sequence[int], per_task: int) -> tuple[int, ...]:

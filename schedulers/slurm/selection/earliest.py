@@ -97,7 +97,9 @@ class LimitReleases:
             if time > until:
                 return time, None
             if shape.whole and self._queue is None:
-                choice = choose_of(shape, self._after[0], self._empty_after(ended, shape, within))
+                # The nodes of a set that have what the job needs on one, and no jobs when so many have ended.
+                empty_after = within & shape.fitting(self._after[0].facts) & ~self._busy_after[ended]
+                choice = choose_of(shape, self._after[0], empty_after)
             else:
                 choice = self._choose(shape, self._free_after(ended), within)
             if choice is not None:
@@ -158,10 +160,6 @@ class LimitReleases:
             first, last = (first, middle) if is_enough else (middle + 1, last)
             middle = (first + last) // 2
         return first
-
-    def _empty_after(self, ended: int, shape: Shape, within: NodeSet) -> NodeSet:
-        """The nodes of a set that have what the job needs on one, and no jobs when so many have ended."""
-        return within & shape.fitting(self._after[0].facts) & ~self._busy_after[ended]
 
     def _choose(self, shape: Shape, free: Free, within: NodeSet) -> ChosenNodes | None:
         if self._queue is not None and isinstance(free, SharedFree):
