@@ -446,17 +446,17 @@ _JOB_SCHEMA_PAGE = """\
 <!-- Made by `python -m cluster_sim.workload.fields > docs/reference/job-schema.md`; edit workload/fields.py. -->
 # The job schema
 
-One row of `workload.jobs` is a job; these are its columns. A native CSV file has the same names in its header, in any
-order, and needs only `submit_time`, `requested_cores` and one of `operations` and `recorded_run_time`; a column that is
-left out, or an empty cell, takes the default. Where both are given, `operations` is what is simulated. A run begins at 0, and
-times of a CSV file are not shifted: until the first submission all nodes idle, and a warning says so where that is long.
+After this page you can write a workload as a table: one row of `workload.jobs`, or of a native CSV file, is a job.
+
+A CSV file has these names in its header, in any order. It needs `submit_time`, `requested_cores`, and `operations` or
+`recorded_run_time`; where both are given, `operations` is simulated. A column that is left out, or an empty cell, takes the
+default. Times of a CSV file are not shifted: a run begins at 0, and nodes idle until the first submission.
 
 {table}
 `recorded_run_time` was measured on cores of `workload.reference_gflops` (by default the platform's fastest core), so
-`operations = recorded_run_time x rate` and slower cores take longer; not so for jobs with `fixed_run_time`, which take
-their time on any core at any clock. `requested_time` is wall-clock time and is never scaled. Lines `# name: …`,
-`# origin_s: …`, `# reference_gflops: …` and `# header: …` may stand above the header of a native CSV file; they keep
-the workload's attributes of those names.
+`operations = recorded_run_time x rate`, and slower cores take longer. Jobs with `fixed_run_time` take their time on any core.
+`requested_time` is wall-clock time and is never scaled. Lines `# name: …`, `# origin_s: …`, `# reference_gflops: …` and
+`# header: …` above the header of a CSV file keep the workload's attributes of those names.
 """
 
 
@@ -480,59 +480,50 @@ _RECORDS_PAGE = """\
 <!-- Made by `python -m cluster_sim.workload.fields records > docs/reference/records.md`; edit workload/fields.py. -->
 # What a run leaves
 
-Names of jobs, users and applications stand in the CSV files exactly as the input has them, so that other programs find them
-again; a name may begin with `=`, which a spreadsheet takes for a formula. Import such files as text. What the command line
-prints and what pages show is escaped; the points of a class, which teachers open in spreadsheets, are guarded.
+Here you look up the tables that a run leaves, their columns, and the metrics of its summary.
 
-Every table is a pandas DataFrame; times are seconds on the run's clock, which starts at the first submission for SWF and
-IRMaSim workloads.
+Every table is a pandas DataFrame. Times are seconds on the run's clock, which starts at the first submission for SWF and
+IRMaSim workloads. The records begin at 0 and end with the last job that began, or where `until` stopped the run. Intervals are
+cut there. What comes later, such as a job that is cancelled in the queue, stands in `jobs` and `attempts` alone.
 
-The records begin at 0 and end when the last of the jobs that began is over, completed or killed; if none began, or the run was
-stopped before (`until`), where the simulation stopped. What comes later, such as a job that is refused or cancelled in the queue
-then, stands in `jobs` and `attempts` alone. Intervals are cut at the end of the run; a switch that begins at the end or later is
-not counted.
+Names in the CSV files are exactly those of the input. A name may begin with `=`, which a spreadsheet takes for a formula: import
+the files as text.
 """
 
 _TABLE_NOTES = {
     "jobs": "One row per job of the workload, in order of submission; `jobs.csv` adds `allocation`, the job's cores as text.",
     "allocations": "One row per job, processor and run of neighbouring cores, jobs in the order of `jobs`; made on request.",
     "holds": (
-        "Who held which cores, a row for each interval, processor and run of neighbouring cores, straight from the machine's "
-        "ledger: also what jobs held while their nodes booted, every attempt of a job, and guests, processes of a user's own."
+        "Who held which cores, a row for each interval, processor and run of neighbouring cores: also while nodes booted, "
+        "every attempt of a job, and guests."
     ),
     "attempts": (
-        "One row per attempt to run a job, in order of allocation; `jobs` is derived: the start of the first, the finish of "
-        "the last, the time in which any of them ran."
+        "One row per attempt to run a job, in order of allocation. `jobs` has the start of the first and the finish of the last."
     ),
     "stages": (
-        "What jobs did on their cores beside their work, a row for each checkpoint, restart and change of cores that is over; "
-        "one that was cut short saves nothing. Empty unless jobs have [checkpoints, or change their cores]"
-        "(../guides/changing-jobs.md)."
+        "One row per checkpoint, restart and change of cores that is over ([guide](../guides/changing-jobs.md))."
     ),
     "node_states": "One row per node and interval, without gaps.",
-    "nodes": (
-        "One row per node, in platform order; seconds sum to the run's length, joules to its energy. P4 is Casagrande et "
-        "al. 2022: [what these figures are there](../guides/deepshutdown.md)."
-    ),
+    "nodes": "One row per node, in platform order; seconds sum to the run's length, joules to its energy.",
     "power": "A step function: `watts` holds from `time` to the next row.",
     "queue": "A step function; made on request.",
-    "p_states": "At which clock the processors ran that have [p-states](../guides/dvfs.md), or changed their clock.",
-    "decisions": (
-        "What the scheduler decided and why, in order, a row when something changed for a job; empty unless the run "
-        "was to `explain`. [What to do with it](../guides/explain.md)."
-    ),
+    "p_states": "Clocks of the processors that have [p-states](../guides/dvfs.md), or changed their clock.",
+    "decisions": ("What the scheduler decided and why, in order, if the run was to [`explain`](../guides/explain.md)."),
 }
 
 _ASSUMPTIONS = """\
 ## What was assumed
 
-`result.cautions` has what to know before believing a result, in three lists of sentences: `assumed`, what stands in for what
-the inputs do not say; `left_out`, rejected jobs and, on the command line, rows and columns of the files that were not read;
-`happened`, jobs that were killed or did not end. `repr(result)` counts them. `Simulation.run()` warns of the first two
-(`CautionWarning`, a `ModelWarning`), once for each kind, unless `warn=False`. `run`, `compare`, `demo`, `sweep` and `train`
-print them, `validate` shows them beforehand, reports show them on top, and `summary.json` keeps them as `assumptions`,
-`left_out` and `happened`; `result.assumptions` is the list of the assumed. Run times stand in for requested times that a log
-or a table lacks, and with `lublin`'s `estimates=exact`; backfilling then looks better than it is.
+Read these lists before you believe a result. They stand in `result.cautions`, in `summary.json`, on top of reports, and in
+warnings (`CautionWarning`) of `Simulation.run()` unless `warn=False`. `validate` shows the assumed beforehand.
+
+| list | in `summary.json` | holds |
+|---|---|---|
+| `assumed` | `assumptions` | what stands in for what the inputs do not say; also `result.assumptions` |
+| `left_out` | `left_out` | rejected jobs; on the command line also rows and columns that were not read |
+| `happened` | `happened` | jobs that were killed or did not end |
+
+Backfilling looks better than it is where run times stand in for requested times.
 
 | a line begins with | and counts |
 |---|---|
@@ -548,20 +539,18 @@ Communication between nodes that takes no time, for want of a network model, has
 """
 
 _SUMMARY_NOTE = """\
-Also the keys of `summary.json`, which says besides how the run was made. What has no value, a mean over no jobs, is NaN,
-in the file null, in `result.metrics` None.
-The states sum to the total: energy_off_j + energy_switching_on_j + energy_idle_j + energy_computing_j + energy_switching_off_j +
-energy_failed_j = energy_j, and energy_computing_j = energy_jobs_j + energy_guests_j + energy_unused_j.
+Also the keys of `summary.json`. A mean over no jobs is NaN, in the file null, in `result.metrics` None. The sums:
 
-P4 is Casagrande et al. 2022. Its waste (Eq. 4) counts *by node*: idle cores of a node that computes are no waste. Its program
-counts *by core*: they are, each with its part of its processor's idle watts. Its "joules" are watt-minutes. Its stretch is
-wait / requested time; `cluster_sim.records.metrics.delays(result.jobs, theta)` has Eq. 10 for other thresholds.
-[More](../guides/deepshutdown.md).
+- energy_j = energy_off_j + energy_switching_on_j + energy_idle_j + energy_computing_j + energy_switching_off_j + energy_failed_j
+- energy_computing_j = energy_jobs_j + energy_guests_j + energy_unused_j
 
-Where `until` stops a run, a job that still waits or runs then is in none of the metrics of jobs (waits, turnarounds,
-slowdowns), nor in `makespan_s` and `throughput_jobs_per_h`; its cores and energy so far are in `utilisation` and `energy_j`,
-which go to `until`. So `edp_js` is the energy of the whole run times the makespan of the jobs that are over, and less than
-that of a run to the end: compare it, and means over jobs, only where `jobs_unfinished` is 0 or the same jobs are.
+P4 is [Casagrande et al. 2022](../guides/deepshutdown.md). Its waste (Eq. 4) counts *by node*, its program *by core*: with
+idle cores of a node that computes. Its "joules" are watt-minutes. `cluster_sim.records.metrics.delays(result.jobs, theta)` has
+Eq. 10 for other thresholds.
+
+Where `until` stops a run, jobs that wait or run then are in no metric of jobs, nor in `makespan_s` and
+`throughput_jobs_per_h`. Their cores and energy are in `utilisation` and `energy_j`. So compare `edp_js`, and means over jobs,
+only where `jobs_unfinished` is 0 or the same jobs are.
 """
 
 
