@@ -126,20 +126,26 @@ for _entry in MACHINES:
 def machines_page() -> str:
     """The manual's page on the machines."""
     tables = {
-        "mixed": [_row(entry) for entry in MACHINES if isinstance(entry, MixedEntry)],
+        "mixed": [_mixed_row(entry) for entry in MACHINES if isinstance(entry, MixedEntry)],
         "nodes": [_row(entry) for entry in MACHINES if isinstance(entry, MachineEntry)],
         "servers": [_server_row(entry) for entry in MACHINES if isinstance(entry, ServerEntry)],
     }
     return _PAGE.format(**{name: "\n".join(rows) for name, rows in tables.items()})
 
 
-def _row(entry: Entry) -> str:
+def _mixed_row(entry: MixedEntry) -> str:
+    platform = machines.factory(entry.name)()
+    watts = f"{_power(_watts(platform, busy=False))} / {_power(_watts(platform, busy=True))}"
+    return f"| {' | '.join((f'`{entry.name}`', entry.title, watts, entry.source))} |"
+
+
+def _row(entry: MachineEntry) -> str:
     platform = machines.factory(entry.name)()
     idle, full = _watts(platform, busy=False), _watts(platform, busy=True)
     cores = " + ".join(f"{g.count:,} × {g.type.cores}" for cluster in platform.clusters for g in cluster.groups)
     switching = platform.node_types[0].transitions
     seconds = f"{switching.switch_on_s:g} / {switching.switch_off_s:g} s" if switching.switch_on_s else "–"
-    source = _source(entry).replace(GRID5000_SOURCE, "Grid'5000").replace(RAPS_SOURCE, "RAPS watts")
+    source = entry.source.replace(GRID5000_SOURCE, "Grid'5000").replace(RAPS_SOURCE, "RAPS watts")
     source = source.replace("its cpu_peak_flops is", "peak")
     title = entry.title.removesuffix(", nodes that can be switched off")
     cells = (f"`{entry.name}`", title, cores, f"{_power(idle)} / {_power(full)}", seconds, source)
@@ -177,14 +183,14 @@ After this page you can run on a published machine: `Platform.read("machine:taur
 `machine:taurus,nodes=4` for another number of nodes.
 
 A machine here is its CPU side: equal nodes, and power between idle and full load by busy cores (the `linear` model). GPUs,
-networks and cooling are left out. `platform.write("taurus.yaml")` writes a file that you can change.
+networks and cooling are left out.
 
 ## Clusters of the source papers
 
 Processors with their power and `piecewise` contention [as published](platform-format.md#documented-processors).
 
-| name | what | nodes × cores | idle / full | on / off | source |
-|---|---|---|---|---|---|
+| name | what | idle / full | source |
+|---|---|---|---|
 {mixed}
 
 ## Clusters and supercomputers

@@ -78,7 +78,7 @@ JOB_FIELDS: tuple[Field, ...] = (
         "requested_time",
         "float",
         "s",
-        "walltime asked for; inf: no limit. Left out or empty: the recorded run time",
+        "walltime asked for; inf: no limit; empty: the recorded run time",
         math.inf,
         ">= 0",
     ),
@@ -95,39 +95,39 @@ JOB_FIELDS: tuple[Field, ...] = (
         "recorded_run_time",
         "float",
         "s",
-        "run time in the log, measured at the workload's reference_gflops; counts where operations is NaN",
+        "run time in the log, see below; counts where operations is NaN",
         math.nan,
         ">= 0",
         LONGEST_S,
     ),
     Field("fixed_run_time", "bool", "", "recorded_run_time holds on every core: tasks wait, not compute", False),
     Field("ipc", "float", "", "instructions per cycle; already contained in operations", 1.0, "> 0"),
-    Field("mem_vol", "float", "MB", "memory traffic of one task over its whole run: a volume, no rate", 0.0, ">= 0"),
+    Field("mem_vol", "float", "MB", "memory traffic of one task in its whole run", 0.0, ">= 0"),
     Field("phases", "str", "", "shares of work and memory traffic over time, `3:1 1:3`; empty: even", ""),
     Field("comm_vol", "float", "MB", "what one task exchanges with other nodes; needs a network model", 0.0, ">= 0"),
     Field("memory", "float", "MB", "memory that one task occupies; 0: not stated", 0.0, ">= 0"),
-    Field("req_energy", "float", "J", "energy of one task as the user estimates it; NaN: not stated", math.nan, ">= 0"),
-    Field("max_energy", "float", "J", "placements estimated above it are infeasible; inf: no limit", math.inf, ">= 0"),
-    Field("deadline", "float", "s", "latest finish wished for, on the run's clock; inf: none", math.inf),
+    Field("req_energy", "float", "J", "energy of one task as the user estimates it", math.nan, ">= 0"),
+    Field("max_energy", "float", "J", "placements estimated above it are infeasible", math.inf, ">= 0"),
+    Field("deadline", "float", "s", "latest finish wished for, on the run's clock", math.inf),
     Field("profile", "str", "", "name of the application profile", ""),
     Field("user", "str", "", "who submitted it", ""),
     Field("group", "str", "", "the user's group", ""),
-    Field("tags", "str", "", "words that describe the job, separated by spaces; for schedulers that look at them", ""),
+    Field("tags", "str", "", "words that describe the job, separated by spaces", ""),
     Field("requires", "str", "", "tags that every node of the job must have, separated by spaces", ""),
-    Field("exclusive", "bool", "", "the job has its nodes for itself: nothing else runs on them meanwhile", False),
-    Field("reservation", "str", "", "advance reservation that the job runs in; empty: in none", ""),
+    Field("exclusive", "bool", "", "nothing else runs on the job's nodes", False),
+    Field("reservation", "str", "", "advance reservation that the job runs in", ""),
     Field("qos", "str", "", "quality of service that it was submitted with", ""),
     Field("account", "str", "", "account that it is charged to", ""),
     Field("licenses", "str", "", "licences that it holds, `name:count,name:count`; kept, not simulated", ""),
     Field("array_limit", "int", "", "tasks of its job array that may run at once, for `slurm`; 0: all", 0, ">= 0"),
-    Field("gpus", "int", "", "GPUs that it needs in all; only `slurm` gives them, others reject it", 0, ">= 0"),
-    Field("priority", "float", "", "higher is more urgent, for schedulers that look at it", 0.0),
+    Field("gpus", "int", "", "GPUs that it needs; only `slurm` gives them", 0, ">= 0"),
+    Field("priority", "float", "", "higher is more urgent, for some schedulers", 0.0),
     Field("min_cores", "int", "", "fewest cores it can run on; 0: as many as requested", 0, ">= 0"),
     Field("max_cores", "int", "", "most cores it can run on; 0: as many as requested", 0, ">= 0"),
-    Field("malleable", "bool", "", "the number of its cores may change while it runs, not only at its start", False),
+    Field("malleable", "bool", "", "the number of its cores may change while it runs", False),
     Field("speedup", "str", "", "how its run time follows its cores: linear, amdahl:0.05, table:1=1,2=1.9", "linear"),
     Field("parts", "str", "", "parts of the work, between which the cores may change: `10`, or shares `1 2@8 1@4`", ""),
-    Field("checkpoint_interval", "str", "", "s of work between checkpoints, young, or daly; empty: it makes none", ""),
+    Field("checkpoint_interval", "str", "", "s of work between checkpoints, young, or daly; empty: none", ""),
     Field("checkpoint_time", "float", "s", "what a checkpoint takes", 0.0, ">= 0", LONGEST_S),
     Field("checkpoint_growth", "float", "", "each interval between checkpoints is the last one times that", 1.0, "> 0"),
     Field(
@@ -142,21 +142,21 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("reconfiguration_time", "float", "s", "what a change of its cores takes", 0.0, ">= 0", LONGEST_S),
     Field("requested_cores_assumed", "bool", "", "the log had no request: requested_cores is what was used", False),
     Field("requested_time_assumed", "bool", "", "the log had no request: requested_time is the run time", False),
-    Field("recorded_wait_time", "float", "s", "wait in the log (SWF field 3); -1: unknown", -1.0),
-    Field("used_cores", "int", "", "processors used in the log (SWF field 5); -1: unknown", UNKNOWN),
-    Field("avg_cpu_time", "float", "s", "CPU time per processor in the log (SWF field 6); -1: unknown", -1.0),
-    Field("used_memory", "float", "KB", "memory used per processor (SWF field 7); -1: unknown", -1.0),
-    Field("requested_memory", "float", "KB", "memory asked for per processor (SWF field 10); -1: unknown", -1.0),
+    Field("recorded_wait_time", "float", "s", "wait in the log (SWF field 3)", -1.0),
+    Field("used_cores", "int", "", "processors used in the log (SWF field 5)", UNKNOWN),
+    Field("avg_cpu_time", "float", "s", "CPU time per processor in the log (SWF field 6)", -1.0),
+    Field("used_memory", "float", "KB", "memory used per processor (SWF field 7)", -1.0),
+    Field("requested_memory", "float", "KB", "memory asked for per processor (SWF field 10)", -1.0),
     Field("status", "int", "", "SWF field 11: 0 failed, 1 completed, 5 cancelled, -1 unknown", UNKNOWN),
-    Field("executable", "int", "", "number of the application (SWF field 14); -1: unknown", UNKNOWN),
-    Field("queue", "int", "", "number of the queue (SWF field 15); -1: unknown", UNKNOWN),
+    Field("executable", "int", "", "number of the application (SWF field 14)", UNKNOWN),
+    Field("queue", "int", "", "number of the queue (SWF field 15)", UNKNOWN),
     Field("partition", "int", "", "number of the partition (SWF field 16), or its name", UNKNOWN, or_name=True),
     Field("preceding_job", "int", "", "number of the job waited for (SWF field 17); -1: none", UNKNOWN),
     Field(
         "think_time",
         "float",
         "s",
-        "time since the preceding job ended (SWF field 18); -1: unknown",
+        "time since the preceding job ended (SWF field 18)",
         -1.0,
         "",
         LONGEST_S,
@@ -168,16 +168,16 @@ JOB_FIELDS: tuple[Field, ...] = (
 _JOB_RECORDS: tuple[Field, ...] = (
     Field("job_id", "str", "", "id of the job"),
     Field("submit_time", "float", "s", "submission; NaN: not yet, it follows a job that is not over"),
-    Field("eligible_time", "float", "s", "from when on schedulers see it: submission, or the end of what it waits for"),
+    Field("eligible_time", "float", "s", "schedulers see it: submission, or the end of what it waits for"),
     Field("allocation_time", "float", "s", "cores assigned, nodes perhaps still booting; NaN: never"),
     Field("start_time", "float", "s", "tasks begin; NaN: never"),
-    Field("finish_time", "float", "s", "last task ends, or the job is killed, or refused after a wait; NaN: never"),
+    Field("finish_time", "float", "s", "last task ends, or the job is killed, or refused; NaN: never"),
     Field("state", "str", "", "completed, killed, rejected or unfinished"),
     Field("reason", "str", "", "why the job was killed or rejected"),
     Field("requested_cores", "int", "", "cores asked for"),
     Field("requested_time", "float", "s", "walltime asked for; inf: none given"),
-    Field("wait_time", "float", "s", "turnaround - run time: all the time in which no attempt of it ran"),
-    Field("run_time", "float", "s", "all the time in which an attempt of it ran; finish - start, if one was enough"),
+    Field("wait_time", "float", "s", "turnaround - run time: time in which no attempt ran"),
+    Field("run_time", "float", "s", "time in which an attempt ran; of one attempt finish - start"),
     Field("turnaround_time", "float", "s", "finish - submission"),
     Field("slowdown", "float", "", "turnaround / run time of the last attempt; none for a job that ran 0 s"),
     Field("bounded_slowdown", "float", "", "max(1, turnaround / max(run time of the last attempt, 10 s))"),
@@ -208,9 +208,9 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("processor", "str", "", "name of the processor within its node, processor0"),
         Field("first_core", "int", "", "first core held, counted within the processor"),
         Field("last_core", "int", "", "last core held, included"),
-        Field("start", "float", "s", "the cores are taken; the tasks begin then, or when the nodes have booted"),
+        Field("start", "float", "s", "the cores are taken; nodes may still boot"),
         Field("end", "float", "s", "the cores are given back"),
-        Field("used_from", "float", "s", "the job's tasks begin on these cores; NaN: they never did, or a guest's"),
+        Field("used_from", "float", "s", "the job's tasks begin; NaN: never, or a guest"),
     ),
     "attempts": (
         Field("job_id", "str", "", "id of the job"),
@@ -218,10 +218,8 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("queue_time", "float", "s", "the job could be started: it was eligible, or joined the queue again"),
         Field("allocation_time", "float", "s", "it got its cores"),
         Field("start_time", "float", "s", "its tasks began; NaN: they did not"),
-        Field(
-            "end_time", "float", "s", "it gave its cores back for the last time; NaN: it still runs, or is suspended"
-        ),
-        Field("over_time", "float", "s", "it was over: the same, or, if it was stopped while it was suspended, later"),
+        Field("end_time", "float", "s", "it gave its cores back; NaN: it still runs, or is suspended"),
+        Field("over_time", "float", "s", "it was over; later than end_time if it was stopped while suspended"),
         Field("outcome", "str", "", "completed, killed, failed, preempted, requeued, timeout, cancelled or unfinished"),
         Field("reason", "str", "", "why it was stopped; empty: it was not"),
         Field("work_done", "float", "", "part of the job's work that was done at its end, 0 to 1"),
@@ -287,17 +285,15 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
             "decision",
             "str",
             "",
-            "start, reserve (a start is promised), hold (it waits on), block (so do all behind it), reject, preempt, "
-            "resume or resize",
+            "start, reserve (promise a start), hold, block (hold all behind it, too), reject, preempt, resume or resize",
         ),
         Field(
             "because",
             "str",
             "",
-            "why, as the scheduler says it; reserve: why a promise is put off or taken back; preempt: first whether the "
-            "job is requeued, suspended or cancelled",
+            "why, as the scheduler says it; preempt: first whether the job is requeued, suspended or cancelled",
         ),
-        Field("behind", "str", "", "id of the job that is the reason to hold or preempt it; empty: none"),
+        Field("behind", "str", "", "id of the job that is the reason to hold or preempt it"),
         Field(
             "promised_time",
             "float",
@@ -308,7 +304,7 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
             "nodes",
             "str",
             "",
-            "start, reserve, resume, resize: which nodes, and cores on each: `c.node3:8;c.node4..c.node7:2`",
+            "start, reserve, resume, resize: nodes, and cores on each: `c.node3:8;c.node4..c.node7:2`",
         ),
     ),
 }
@@ -318,16 +314,14 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("jobs_submitted", "int", "", "jobs submitted"),
     Field("jobs_completed", "int", "", "jobs that ran to their end"),
     Field("jobs_killed", "int", "", "jobs ended early: walltime, failure or request"),
-    Field(
-        "jobs_rejected", "int", "", "jobs refused: they can never have what they ask for, or not again after a failure"
-    ),
-    Field("jobs_unfinished", "int", "", "jobs not over when the run stopped: running, waiting, or not yet submitted"),
+    Field("jobs_rejected", "int", "", "jobs refused: the platform cannot hold them, or not after a failure"),
+    Field("jobs_unfinished", "int", "", "jobs not over when the run stopped"),
     Field("jobs_requeued", "int", "", "times that a job was stopped and joined the queue again"),
     Field(
         "jobs_preempted",
         "int",
         "",
-        "times that a scheduler took a running job's cores: requeued, suspended (and stopped later or not), cancelled",
+        "times that a scheduler took a running job's cores",
     ),
     Field("lost_core_s", "float", "core s", "core-seconds of attempts that came to nothing"),
     Field("availability", "float", "", "share of the nodes' time in which they had not failed"),
@@ -339,7 +333,7 @@ SUMMARY_METRICS: tuple[Field, ...] = (
         "utilisation",
         "float",
         "",
-        "busy core-seconds of jobs / (cores x window from first submission to last finish; to `until`, if jobs still run then)",
+        "busy core-seconds of jobs / (cores x window); window: first submission to last finish, or to `until`",
     ),
     Field("mean_wait_s", "float", "s", "mean wait time"),
     Field("median_wait_s", "float", "s", "median wait time"),
@@ -354,25 +348,23 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("max_stretch", "float", "", "largest wait / requested time"),
     Field("jobs_delayed", "int", "", "jobs with wait >= 0.5 x requested time"),
     Field("share_delayed", "float", "", "of the jobs that ran, those delayed"),
-    Field(
-        "total_delay_s", "float", "s", "sum over delayed jobs of wait - 0.5 x requested time (P4 Eq. 10, theta = 0.5)"
-    ),
-    Field("jobs_late", "int", "", "jobs that finished after their deadline; none where no job that ran has one"),
+    Field("total_delay_s", "float", "s", "sum over delayed jobs of wait - 0.5 x requested time (P4 Eq. 10)"),
+    Field("jobs_late", "int", "", "jobs that finished after their deadline"),
     Field("mean_tardiness_s", "float", "s", "mean tardiness, over jobs with deadlines"),
     Field("max_tardiness_s", "float", "s", "largest tardiness"),
     Field("mean_queue_length", "float", "", "pending jobs, mean over time"),
     Field("max_queue_length", "int", "", "most jobs pending at once"),
-    Field("energy_j", "float", "J", "integral of the platform's power over the run: to the last finish, or to `until`"),
+    Field("energy_j", "float", "J", "integral of power over the run: to the last finish, or to `until`"),
     Field("edp_js", "float", "J s", "energy_j x makespan_s"),
     Field("energy_jobs_j", "float", "J", "energy attributed to jobs"),
-    Field("energy_guests_j", "float", "J", "energy attributed to guests, processes of a user's own that hold cores"),
+    Field("energy_guests_j", "float", "J", "energy attributed to guests"),
     Field(
         "energy_lost_j",
         "float",
         "J",
-        "part of energy_jobs_j: of each attempt, what its lost_core_s are of its core-seconds",
+        "part of energy_jobs_j that belongs to lost_core_s",
     ),
-    Field("energy_unused_j", "float", "J", "energy of idle processors of COMPUTING nodes, which no job pays for"),
+    Field("energy_unused_j", "float", "J", "energy of idle processors of COMPUTING nodes"),
     Field("energy_idle_j", "float", "J", "energy of nodes while IDLE"),
     Field("energy_computing_j", "float", "J", "energy of nodes while COMPUTING"),
     Field("energy_off_j", "float", "J", "energy of nodes while OFF"),
@@ -384,7 +376,7 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("energy_wmin", "float", "W min", "energy_j in P4's unit, energy_j / 60"),
     Field("energy_waste_wmin", "float", "W min", "energy_waste_j / 60"),
     Field("energy_waste_by_core_wmin", "float", "W min", "energy_waste_by_core_j / 60"),
-    Field("node_switches", "int", "", "transitions begun before the records end, on and off counted each"),
+    Field("node_switches", "int", "", "transitions begun, on and off counted each"),
     Field("on_off_cycles", "int", "", "sum over nodes of pairs of transitions"),
     Field("mean_watts", "float", "W", "energy / length of the window it covers"),
     Field("max_watts", "float", "W", "highest power of the platform"),
@@ -450,7 +442,7 @@ After this page you can write a workload as a table: one row of `workload.jobs`,
 
 A CSV file has these names in its header, in any order. It needs `submit_time`, `requested_cores`, and `operations` or
 `recorded_run_time`; where both are given, `operations` is simulated. A column that is left out, or an empty cell, takes the
-default. Times of a CSV file are not shifted: a run begins at 0, and nodes idle until the first submission.
+default. -1 means unknown. Times of a CSV file are not shifted: a run begins at 0, and nodes idle until the first submission.
 
 {table}
 `recorded_run_time` was measured on cores of `workload.reference_gflops` (by default the platform's fastest core), so
@@ -471,8 +463,8 @@ def records_page() -> str:
 
 
 def _output_table(fields: Iterable[Field]) -> str:
-    lines = ["| name | type | unit | meaning |", "|---|---|---|---|"]
-    lines += [f"| `{field.name}` | {field.kind} | {field.unit} | {field.meaning} |" for field in fields]
+    lines = ["| name | unit | meaning |", "|---|---|---|"]
+    lines += [f"| `{field.name}` | {field.unit} | {field.meaning} |" for field in fields]
     return "\n".join(lines) + "\n"
 
 
@@ -486,8 +478,7 @@ Every table is a pandas DataFrame. Times are seconds on the run's clock, which s
 IRMaSim workloads. The records begin at 0 and end with the last job that began, or where `until` stopped the run. Intervals are
 cut there. What comes later, such as a job that is cancelled in the queue, stands in `jobs` and `attempts` alone.
 
-Names in the CSV files are exactly those of the input. A name may begin with `=`, which a spreadsheet takes for a formula: import
-the files as text.
+Names in the CSV files are those of the input. One that begins with `=` is a formula to a spreadsheet: import the files as text.
 """
 
 _TABLE_NOTES = {
