@@ -1,7 +1,8 @@
 """Brings what stands elsewhere in the project into the site, and turns links to such files into links to its pages.
 
 The README, the contributor's page, the changelog, the examples and the lessons are read on their own, too. They are copied
-when the site is built, so that each exists once; what is copied is not in version control.
+when the site is built, so that each exists once; what is copied is not in version control. Pages of the Python interface
+name modules, ``{modules}``; here they get the headings and docstrings.
 """
 
 from __future__ import annotations
