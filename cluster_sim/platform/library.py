@@ -12,7 +12,15 @@ import numpy as np
 
 from cluster_sim.errors import SpecError
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
-from cluster_sim.platform.library_table import MACHINES, MachineEntry, MixedEntry, NodeEntry, ServerEntry
+from cluster_sim.platform.library_table import (
+    GRID5000_SOURCE,
+    MACHINES,
+    RAPS_SOURCE,
+    MachineEntry,
+    MixedEntry,
+    NodeEntry,
+    ServerEntry,
+)
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.specs import mixed, platforms
 from cluster_sim.registry import Registry
@@ -110,20 +118,29 @@ for _entry in MACHINES:
 def machines_page() -> str:
     """The manual's page on the machines."""
     tables = {
-        "mixed": [_row(entry) for entry in MACHINES if isinstance(entry, MixedEntry)],
+        "mixed": [_mixed_row(entry) for entry in MACHINES if isinstance(entry, MixedEntry)],
         "nodes": [_row(entry) for entry in MACHINES if isinstance(entry, MachineEntry)],
         "servers": [_server_row(entry) for entry in MACHINES if isinstance(entry, ServerEntry)],
     }
     return _PAGE.format(**{name: "\n".join(rows) for name, rows in tables.items()})
 
 
-def _row(entry: Entry) -> str:
+def _mixed_row(entry: MixedEntry) -> str:
+    platform = machines.factory(entry.name)()
+    watts = f"{_power(_watts(platform, busy=False))} / {_power(_watts(platform, busy=True))}"
+    return f"| {' | '.join((f'`{entry.name}`', entry.title, watts, entry.source))} |"
+
+
+def _row(entry: MachineEntry) -> str:
     platform = machines.factory(entry.name)()
     idle, full = _watts(platform, busy=False), _watts(platform, busy=True)
     cores = " + ".join(f"{g.count:,} × {g.type.cores}" for cluster in platform.clusters for g in cluster.groups)
     switching = platform.node_types[0].transitions
     seconds = f"{switching.switch_on_s:g} / {switching.switch_off_s:g} s" if switching.switch_on_s else "–"
-    cells = (f"`{entry.name}`", entry.title, cores, f"{_power(idle)} / {_power(full)}", seconds, _source(entry))
+    source = entry.source.replace(GRID5000_SOURCE, "Grid'5000").replace(RAPS_SOURCE, "RAPS watts")
+    source = source.replace("its cpu_peak_flops is", "peak")
+    title = entry.title.removesuffix(", nodes that can be switched off")
+    cells = (f"`{entry.name}`", title, cores, f"{_power(idle)} / {_power(full)}", seconds, source)
     return f"| {' | '.join(cells)} |"
 
 
@@ -154,39 +171,40 @@ _PAGE = """\
 <!-- Made by `python -m cluster_sim.platform > docs/reference/machines.md`; edit platform/library_table.py instead. -->
 # Machines
 
-Published machines as platforms: `Platform.read("machine:taurus")` in Python, `--platform machine:taurus` on the command
-line, `machine:taurus,nodes=4` for another number of nodes. `cluster-sim list platforms` names them.
+After this page you can run on a published machine: `Platform.read("machine:taurus")`, `--platform machine:taurus`, or
+`machine:taurus,nodes=4` for another number of nodes.
 
-What they are, and are not: the CPU side of a machine, its nodes equal as bought, power between idle and full load
-interpolated by busy cores (the `linear` model). GPUs, networks and cooling are not in it. Write one to a file
-(`platform.write("taurus.yaml")`) to change what you know better.
+A machine here is its CPU side: equal nodes, and power between idle and full load by busy cores (the `linear` model). GPUs,
+networks and cooling are left out.
 
 ## Clusters of the source papers
 
-Processors with their power and `piecewise` contention as published (parameters: `cluster_sim/platform/processor_table.py`).
+Processors with their power and `piecewise` contention [as published](platform-format.md#documented-processors).
 
-| name | what | nodes × cores | idle / full | on / off | source |
-|---|---|---|---|---|---|
+| name | what | idle / full | source |
+|---|---|---|---|
 {mixed}
 
 ## Clusters and supercomputers
 
-Contention: `roofline`, with the peak memory bandwidth of the sockets. Watts include memory, network cards and disks,
-and not the GPUs.
+Contention: `roofline`, with the peak memory bandwidth of the sockets. Watts include memory, network cards and disks.
+
+- *Grid'5000:* CPU, clock and memory from its reference repository; watts and transitions per node from Poquet 2017 (Taurus),
+  which Casagrande et al. 2022 (DeepShutdown) use for this cluster; 8 flops a cycle: AVX.
+- *RAPS:* watts per CPU, memory, network card and disk from the system's configuration in ExaDigiT RAPS. *Nodes*: their number,
+  too. *Peak*: the configuration's `cpu_peak_flops`, cores × clock × flops a cycle.
 
 | name | what | nodes × cores | idle / full | on / off | source |
 |---|---|---|---|---|---|
 {nodes}
 
-Left out, because their RAPS configurations do not describe the CPUs of the machine of that name, or not beyond doubt:
-Kestrel, Perlmutter, Blue Waters, Lassen, Selene and MIT Supercloud (peak rates that no clock of their CPU gives, watts
-or node counts that are another machine's).
+Left out, because their RAPS configurations do not describe the CPUs of the machine beyond doubt:
+Kestrel, Perlmutter, Blue Waters, Lassen, Selene and MIT Supercloud.
 
 ## Servers
 
-One node each. Their SPECpower_ssj2008 results give watts at eleven loads; the `linear` model has the measured idle
-watts and a line fitted to the other ten, whose start, end and largest error (also as a share of the watts at full load)
-stand here. Figures as they come with CloudSim; two of them name the same result.
+One node each, from SPECpower_ssj2008 results as they come with CloudSim; two of them name the same result. The `linear` model has
+the measured idle watts, and a line fitted to the ten other loads. Its largest error is also given as a share of full load.
 
 | name | what | cores | idle W | line from W | to W | largest error W | SPEC result |
 |---|---|---|---|---|---|---|---|

@@ -73,11 +73,11 @@ class ServerEntry:
 _TAURUS_SWITCHING = PowerTransitions(
     off_w=9.0, switch_on_s=60.0, switch_on_w=125.0, switch_off_s=180.0, switch_off_w=101.0
 )
-_GRID5000 = (
+GRID5000_SOURCE = (
     "CPU, clock and memory: Grid'5000 reference repository; watts and transitions, per node: Poquet 2017 (Taurus), "
     "used for this cluster by Casagrande et al. 2022 (DeepShutdown); 8 flops a cycle: AVX"
 )
-_RAPS = "watts per CPU, memory, network card and disk: ExaDigiT RAPS, its configuration of this system"
+RAPS_SOURCE = "watts per CPU, memory, network card and disk: ExaDigiT RAPS, its configuration of this system"
 
 
 def _grid5000(
@@ -85,7 +85,7 @@ def _grid5000(
 ) -> MachineEntry:
     nodes = NodeEntry(count, 2, cores, ghz, 8.0, memory_gb, 95.0, 190.0, bandwidth, _TAURUS_SWITCHING)
     return MachineEntry(
-        name, f"Grid'5000 {name.capitalize()}: 2 × {cpu}, nodes that can be switched off", nodes, _GRID5000
+        name, f"Grid'5000 {name.capitalize()}: 2 × {cpu}, nodes that can be switched off", nodes, GRID5000_SOURCE
     )
 
 
@@ -129,47 +129,47 @@ MACHINES: tuple[MachineEntry | MixedEntry | ServerEntry, ...] = (
     MachineEntry(
         "frontier", "Frontier (ORNL), CPU part: EPYC 7A53",
         NodeEntry(9_472, 1, 64, 2.0, 16.0, 512.0, *_raps(1, 90, 280, 74.26, 4, 20, 30), 204_800.0),
-        f"nodes and {_RAPS}; its cpu_peak_flops is 64 × 2.0 GHz × 16",
+        f"nodes and {RAPS_SOURCE}; its cpu_peak_flops is 64 × 2.0 GHz × 16",
     ),
     MachineEntry(
         "summit", "Summit (ORNL), CPU part: 2 × POWER9",
         NodeEntry(4_608, 2, 22, 3.07, 8.0, 512.0, *_raps(2, 47.25, 300, 74.26, 2, 21, 45), 170_000.0),
-        f"{_RAPS}; nodes, cores and clock: TOP500 (the configuration's cpu_peak_flops fits no clock of this CPU)",
+        f"{RAPS_SOURCE}; nodes, cores and clock: TOP500 (the configuration's cpu_peak_flops fits no clock of this CPU)",
     ),
     MachineEntry(
         "fugaku", "Fugaku (RIKEN): A64FX",
         NodeEntry(158_976, 1, 48, 2.2, 32.0, 32.0, *_raps(1, 30, 150, 10, 0, 0, 0), 1_024_000.0),
-        f"nodes and {_RAPS}; its cpu_peak_flops is 48 × 2.2 GHz × 32",
+        f"nodes and {RAPS_SOURCE}; its cpu_peak_flops is 48 × 2.2 GHz × 32",
     ),
     MachineEntry(
         "lumi-c", "LUMI-C (CSC): 2 × EPYC 7763",
         NodeEntry(2_048, 2, 64, 2.45, 16.0, 256.0, *_raps(2, 90, 280, 74.26, 4, 20, 30), 204_800.0),
-        f"{_RAPS} (with 512 nodes; LUMI's documentation: 2,048); its cpu_peak_flops is 64 × 2.45 GHz × 16",
+        f"{RAPS_SOURCE} (with 512 nodes; LUMI's documentation: 2,048); its cpu_peak_flops is 64 × 2.45 GHz × 16",
     ),
     MachineEntry(
         "lumi-g", "LUMI-G (CSC), CPU part: EPYC 7A53",
         NodeEntry(2_978, 1, 64, 2.0, 16.0, 512.0, *_raps(1, 90, 280, 74.26, 4, 20, 30), 204_800.0),
-        f"{_RAPS} (with 3,840 nodes; LUMI's documentation: 2,978); its cpu_peak_flops is 64 × 2.0 GHz × 16",
+        f"{RAPS_SOURCE} (with 3,840 nodes; LUMI's documentation: 2,978); its cpu_peak_flops is 64 × 2.0 GHz × 16",
     ),
     MachineEntry(
         "marconi100", "Marconi100 (CINECA), CPU part: 2 × POWER9",
         NodeEntry(980, 2, 16, 3.1, 8.0, 256.0, *_raps(2, 47.25, 252, 74.26, 2, 21, 45), 170_000.0),
-        f"nodes and {_RAPS}; its cpu_peak_flops is 16 × 3.1 GHz × 8",
+        f"nodes and {RAPS_SOURCE}; its cpu_peak_flops is 16 × 3.1 GHz × 8",
     ),
     MachineEntry(
         "setonix-cpu", "Setonix (Pawsey), CPU partition: 2 × EPYC 7763",
         NodeEntry(1_600, 2, 64, 2.45, 16.0, 256.0, *_raps(2, 90, 280, 74.26, 4, 20, 30), 204_800.0),
-        f"nodes and {_RAPS}; its cpu_peak_flops is 64 × 2.45 GHz × 16",
+        f"nodes and {RAPS_SOURCE}; its cpu_peak_flops is 64 × 2.45 GHz × 16",
     ),
     MachineEntry(
         "adastra", "Adastra (CINES), MI250 partition, CPU part: EPYC 7A53",
         NodeEntry(356, 1, 64, 2.0, 16.0, 256.0, *_raps(1, 90, 280, 37.13, 4, 20, 0), 204_800.0),
-        f"nodes and {_RAPS}; its cpu_peak_flops is 64 × 2.0 GHz × 16",
+        f"nodes and {RAPS_SOURCE}; its cpu_peak_flops is 64 × 2.0 GHz × 16",
     ),
     MachineEntry(
         "aurora", "Aurora (ANL), CPU part: 2 × Xeon Max 9470 (bandwidth of its DDR5 only)",
         NodeEntry(10_624, 2, 52, 2.4, 32.0, 1_024.0, *_raps(2, 90, 350, 74.26, 4, 20, 30), 307_200.0),
-        f"nodes and {_RAPS}; its cpu_peak_flops is 52 × 2.4 GHz × 32",
+        f"nodes and {RAPS_SOURCE}; its cpu_peak_flops is 52 × 2.4 GHz × 32",
     ),
     ServerEntry(
         "hp-ml110-g3", "HP ProLiant ML110 G3: Pentium D 930", 1, 2, 3.0, 4.0,

@@ -78,7 +78,7 @@ JOB_FIELDS: tuple[Field, ...] = (
         "requested_time",
         "float",
         "s",
-        "walltime asked for; inf: no limit. Left out or empty: the recorded run time",
+        "walltime asked for; inf: no limit; empty: the recorded run time",
         math.inf,
         ">= 0",
     ),
@@ -95,39 +95,39 @@ JOB_FIELDS: tuple[Field, ...] = (
         "recorded_run_time",
         "float",
         "s",
-        "run time in the log, measured at the workload's reference_gflops; counts where operations is NaN",
+        "run time in the log, see below; counts where operations is NaN",
         math.nan,
         ">= 0",
         LONGEST_S,
     ),
     Field("fixed_run_time", "bool", "", "recorded_run_time holds on every core: tasks wait, not compute", False),
     Field("ipc", "float", "", "instructions per cycle; already contained in operations", 1.0, "> 0"),
-    Field("mem_vol", "float", "MB", "memory traffic of one task over its whole run: a volume, no rate", 0.0, ">= 0"),
+    Field("mem_vol", "float", "MB", "memory traffic of one task in its whole run", 0.0, ">= 0"),
     Field("phases", "str", "", "shares of work and memory traffic over time, `3:1 1:3`; empty: even", ""),
     Field("comm_vol", "float", "MB", "what one task exchanges with other nodes; needs a network model", 0.0, ">= 0"),
     Field("memory", "float", "MB", "memory that one task occupies; 0: not stated", 0.0, ">= 0"),
-    Field("req_energy", "float", "J", "energy of one task as the user estimates it; NaN: not stated", math.nan, ">= 0"),
-    Field("max_energy", "float", "J", "placements estimated above it are infeasible; inf: no limit", math.inf, ">= 0"),
-    Field("deadline", "float", "s", "latest finish wished for, on the run's clock; inf: none", math.inf),
+    Field("req_energy", "float", "J", "energy of one task as the user estimates it", math.nan, ">= 0"),
+    Field("max_energy", "float", "J", "placements estimated above it are infeasible", math.inf, ">= 0"),
+    Field("deadline", "float", "s", "latest finish wished for, on the run's clock", math.inf),
     Field("profile", "str", "", "name of the application profile", ""),
     Field("user", "str", "", "who submitted it", ""),
     Field("group", "str", "", "the user's group", ""),
-    Field("tags", "str", "", "words that describe the job, separated by spaces; for schedulers that look at them", ""),
+    Field("tags", "str", "", "words that describe the job, separated by spaces", ""),
     Field("requires", "str", "", "tags that every node of the job must have, separated by spaces", ""),
-    Field("exclusive", "bool", "", "the job has its nodes for itself: nothing else runs on them meanwhile", False),
-    Field("reservation", "str", "", "advance reservation that the job runs in; empty: in none", ""),
+    Field("exclusive", "bool", "", "nothing else runs on the job's nodes", False),
+    Field("reservation", "str", "", "advance reservation that the job runs in", ""),
     Field("qos", "str", "", "quality of service that it was submitted with", ""),
     Field("account", "str", "", "account that it is charged to", ""),
     Field("licenses", "str", "", "licences that it holds, `name:count,name:count`; kept, not simulated", ""),
     Field("array_limit", "int", "", "tasks of its job array that may run at once, for `slurm`; 0: all", 0, ">= 0"),
-    Field("gpus", "int", "", "GPUs that it needs in all; only `slurm` gives them, others reject it", 0, ">= 0"),
-    Field("priority", "float", "", "higher is more urgent, for schedulers that look at it", 0.0),
+    Field("gpus", "int", "", "GPUs that it needs; only `slurm` gives them", 0, ">= 0"),
+    Field("priority", "float", "", "higher is more urgent, for some schedulers", 0.0),
     Field("min_cores", "int", "", "fewest cores it can run on; 0: as many as requested", 0, ">= 0"),
     Field("max_cores", "int", "", "most cores it can run on; 0: as many as requested", 0, ">= 0"),
-    Field("malleable", "bool", "", "the number of its cores may change while it runs, not only at its start", False),
+    Field("malleable", "bool", "", "the number of its cores may change while it runs", False),
     Field("speedup", "str", "", "how its run time follows its cores: linear, amdahl:0.05, table:1=1,2=1.9", "linear"),
     Field("parts", "str", "", "parts of the work, between which the cores may change: `10`, or shares `1 2@8 1@4`", ""),
-    Field("checkpoint_interval", "str", "", "s of work between checkpoints, young, or daly; empty: it makes none", ""),
+    Field("checkpoint_interval", "str", "", "s of work between checkpoints, young, or daly; empty: none", ""),
     Field("checkpoint_time", "float", "s", "what a checkpoint takes", 0.0, ">= 0", LONGEST_S),
     Field("checkpoint_growth", "float", "", "each interval between checkpoints is the last one times that", 1.0, "> 0"),
     Field(
@@ -142,21 +142,21 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("reconfiguration_time", "float", "s", "what a change of its cores takes", 0.0, ">= 0", LONGEST_S),
     Field("requested_cores_assumed", "bool", "", "the log had no request: requested_cores is what was used", False),
     Field("requested_time_assumed", "bool", "", "the log had no request: requested_time is the run time", False),
-    Field("recorded_wait_time", "float", "s", "wait in the log (SWF field 3); -1: unknown", -1.0),
-    Field("used_cores", "int", "", "processors used in the log (SWF field 5); -1: unknown", UNKNOWN),
-    Field("avg_cpu_time", "float", "s", "CPU time per processor in the log (SWF field 6); -1: unknown", -1.0),
-    Field("used_memory", "float", "KB", "memory used per processor (SWF field 7); -1: unknown", -1.0),
-    Field("requested_memory", "float", "KB", "memory asked for per processor (SWF field 10); -1: unknown", -1.0),
+    Field("recorded_wait_time", "float", "s", "wait in the log (SWF field 3)", -1.0),
+    Field("used_cores", "int", "", "processors used in the log (SWF field 5)", UNKNOWN),
+    Field("avg_cpu_time", "float", "s", "CPU time per processor in the log (SWF field 6)", -1.0),
+    Field("used_memory", "float", "KB", "memory used per processor (SWF field 7)", -1.0),
+    Field("requested_memory", "float", "KB", "memory asked for per processor (SWF field 10)", -1.0),
     Field("status", "int", "", "SWF field 11: 0 failed, 1 completed, 5 cancelled, -1 unknown", UNKNOWN),
-    Field("executable", "int", "", "number of the application (SWF field 14); -1: unknown", UNKNOWN),
-    Field("queue", "int", "", "number of the queue (SWF field 15); -1: unknown", UNKNOWN),
+    Field("executable", "int", "", "number of the application (SWF field 14)", UNKNOWN),
+    Field("queue", "int", "", "number of the queue (SWF field 15)", UNKNOWN),
     Field("partition", "int", "", "number of the partition (SWF field 16), or its name", UNKNOWN, or_name=True),
     Field("preceding_job", "int", "", "number of the job waited for (SWF field 17); -1: none", UNKNOWN),
     Field(
         "think_time",
         "float",
         "s",
-        "time since the preceding job ended (SWF field 18); -1: unknown",
+        "time since the preceding job ended (SWF field 18)",
         -1.0,
         "",
         LONGEST_S,
@@ -168,16 +168,16 @@ JOB_FIELDS: tuple[Field, ...] = (
 _JOB_RECORDS: tuple[Field, ...] = (
     Field("job_id", "str", "", "id of the job"),
     Field("submit_time", "float", "s", "submission; NaN: not yet, it follows a job that is not over"),
-    Field("eligible_time", "float", "s", "from when on schedulers see it: submission, or the end of what it waits for"),
+    Field("eligible_time", "float", "s", "schedulers see it: submission, or the end of what it waits for"),
     Field("allocation_time", "float", "s", "cores assigned, nodes perhaps still booting; NaN: never"),
     Field("start_time", "float", "s", "tasks begin; NaN: never"),
-    Field("finish_time", "float", "s", "last task ends, or the job is killed, or refused after a wait; NaN: never"),
+    Field("finish_time", "float", "s", "last task ends, or the job is killed, or refused; NaN: never"),
     Field("state", "str", "", "completed, killed, rejected or unfinished"),
     Field("reason", "str", "", "why the job was killed or rejected"),
     Field("requested_cores", "int", "", "cores asked for"),
     Field("requested_time", "float", "s", "walltime asked for; inf: none given"),
-    Field("wait_time", "float", "s", "turnaround - run time: all the time in which no attempt of it ran"),
-    Field("run_time", "float", "s", "all the time in which an attempt of it ran; finish - start, if one was enough"),
+    Field("wait_time", "float", "s", "turnaround - run time: time in which no attempt ran"),
+    Field("run_time", "float", "s", "time in which an attempt ran; of one attempt finish - start"),
     Field("turnaround_time", "float", "s", "finish - submission"),
     Field("slowdown", "float", "", "turnaround / run time of the last attempt; none for a job that ran 0 s"),
     Field("bounded_slowdown", "float", "", "max(1, turnaround / max(run time of the last attempt, 10 s))"),
@@ -208,9 +208,9 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("processor", "str", "", "name of the processor within its node, processor0"),
         Field("first_core", "int", "", "first core held, counted within the processor"),
         Field("last_core", "int", "", "last core held, included"),
-        Field("start", "float", "s", "the cores are taken; the tasks begin then, or when the nodes have booted"),
+        Field("start", "float", "s", "the cores are taken; nodes may still boot"),
         Field("end", "float", "s", "the cores are given back"),
-        Field("used_from", "float", "s", "the job's tasks begin on these cores; NaN: they never did, or a guest's"),
+        Field("used_from", "float", "s", "the job's tasks begin; NaN: never, or a guest"),
     ),
     "attempts": (
         Field("job_id", "str", "", "id of the job"),
@@ -218,10 +218,8 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("queue_time", "float", "s", "the job could be started: it was eligible, or joined the queue again"),
         Field("allocation_time", "float", "s", "it got its cores"),
         Field("start_time", "float", "s", "its tasks began; NaN: they did not"),
-        Field(
-            "end_time", "float", "s", "it gave its cores back for the last time; NaN: it still runs, or is suspended"
-        ),
-        Field("over_time", "float", "s", "it was over: the same, or, if it was stopped while it was suspended, later"),
+        Field("end_time", "float", "s", "it gave its cores back; NaN: it still runs, or is suspended"),
+        Field("over_time", "float", "s", "it was over; later than end_time if it was stopped while suspended"),
         Field("outcome", "str", "", "completed, killed, failed, preempted, requeued, timeout, cancelled or unfinished"),
         Field("reason", "str", "", "why it was stopped; empty: it was not"),
         Field("work_done", "float", "", "part of the job's work that was done at its end, 0 to 1"),
@@ -287,17 +285,15 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
             "decision",
             "str",
             "",
-            "start, reserve (a start is promised), hold (it waits on), block (so do all behind it), reject, preempt, "
-            "resume or resize",
+            "start, reserve (promise a start), hold, block (hold all behind it, too), reject, preempt, resume or resize",
         ),
         Field(
             "because",
             "str",
             "",
-            "why, as the scheduler says it; reserve: why a promise is put off or taken back; preempt: first whether the "
-            "job is requeued, suspended or cancelled",
+            "why, as the scheduler says it; preempt: first whether the job is requeued, suspended or cancelled",
         ),
-        Field("behind", "str", "", "id of the job that is the reason to hold or preempt it; empty: none"),
+        Field("behind", "str", "", "id of the job that is the reason to hold or preempt it"),
         Field(
             "promised_time",
             "float",
@@ -308,7 +304,7 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
             "nodes",
             "str",
             "",
-            "start, reserve, resume, resize: which nodes, and cores on each: `c.node3:8;c.node4..c.node7:2`",
+            "start, reserve, resume, resize: nodes, and cores on each: `c.node3:8;c.node4..c.node7:2`",
         ),
     ),
 }
@@ -318,16 +314,14 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("jobs_submitted", "int", "", "jobs submitted"),
     Field("jobs_completed", "int", "", "jobs that ran to their end"),
     Field("jobs_killed", "int", "", "jobs ended early: walltime, failure or request"),
-    Field(
-        "jobs_rejected", "int", "", "jobs refused: they can never have what they ask for, or not again after a failure"
-    ),
-    Field("jobs_unfinished", "int", "", "jobs not over when the run stopped: running, waiting, or not yet submitted"),
+    Field("jobs_rejected", "int", "", "jobs refused: the platform cannot hold them, or not after a failure"),
+    Field("jobs_unfinished", "int", "", "jobs not over when the run stopped"),
     Field("jobs_requeued", "int", "", "times that a job was stopped and joined the queue again"),
     Field(
         "jobs_preempted",
         "int",
         "",
-        "times that a scheduler took a running job's cores: requeued, suspended (and stopped later or not), cancelled",
+        "times that a scheduler took a running job's cores",
     ),
     Field("lost_core_s", "float", "core s", "core-seconds of attempts that came to nothing"),
     Field("availability", "float", "", "share of the nodes' time in which they had not failed"),
@@ -339,7 +333,7 @@ SUMMARY_METRICS: tuple[Field, ...] = (
         "utilisation",
         "float",
         "",
-        "busy core-seconds of jobs / (cores x window from first submission to last finish; to `until`, if jobs still run then)",
+        "busy core-seconds of jobs / (cores x window); window: first submission to last finish, or to `until`",
     ),
     Field("mean_wait_s", "float", "s", "mean wait time"),
     Field("median_wait_s", "float", "s", "median wait time"),
@@ -354,25 +348,23 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("max_stretch", "float", "", "largest wait / requested time"),
     Field("jobs_delayed", "int", "", "jobs with wait >= 0.5 x requested time"),
     Field("share_delayed", "float", "", "of the jobs that ran, those delayed"),
-    Field(
-        "total_delay_s", "float", "s", "sum over delayed jobs of wait - 0.5 x requested time (P4 Eq. 10, theta = 0.5)"
-    ),
-    Field("jobs_late", "int", "", "jobs that finished after their deadline; none where no job that ran has one"),
+    Field("total_delay_s", "float", "s", "sum over delayed jobs of wait - 0.5 x requested time (P4 Eq. 10)"),
+    Field("jobs_late", "int", "", "jobs that finished after their deadline"),
     Field("mean_tardiness_s", "float", "s", "mean tardiness, over jobs with deadlines"),
     Field("max_tardiness_s", "float", "s", "largest tardiness"),
     Field("mean_queue_length", "float", "", "pending jobs, mean over time"),
     Field("max_queue_length", "int", "", "most jobs pending at once"),
-    Field("energy_j", "float", "J", "integral of the platform's power over the run: to the last finish, or to `until`"),
+    Field("energy_j", "float", "J", "integral of power over the run: to the last finish, or to `until`"),
     Field("edp_js", "float", "J s", "energy_j x makespan_s"),
     Field("energy_jobs_j", "float", "J", "energy attributed to jobs"),
-    Field("energy_guests_j", "float", "J", "energy attributed to guests, processes of a user's own that hold cores"),
+    Field("energy_guests_j", "float", "J", "energy attributed to guests"),
     Field(
         "energy_lost_j",
         "float",
         "J",
-        "part of energy_jobs_j: of each attempt, what its lost_core_s are of its core-seconds",
+        "part of energy_jobs_j that belongs to lost_core_s",
     ),
-    Field("energy_unused_j", "float", "J", "energy of idle processors of COMPUTING nodes, which no job pays for"),
+    Field("energy_unused_j", "float", "J", "energy of idle processors of COMPUTING nodes"),
     Field("energy_idle_j", "float", "J", "energy of nodes while IDLE"),
     Field("energy_computing_j", "float", "J", "energy of nodes while COMPUTING"),
     Field("energy_off_j", "float", "J", "energy of nodes while OFF"),
@@ -384,7 +376,7 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("energy_wmin", "float", "W min", "energy_j in P4's unit, energy_j / 60"),
     Field("energy_waste_wmin", "float", "W min", "energy_waste_j / 60"),
     Field("energy_waste_by_core_wmin", "float", "W min", "energy_waste_by_core_j / 60"),
-    Field("node_switches", "int", "", "transitions begun before the records end, on and off counted each"),
+    Field("node_switches", "int", "", "transitions begun, on and off counted each"),
     Field("on_off_cycles", "int", "", "sum over nodes of pairs of transitions"),
     Field("mean_watts", "float", "W", "energy / length of the window it covers"),
     Field("max_watts", "float", "W", "highest power of the platform"),
@@ -444,17 +436,17 @@ _JOB_SCHEMA_PAGE = """\
 <!-- Made by `python -m cluster_sim.workload.fields > docs/reference/job-schema.md`; edit workload/fields.py. -->
 # The job schema
 
-One row of `workload.jobs` is a job; these are its columns. A native CSV file has the same names in its header, in any
-order, and needs only `submit_time`, `requested_cores` and one of `operations` and `recorded_run_time`; a column that is
-left out, or an empty cell, takes the default. Where both are given, `operations` is what is simulated. A run begins at 0, and
-times of a CSV file are not shifted: until the first submission all nodes idle, and a warning says so where that is long.
+After this page you can write a workload as a table: one row of `workload.jobs`, or of a native CSV file, is a job.
+
+A CSV file has these names in its header, in any order. It needs `submit_time`, `requested_cores`, and `operations` or
+`recorded_run_time`; where both are given, `operations` is simulated. A column that is left out, or an empty cell, takes the
+default. -1 means unknown. Times of a CSV file are not shifted: a run begins at 0, and nodes idle until the first submission.
 
 {table}
 `recorded_run_time` was measured on cores of `workload.reference_gflops` (by default the platform's fastest core), so
-`operations = recorded_run_time x rate` and slower cores take longer; not so for jobs with `fixed_run_time`, which take
-their time on any core at any clock. `requested_time` is wall-clock time and is never scaled. Lines `# name: …`,
-`# origin_s: …`, `# reference_gflops: …` and `# header: …` may stand above the header of a native CSV file; they keep
-the workload's attributes of those names.
+`operations = recorded_run_time x rate`, and slower cores take longer. Jobs with `fixed_run_time` take their time on any core.
+`requested_time` is wall-clock time and is never scaled. Lines `# name: …`, `# origin_s: …`, `# reference_gflops: …` and
+`# header: …` above the header of a CSV file keep the workload's attributes of those names.
 """
 
 
@@ -469,8 +461,8 @@ def records_page() -> str:
 
 
 def _output_table(fields: Iterable[Field]) -> str:
-    lines = ["| name | type | unit | meaning |", "|---|---|---|---|"]
-    lines += [f"| `{field.name}` | {field.kind} | {field.unit} | {field.meaning} |" for field in fields]
+    lines = ["| name | unit | meaning |", "|---|---|---|"]
+    lines += [f"| `{field.name}` | {field.unit} | {field.meaning} |" for field in fields]
     return "\n".join(lines) + "\n"
 
 
@@ -478,59 +470,49 @@ _RECORDS_PAGE = """\
 <!-- Made by `python -m cluster_sim.workload.fields records > docs/reference/records.md`; edit workload/fields.py. -->
 # What a run leaves
 
-Names of jobs, users and applications stand in the CSV files exactly as the input has them, so that other programs find them
-again; a name may begin with `=`, which a spreadsheet takes for a formula. Import such files as text. What the command line
-prints and what pages show is escaped; the points of a class, which teachers open in spreadsheets, are guarded.
+Here you look up the tables that a run leaves, their columns, and the metrics of its summary.
 
-Every table is a pandas DataFrame; times are seconds on the run's clock, which starts at the first submission for SWF and
-IRMaSim workloads.
+Every table is a pandas DataFrame. Times are seconds on the run's clock, which starts at the first submission for SWF and
+IRMaSim workloads. The records begin at 0 and end with the last job that began, or where `until` stopped the run. Intervals are
+cut there. What comes later, such as a job that is cancelled in the queue, stands in `jobs` and `attempts` alone.
 
-The records begin at 0 and end when the last of the jobs that began is over, completed or killed; if none began, or the run was
-stopped before (`until`), where the simulation stopped. What comes later, such as a job that is refused or cancelled in the queue
-then, stands in `jobs` and `attempts` alone. Intervals are cut at the end of the run; a switch that begins at the end or later is
-not counted.
+Names in the CSV files are those of the input. One that begins with `=` is a formula to a spreadsheet: import the files as text.
 """
 
 _TABLE_NOTES = {
     "jobs": "One row per job of the workload, in order of submission; `jobs.csv` adds `allocation`, the job's cores as text.",
     "allocations": "One row per job, processor and run of neighbouring cores, jobs in the order of `jobs`; made on request.",
     "holds": (
-        "Who held which cores, a row for each interval, processor and run of neighbouring cores, straight from the machine's "
-        "ledger: also what jobs held while their nodes booted, every attempt of a job, and guests, processes of a user's own."
+        "Who held which cores, a row for each interval, processor and run of neighbouring cores: also while nodes booted, "
+        "every attempt of a job, and guests."
     ),
     "attempts": (
-        "One row per attempt to run a job, in order of allocation; `jobs` is derived: the start of the first, the finish of "
-        "the last, the time in which any of them ran."
+        "One row per attempt to run a job, in order of allocation. `jobs` has the start of the first and the finish of the last."
     ),
     "stages": (
-        "What jobs did on their cores beside their work, a row for each checkpoint, restart and change of cores that is over; "
-        "one that was cut short saves nothing. Empty unless jobs have [checkpoints, or change their cores]"
-        "(../guides/changing-jobs.md)."
+        "One row per checkpoint, restart and change of cores that is over ([guide](../guides/changing-jobs.md))."
     ),
     "node_states": "One row per node and interval, without gaps.",
-    "nodes": (
-        "One row per node, in platform order; seconds sum to the run's length, joules to its energy. P4 is Casagrande et "
-        "al. 2022: [what these figures are there](../guides/deepshutdown.md)."
-    ),
+    "nodes": "One row per node, in platform order; seconds sum to the run's length, joules to its energy.",
     "power": "A step function: `watts` holds from `time` to the next row.",
     "queue": "A step function; made on request.",
-    "p_states": "At which clock the processors ran that have [p-states](../guides/dvfs.md), or changed their clock.",
-    "decisions": (
-        "What the scheduler decided and why, in order, a row when something changed for a job; empty unless the run "
-        "was to `explain`. [What to do with it](../guides/explain.md)."
-    ),
+    "p_states": "Clocks of the processors that have [p-states](../guides/dvfs.md), or changed their clock.",
+    "decisions": ("What the scheduler decided and why, in order, if the run was to [`explain`](../guides/explain.md)."),
 }
 
 _ASSUMPTIONS = """\
 ## What was assumed
 
-`result.cautions` has what to know before believing a result, in three lists of sentences: `assumed`, what stands in for what
-the inputs do not say; `left_out`, rejected jobs and, on the command line, rows and columns of the files that were not read;
-`happened`, jobs that were killed or did not end. `repr(result)` counts them. `Simulation.run()` warns of the first two
-(`CautionWarning`, a `ModelWarning`), once for each kind, unless `warn=False`. `run`, `compare`, `demo`, `sweep` and `train`
-print them, `validate` shows them beforehand, reports show them on top, and `summary.json` keeps them as `assumptions`,
-`left_out` and `happened`; `result.assumptions` is the list of the assumed. Run times stand in for requested times that a log
-or a table lacks, and with `lublin`'s `estimates=exact`; backfilling then looks better than it is.
+Read these lists before you believe a result. They stand in `result.cautions`, in `summary.json`, on top of reports, and in
+warnings (`CautionWarning`) of `Simulation.run()` unless `warn=False`. `validate` shows the assumed beforehand.
+
+| list | in `summary.json` | holds |
+|---|---|---|
+| `assumed` | `assumptions` | what stands in for what the inputs do not say; also `result.assumptions` |
+| `left_out` | `left_out` | rejected jobs; on the command line also rows and columns that were not read |
+| `happened` | `happened` | jobs that were killed or did not end |
+
+Backfilling looks better than it is where run times stand in for requested times.
 
 | a line begins with | and counts |
 |---|---|
@@ -546,20 +528,18 @@ Communication between nodes that takes no time, for want of a network model, has
 """
 
 _SUMMARY_NOTE = """\
-Also the keys of `summary.json`, which says besides how the run was made. What has no value, a mean over no jobs, is NaN,
-in the file null, in `result.metrics` None.
-The states sum to the total: energy_off_j + energy_switching_on_j + energy_idle_j + energy_computing_j + energy_switching_off_j +
-energy_failed_j = energy_j, and energy_computing_j = energy_jobs_j + energy_guests_j + energy_unused_j.
+Also the keys of `summary.json`. A mean over no jobs is NaN, in the file null, in `result.metrics` None. The sums:
 
-P4 is Casagrande et al. 2022. Its waste (Eq. 4) counts *by node*: idle cores of a node that computes are no waste. Its program
-counts *by core*: they are, each with its part of its processor's idle watts. Its "joules" are watt-minutes. Its stretch is
-wait / requested time; `cluster_sim.records.metrics.delays(result.jobs, theta)` has Eq. 10 for other thresholds.
-[More](../guides/deepshutdown.md).
+- energy_j = energy_off_j + energy_switching_on_j + energy_idle_j + energy_computing_j + energy_switching_off_j + energy_failed_j
+- energy_computing_j = energy_jobs_j + energy_guests_j + energy_unused_j
 
-Where `until` stops a run, a job that still waits or runs then is in none of the metrics of jobs (waits, turnarounds,
-slowdowns), nor in `makespan_s` and `throughput_jobs_per_h`; its cores and energy so far are in `utilisation` and `energy_j`,
-which go to `until`. So `edp_js` is the energy of the whole run times the makespan of the jobs that are over, and less than
-that of a run to the end: compare it, and means over jobs, only where `jobs_unfinished` is 0 or the same jobs are.
+P4 is [Casagrande et al. 2022](../guides/deepshutdown.md). Its waste (Eq. 4) counts *by node*, its program *by core*: with
+idle cores of a node that computes. Its "joules" are watt-minutes. `cluster_sim.records.metrics.delays(result.jobs, theta)` has
+Eq. 10 for other thresholds.
+
+Where `until` stops a run, jobs that wait or run then are in no metric of jobs, nor in `makespan_s` and
+`throughput_jobs_per_h`. Their cores and energy are in `utilisation` and `energy_j`. So compare `edp_js`, and means over jobs,
+only where `jobs_unfinished` is 0 or the same jobs are.
 """
 
 

@@ -1,7 +1,8 @@
 """Brings what stands elsewhere in the project into the site, and turns links to such files into links to its pages.
 
 The README, the contributor's page, the changelog, the examples and the lessons are read on their own, too. They are copied
-when the site is built, so that each exists once; what is copied is not in version control.
+when the site is built, so that each exists once; what is copied is not in version control. Pages of the Python interface
+name modules, ``{modules}``; here they get the headings and docstrings.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ PAGES = {
     "tests/README.md": "project/tests.md",
 }
 """Files of the project that are pages of the site."""
+
+MODULES = re.compile(r"^```\{modules\}\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+"""Names of modules, one a line, on a page of the Python interface."""
 
 EXAMPLES = "project/examples.md"
 API = DOCS / "reference" / "api"
@@ -80,8 +84,8 @@ def _documented() -> dict[str, str]:
     """Page and heading of each module that the reference documents."""
     found = {}
     for page in API.glob("*.md"):
-        for module in re.findall(r"^\.\. automodule:: (\S+)", page.read_text(), re.MULTILINE):
-            found[module] = f"reference/api/{page.name}#{module.replace('.', '')}"
+        for block in MODULES.findall(page.read_text()):
+            found |= {name: f"reference/api/{page.name}#{name.replace('.', '')}" for name in block.split()}
     return found
 
 
@@ -109,10 +113,16 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text)
 
 
+def with_docstrings(text: str) -> str:
+    """``text`` with a heading and the docstrings of each module in place of its name."""
+    entry = "## {0}\n\n```{{eval-rst}}\n.. automodule:: {0}\n```\n"
+    return MODULES.sub(lambda block: "\n".join(map(entry.format, block[1].split())), text)
+
+
 def _read(app: Sphinx, name: str, source: list[str]) -> None:
     page = Path(app.env.doc2path(name))
     if page.suffix == ".md":
-        source[0] = relinked(source[0], page, page)
+        source[0] = relinked(with_docstrings(source[0]), page, page)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

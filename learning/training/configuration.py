@@ -73,7 +73,7 @@ class TrajectoryKeys(OwnKeys):
 
     length: Count = _field("jobs of an episode", ...)
     origin: Literal["random", "fixed"] | Whole = _field(
-        "where an episode begins: at a random job, at the first one (fixed), or at the job of that number", "random"
+        "first job of an episode: random, the first of all (fixed), or a number", "random"
     )
 
 
@@ -98,16 +98,13 @@ class InputKeys(_JobsKeys):
     """Source of the jobs, for training or for validation."""
 
     trajectories: TrajectoryKeys | None = _field("episodes are pieces of the workload: {length: 30, origin: random}")
-    days: bool = _field("episodes are days: of the workload, or the files of the folder that it names", False)
+    days: bool = _field("episodes are days of the workload, or files of the folder that it names", False)
     fold: tuple[Whole, Count] | None = _field(
         "[k, n]: leave out days k, k + n, k + 2n, …, to test on them", strict=False
     )
-    fresh: bool = _field(
-        "every episode is a new draw of the generator that `workload` names, a spec without a seed", False
-    )
+    fresh: bool = _field("every episode is a new draw of the generator that `workload` names", False)
     also: list[AlsoKeys] | None = _field(
-        "further logs: in training each log is equally likely, in validation there are as many episodes of each; "
-        "on other machines only of job-choice",
+        "further logs, each as likely as the first; on other machines only for job-choice",
         min_length=1,
     )
 
@@ -149,9 +146,7 @@ class EnvironmentKeys(InputKeys):
     platform: str | None = _field(SETTINGS["platform"].told("environment"))
     observation: str | None = _field("what the agent sees; the environment's default unless said otherwise")
     reward: str | None = _field("what it is rewarded for; the environment's default unless said otherwise")
-    options: dict[str, Any] = _field(
-        "further options of the environment, such as {placements: one}", default_factory=dict
-    )
+    options: dict[str, Any] = _field("options of the environment, such as {placements: one}", default_factory=dict)
 
     @model_validator(mode="after")
     def _something_to_run(self) -> EnvironmentKeys:
@@ -163,23 +158,21 @@ class EnvironmentKeys(InputKeys):
 class ConstraintKeys(OwnKeys):
     """A limit on the mean cost of an episode, kept by a multiplier that PPO learns beside the policy; or one for each class."""
 
-    limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field(
-        "of the mean over episodes of the environment's cost, summed over an episode", ...
-    )
+    limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field("limit of the mean cost of an episode", ...)
     learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = _field(
-        "what the multiplier grows by in an iteration when the cost is 1 above the limit", ...
+        "growth of the multiplier in an iteration when the cost is 1 above the limit", ...
     )
     proportional: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field(
-        "what it is greater by for as long as the cost is 1 above the limit, against swinging about it", 0.0
+        "added to the multiplier while the cost is 1 above the limit; damps swings", 0.0
     )
     initial: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field(
         "the multiplier before the first iteration", 0.0
     )
     at_most: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = _field(
-        "what the cost of an episode counts for at the most when the multiplier is set; all of it unless given"
+        "most that an episode's cost counts when the multiplier is set; no bound unless given"
     )
     classes: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = _field(
-        "limits of their own, by what the name of the workload (of a day its file) begins with: {busy: 0.15}",
+        "limits by the beginning of the name of the workload, or of a day's file: {busy: 0.15}",
         default_factory=dict,
     )
 
@@ -190,16 +183,16 @@ class AlgorithmKeys(OwnKeys):
     name: str = _field("ppo, reinforce or actor-critic", "ppo")
     published: str | None = _field("begin with hyper-parameters as published: energy-scheduler or deepshutdown")
     options: dict[str, Any] = _field("its hyper-parameters, such as {actor_lr: 0.001}", default_factory=dict)
-    constraint: ConstraintKeys | None = _field("see below; none unless given, of ppo and an environment with a cost")
+    constraint: ConstraintKeys | None = _field("see below; for ppo and an environment with a cost")
 
 
 class ValidationKeys(InputKeys):
     """What the best agent is chosen by. Without a workload: the training's own episodes (all, or as many as said)."""
 
     every: Count = _field("iterations from one validation to the next", 5)
-    episodes: Count = _field("how many episodes, evenly spread over those there are", 10)
+    episodes: Count = _field("number of episodes, evenly spread over all", 10)
     remainder: bool = _field(
-        "of pieces, where all are played, also the last jobs, which are fewer than `length`; only whole ones unless given",
+        "where all pieces are played, also the last one, which is shorter than `length`",
         False,
     )
 
@@ -207,13 +200,9 @@ class ValidationKeys(InputKeys):
 class WarmStartKeys(OwnKeys):
     """Learning from the decisions of a heuristic before learning from reward."""
 
-    teacher: str = _field(
-        "who is imitated: of job-node a scheduler, of job-choice a job order, of node-shutdown a name", ...
-    )
+    teacher: str = _field("who is imitated", ...)
     episodes: Count = _field("how many of its episodes to learn from", 16)
-    rounds: Whole = _field(
-        "then as often: as many episodes that the agent plays, where the teacher says what it would have done", 0
-    )
+    rounds: Whole = _field("rounds in which the agent plays that many episodes and the teacher corrects it", 0)
     options: dict[str, Any] = _field("options of the imitation, such as {epochs: 20}", default_factory=dict)
 
 
@@ -226,17 +215,14 @@ class Config(OwnKeys):
     iterations: Whole = _field("rollouts, each followed by an update", 100)
     episodes: Count = _field("episodes of a rollout", 16)
     group: Count = _field("episodes that are played in lockstep; rounding makes the result depend on it", 16)
-    workers: Count | None = _field(
-        "processes, the result does not depend on them; as many as there are cores unless given"
-    )
+    workers: Count | None = _field("processes, all cores unless given; the result does not depend on them")
     seed: Seed = _field("of everything random", 0)
     seeds: Count = _field("trainings, with seeds from `seed` on, each in a folder of its own", 1)
     objective: str | None = _field(
-        "what is to be least: a key of summary.json that the environment tells, or reward; the reward's metric unless given"
+        "what is minimised: a key of summary.json, or reward; the reward's metric unless given"
     )
     limits: dict[str, Annotated[float | str, BeforeValidator(_limit)]] = _field(
-        "metrics whose validation means are to stay below these, numbers or such as 0.5 of timeout:0; "
-        "the best agent is the one whose metrics stay furthest below them",
+        "limits of metrics' validation means: numbers, or such as 0.5 of timeout:0",
         default_factory=dict,
     )
     baselines: list[str] = _field("schedulers (of node-shutdown: power policies) to compare with", default_factory=list)

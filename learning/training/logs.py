@@ -40,18 +40,16 @@ NUMBERS: tuple[LoggedNumber, ...] = (
     LoggedNumber(
         "rollout/ep_cost_mean",
         "as the cost",
-        "mean over this iteration's episodes of the sum of costs, which a constraint's limit is of; where there are costs",
+        "mean over this iteration's episodes of the sum of costs",
     ),
     LoggedNumber("rollout/objective_mean", "as the objective", "mean of the objective over this iteration's episodes"),
     LoggedNumber("rollout/objective_min", "as the objective", "its least value"),
     LoggedNumber(
         "rollout/reduction_mean",
         "%",
-        "reduction against the best baseline, actions sampled; only where every episode is one",
+        "reduction against the best baseline, actions sampled; only where all episodes are the same",
     ),
-    LoggedNumber(
-        "rollout/reduction_max", "%", "the greatest reduction of an episode of this iteration; only there, too"
-    ),
+    LoggedNumber("rollout/reduction_max", "%", "the greatest of these reductions"),
     LoggedNumber(
         "validation/objective_mean",
         "as the objective",
@@ -60,16 +58,14 @@ NUMBERS: tuple[LoggedNumber, ...] = (
     LoggedNumber("validation/reduction_mean", "%", "mean reduction against each validation episode's best baseline"),
     LoggedNumber("validation/reduction_min", "%", "the least of these reductions"),
     LoggedNumber("validation/best", "%", "the mean reduction of the agent in best/"),
-    LoggedNumber("validation/share", "", "where there are limits: the greatest ratio of a metric's mean to its limit"),
+    LoggedNumber("validation/share", "", "the greatest ratio of a metric's mean to its limit"),
     LoggedNumber("validation/cost_mean", "as the cost", "mean cost of the validation episodes, greedy actions"),
     LoggedNumber(
         "validation/cost_over",
         "as the cost",
-        "of a constraint: by how much that is above its limit, below 0 if it is kept; of several classes the worst",
+        "by how much that is above its limit; of several classes the worst",
     ),
-    LoggedNumber(
-        "train/policy_gradient_loss", "", "the (clipped) loss of the policy; only its gradient means something"
-    ),
+    LoggedNumber("train/policy_gradient_loss", "", "the (clipped) loss of the policy"),
     LoggedNumber("train/value_loss", "", "mean squared error of the critic's values"),
     LoggedNumber("train/entropy_loss", "nat", "minus the mean entropy of the action distributions"),
     LoggedNumber("train/loss", "", "the sum that is minimised"),
@@ -83,14 +79,12 @@ NUMBERS: tuple[LoggedNumber, ...] = (
     LoggedNumber("train/n_updates", "", "steps of the optimisers so far"),
     LoggedNumber("train/stopped_early", "", "1 where the target KL ended the update before the last epoch"),
     LoggedNumber("train/averaged", "", "weights in the average (SWA) so far"),
-    LoggedNumber(
-        "train/multiplier", "", "of a constraint: rewards that a unit of cost is worth, mean over the episodes"
-    ),
-    LoggedNumber("train/cost_value_loss", "", "of a constraint: mean squared error of the critic of the cost"),
+    LoggedNumber("train/multiplier", "", "a constraint's λ, mean over the episodes"),
+    LoggedNumber("train/cost_value_loss", "", "mean squared error of the critic of the cost"),
     LoggedNumber(
         "warm_start/cross_entropy",
         "nat",
-        "loss of the imitation in its last epoch; this and the next two in row 0 only",
+        "loss of the imitation in its last epoch, in row 0 only",
     ),
     LoggedNumber(
         "warm_start/agreement", "", "share of decisions in which the teacher's action is the most probable one"

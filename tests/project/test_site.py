@@ -20,7 +20,8 @@ REGISTRY = re.compile(r"^(\w+): Registry\[.*?\] = Registry\(", re.MULTILINE)
 DOCUMENTED = {
     module
     for page in (DOCS / "reference" / "api").glob("*.md")
-    for module in re.findall(r"^\.\. automodule:: (\S+)", page.read_text(), re.MULTILINE)
+    for block in re.findall(r"^```\{modules\}\n(.*?)^```\n", page.read_text(), re.MULTILINE | re.DOTALL)
+    for module in block.split()
 }
 
 
