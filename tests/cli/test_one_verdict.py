@@ -15,8 +15,8 @@ from analysis.sweep.alternatives import compare_sweep
 from analysis.sweep.runs_table import read_sweep
 from cluster_sim.records.comparison import Comparison
 from cluster_sim.records.result import Result
-from tests.analysis.test_whatif import CONF, HEAD, weekly
 from tests.cli.conftest import Command
+from tests.support.sacct_rows import CONF, HEAD, weekly
 
 pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
 

@@ -15,9 +15,9 @@ import analysis.reproduce
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.run import progress
 from cluster_sim.run.progress import Progress
-from tests.analysis.test_whatif import CONF, HEAD, weekly
 from tests.cli.test_train import TRAINING
-from tests.reproduce.made_up import make
+from tests.support.made_up import make
+from tests.support.sacct_rows import CONF, HEAD, weekly
 
 
 @dataclass

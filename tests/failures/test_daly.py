@@ -13,7 +13,7 @@ from cluster_sim.errors import InputError
 from cluster_sim.workload.parts import DALY, YOUNG, optimum_interval
 from schedulers import Fcfs
 from studies.checkpoints import CASES, Case, times
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 RUNS = 200
 

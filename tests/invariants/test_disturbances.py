@@ -14,9 +14,8 @@ from cluster_sim import CautionWarning, Result, Simulation, Workload
 from cluster_sim.machine.core_ranges import cut
 from cluster_sim.machine.node import NodeState
 from cluster_sim.records.accounting import EnergyAccounts, History, settle, sweep
-
-from . import checks, full
-from .runs import LIST_SPECS, Case, Order, cases, orders
+from tests.support.contract import checks, full
+from tests.support.contract.runs import LIST_SPECS, Case, Order, cases, orders
 
 
 def disturbed_run(case: Case, scheduler: str, plan: list[Order]) -> tuple[Simulation, Result]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from . import full
-from .runs import LIST_SPECS, OTHER_SPECS, Case, cases
+from tests.support.contract import full
+from tests.support.contract.runs import LIST_SPECS, OTHER_SPECS, Case, cases
 
 
 def check_run(case: Case, scheduler: str) -> None:

@@ -21,9 +21,8 @@ from cluster_sim import CautionWarning, Platform, Result, Simulation, Workload, 
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError, SimulationError
 from cluster_sim.machine.node import Node
 from schedulers import Scheduler, schedulers
-
-from . import checks, full
-from .runs import LIST_SPECS, OTHER_SPECS, SLURM, TIMES, Case, Order, cases, orders, slurm_spec
+from tests.support.contract import checks, full
+from tests.support.contract.runs import LIST_SPECS, OTHER_SPECS, SLURM, TIMES, Case, Order, cases, orders, slurm_spec
 
 SHORT = [0.0, 1.0, 1.0, 2.0, 2.5]
 

@@ -15,9 +15,8 @@ from cluster_sim.errors import ModelWarning
 from cluster_sim.run import View
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, SwitchOn, WakeAt, Withhold
 from schedulers import PowerPolicy, power_policies
-
-from . import checks
-from .runs import TIMES, Case, cases
+from tests.support.contract import checks
+from tests.support.contract.runs import TIMES, Case, cases
 
 SCHEDULERS = (
     "fcfs",

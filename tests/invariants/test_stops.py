@@ -13,8 +13,7 @@ import pytest
 from cluster_sim import Result
 from cluster_sim.engine import SAME_INSTANT
 from cluster_sim.errors import ModelWarning
-
-from . import full
+from tests.support.contract import full
 
 TABLES = (*full.TABLES, "attempts", "holds", "stages")
 

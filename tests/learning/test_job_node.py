@@ -23,9 +23,8 @@ from learning.tasks.job_node.features import STATE_FEATURES
 from learning.tasks.job_node.teachers import Teacher
 from learning.tasks.node_shutdown.environment import NodeShutdown
 from learning.tasks.policy_selection.environment import PolicySelection
-from tests.rows import workload_of
-
-from .cases_for_job_node import at_random, cases, experiment, play, small_workloads
+from tests.support.job_node_cases import at_random, cases, experiment, play, small_workloads
+from tests.support.rows import workload_of
 
 SMALL = Platform.homogeneous(nodes=3, cores=8)
 

@@ -19,8 +19,7 @@ from learning.networks.building import make_network
 from learning.networks.categorical import best, divergence, draw, entropy, log_probabilities, of_chosen
 from learning.networks.network import Network, dense, networks, one_thread
 from learning.networks.selu_layers import SeluLayers
-
-from .toys import collated
+from tests.support.toys import collated
 
 FEATURES, STATE = 4, 3
 

@@ -15,8 +15,7 @@ from learning.tasks.job_node.environment import JobNode
 from learning.tasks.job_node.rewards import rewards
 from learning.tasks.job_node.teachers import make_teacher
 from learning.tasks.policy_selection.decision_maker import PolicyChoice
-
-from .cases_for_job_node import at_random, experiment, play, small_workloads
+from tests.support.job_node_cases import at_random, experiment, play, small_workloads
 
 SMALL = Platform.homogeneous(nodes=3, cores=8)
 METRICS = {

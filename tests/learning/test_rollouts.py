@@ -18,8 +18,7 @@ from learning.algorithms.rollouts import Trajectory, collect, episode_seeds, rar
 from learning.algorithms.samples import Samples
 from learning.networks.building import make_network
 from learning.tasks.job_node.environment import JobNode
-
-from .toys import ROWS, CheapestRow, CutOff, Make, Recall, network_for
+from tests.support.toys import ROWS, CheapestRow, CutOff, Make, Recall, network_for
 
 
 def told(trajectories: list[Trajectory]) -> list[Any]:

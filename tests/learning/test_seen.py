@@ -20,8 +20,7 @@ from learning.training.agent import Agent
 from learning.training.evaluation import evaluate
 from learning.training.familiarity import Familiarity
 from schedulers import make_scheduler
-
-from .test_agent import untrained
+from tests.support.untrained import untrained
 
 
 def observations(rng: np.random.Generator, count: int, mean: float) -> list[dict[str, np.ndarray]]:

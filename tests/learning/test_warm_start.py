@@ -18,8 +18,7 @@ from learning.algorithms.optimisers import Adam
 from learning.training.configuration import Config, read_config
 from learning.training.inputs import FreshWorkloads, MakeEnvironment, training_episodes
 from learning.training.training import Training
-
-from .cases_for_job_node import CASES, experiment
+from tests.support.job_node_cases import CASES, experiment
 
 TEACHER = "contention-aware:metric=delay,placements=one"
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples" / "training").glob("*.yaml"))

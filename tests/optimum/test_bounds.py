@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from schedulers.optimum.board import Board
 from schedulers.optimum.bounds import LowerBounds, decomposed
-
-from .instances import random_platform, random_workload
+from tests.support.instances import random_platform, random_workload
 
 
 def test_never_above_what_comes() -> None:

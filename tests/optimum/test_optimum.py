@@ -12,9 +12,8 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions,
 from schedulers import job_orders, node_orders
 from schedulers.optimum import OBJECTIVES, Optimum, optimum
 from schedulers.optimum.known_schedule import Follow, Scheduled
-from tests.rows import workload_of
-
-from .instances import Placement, all_schedules, random_platform, random_workload
+from tests.support.instances import Placement, all_schedules, random_platform, random_workload
+from tests.support.rows import workload_of
 
 METRIC = {"energy": "energy_j", "makespan": "makespan_s", "edp": "edp_js"}
 jobs = workload_of

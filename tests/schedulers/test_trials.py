@@ -15,9 +15,8 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions,
 from cluster_sim.records import Result
 from schedulers import EasyBackfilling
 from schedulers.backfilling.easy import BACKFILLED, LEAVES, TRIED, TRIED_ENOUGH
-
-from . import textbook
-from .test_backfilling import KEYS, Rows, small_logs, workload
+from tests.support import textbook
+from tests.support.small_logs import KEYS, Rows, small_logs, workload
 
 ROW = ("submit_time", "requested_cores", "requested_time", "recorded_run_time")
 
