@@ -25,7 +25,7 @@ class AtBoundaries(Scripted):
     at_boundaries = True
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(random=st.randoms(use_true_random=False))
 def test_whatever_a_scheduler_does_to_jobs(random: Random) -> None:
     """Work adds up, cores are held once, joules add up, walltimes hold, and in the end all is free."""

@@ -14,7 +14,7 @@ from tests.support.contract import checks, full
 from tests.support.contract.full import NotACase, Violation, check, described, full_case, reduced, violation
 from tests.support.contract.runs import Case
 
-BLOCKS, RUNS = 12, 12
+BLOCKS, RUNS = 12, 6
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))

@@ -200,7 +200,7 @@ def test_under_a_power_cap_no_job_is_tried() -> None:
 # ---------------------------------------------------------------------- against another program
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     log=small_logs(),
     order=st.sampled_from(sorted(KEYS)),
@@ -233,7 +233,7 @@ def machines(draw: st.DrawFn) -> Platform:
     return Platform((Cluster("c", tuple(groups)),))
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     log=small_logs(),
     platform=machines(),
