@@ -22,7 +22,7 @@ def check_run(case: Case, scheduler: str) -> None:
 
 
 @pytest.mark.parametrize("scheduler", LIST_SPECS)
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(case=cases(), blocking=st.sampled_from(["yes", "no"]), memory=st.sampled_from(["yes", "no"]))
 def test_list_schedulers(scheduler: str, case: Case, blocking: str, memory: str) -> None:
     """Every pair of a job order and a node order keeps the contract, blocking or skipping, with and without memory."""
@@ -30,7 +30,7 @@ def test_list_schedulers(scheduler: str, case: Case, blocking: str, memory: str)
 
 
 @pytest.mark.parametrize("scheduler", OTHER_SPECS)
-@settings(max_examples=6)
+@settings(max_examples=5)
 @given(case=cases())
 def test_other_schedulers(scheduler: str, case: Case) -> None:
     """So does every other registered scheduler."""

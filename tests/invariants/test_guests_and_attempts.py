@@ -294,7 +294,7 @@ def check_all_is_free(simulation: Simulation) -> None:
 
 
 @pytest.mark.parametrize("scheduler", OTHER_SPECS)
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(case=cases(), plan=orders(ORDERS), guests=visits)
 def test_guests_beside_every_scheduler(scheduler: str, case: Case, plan: list[Order], guests: list[Visit]) -> None:
     """Under every registered scheduler, and whatever power policy comes with the case."""
@@ -319,7 +319,7 @@ def test_guests_beside_list_schedulers(
 
 
 @pytest.mark.parametrize("kind", SLURM)
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(case=cases(), plan=orders(ORDERS), guests=visits, first=st.lists(st.booleans(), min_size=14, max_size=14))
 def test_guests_beside_slurm(kind: str, case: Case, plan: list[Order], guests: list[Visit], first: list[bool]) -> None:
     """Slurm starts no job on cores that a guest holds, by whichever of its rules it chooses, preempts and resumes."""

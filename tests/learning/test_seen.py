@@ -96,11 +96,11 @@ def test_a_run_unlike_training_is_told_once(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_an_evaluation_tells_it_once(tmp_path: Path) -> None:
-    """Of two cases, three runs of the agent in each, in two processes: one line."""
+    """Of two cases, several runs of the agent in each, in two processes: one line."""
     learned_from(tmp_path, 12)
     cases = [Episode(small_cluster(), mixed_jobs(np.random.default_rng(seed), 280)) for seed in (5, 6)]
     with pytest.warns(UnfamiliarWarning) as told:
-        evaluate(tmp_path, cases, heuristics=["fcfs"], runs=4, workers=2)
+        evaluate(tmp_path, cases, heuristics=["fcfs"], runs=2, workers=2)
     [line] = [str(one.message) for one in told if one.category is UnfamiliarWarning]
     assert f"learned:{tmp_path}/best: this run is far from what the agent learned from: " in line
 
