@@ -6,8 +6,8 @@ TEST_EXTRAS ?= test
 JOBS        ?= 2
 PYTEST_ARGS ?=
 # What `make check` tries: the machine, the schedulers, the records, the formats, and runs that must leave what they left.
-CHECKED     ?= $(addprefix tests/,process records models schedulers requests power dvfs dependencies explain workload \
-                                  platform formats oracle)
+CHECKED     ?= $(addprefix tests/,process changing failures records models schedulers slurm requests power dvfs dependencies \
+                                  explain workload platform formats oracle)
 
 # Compiled modules are kept whatever the environment says: else each worker of the tests, and each process that a test
 # starts, compiles all that it imports anew.

@@ -1,6 +1,6 @@
 """Random simulations until one breaks the contract: ``python -m benchmarks.fuzz --runs 5000 --seed 1``.
 
-The cases and the checks are those of ``tests/invariants``, of which ``make test`` runs a sample.
+The cases and the checks are in ``tests/support/contract``, of which ``make test`` runs a sample.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import click
 
-from tests.invariants import chaos, full
-from tests.invariants.runs import DRAWN_SCHEDULERS
+from tests.support.contract import chaos, full
+from tests.support.contract.runs import DRAWN_SCHEDULERS
 
 THOROUGH_EVERY = 10
 """So many runs have one that is also repeated, saved, loaded and replayed."""

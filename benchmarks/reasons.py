@@ -1,7 +1,7 @@
 """Are the stated reasons for waiting true? Random runs, watched as they go, against what their results say afterwards.
 
 ``python -m benchmarks.reasons --runs 1000``: everything registered, guests, failures, reservations, tags, memory, power
-policies, as :mod:`tests.invariants.runs` draws them. ``--model`` adds a run of 2,000 jobs of the Lublin model under EASY.
+policies, as :mod:`tests.support.contract.runs` draws them. ``--model`` adds a run of 2,000 jobs of the Lublin model under EASY.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections import Counter
 import click
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
-from tests.explain.truth import Watched, check, checked
-from tests.invariants.full import NotACase
-from tests.invariants.runs import Case
+from tests.support.contract.full import NotACase
+from tests.support.contract.runs import Case
+from tests.support.truth import Watched, check, checked
 
 SHOWN = 10
 

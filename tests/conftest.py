@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import gc
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-# The same examples in every run, and no limit on the time of one: a slow machine is no failure.
+# Before torch is imported, here and in the processes that tests start: its threads cost more than they bring for small networks.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# The same examples in every run, and no limit on the time of one: a slow machine is no failure. Long forms that try many more
+# are in benchmarks/.
 settings.register_profile(
     "project",
+    max_examples=50,
     deadline=None,
     derandomize=True,
     database=None,
@@ -17,6 +25,20 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("project")
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays until the end: modules and collected tests, a million objects."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give all tests of a file to one process, so that what they share is made once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log) if config.getvalue("dist") == "load" else None
 
 
 @pytest.fixture(scope="session")

@@ -21,8 +21,8 @@ from cluster_sim.cli import main
 from cluster_sim.platform import PowerTransitions
 from cluster_sim.records import Result
 from schedulers import Scheduler
-from tests.browser import browse
-from tests.rows import workload_of
+from tests.support.browser import browse
+from tests.support.rows import workload_of
 
 EVIL = "<script>document.title='caught'</script>"
 # Goes through the steps with the buttons, then with every other means, and writes down what the page says at each.

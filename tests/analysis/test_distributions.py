@@ -33,8 +33,8 @@ from cluster_sim.records import Result
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_power_policy, make_scheduler
-from tests.browser import browse
-from tests.rows import workload_of
+from tests.support.browser import browse
+from tests.support.rows import workload_of
 
 
 @pytest.fixture

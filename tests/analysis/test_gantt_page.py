@@ -22,7 +22,7 @@ from analysis.pages.redrawn import carried, without_jobs
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.amounts import durations, moments
 from cluster_sim.cli import main
-from tests.browser import browse
+from tests.support.browser import browse
 
 from .conftest import hand_made, later
 

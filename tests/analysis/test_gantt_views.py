@@ -22,10 +22,10 @@ from analysis.gantt_chart.runs_chart import differences
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.platform import PowerTransitions
-from tests.rows import workload_of
+from tests.support.payloads import figures_in
+from tests.support.rows import workload_of
 
 from .conftest import FakeResult, make_result
-from .payloads import figures_in
 from .test_gantt import EXPECTED, bars
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from analysis import gantt, gantt_by_job
 from cluster_sim import Result
-from tests.changing.scripted import requeued, resized, suspended
+from tests.support.scripted import requeued, resized, suspended
 
 from .conftest import FakeResult
 

@@ -17,7 +17,7 @@ from analysis.pages.page import figure_html, page, piece, render
 from analysis.tables.run_metrics import cells_html
 from cluster_sim import Platform, Simulation, Workload
 from schedulers import make_scheduler
-from tests.browser import browse
+from tests.support.browser import browse
 
 EVIL = "</script><script>alert('1')</script> {{ 6 * 7 }}"
 

@@ -11,8 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from analysis.pages.payload import payload
 from cluster_sim.amounts import moments
-
-from .payloads import read
+from tests.support.payloads import read
 
 NUMBERS = st.one_of(
     st.floats(width=64), st.integers(-(2**60), 2**60).map(float), st.integers(-(10**9), 10**9).map(lambda n: n / 1000)

@@ -19,9 +19,9 @@ from cluster_sim.records import Result
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_scheduler
+from tests.support.payloads import figures_in
 
 from .conftest import FakeResult
-from .payloads import figures_in
 
 Run = Callable[..., Result]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from analysis.figures.palette import ColourClasses, colour_strategy
 from analysis.stepping.frames import Frames
 from cluster_sim import Result
-from tests.changing.scripted import requeued, resized, suspended
+from tests.support.scripted import requeued, resized, suspended
 
 
 def cores_at(result: Result) -> list[tuple[float, str, list[int]]]:

@@ -23,7 +23,7 @@ from cluster_sim.records import Result
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_power_policy, make_scheduler
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 POWER = {"static_w": 10.0, "dynamic_w": 5.0, "min_power": 0.4}
 

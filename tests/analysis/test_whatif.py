@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
@@ -22,27 +21,9 @@ from cluster_sim import Simulation, Workload
 from cluster_sim.errors import InputError, SchedulerWarning
 from cluster_sim.records.intervals import ComparisonVerdict, bootstrap_interval, bootstrap_ratios
 from cluster_sim.records.result import Result
+from tests.support.sacct_rows import CONF, DAY, HEAD, row, weekly
 
 pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
-
-CONF = "ClusterName=lab\nNodeName=n1 CPUs=4\nPartitionName=p Nodes=n1 Default=YES\nPartitionName=q Nodes=n1\n"
-DAY = 86_400
-HEAD = "JobID|User|Account|Partition|Submit|Eligible|Start|End|Elapsed|Timelimit|State|ReqCPUS|AllocCPUS"
-BEGIN = datetime.datetime(2026, 3, 2)
-
-
-def clock(seconds: float) -> str:
-    """A time of the log."""
-    return (BEGIN + datetime.timedelta(seconds=seconds)).isoformat()
-
-
-def row(job: int, submit: float, start: float, run: int, cpus: int, user: str = "ann", partition: str = "p") -> str:
-    """A job as sacct prints it; a start below 0 is not known."""
-    times = f"{clock(start)}|{clock(start + run)}" if start >= 0 else "Unknown|Unknown"
-    limit = f"{run // 60:02}:{run % 60:02}"
-    return (
-        f"{job}|{user}|phys|{partition}|{clock(submit)}|{clock(submit)}|{times}|{limit}|{limit}|COMPLETED|{cpus}|{cpus}"
-    )
 
 
 def study(folder: Path, rows: list[str], *changes: str, conf: str = CONF, **options: str) -> Study:
@@ -51,15 +32,6 @@ def study(folder: Path, rows: list[str], *changes: str, conf: str = CONF, **opti
     (folder / "slurm.conf").write_text(conf)
     options = {"baseline": "easy", **options}
     return what_if(folder / "jobs.txt", folder / "slurm.conf", folder / "out", changes, **options)  # type: ignore[arg-type]
-
-
-def weekly(weeks: int, start: float = 600.0) -> list[str]:
-    """Each week ann's job of all CPUs, for 20 min, and a minute later bob's of one CPU in the other partition."""
-    rows = []
-    for week in range(weeks):
-        at = 7 * DAY * week
-        rows += [row(2 * week, at, at, 1_200, 4), row(2 * week + 1, at + 60, at + start, 600, 1, "bob", "q")]
-    return rows
 
 
 def test_a_log_that_is_replayed_exactly(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import re
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -34,11 +34,9 @@ def benchmarks_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def nothing_old_is_collected() -> Iterator[None]:
+def nothing_old_is_collected() -> None:
     """All that the tests have loaded is left out of the collections before each measured run, which took most of the time."""
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

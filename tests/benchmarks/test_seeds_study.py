@@ -14,7 +14,7 @@ from learning.training.agent import Agent
 from learning.training.configuration import Config
 from learning.training.training import untrained
 from studies.seeds_study import Cases, Reductions, agents_line, draws_of, kept, table
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 
 def test_a_line_by_hand() -> None:

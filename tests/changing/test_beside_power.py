@@ -12,9 +12,8 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions,
 from cluster_sim.run.decisions import Decision, Offer, PowerDecision, Preempt, Resize, Resume, WakeAt, Withhold
 from cluster_sim.run.view import View
 from schedulers.policy.policy import PowerPolicy
-from tests.rows import workload_of
-
-from .scripted import Scripted, of
+from tests.support.rows import workload_of
+from tests.support.scripted import Scripted, of
 
 
 def stages(result: Result) -> list[tuple[str, float, float, float]]:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from schedulers import Preemptive
-
-from . import cases
+from tests.support import changing_cases as cases
 
 NAMES = (
     *("requeue-all-lost-small", "requeue-all-lost", "requeue-from-checkpoint"),

@@ -9,8 +9,7 @@ from typing import Any
 
 from cluster_sim import Platform, Result, Simulation, Workload
 from schedulers import Scheduler
-
-from . import cases
+from tests.support import changing_cases as cases
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

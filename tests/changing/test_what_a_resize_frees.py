@@ -19,7 +19,7 @@ from cluster_sim import (
 )
 from cluster_sim.run.decisions import Decision, Resize
 from schedulers import Scheduler
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 SWITCHES = PowerTransitions(off_w=9, switch_on_s=60, switch_on_w=125, switch_off_s=180, switch_off_w=101)
 

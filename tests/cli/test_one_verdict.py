@@ -15,8 +15,8 @@ from analysis.sweep.alternatives import compare_sweep
 from analysis.sweep.runs_table import read_sweep
 from cluster_sim.records.comparison import Comparison
 from cluster_sim.records.result import Result
-from tests.analysis.test_whatif import CONF, HEAD, weekly
 from tests.cli.conftest import Command
+from tests.support.sacct_rows import CONF, HEAD, weekly
 
 pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
 
@@ -82,7 +82,7 @@ def test_a_comparison_of_schedulers(command: Command, here: Path, replications: 
     assert ending in told[1]
 
 
-@pytest.mark.parametrize("replications", [1, 3, 5])
+@pytest.mark.parametrize("replications", [1, 5])
 def test_a_sweep(command: Command, here: Path, replications: int) -> None:
     """With a power policy, which has sentences of its own."""
     pytest.importorskip("pyarrow")

@@ -122,12 +122,8 @@ def test_the_demo(done) -> None:
     assert first["jobs_completed"] == second["jobs_completed"] == 1692
     assert second["mean_wait_s"] < first["mean_wait_s"]
     assert second["energy_j"] < first["energy_j"]
-
-
-def test_the_demo_has_heterogeneity_and_contention(done) -> None:
-    """Cores of every speed are used, and memory-bound jobs take longer than on the slowest core alone."""
-    done("demo", "--out", "out")
-    jobs = pd.read_csv("out/fcfs/jobs.csv", dtype={"job_id": str})
+    # Cores of every speed are used, and memory-bound jobs take longer than on the slowest core alone.
+    jobs = pd.read_csv("cluster-sim-demo/fcfs/jobs.csv", dtype={"job_id": str})
     assert set(jobs["profile"]) == set(PROFILES)
     recorded = Workload.read(WORKLOAD).jobs.set_index("job_id")["recorded_run_time"]
     factor = jobs["run_time"] / jobs["job_id"].map(recorded).clip(lower=1.0)

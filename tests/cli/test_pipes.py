@@ -201,12 +201,11 @@ def test_a_shell_completes_files(here: Path, line: str) -> None:
 
 
 def test_warnings_come_before_the_table(here: Path) -> None:
-    """``run``, ``compare`` and ``sweep`` into a reader that is gone: the table is lost, what was assumed is told."""
+    """``run`` and ``sweep`` into a reader that is gone: the table is lost, what was assumed is told."""
     sweep = "factors: {platform: 'homogeneous:nodes=4,cores=4', workload: 'lublin:jobs=9,nodes=16'}\nreplications: 1\n"
     Path("sweep.yaml").write_text(sweep)
     for words in (
         ("run", "-w", "log.swf", "--out", "run"),
-        ("compare", "-w", "log.swf", "-s", "fcfs", "-s", "easy", "--out", "compare"),
         ("sweep", "sweep.yaml", "--workers", "1", "--out", "sweep"),
     ):
         end, begin = os.pipe()

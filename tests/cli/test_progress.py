@@ -15,9 +15,9 @@ import analysis.reproduce
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.run import progress
 from cluster_sim.run.progress import Progress
-from tests.analysis.test_whatif import CONF, HEAD, weekly
 from tests.cli.test_train import TRAINING
-from tests.reproduce.made_up import make
+from tests.support.made_up import make
+from tests.support.sacct_rows import CONF, HEAD, weekly
 
 
 @dataclass
@@ -188,3 +188,6 @@ def test_every_long_command_says_how_far_it_is(words: str, here: Path, done, mon
     last = [[line for line in found if line.startswith(f"{name}:")][-1].partition(",")[0] for name in names]
     assert last == COMMANDS[words]
     assert not any(LINE.match(line) for line in result.stdout.splitlines())
+    if "--seeds" in words:  # each in a folder of its own, and a line about each
+        assert [line.split(":")[0] for line in result.stdout.splitlines()[:2]] == ["seed 0", "seed 1"]
+        assert {"seed-0", "seed-1"} <= {path.name for path in (here / "o").iterdir()}

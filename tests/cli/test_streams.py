@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import Command
+
 ENDINGS = {
     "2>&-": 0,
     "2>/dev/full": 0,
@@ -28,21 +30,26 @@ factors:
   scheduler: [fcfs, easy]
 replications: 2
 """
+CLOSED, FULL = ">&- 2>&-", ">/dev/full 2>/dev/full"
 COMMANDS = {
-    "run": ("run --platform lab.json --workload jobs.json --out OUT", "jobs.csv"),
-    "compare": ("compare --platform lab.json --workload jobs.json -s fcfs -s sjf --out OUT", "fcfs/jobs.csv"),
-    "sweep": ("sweep sweep.yaml --workers 2 --out OUT", "table.csv"),
-    "gantt": ("gantt done --out OUT.html", ".html"),
-    "convert": ("convert log.swf OUT.csv", ".csv"),
-    "report": ("compare --platform lab.json --workload jobs.json -s fcfs --report --out OUT", "fcfs/jobs.csv"),
+    "convert": ("convert log.swf OUT.csv", ".csv", tuple(ENDINGS)),
+    "run": ("run --platform lab.json --workload jobs.json --out OUT", "jobs.csv", (CLOSED, FULL)),
+    "compare": (
+        "compare --platform lab.json --workload jobs.json -s fcfs --report --out OUT",
+        "fcfs/jobs.csv",
+        (FULL,),
+    ),
+    "sweep": ("sweep sweep.yaml --workers 2 --out OUT", "table.csv", (CLOSED,)),
+    "gantt": ("gantt done --out OUT.html", ".html", (FULL,)),
 }
+"""A command, what it leaves, and the endings that it is tried with."""
 
 
 @pytest.fixture
-def here_done(here: Path) -> Path:
+def here_done(here: Path, done: Command) -> Path:
     """The working directory, with a sweep and a result of a run in it."""
     (here / "sweep.yaml").write_text(SWEEP)
-    shell(here, "run --platform lab.json --workload jobs.json --out done", "")
+    done("run", "--platform", "lab.json", "--workload", "jobs.json", "--out", "done")
     return here
 
 
@@ -54,18 +61,17 @@ def shell(folder: Path, words: str, streams: str) -> subprocess.CompletedProcess
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
 @pytest.mark.parametrize("name", COMMANDS)
-def test_results_are_written_whatever_the_streams_are(here_done: Path, name: str) -> None:
-    """All files of a command are there, and those with tables are the same, byte by byte."""
-    words, result = COMMANDS[name]
+def test_results_are_written_whatever_the_streams_are(here_done: Path, done: Command, name: str) -> None:
+    """All files of a command are there, and those with tables are the same as with whole streams, byte by byte."""
+    words, result, endings = COMMANDS[name]
     files = {}
-    endings = (
-        ENDINGS if name == "run" else {streams: ENDINGS[streams] for streams in (">&- 2>&-", ">/dev/full 2>/dev/full")}
-    )
-    for number, (streams, status) in enumerate({"": 0, **endings}.items()):
-        done = shell(here_done, words.replace("OUT", f"out{number}"), streams)
-        assert done.returncode == status, (streams, done.stderr)
-        assert b"Traceback" not in done.stderr
-        assert b"Exception ignored" not in done.stderr
+    done(*words.replace("OUT", "out0").split())
+    for number, streams in enumerate(("", *endings)):
+        if streams:
+            ended = shell(here_done, words.replace("OUT", f"out{number}"), streams)
+            assert ended.returncode == ENDINGS[streams], (streams, ended.stderr)
+            assert b"Traceback" not in ended.stderr
+            assert b"Exception ignored" not in ended.stderr
         path = here_done / (f"out{number}{result}" if result.startswith(".") else f"out{number}/{result}")
         folder = path.parent if path.parent != here_done else path
         files[streams] = sorted(os.listdir(folder)) if folder.is_dir() else [path.suffix]

@@ -230,15 +230,6 @@ def test_an_agent_for_nodes_is_told_with_what_it_assumes(done) -> None:
     assert "nodes state none; they switch in 0 s for 0 J" in done("evaluate", "agent", *few).stderr
 
 
-def test_several_seeds_at_once(done) -> None:
-    """Each in a folder of its own, two processes at a time, and a line about each."""
-    told = done(
-        "train", "training.yaml", "--iterations", "1", "--seeds", "2", "--workers", "2", "--out", "agents"
-    ).stdout
-    assert [line.split(":")[0] for line in told.splitlines()[:2]] == ["seed 0", "seed 1"]
-    assert {path.name for path in Path("agents").iterdir()} == {"seed-0", "seed-1"}
-
-
 def test_interrupted_and_resumed(command, done, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C ends with status 130 and leaves a training that goes on."""
     step = Training.step

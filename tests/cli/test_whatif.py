@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.analysis.test_whatif import CONF, HEAD, row, weekly
 from tests.cli.conftest import Command
+from tests.support.sacct_rows import CONF, HEAD, row, weekly
 
 
 @pytest.fixture(autouse=True)

@@ -96,20 +96,17 @@ def test_moldable_jobs_before_its_rounding_tells(shared: Path, tmp_path: Path) -
 def test_moldable_jobs_by_exact_time(
     shared: Path, tmp_path: Path, rule: str, quirks: tuple[str, ...], wait: float
 ) -> None:
-    """All 11,635 as in exact arithmetic, with a pass for each event, and with one for each instant."""
+    """All 11,635 as in exact arithmetic, with a pass for each event, and with one for each instant.
+
+    Whatever the rule for ties, sizes lie within the limits, the work of a job is the same on any, and nobody is overtaken.
+    """
     folder = shared / "cases/elastisim/cirrus-moldable"
     result, expected = run(folder, tmp_path, *quirks), pd.read_csv(folder / f"exact-time-pass-per-{rule}.csv.gz")
     assert np.allclose(result.jobs["start_time"], expected["start_time"], rtol=0.0, atol=1e-6)
     assert np.allclose(result.jobs["finish_time"], expected["end_time"], rtol=0.0, atol=1e-6)
     assert sizes(result).tolist() == expected["nodes"].tolist()
     assert result.jobs["wait_time"].mean() == pytest.approx(wait, abs=1e-6)
-
-
-def test_what_holds_whatever_the_rule_for_ties(shared: Path, tmp_path: Path) -> None:
-    """Sizes lie within the limits, the work of a job is the same on any, and nobody is overtaken."""
-    folder = shared / "cases/elastisim/cirrus-moldable"
-    result, jobs = run(folder, tmp_path, EACH_EVENT), jobs_of(folder)
-    nodes = sizes(result)
+    jobs, nodes = jobs_of(folder), sizes(result)
     assert ((jobs["min_nodes"] <= nodes) & (nodes <= jobs["max_nodes"])).all()
     assert np.allclose(result.jobs["run_time"] * nodes, jobs["time_at_base"] * jobs["base_nodes"], rtol=1e-9)
     assert (np.diff(result.jobs["start_time"]) >= 0.0).all()

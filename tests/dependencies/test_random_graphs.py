@@ -15,7 +15,7 @@ from cluster_sim.workload.critical_path import critical_path
 from schedulers import schedulers
 
 given_graphs = settings(
-    deadline=None, derandomize=True, database=None, max_examples=30, phases=[Phase.explicit, Phase.generate, Phase.shrink],
+    deadline=None, derandomize=True, database=None, max_examples=15, phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
 

@@ -328,7 +328,7 @@ def runs_under(scheduler: Scheduler, case: tuple[Platform, Workload, float, str]
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-@settings(max_examples=15, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(case=capped())
 def test_the_draw_stays_below_the_cap_and_no_job_is_lost(
     scheduler: str, case: tuple[Platform, Workload, float, str]
@@ -345,7 +345,7 @@ def test_the_draw_stays_below_the_cap_and_no_job_is_lost(
     assert summary["energy_j"] == pytest.approx(np.trapezoid(*_steps(result)), rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(case=capped())
 def test_a_cap_beyond_reach_changes_nothing(case: tuple[Platform, Workload, float, str]) -> None:
     """Under a limit that nothing can come near, every time is what it is without the policy."""
@@ -383,7 +383,7 @@ class AnyState(Scheduler):
                 yield Start(job, placement)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(case=capped())
 def test_p_states_of_jobs_count(case: tuple[Platform, Workload, float, str]) -> None:
     """So it is when jobs run in p-states of their own, and their processors go back to faster ones."""

@@ -14,7 +14,7 @@ from cluster_sim import InputError, Platform, Result, Simulation, Start, View, W
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.records.reasons.waiting import at
 from schedulers import Scheduler, make_scheduler
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 
 def run(scheduler: str, explain: bool = True, **options: object) -> Result:

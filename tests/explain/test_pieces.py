@@ -13,7 +13,8 @@ from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume
 from cluster_sim.run.view import View
-from tests.changing.scripted import (
+from tests.support.rows import workload_of
+from tests.support.scripted import (
     Scripted,
     asleep,
     of,
@@ -25,7 +26,6 @@ from tests.changing.scripted import (
     suspended,
     suspended_while_booting,
 )
-from tests.rows import workload_of
 
 
 def test_a_suspension_is_told_with_its_reasons(tmp_path: Path) -> None:

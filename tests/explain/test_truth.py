@@ -9,13 +9,13 @@ import pytest
 from cluster_sim import Platform, PowerTransitions, Result, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.workload.advance_reservations import AdvanceReservation
-from tests.explain.truth import Watched, check, checked
-from tests.invariants.full import NotACase
-from tests.invariants.runs import Case
-from tests.rows import workload_of
+from tests.support.contract.full import NotACase
+from tests.support.contract.runs import Case
+from tests.support.rows import workload_of
+from tests.support.truth import Watched, check, checked
 
 
-@pytest.mark.parametrize("first", range(0, 100, 10))
+@pytest.mark.parametrize("first", range(0, 40, 10))
 def test_every_reason_is_true(first: int) -> None:
     """Ten random runs, with guests, failures, reservations and power policies, watched from instant to instant."""
     counts: Counter[str] = Counter()

@@ -6,7 +6,7 @@ import pytest
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.records import Result
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 
 class Story:

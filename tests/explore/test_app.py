@@ -26,7 +26,7 @@ from analysis.pages.page import render
 from cluster_sim import InputError, Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.cli.commands.explore import _desk
-from tests.browser import browse
+from tests.support.browser import browse
 
 from .conftest import Story
 

@@ -13,7 +13,7 @@ from analysis.explore.changes import MOST_CHANGES, Change, changed, new_id
 from analysis.explore.offers import Offers
 from analysis.explore.runs import Choices, ExploreSession
 from cluster_sim import InputError, Workload
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 from .conftest import Story
 from .test_app import text_of

@@ -20,7 +20,7 @@ from cluster_sim.run.decisions import Resize
 from cluster_sim.run.failures import Failure, Failures, failure_models
 from cluster_sim.run.view import View
 from schedulers import Fcfs, make_power_policy
-from tests.changing import scripted
+from tests.support import scripted
 
 PLATFORM = Platform.homogeneous(nodes=4, cores=2, transitions=PowerTransitions(switch_on_s=10.0, switch_off_s=5.0))
 

@@ -10,8 +10,8 @@ import pytest
 from analysis import comparison_table
 from cluster_sim import InputError, Platform, Result, Simulation, Workload
 from schedulers import Fcfs
-from tests.changing.scripted import requeued, suspended
-from tests.rows import workload_of
+from tests.support.rows import workload_of
+from tests.support.scripted import requeued, suspended
 
 KEYS = ("jobs_requeued", "jobs_preempted", "lost_core_s", "energy_lost_j", "availability")
 WATTS = {"static_w": 10.0, "dynamic_w": 2.0, "min_power": 0.5}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from cluster_sim.cli import main
 from cluster_sim.errors import CautionWarning, FormatError, ModelWarning
 from cluster_sim.formats.batsim_import import read_outputs
 from cluster_sim.formats.batsim_results import jobs_table, machine_states_table, write_outputs
@@ -196,9 +196,9 @@ def test_the_command_line_counts_hosts(tmp_path: Path) -> None:
         (["--platform", f"simgrid:{platform},cores_per_node=1"], "72 cores count as 3", 10.0),
         ([], "", 10 / 3),
     ):
-        command = [sys.executable, "-m", "cluster_sim", "run", *options, "--workload", str(workload), "-s", "easy"]
-        done = subprocess.run([*command, "--out", str(tmp_path / "out")], capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
+        words = ["run", *options, "--workload", str(workload), "-s", "easy", "--out", str(tmp_path / "out")]
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 0, done.stderr
         assert told in done.stderr
         assert done.stderr.count("count as") == bool(told)
         assert Result.load(tmp_path / "out").jobs["wait_time"].tolist() == [0.0, wait, 0.0]

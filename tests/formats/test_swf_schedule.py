@@ -15,7 +15,7 @@ from cluster_sim.errors import ModelWarning
 from cluster_sim.formats.swf_schedule import schedule_table, write_schedule
 from cluster_sim.records import Result
 from schedulers import Preemptive
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 # job, submit, wait, run, cores, requested, status
 SHOWN = [0, 1, 2, 3, 4, 7, 10]

@@ -13,7 +13,7 @@ from cluster_sim.errors import ModelWarning
 from cluster_sim.formats.batsim_import import read_outputs
 from cluster_sim.formats.batsim_results import jobs_table, write_jobs, write_outputs
 from cluster_sim.records import Result
-from tests.changing.scripted import requeued, resized, stopped_while_suspended, suspended
+from tests.support.scripted import requeued, resized, stopped_while_suspended, suspended
 
 SHOWN = ["starting_time", "execution_time", "finish_time", "waiting_time", "turnaround_time", "allocated_resources"]
 

@@ -13,11 +13,10 @@ from cluster_sim import Platform, Simulation
 from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume
 from cluster_sim.run.view import View
 from schedulers import make_scheduler
-from tests.changing.scripted import Scripted
-from tests.rows import workload_of
-
-from . import chaos
-from .full import NotACase
+from tests.support.contract import chaos
+from tests.support.contract.full import NotACase
+from tests.support.rows import workload_of
+from tests.support.scripted import Scripted
 
 
 class AtBoundaries(Scripted):
@@ -26,7 +25,7 @@ class AtBoundaries(Scripted):
     at_boundaries = True
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(random=st.randoms(use_true_random=False))
 def test_whatever_a_scheduler_does_to_jobs(random: Random) -> None:
     """Work adds up, cores are held once, joules add up, walltimes hold, and in the end all is free."""

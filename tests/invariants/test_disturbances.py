@@ -14,9 +14,8 @@ from cluster_sim import CautionWarning, Result, Simulation, Workload
 from cluster_sim.machine.core_ranges import cut
 from cluster_sim.machine.node import NodeState
 from cluster_sim.records.accounting import EnergyAccounts, History, settle, sweep
-
-from . import checks, full
-from .runs import LIST_SPECS, Case, Order, cases, orders
+from tests.support.contract import checks, full
+from tests.support.contract.runs import LIST_SPECS, Case, Order, cases, orders
 
 
 def disturbed_run(case: Case, scheduler: str, plan: list[Order]) -> tuple[Simulation, Result]:
@@ -29,7 +28,7 @@ def disturbed_run(case: Case, scheduler: str, plan: list[Order]) -> tuple[Simula
         return simulation, simulation.run()
 
 
-@settings(max_examples=75)
+@settings(max_examples=40)
 @given(case=cases(), plan=orders(), scheduler=st.sampled_from(["fcfs", *LIST_SPECS]))
 def test_whatever_happens_the_books_are_right(case: Case, plan: list[Order], scheduler: str) -> None:
     """Cores, times, states and energy add up, whatever was killed, broken, switched or slowed, and when."""
@@ -40,7 +39,7 @@ def test_whatever_happens_the_books_are_right(case: Case, plan: list[Order], sch
         assert simulation.machine.energy_j == pytest.approx(result.summary()["energy_j"], rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(case=cases(), plan=orders())
 def test_all_is_free_again_when_all_is_over(case: Case, plan: list[Order]) -> None:
     """After the run no core is held or busy, no memory used, no bandwidth asked for, and the books of the sets agree."""
@@ -80,7 +79,7 @@ def swept(history: History) -> EnergyAccounts:
     return accounts
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(case=cases(), plan=orders(), scheduler=st.sampled_from(LIST_SPECS))
 def test_accounts_in_bulk_and_event_by_event_agree(case: Case, plan: list[Order], scheduler: str) -> None:
     """Both ways of keeping the accounts charge every job and every state of every node the same."""
@@ -93,7 +92,7 @@ def test_accounts_in_bulk_and_event_by_event_agree(case: Case, plan: list[Order]
         assert bulk.nodes[state] == pytest.approx(slow.nodes[state], rel=1e-9, abs=1e-9), state
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(case=cases(), times=st.lists(st.sampled_from([0.5, 1.0, 2.0, 2.5, 4.0, 6.0]), max_size=3).map(sorted))
 def test_stopping_on_the_way_changes_nothing(case: Case, times: list[float]) -> None:
     """``run(until=t)`` as often as one likes, then to the end, is one run; each part obeys the contract too."""
@@ -113,7 +112,7 @@ def test_stopping_on_the_way_changes_nothing(case: Case, times: list[float]) -> 
         assert getattr(result, name).equals(getattr(whole, name)), name
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(case=cases(), until=st.sampled_from([0.0, 1.0, 2.0, 3.5, 30.0]))
 def test_a_run_with_an_end_stops_there(case: Case, until: float) -> None:
     """``until`` cuts the run: nothing later is in any table, energy covers [0, until], jobs not done are unfinished."""

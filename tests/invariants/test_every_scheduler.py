@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from . import full
-from .runs import LIST_SPECS, OTHER_SPECS, Case, cases
+from tests.support.contract import full
+from tests.support.contract.runs import LIST_SPECS, OTHER_SPECS, Case, cases
 
 
 def check_run(case: Case, scheduler: str) -> None:
@@ -22,7 +22,7 @@ def check_run(case: Case, scheduler: str) -> None:
 
 
 @pytest.mark.parametrize("scheduler", LIST_SPECS)
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(case=cases(), blocking=st.sampled_from(["yes", "no"]), memory=st.sampled_from(["yes", "no"]))
 def test_list_schedulers(scheduler: str, case: Case, blocking: str, memory: str) -> None:
     """Every pair of a job order and a node order keeps the contract, blocking or skipping, with and without memory."""
@@ -30,14 +30,14 @@ def test_list_schedulers(scheduler: str, case: Case, blocking: str, memory: str)
 
 
 @pytest.mark.parametrize("scheduler", OTHER_SPECS)
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(case=cases())
 def test_other_schedulers(scheduler: str, case: Case) -> None:
     """So does every other registered scheduler."""
     check_run(case, scheduler)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(case=cases(), memory=st.booleans())
 def test_fcfs_starts_nobody_before_an_earlier_job(case: Case, memory: bool) -> None:
     """First come, first served: cores are given in order of submission, to the jobs that are not refused."""
@@ -46,7 +46,7 @@ def test_fcfs_starts_nobody_before_an_earlier_job(case: Case, memory: bool) -> N
     assert (allocated[1:] >= allocated[:-1]).all()
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(case=cases(), scheduler=st.sampled_from(["fcfs", *LIST_SPECS]))
 def test_a_job_of_one_core_waits_only_while_every_core_is_held(case: Case, scheduler: str) -> None:
     """No list scheduler leaves a core idle that a job waits for: with one-core jobs, and nodes that are on, that shows."""

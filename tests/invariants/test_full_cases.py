@@ -10,12 +10,11 @@ import pytest
 from cluster_sim import Result
 from cluster_sim.platform import Platform
 from cluster_sim.run import passes
+from tests.support.contract import checks, full
+from tests.support.contract.full import NotACase, Violation, check, described, full_case, reduced, violation
+from tests.support.contract.runs import Case
 
-from . import checks, full
-from .full import NotACase, Violation, check, described, full_case, reduced, violation
-from .runs import Case
-
-BLOCKS, RUNS = 12, 12
+BLOCKS, RUNS = 12, 6
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))

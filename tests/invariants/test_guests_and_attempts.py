@@ -21,9 +21,8 @@ from cluster_sim import CautionWarning, Platform, Result, Simulation, Workload, 
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError, SimulationError
 from cluster_sim.machine.node import Node
 from schedulers import Scheduler, schedulers
-
-from . import checks, full
-from .runs import LIST_SPECS, OTHER_SPECS, SLURM, TIMES, Case, Order, cases, orders, slurm_spec
+from tests.support.contract import checks, full
+from tests.support.contract.runs import LIST_SPECS, OTHER_SPECS, SLURM, TIMES, Case, Order, cases, orders, slurm_spec
 
 SHORT = [0.0, 1.0, 1.0, 2.0, 2.5]
 
@@ -295,7 +294,7 @@ def check_all_is_free(simulation: Simulation) -> None:
 
 
 @pytest.mark.parametrize("scheduler", OTHER_SPECS)
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(case=cases(), plan=orders(ORDERS), guests=visits)
 def test_guests_beside_every_scheduler(scheduler: str, case: Case, plan: list[Order], guests: list[Visit]) -> None:
     """Under every registered scheduler, and whatever power policy comes with the case."""
@@ -303,7 +302,7 @@ def test_guests_beside_every_scheduler(scheduler: str, case: Case, plan: list[Or
     check_run(simulation, result, seen, plan, case.options["quirks"])
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     case=cases(),
     plan=orders(ORDERS),
@@ -320,7 +319,7 @@ def test_guests_beside_list_schedulers(
 
 
 @pytest.mark.parametrize("kind", SLURM)
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(case=cases(), plan=orders(ORDERS), guests=visits, first=st.lists(st.booleans(), min_size=14, max_size=14))
 def test_guests_beside_slurm(kind: str, case: Case, plan: list[Order], guests: list[Visit], first: list[bool]) -> None:
     """Slurm starts no job on cores that a guest holds, by whichever of its rules it chooses, preempts and resumes."""

@@ -15,9 +15,8 @@ from cluster_sim.errors import ModelWarning
 from cluster_sim.run import View
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, SwitchOn, WakeAt, Withhold
 from schedulers import PowerPolicy, power_policies
-
-from . import checks
-from .runs import TIMES, Case, cases
+from tests.support.contract import checks
+from tests.support.contract.runs import TIMES, Case, cases
 
 SCHEDULERS = (
     "fcfs",
@@ -83,7 +82,7 @@ def check(case: Case, simulation: Simulation) -> None:
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(case=cases(), plan=orders)
 def test_a_policy_that_decides_at_random(scheduler: str, case: Case, plan: list[Order]) -> None:
     """Legal and illegal orders at any time: all jobs complete once everything is offered, and every joule is booked."""
@@ -98,7 +97,7 @@ def test_a_policy_that_decides_at_random(scheduler: str, case: Case, plan: list[
 
 
 @pytest.mark.parametrize("policy", [name for name in power_policies if name not in ("power-cap", "learned")])
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(case=cases(), scheduler=st.sampled_from(SCHEDULERS))
 def test_every_policy_beside_every_kind_of_scheduler(policy: str, case: Case, scheduler: str) -> None:
     """The registered ones never ask for what is refused, never stall, and lose no job."""
@@ -111,7 +110,7 @@ def test_every_policy_beside_every_kind_of_scheduler(policy: str, case: Case, sc
 @pytest.mark.parametrize(
     "policy", ["timeout:0", "timeout:1", "keep-ready:0", "off-reservation:0", "inertial:period=1", "random:period=1"]
 )
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(case=cases(), scheduler=st.sampled_from(SCHEDULERS))
 def test_policies_that_switch_often(policy: str, case: Case, scheduler: str) -> None:
     """With times as short as the jobs', so that transitions, jobs and stages coincide."""
@@ -121,7 +120,7 @@ def test_policies_that_switch_often(policy: str, case: Case, scheduler: str) -> 
         check(case, replace(case, power=policy).simulation(scheduler))
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(cases(), st.sampled_from(["fcfs", "easy", "pcbe"]))
 def test_the_running_sum_of_watts_is_what_the_nodes_draw(case: Case, scheduler: str) -> None:
     """Made anew from the nodes at every fall, the power curve is the same curve."""

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from .units import SCHEDULERS, draw
+from tests.support.contract.units import SCHEDULERS, draw
 
 FACTORS = (10, 60, 1000)
-CASES = 8
+CASES = 5
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)

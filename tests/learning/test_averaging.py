@@ -16,8 +16,7 @@ from learning.algorithms.rollouts import collect
 from learning.networks.building import make_network
 from learning.networks.network import Weights
 from learning.training import checkpoints
-
-from .toys import CheapestRow, Make
+from tests.support.toys import CheapestRow, Make
 
 ITERATIONS = 8
 

@@ -19,8 +19,7 @@ from learning.algorithms.rollouts import Trajectory, collect, episode_seeds
 from learning.networks.building import make_network
 from learning.networks.network import Network
 from learning.training.validation import Validated
-
-from .toys import Make, Tempting
+from tests.support.toys import Make, Tempting
 
 TEMPTING = Make(Tempting)
 OPTIONS: dict[str, Any] = {

@@ -24,8 +24,7 @@ from learning.training.heuristics import LIST_HEURISTICS, of_other_jobs, run_on,
 from learning.training.heuristics import ended as ended_jobs
 from learning.training.inputs import split_days
 from schedulers import make_scheduler
-
-from .test_agent import untrained
+from tests.support.untrained import untrained
 
 
 def by_hand() -> Evaluation:

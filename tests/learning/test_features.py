@@ -14,9 +14,8 @@ from learning.tasks.episodes import Whole
 from learning.tasks.job_node.environment import JobNode
 from learning.tasks.job_node.features import PAIR_FEATURES, STATE_FEATURES
 from learning.tasks.job_node.observations import PUBLISHED
-from tests.rows import workload_of
-
-from .cases_for_job_node import at_random, cases, experiment, play
+from tests.support.job_node_cases import at_random, cases, experiment, play
+from tests.support.rows import workload_of
 
 COLUMN = {name: i for i, name in enumerate(PAIR_FEATURES)}
 

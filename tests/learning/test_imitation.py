@@ -16,8 +16,7 @@ from learning.algorithms.imitation import ImitationOptions, demonstrate, greedy,
 from learning.algorithms.optimisers import Adam
 from learning.algorithms.rollouts import Trajectory, collect
 from learning.algorithms.samples import Samples
-
-from .toys import ROWS, Make, Plain, Recall, network_for
+from tests.support.toys import ROWS, Make, Plain, Recall, network_for
 
 
 def cheapest(environment: Any, observation: Any) -> int:

@@ -24,7 +24,7 @@ from learning.tasks.job_choice.observations import LOOKS, ChoiceRow, RLScheduler
 from learning.tasks.job_choice.teachers import FirstByOrder
 from learning.training.configuration import Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
 from learning.training.training_seeds import train
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 
 def case(seed: int = 0) -> Whole:

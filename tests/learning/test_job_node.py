@@ -23,9 +23,8 @@ from learning.tasks.job_node.features import STATE_FEATURES
 from learning.tasks.job_node.teachers import Teacher
 from learning.tasks.node_shutdown.environment import NodeShutdown
 from learning.tasks.policy_selection.environment import PolicySelection
-from tests.rows import workload_of
-
-from .cases_for_job_node import at_random, cases, experiment, play, small_workloads
+from tests.support.job_node_cases import at_random, cases, experiment, play, small_workloads
+from tests.support.rows import workload_of
 
 SMALL = Platform.homogeneous(nodes=3, cores=8)
 
@@ -39,7 +38,7 @@ def first_pair(env: JobNode, observation: Any, info: dict[str, Any]) -> int:
 # ---------------------------------------------------------------------------------------------------- the simulation
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(case=cases(sleepy=False))
 def test_fcfs_pairs_are_fcfs(case: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     """An agent that always takes the FCFS pair leaves the records of the FCFS scheduler, byte for byte."""
@@ -59,7 +58,7 @@ def test_fcfs_pairs_are_fcfs(case: Any, tmp_path_factory: pytest.TempPathFactory
         assert (folder / "stepped" / table).read_bytes() == (folder / "expected" / table).read_bytes()
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(small_workloads(), st.integers(0, 9), st.sampled_from(["no", "event", "completion", "0.3"]), st.data())
 def test_no_job_is_lost(workload: Workload, seed: int, wait: str, data: st.DataObject) -> None:
     """Whatever is decided, every job runs to its end, and the return is minus the energy."""
@@ -81,7 +80,7 @@ def test_no_job_is_lost(workload: Workload, seed: int, wait: str, data: st.DataO
         assert value == pytest.approx(summary[name], rel=1e-9), name
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(case=cases(), seed=st.integers(0, 9))
 def test_wishes_are_respected(case: Any, seed: int) -> None:
     """On machines that boot, for jobs that span nodes and ask for shapes, with memory: what is allowed can be done."""

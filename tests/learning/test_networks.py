@@ -19,8 +19,7 @@ from learning.networks.building import make_network
 from learning.networks.categorical import best, divergence, draw, entropy, log_probabilities, of_chosen
 from learning.networks.network import Network, dense, networks, one_thread
 from learning.networks.selu_layers import SeluLayers
-
-from .toys import collated
+from tests.support.toys import collated
 
 FEATURES, STATE = 4, 3
 
@@ -368,9 +367,13 @@ def test_decide_is_greedy_or_drawn() -> None:
 def test_one_thread_is_given_back() -> None:
     """Torch has one thread inside and as many as before outside."""
     before = torch.get_num_threads()
-    with one_thread():
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == before
+    try:
+        torch.set_num_threads(2)
+        with one_thread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("last", [False, True])

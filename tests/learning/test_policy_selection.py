@@ -18,7 +18,7 @@ from learning.tasks.built_in_cases import job_node_case
 from learning.tasks.episodes import Whole
 from learning.tasks.policy_selection.decision_maker import SETS, VOID, named_policies
 from learning.tasks.policy_selection.environment import PolicySelection
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 
 def play(env: PolicySelection, choose: Callable[..., Any], seed: int = 0) -> tuple[float, dict[str, float], int]:

@@ -21,8 +21,7 @@ from learning.algorithms.rollouts import Trajectory, collect, episode_seeds
 from learning.algorithms.samples import Samples
 from learning.algorithms.self_imitation import BestEpisodes, self_imitation_losses, worth_of_episodes
 from learning.networks.network import Network
-
-from .toys import ROWS, Bandit, CheapestRow, CutOff, Make, Recall, network_for
+from tests.support.toys import ROWS, Bandit, CheapestRow, CutOff, Make, Recall, network_for
 
 
 def trained(

@@ -18,8 +18,7 @@ from learning.training.agent import READY, Agent, find_agents, ready_agents
 from learning.training.evaluation import cases_of
 from learning.training.familiarity import Familiarity
 from schedulers import make_power_policy, make_scheduler
-
-from .test_agent import untrained
+from tests.support.untrained import untrained
 
 
 def waste_under(policy: str, platform: Platform, workload: Workload) -> float:

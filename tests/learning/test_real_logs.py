@@ -13,9 +13,8 @@ from cluster_sim import Platform, Workload
 from cluster_sim.errors import InputError
 from learning.tasks.job_node.environment import JobNode
 from learning.training.configuration import read_config
-from tests.rows import workload_of
-
-from .cases_for_job_node import at_random, play, small_workloads
+from tests.support.job_node_cases import at_random, play, small_workloads
+from tests.support.rows import workload_of
 
 CONFIGURATIONS = Path(__file__).resolve().parents[2] / "examples" / "training"
 SMALL = Platform.homogeneous(nodes=3, cores=8)

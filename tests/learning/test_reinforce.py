@@ -18,8 +18,7 @@ from learning.algorithms.rollouts import collect, episode_seeds
 from learning.algorithms.samples import Samples
 from learning.networks.categorical import log_probabilities, of_chosen
 from learning.networks.network import Network
-
-from .toys import Bandit, CheapestRow, Make, Recall, network_for
+from tests.support.toys import Bandit, CheapestRow, Make, Recall, network_for
 
 ALGORITHMS: dict[str, Any] = {
     "reinforce": lambda network, lr: Reinforce(network, ReinforceOptions(actor_lr=lr)),

@@ -15,8 +15,7 @@ from learning.tasks.job_node.environment import JobNode
 from learning.tasks.job_node.rewards import rewards
 from learning.tasks.job_node.teachers import make_teacher
 from learning.tasks.policy_selection.decision_maker import PolicyChoice
-
-from .cases_for_job_node import at_random, experiment, play, small_workloads
+from tests.support.job_node_cases import at_random, experiment, play, small_workloads
 
 SMALL = Platform.homogeneous(nodes=3, cores=8)
 METRICS = {
@@ -28,7 +27,7 @@ METRICS = {
 }
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(small_workloads(), st.integers(0, 9), st.sampled_from(sorted(METRICS)), st.sampled_from(["no", "event"]))
 def test_returns_are_the_metrics(workload: Workload, seed: int, name: str, wait: str) -> None:
     """Unscaled and unshaped, rewards add up to minus the metric that they are named after."""
@@ -37,7 +36,7 @@ def test_returns_are_the_metrics(workload: Workload, seed: int, name: str, wait:
     assert sum(got) == pytest.approx(-info["metrics"][METRICS[name]], rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(small_workloads(), st.sampled_from(sorted(METRICS)), st.sampled_from([1.0, 0.9]))
 def test_shaping_adds_a_constant_of_the_start(workload: Workload, name: str, gamma: float) -> None:
     """Whatever a policy does, the discounted returns with and without shaping differ by the potential at the start."""

@@ -18,8 +18,7 @@ from learning.algorithms.rollouts import Trajectory, collect, episode_seeds, rar
 from learning.algorithms.samples import Samples
 from learning.networks.building import make_network
 from learning.tasks.job_node.environment import JobNode
-
-from .toys import ROWS, CheapestRow, CutOff, Make, Recall, network_for
+from tests.support.toys import ROWS, CheapestRow, CutOff, Make, Recall, network_for
 
 
 def told(trajectories: list[Trajectory]) -> list[Any]:
@@ -85,11 +84,11 @@ def test_memories_are_not_mixed() -> None:
 
 
 def test_processes_do_not_matter() -> None:
-    """In this process or in two others: the same trajectories."""
+    """In this process or in another: the same trajectories."""
     environment = JobNode()
     network = make_network("scorer:hidden=8", environment.observation_space, int(environment.action_space.n), seed=1)
     here = collect(JobNode, network, range(4), group=2)
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as executor:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor:
         assert told(collect(JobNode, network, range(4), group=2, executor=executor)) == told(here)
 
 

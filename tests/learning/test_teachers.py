@@ -8,8 +8,7 @@ from cluster_sim import Simulation, make_scheduler
 from cluster_sim.errors import SpecError
 from learning.tasks.job_node.environment import JobNode
 from learning.tasks.job_node.teachers import make_teacher
-
-from .cases_for_job_node import experiment
+from tests.support.job_node_cases import experiment
 
 
 @pytest.mark.parametrize("merge", [True, False])

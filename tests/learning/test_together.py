@@ -20,8 +20,7 @@ from learning.tasks.job_node.environment import JobNode
 from learning.tasks.job_node.features import PairFeatures
 from learning.tasks.job_node.pairs import Pairs
 from learning.tasks.node_shutdown.environment import NodeShutdown
-
-from .cases_for_job_node import experiment
+from tests.support.job_node_cases import experiment
 
 
 def job_node(**options: Any) -> SchedulingEnv:

@@ -564,15 +564,14 @@ def test_options_are_finite(value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("jobs", "keys", "told"),
+    ("jobs", "keys", "told", "seeds"),
     [
-        (1, {}, "in none of 12 episodes was there a decision in which more than one action was allowed"),
-        (6, {"trajectories": {"length": 1}}, "in none of 12 episodes was there a decision"),
-        (6, {"trajectories": {"length": 6}}, "mean_bounded_slowdown was 1 in all 12 episodes, whatever was played"),
-        (12, {}, ""),
+        (1, {}, "in none of 12 episodes was there a decision in which more than one action was allowed", 2),
+        (6, {"trajectories": {"length": 1}}, "in none of 12 episodes was there a decision", 1),
+        (6, {"trajectories": {"length": 6}}, "mean_bounded_slowdown was 1 in all 12 episodes, whatever was played", 1),
+        (12, {}, "", 1),
     ],
 )
-@pytest.mark.parametrize("seeds", [1, 2])
 def test_a_training_with_nothing_to_learn_says_so(
     tmp_path: Path, jobs: int, keys: dict[str, Any], told: str, seeds: int
 ) -> None:

@@ -18,8 +18,7 @@ from learning.algorithms.optimisers import Adam
 from learning.training.configuration import Config, read_config
 from learning.training.inputs import FreshWorkloads, MakeEnvironment, training_episodes
 from learning.training.training import Training
-
-from .cases_for_job_node import CASES, experiment
+from tests.support.job_node_cases import CASES, experiment
 
 TEACHER = "contention-aware:metric=delay,placements=one"
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples" / "training").glob("*.yaml"))
@@ -64,7 +63,7 @@ def test_days_that_were_shown_are_the_same_for_the_next_seed(tmp_path: Path) -> 
         "environment": {
             "kind": "node-shutdown",
             "platform": "homogeneous:nodes=4,cores=4",
-            "workload": "lublin:jobs=150,nodes=16,seed=3,estimates=tsafrir",
+            "workload": "lublin:jobs=40,nodes=16,seed=3,estimates=tsafrir",
             "days": True,
         },
         "network": "scorer:hidden=8",

@@ -12,7 +12,7 @@ from analysis.lessons import play
 from cluster_sim import Platform, Simulation, examples
 from cluster_sim.errors import InputError
 from schedulers import EasyBackfilling, Fcfs
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 FCFS = {"a": 0, "b": 0, "c": 4, "d": 6, "e": 8, "f": 10, "g": 12, "h": 13}
 

@@ -16,7 +16,7 @@ from cluster_sim.machine.memory_channel import MemoryChannel
 from cluster_sim.models.contention import Demand
 from cluster_sim.platform import Cluster, NodeGroup, NodeType
 from schedulers import Fcfs
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 
 class Shared:

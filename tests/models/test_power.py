@@ -11,7 +11,7 @@ from cluster_sim.errors import InputError
 from cluster_sim.models.power import BaselinePower, LinearPower, StallAwarePower, watts
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
 from schedulers import Fcfs, IdleTimeout
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 # Herrera et al. (2021), Table III, 3.4 GHz, in the form of P = pa·n + pb.
 TABLE_III = ProcessorType("i7", 4, 3.4, power={"static_w": 5.59316, "dynamic_w": 6.14211, "min_power": 0.0})

@@ -110,7 +110,7 @@ def test_piecewise_by_hand() -> None:
     assert math.isclose(forecast.energy(0.0, 8.0), 0.0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     model=st.sampled_from(["roofline", "piecewise", "none"]),
     tasks=st.lists(

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 
 from schedulers.optimum.board import Board
 from schedulers.optimum.bounds import LowerBounds, decomposed
-
-from .instances import random_platform, random_workload
+from tests.support.instances import random_platform, random_workload
 
 
 def test_never_above_what_comes() -> None:
     """Along random schedules, every position's bounds are below the end and the energy that the schedule comes to."""
-    for seed in range(150):
+    for seed in range(80):
         rng = random.Random(seed)
         platform = random_platform(rng, contention=seed % 2 == 0)
         board = Board(platform, random_workload(rng, platform, 5, odd=seed % 3 == 0))

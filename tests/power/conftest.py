@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cluster_sim import Platform, ProcessorType, Result
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 jobs = workload_of
 

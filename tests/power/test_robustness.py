@@ -8,7 +8,7 @@ from cluster_sim import Platform, ProcessorType, Simulation, make_power_policy, 
 from cluster_sim.errors import SpecError
 from cluster_sim.platform import Cluster, NodeGroup, NodeType
 from cluster_sim.workload.advance_reservations import AdvanceReservation
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 from .conftest import SWITCHING, WATTS, jobs, nodes
 

@@ -56,7 +56,7 @@ def test_a_threshold_is_a_number(threshold: str) -> None:
 ROWS = st.lists(
     st.tuples(st.integers(0, 40), st.integers(1, 3), st.integers(1, 9), st.integers(1, 12)), min_size=1, max_size=8
 )
-SETTINGS = settings(deadline=None, derandomize=True, database=None, max_examples=80)
+SETTINGS = settings(deadline=None, derandomize=True, database=None, max_examples=40)
 
 
 @given(ROWS)

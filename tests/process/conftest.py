@@ -9,7 +9,7 @@ import pytest
 
 from cluster_sim import Platform, ProcessorType, Simulation
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 jobs = workload_of
 

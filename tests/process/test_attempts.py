@@ -17,7 +17,7 @@ from cluster_sim.records.reasons.waiting import NO_REASON
 from cluster_sim.run.decisions import Decision, Hold
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 from schedulers import EasyBackfilling, Scheduler, make_scheduler
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 
 def simulation(rows: list[tuple[float, int, float]], cores: int = 2, scheduler: Scheduler | None = None) -> Simulation:

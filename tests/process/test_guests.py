@@ -13,7 +13,7 @@ from cluster_sim import Platform, ProcessorType, Result, Simulation, Workload
 from cluster_sim.errors import InputError, NodeStateError
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
 from schedulers import IdleTimeout, make_scheduler
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 # 10 W idle, 100 W shared when busy, 5 W a core.
 CHIP = ProcessorType(

@@ -14,7 +14,7 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, Process
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import Fcfs
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 
 def workload(comm_vol: list[float], submit: list[float]) -> Workload:

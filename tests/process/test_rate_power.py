@@ -18,7 +18,7 @@ from cluster_sim.records.accounting import History, settle
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import Fcfs, IdleTimeout
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 # With k = 1, n tasks that ask for enough run at 1/n each: see test_phases.
 SHARING = {"b": -1.0, "c": 1500.0, "da": 0.0, "db": 1.0, "dc": 1.0, "dd": 0.0}

@@ -15,7 +15,7 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.registry import Spec
 from cluster_sim.run.decisions import Decision, WakeAt
 from schedulers import AlwaysOn, Fcfs, Scheduler, make_scheduler
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 from .conftest import SWITCHING, WATTS, At, jobs, machine
 

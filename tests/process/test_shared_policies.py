@@ -10,7 +10,7 @@ import pytest
 from cluster_sim import InputError, Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.run.failures import ExponentialFailures
 from schedulers import power_policies, schedulers
-from tests.invariants.runs import needs_arguments, slurm_spec
+from tests.support.contract.runs import needs_arguments, slurm_spec
 
 PLATFORM = Platform.homogeneous(nodes=2, cores=4)
 ONE, TWO = (Workload.read(f"lublin:jobs=40,nodes=8,seed={seed}") for seed in (3, 9))

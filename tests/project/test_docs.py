@@ -23,10 +23,22 @@ FILE = re.compile(r"^```yaml\n# (\S+\.yaml)\n(.*?)^```", re.MULTILINE | re.DOTAL
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 COMMAND = re.compile(r"^(?:    )?cluster-sim ([a-z]+)(?: (.*))?$", re.MULTILINE)
 # What is long on a page or in an example is short here.
-QUICK = {
-    "own-agent": ("iterations=8", "iterations=2"),
-    "cleanrl_style": ("updates: int = 6", "updates: int = 1"),
-    "train_agent": ("iterations=4", "iterations=2"),
+QUICK: dict[str, dict[str, str]] = {
+    "own-agent": {
+        "iterations=8": "iterations=1",
+        "episodes=8": "episodes=2",
+        "episodes=4": "episodes=1",
+        "1005": "1001",
+    },
+    "cleanrl_style": {"updates: int = 6": "updates: int = 1", "4, 128, 4, 4": "4, 32, 2, 2"},
+    "train_agent": {"iterations=4": "iterations=1", "episodes=8": "episodes=2", "episodes=4": "episodes=1"},
+    "interop": {
+        "n_steps=64, batch_size=64": "n_steps=16, batch_size=16",
+        "learn(128)": "learn(16)",
+        "range(100)": "range(9)",
+    },
+    "what-if": {'"--weeks", "2"': '"--weeks", "1"'},
+    "sweeps": {'"replications": 3': '"replications": 2'},
 }
 
 PROCESSES = re.compile(r"\bworkers=|\bsweep\(")
@@ -48,10 +60,11 @@ runpy.run_path({script!r}, run_name="__main__")
 
 def shortened(path: Path) -> str:
     """A page or an example, with what QUICK has in place of what is long."""
-    long, short = QUICK.get(path.stem, ("", ""))
     text = path.read_text()
-    assert long in text, f"{path} has no {long}"
-    return text.replace(long, short) if long else text
+    for long, short in QUICK.get(path.stem, {}).items():
+        assert long in text, f"{path} has no {long}"
+        text = text.replace(long, short)
+    return text
 
 
 def run(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:

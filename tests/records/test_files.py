@@ -13,7 +13,7 @@ import pytest
 from cluster_sim import FormatError, InputError, Platform, Result, Simulation, Workload
 from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 from schedulers import Fcfs
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 FORMATS: tuple[Literal["csv"], Literal["parquet"]] = ("csv", "parquet")
 

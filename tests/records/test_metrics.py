@@ -10,7 +10,7 @@ from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.records.summary import job_metrics
 from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 from schedulers import Fcfs
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 BY_HAND = {
     "jobs_submitted": 5,

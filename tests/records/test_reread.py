@@ -13,8 +13,8 @@ import pytest
 
 from cluster_sim import Result, Simulation
 from cluster_sim.workload.fields import RESULT_TABLES
-from tests.changing.scripted import requeued, resumed_elsewhere, stopped_while_suspended, suspended
-from tests.invariants import chaos, full
+from tests.support.contract import chaos, full
+from tests.support.scripted import requeued, resumed_elsewhere, stopped_while_suspended, suspended
 
 OLDER = ("rev2", "rev19", "rev31", "rev62", "rev90", "rev125")
 """Runs of which the files once said something else."""

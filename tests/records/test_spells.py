@@ -12,8 +12,8 @@ from cluster_sim import Placement, Platform, Result, Simulation
 from cluster_sim.run.decisions import Decision, Resize
 from cluster_sim.run.view import View
 from cluster_sim.workload.fields import RESULT_TABLES
-from tests.changing.scripted import Scripted, of, requeued, resized, run, suspended
-from tests.rows import workload_of
+from tests.support.rows import workload_of
+from tests.support.scripted import Scripted, of, requeued, resized, run, suspended
 
 
 def test_a_suspension_ends_a_spell() -> None:

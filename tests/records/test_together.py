@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import os
 import random
 import signal
 import subprocess
@@ -16,8 +15,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
+from click.testing import Result as Done
 
 from cluster_sim import FormatError, InputError, Platform, Result, Simulation, Workload
+from cluster_sim.cli import main
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.files.folders import LOCK, held
 from schedulers import make_scheduler
@@ -137,7 +139,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     """A program that saves two results in turn is killed, again and again, and what it left is loaded."""
     draw = random.Random(1)
     loaded = 0
-    for _ in range(6):
+    for _ in range(3):
         with process(SAVING, tmp_path) as child:
             time.sleep(draw.uniform(0, 0.1))
             child.send_signal(signal.SIGKILL)
@@ -228,10 +230,10 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def command(here: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A command of its own process."""
-    return subprocess.run([sys.executable, "-m", "cluster_sim", *words], cwd=here, capture_output=True, text=True,
-                          timeout=300, env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])})  # fmt: skip
+def command(here: Path, *words: str) -> Done:
+    """A command in a folder."""
+    with contextlib.chdir(here):
+        return CliRunner().invoke(main, words)
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
@@ -245,7 +247,7 @@ def test_a_folder_in_use_is_refused(tmp_path: Path, words: tuple[str, ...]) -> N
     target = (str(out),) if words[0] == "convert" else ("--out", str(out))
     with process(HOLDING, out):
         refused = command(tmp_path, *words, *target)
-        assert refused.returncode == 2, refused.stderr
+        assert refused.exit_code == 2, refused.stderr
         assert f"{out}: expected a folder that no other {'sweep' if words[0] == 'sweep' else 'program'} writes to" in (
             refused.stderr
         )
@@ -254,7 +256,7 @@ def test_a_folder_in_use_is_refused(tmp_path: Path, words: tuple[str, ...]) -> N
     if words[0] in ("run", "convert", "sweep"):
         assert (out / LOCK).exists()  # of the holder, who was killed
         done = command(tmp_path, *words, *target)
-        assert done.returncode == 0, done.stderr
+        assert done.exit_code == 0, done.stderr
         assert not (out / LOCK).exists()
 
 
@@ -297,12 +299,12 @@ def test_who_holds_a_folder_for_others_may_save_there(tmp_path: Path) -> None:
 def test_an_interrupted_comparison_has_no_table_of_an_older_one(tmp_path: Path) -> None:
     """Its runs are replaced one by one, so that the older table would stand beside newer runs."""
     words = ("compare", *RUN, "--scheduler", "sjf", "--report", "--out", "out")
-    assert command(tmp_path, *words).returncode == 0
+    assert command(tmp_path, *words).exit_code == 0
     assert {"comparison.csv", "report.html"} <= {path.name for path in (tmp_path / "out").iterdir()}
     (tmp_path / "out/sjf/jobs.csv").unlink()
     (tmp_path / "out/sjf/jobs.csv").mkdir()  # at which the second run cannot be saved
     refused = command(tmp_path, *words)
-    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"fcfs", "sjf"}
     with pytest.raises(FormatError, match=NO_RESULT):
         Result.load(tmp_path / "out/sjf")

@@ -21,8 +21,7 @@ from analysis.reproduce.paper import ComputedPart, ReproductionSetting
 from analysis.reproduce.runner import Reproduction, reproduce
 from cluster_sim.cli import main
 from cluster_sim.errors import InputError
-
-from .made_up import NASTY, from_input, make
+from tests.support.made_up import NASTY, from_input, make
 
 VERDICTS = ["reproduced", "not reproduced", "reproduced", "reproduced", "reproduced", "not reproducible"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 from cluster_sim import Cluster, NodeGroup, NodeType, Platform, ProcessorType, Workload
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 settings.register_profile("requests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 

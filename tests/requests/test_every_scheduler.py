@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import AdvanceReservation, Platform, Simulation, Workload, make_scheduler
+from tests.support.contract import checks
 
-from ..invariants import checks  # noqa: TID252 - the contract of every run
 from .conftest import machine
 
 SPECS = ["fcfs", "list:smallest/low_cores,blocking=no", "easy", "conservative", "pcbe"]

@@ -201,7 +201,7 @@ def situations(draw: st.DrawFn) -> tuple[Platform, dict[str, list[Any]]]:
     }
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(situation=situations(), metric=st.sampled_from(["delay", "energy", "edp"]))
 def test_predictions_come_true(situation: tuple[Platform, dict[str, list[Any]]], metric: str) -> None:
     """With exact requests and nobody else to come, every job ends when predicted, and the energy is as predicted."""

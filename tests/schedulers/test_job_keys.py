@@ -11,7 +11,7 @@ from cluster_sim import Platform, Simulation, View, Workload
 from cluster_sim.errors import SpecError
 from schedulers import job_orders, make_scheduler
 from schedulers.queue.power_law_orders import powers
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 # Submitted at 100 s, 8 cores for 1000 s, due at 5000 s, priority 3; now it is 600 s: it has waited 500 s.
 EXPECTED = {

@@ -9,7 +9,7 @@ from cluster_sim import Job, Placement, Platform, Reject, Simulation, Start, Vie
 from cluster_sim.errors import PlacementError, SimulationError
 from cluster_sim.run.clairvoyant_view import ClairvoyantView
 from schedulers import Fcfs, ListScheduler, Scheduler
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 from .conftest import Queue, decide, order_of
 

@@ -10,7 +10,7 @@ import pytest
 from cluster_sim import Placement, Platform, ProcessorType, Simulation, View, Workload
 from cluster_sim.platform import Cluster, NodeGroup, NodeType
 from schedulers import ListScheduler, job_orders, make_scheduler, node_orders
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 from .conftest import Queue, order_of
 

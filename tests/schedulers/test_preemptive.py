@@ -11,7 +11,7 @@ from simpy.events import Event
 from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload
 from cluster_sim.errors import ModelWarning, SpecError
 from schedulers import make_scheduler
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 Row = tuple[float, int, float, float]
 """Submission (s), cores, run time (s), priority."""

@@ -7,9 +7,8 @@ from hypothesis import given, settings
 
 from cluster_sim import Platform, Result, Simulation, make_scheduler
 from schedulers import ConservativeBackfilling
-
-from . import textbook
-from .test_backfilling import Rows, small_logs, workload
+from tests.support import textbook
+from tests.support.small_logs import Rows, small_logs, workload
 
 
 def run(scheduler: str, rows: Rows, hosts: int) -> Result:

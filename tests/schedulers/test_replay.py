@@ -20,9 +20,8 @@ from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 from schedulers import IdleTimeout, Replay, Scheduler, make_scheduler, power_policies
-from tests.rows import workload_of
-
-from ..invariants.runs import Case, cases  # noqa: TID252 - the random machines and jobs that every scheduler is tried on
+from tests.support.contract.runs import Case, cases
+from tests.support.rows import workload_of
 
 HEADER = (
     "job_id,workload_name,submission_time,requested_number_of_resources,requested_time,success,starting_time,"

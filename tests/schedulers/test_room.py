@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import SpecError
-
-from . import textbook
-from .test_backfilling import KEYS, Rows, small_logs, starts, workload
+from tests.support import textbook
+from tests.support.small_logs import KEYS, Rows, small_logs, starts, workload
 
 ROOMS = st.sampled_from([0.1, 0.25, 0.5, 0.9])
 TIMES = st.sampled_from([0, 2, 5, 9])

@@ -15,9 +15,8 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions,
 from cluster_sim.records import Result
 from schedulers import EasyBackfilling
 from schedulers.backfilling.easy import BACKFILLED, LEAVES, TRIED, TRIED_ENOUGH
-
-from . import textbook
-from .test_backfilling import KEYS, Rows, small_logs, workload
+from tests.support import textbook
+from tests.support.small_logs import KEYS, Rows, small_logs, workload
 
 ROW = ("submit_time", "requested_cores", "requested_time", "recorded_run_time")
 
@@ -201,7 +200,7 @@ def test_under_a_power_cap_no_job_is_tried() -> None:
 # ---------------------------------------------------------------------- against another program
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     log=small_logs(),
     order=st.sampled_from(sorted(KEYS)),
@@ -234,7 +233,7 @@ def machines(draw: st.DrawFn) -> Platform:
     return Platform((Cluster("c", tuple(groups)),))
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(
     log=small_logs(),
     platform=machines(),

@@ -14,7 +14,7 @@ from cluster_sim.run.decisions import Decision
 from schedulers.backfilling.easy import EasyBackfilling
 from schedulers.queue.power_law_orders import Powers
 from schedulers.queue.usual_times import KEPT, LAST, UsualTimes
-from tests.invariants import chaos
+from tests.support.contract import chaos
 
 WHOLE = (1.0 - KEPT**LAST) / (1.0 - KEPT)
 

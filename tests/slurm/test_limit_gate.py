@@ -14,8 +14,8 @@ from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts, Association, QualityOfService
 from cluster_sim.records.result import Result
 from cluster_sim.run.jobs.limit_gate import limits_hold
-from tests.invariants import chaos
-from tests.rows import workload_of
+from tests.support.contract import chaos
+from tests.support.rows import workload_of
 
 SCHEDULERS = ["fcfs", "easy", "easy:depth=3", "conservative", "list:shortest/first,blocking=no", "pcbe", "preemptive"]
 ROOT = Association("root", shares=0)

@@ -15,8 +15,8 @@ from cluster_sim.records.result import Result
 from cluster_sim.run.decisions import Decision
 from cluster_sim.run.view import View
 from schedulers.queue.orders import job_orders
-from tests.invariants import chaos
-from tests.rows import workload_of
+from tests.support.contract import chaos
+from tests.support.rows import workload_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*only the scheduler slurm")
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from schedulers.slurm.priority.multifactor import Multifactor
-from tests.slurm import recordings
-from tests.slurm.recordings import Recording
+from tests.support import recordings
+from tests.support.recordings import Recording
 
 PERIOD_LATE_S = 0.25
 """A period's end is a little later than a whole number of minutes after the controller's start, by some 0.03 s each time."""

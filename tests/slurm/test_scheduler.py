@@ -14,7 +14,7 @@ import pytest
 from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError
 from schedulers.slurm.scheduler import Slurm
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*only the scheduler slurm", "ignore:.*unfinished", "ignore:.*left")
 

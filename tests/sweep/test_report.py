@@ -17,7 +17,7 @@ from analysis.sweep.alternatives import alternatives, in_brief
 from analysis.sweep.charts import dot_plot, factor_heatmap, factor_plot
 from analysis.sweep.report import write_sweep_page
 from cluster_sim.records.intervals import bootstrap_interval
-from tests.browser import browse
+from tests.support.browser import browse
 
 SCHEDULERS = {"list:edf/first": 0.0, "easy": -50.0, "fcfs": 0.0, "list:first/first": 0.0, "<b>": 40.0}
 

@@ -22,8 +22,8 @@ from cluster_sim.errors import InputError, ModelWarning, SimulationError
 from cluster_sim.machine.placement import place
 from cluster_sim.records.reasons.waiting import NO_LOG, NO_REASON, NOT_RECORDED, WaitStretch
 from cluster_sim.run.decisions import Reserve
-from tests.invariants.full import BY_HAND, NotACase, disturb, full_case, may_stall
-from tests.invariants.runs import Case
+from tests.support.contract.full import BY_HAND, NotACase, disturb, full_case, may_stall
+from tests.support.contract.runs import Case
 
 FREE = re.compile(r"^it asks for ([\d,]+) cores?, ([\d,]+) free")
 MOST_FREE = re.compile(r"^it asks for ([\d,]+) cores?, no node has more than ([\d,]+) free")

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from cluster_sim import Platform, Workload
 from learning.tasks.episodes import Whole
 from learning.tasks.job_node.environment import JobNode
-
-from ..invariants.runs import cases  # noqa: TID252 - the random machines and jobs that every scheduler is tried on
+from tests.support.contract.runs import cases
 
 __all__ = ["at_random", "cases", "experiment", "play", "small_workloads"]
 

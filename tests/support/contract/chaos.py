@@ -23,9 +23,8 @@ from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
 from cluster_sim.workload.speedup import time_ratio
 from schedulers import Scheduler, power_policies
-
-from . import checks, full
-from .runs import Case, draw_case, draw_power, draw_reservations
+from tests.support.contract import checks, full
+from tests.support.contract.runs import Case, draw_case, draw_power, draw_reservations
 
 CHAOS, WITH_MEMORY = "", "memory"
 """What a case calls the scheduler of this module."""

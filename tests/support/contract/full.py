@@ -19,9 +19,8 @@ from cluster_sim import CautionWarning, Platform, Result, Simulation
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError, SimulationError
 from cluster_sim.machine.node import Node, NodeState
 from cluster_sim.platform import NodeGroup, NodeType, PowerTransitions
-
-from . import checks
-from .runs import Case, Order, draw_case, draw_scheduler
+from tests.support.contract import checks
+from tests.support.contract.runs import Case, Order, draw_case, draw_scheduler
 
 BY_HAND = "by hand"
 TABLES = ("jobs", "allocations", "node_states", "nodes", "power", "queue", "p_states", "decisions")

@@ -10,7 +10,7 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions,
 from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume, Start, WakeAt
 from cluster_sim.run.view import View
 from schedulers.policy.policy import Scheduler
-from tests.rows import workload_of
+from tests.support.rows import workload_of
 
 Script = Mapping[float, Callable[[View], Iterable[Decision]]]
 
