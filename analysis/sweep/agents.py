@@ -50,9 +50,13 @@ def variants(train: TrainKeys, folder: Path) -> list[Variant]:
         for key, value in labels.items():
             _put(document, key, value, path)
         # The settings' files are named in the sweep's configuration, and start in its folder; the others have their places.
-        config = learning.placed(validated(learning.Config, document, f"{path} with {_told(labels)}"), folder)
+        where = ", ".join(f"{key}={value}" for key, value in labels.items()) or "its own settings"
+        config = learning.placed(validated(learning.Config, document, f"{path} with {where}"), folder)
         document = config.model_dump(mode="json", exclude_none=True) | {"workers": 1, "seeds": 1}
-        shown = {PREFIX + key: _label(value) for key, value in labels.items()}
+        shown = {
+            PREFIX + key: value if isinstance(value, str | int | float | bool) else json.dumps(value)
+            for key, value in labels.items()
+        }
         found.append(Variant(shown, document, "seed" in labels))
     return found
 
@@ -69,11 +73,3 @@ def _put(document: dict[str, Any], key: str, value: Any, path: Path) -> None:
         if not isinstance(document, dict):
             raise FormatError(f"{path}, settings", "dotted keys of a training", key)
     document[last] = value
-
-
-def _label(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool) else json.dumps(value)
-
-
-def _told(labels: dict[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in labels.items()) or "its own settings"

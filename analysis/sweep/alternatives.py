@@ -6,14 +6,14 @@ One factor makes the rows of tables and figures, in most sweeps the scheduler; e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from analysis.sweep.runs_table import DECIDERS, LARGEST_IS_BEST, POLICY, deciders, factors_of, heuristics, shared
+from analysis.sweep.runs_table import DECIDERS, LARGEST_IS_BEST, POLICY, deciders, factors_of, heuristics, plain, shared
 from analysis.tables.wording import label_of, unit_of
 from cluster_sim.amounts import scale_of
 from cluster_sim.errors import counted
@@ -120,15 +120,22 @@ def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
     varying = factors_of(runs)
     settings = [name for name in varying if name.startswith("train.")]  # of agents: they go with the scheduler
     others = [name for name in varying if name not in settings]
-    # The factor whose values are compared: of those that decide, else of all, the one with most values.
-    candidates = [name for name in ("scheduler", "power_policy") if name in others] or list(others) or ["scheduler"]
-    factor = max(candidates, key=lambda name: count_of(runs, name))
-    others = [name for name in others if name != factor]
-    facets, averaged = _panels(runs, others)
+    # Compare the deciders, or else any factors, by the one with most values.
+    deciding: list[str] = [name for name in ("scheduler", "power_policy") if name in others]
+    factor = max(deciding or others or ["scheduler"], key=lambda name: count_of(runs, name))
+    # The other factors make panels; if these are too many, means are taken over the factors with most values.
+    facets, averaged = [name for name in others if name != factor], []
+    while np.prod([count_of(runs, name) for name in facets]) > MOST_PANELS:
+        averaged.append(max(facets, key=lambda name: count_of(runs, name)))
+        facets.remove(averaged[-1])
     frame = runs.copy()
     frame.attrs["factors"] = [factor, *settings]
-    frame["who"] = deciders(frame) if factor in DECIDERS else frame[factor].map(_plain)
-    frame["panel"] = _panel_names(frame, facets)
+    frame["who"] = deciders(frame) if factor in DECIDERS else frame[factor].map(plain)
+    frame["panel"] = ""
+    if facets:
+        prefix = {name: f"{name_of(name)} " if pd.api.types.is_numeric_dtype(frame[name]) else "" for name in facets}
+        texts = [[prefix[name] + plain(value) for value in frame[name]] for name in facets]
+        frame["panel"] = [", ".join(parts) for parts in zip(*texts, strict=True)]
     by_who = frame.groupby(["who", "panel", "replication"], sort=False)[list(metrics)]
     values, cases = by_who.mean(), by_who.count()
     # A mean over fewer cases than others have would be one of the easy ones.
@@ -176,10 +183,15 @@ def compare_sweep(
         policies = [] if against is None else policies_sentences(against)
     differences = []
     for name in factors_of(runs):
-        base, *others = dict.fromkeys(_plain(value) for value in runs[name])
+        base, *others = dict.fromkeys(plain(value) for value in runs[name])
         differences.append(Difference(name_of(name), base, tuple(others)))
     names = tuple(sweep.order(known[0])) if known else ()
-    cautions = [*_left_out(failed, len(runs) - len(found), not len(found))]
+    cautions = [f"{counted(failed, 'run')} failed."] if failed else []
+    if not len(found):
+        cautions.append("No replication has results of all alternatives: means are of different jobs.")
+    elif len(found) < len(runs):
+        left_out = f"{counted(len(runs) - len(found), 'run')} of replications in which others have no result"
+        cautions.append(f"Left out: {left_out}, so that means are of the same jobs.")
     absent = [
         f"{sweep.label(name)}{f' with {panel}' if panel else ''}"
         for panel in sweep.panels
@@ -189,17 +201,6 @@ def compare_sweep(
     if len(found) and absent:
         cautions.append(f"Without a result in all of these runs, and so not compared there: {named(absent)}.")
     return Comparison(names, tuple(differences), (), (), tuple(standings), tuple(policies), tuple(cautions))
-
-
-def _left_out(failed: int, apart: int, nothing_shared: bool) -> Iterator[str]:
-    """Say of which runs nothing is told, and why."""
-    if failed:
-        yield f"{counted(failed, 'run')} failed."
-    if nothing_shared:
-        yield "No replication has results of all alternatives: means are of different jobs."
-    elif apart:
-        left = f"{counted(apart, 'run')} of replications in which others have no result"
-        yield f"Left out: {left}, so that means are of the same jobs."
 
 
 def count_of(runs: pd.DataFrame, factor: str) -> int:
@@ -252,40 +253,16 @@ def title_of(metric: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _panels(runs: pd.DataFrame, others: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The factors that make panels, and those with most values, over which means are taken instead."""
-    facets, averaged = list(others), []
-    while np.prod([count_of(runs, name) for name in facets]) > MOST_PANELS:
-        most = max(facets, key=lambda name: count_of(runs, name))
-        facets.remove(most)
-        averaged.append(most)
-    return facets, averaged
-
-
-def _panel_names(frame: pd.DataFrame, facets: Sequence[str]) -> list[str]:
-    if not facets:
-        return [""] * len(frame)
-    numeric = {name: pd.api.types.is_numeric_dtype(frame[name]) for name in facets}
-    texts = [[f"{name_of(name)} {_plain(v)}" if numeric[name] else _plain(v) for v in frame[name]] for name in facets]
-    return [", ".join(parts) for parts in zip(*texts, strict=True)]
-
-
 def _groups(values: pd.DataFrame, metrics: list[str]) -> dict[str, tuple[str, ...]]:
-    """Which alternatives have the same values in every panel and replication; named by the plainest."""
+    """Group the alternatives that have the same values in every panel and replication; the plainest names the group."""
     members: dict[Any, list[str]] = {}
     for who, part in values.groupby("who", sort=False):
         ordered = part.sort_values(["panel", "replication"])
         key = (tuple(ordered["panel"]), tuple(ordered["replication"]), ordered[metrics].to_numpy(dtype=float).tobytes())
         members.setdefault(key, []).append(str(who))
-    ordered_groups = [sorted(names, key=_plainness) for names in members.values()]
-    return {names[0]: tuple(names) for names in ordered_groups}
-
-
-def _plainness(name: str) -> int:
-    """Which of equal alternatives to call them all by: the least; of list scheduling's, first come, first served."""
-    return (2 if not name.startswith("list:first/") else 1) if name.startswith("list:") else 0
-
-
-def _plain(value: Any) -> str:
-    """A factor's value as it was written: numbers without a trailing ``.0``."""
-    return f"{value:.15g}" if isinstance(value, float) else str(value)
+    groups = {}
+    for names in members.values():
+        # List scheduling comes last, and of it first come, first served is the plainest.
+        names.sort(key=lambda name: (name.startswith("list:"), not name.startswith("list:first/")))
+        groups[names[0]] = tuple(names)
+    return groups

@@ -21,6 +21,7 @@ from analysis.sweep.statuses import DONE, FAILED, TRAINED
 from cluster_sim.errors import InputError, naming, unfamiliar_to
 from cluster_sim.executors import one_thread_each
 from cluster_sim.platform.platform import Platform
+from cluster_sim.records.result import Result
 from cluster_sim.run import settings
 from cluster_sim.run.own_processes import process_of
 from cluster_sim.run.simulation import Simulation
@@ -53,25 +54,7 @@ def run_cell(cell: dict[str, Any]) -> dict[str, Any]:
             result = simulation.run(warn=False)
             row["unfamiliar"] = unfamiliar_to(simulation.scheduler, simulation.power_policy)
             metrics = result.metrics
-            # Write what is wanted of a run beside its metrics; each file whole or absent.
-            wanted = cell.get("outputs") or {}
-            if any(wanted.values()):
-                from cluster_sim.files.atomic import atomic_path
-
-                out, name = Path(cell["out"]), f"{cell['cell']:07d}"
-                if wanted["jobs"]:
-                    path = out / "jobs" / f"{name}.parquet"
-                    path.parent.mkdir(exist_ok=True)
-                    with atomic_path(path) as aside:
-                        result.jobs.to_parquet(aside, index=False, compression="zstd")
-                if 0 < len(result.jobs) <= wanted["gantt"]:
-                    from analysis.reports.report import write_gantt
-
-                    write_gantt(result, out / "gantt" / f"{name}.html")
-                if wanted["charts"]:
-                    from analysis.sweep.charts import write_charts
-
-                    write_charts(result, out / "charts" / f"{name}.html", f"cell {cell['cell']}")
+            _write_outputs(result, cell)
     except Exception:
         row |= {"status": FAILED, "error": traceback.format_exc()[-_LONGEST_TRACEBACK:]}
     else:
@@ -122,7 +105,6 @@ def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
 
 def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
     """The platform and the workload of a cell, read or taken from what this process has read. Raises InputError."""
-    from cluster_sim.platform.platform import Platform
     from cluster_sim.run.hosts import platform_of_log
 
     says, source = cell["workload"], cell["platform"]
@@ -140,7 +122,6 @@ def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
 def read_workload(says: dict[str, Any]) -> Workload:
     """The workload that a cell speaks of, before it is cut: a file, a generator's, or one that is mapped into memory."""
     from analysis.sweep.columns import mapped
-    from cluster_sim.workload.workload import Workload
 
     if says.get("columns") and Path(says["columns"]).exists():
         return mapped(says["columns"])
@@ -168,6 +149,29 @@ def _cut(workload: Workload, says: dict[str, Any], load: float, platform: Platfo
     if says.get("shake"):
         workload = workload.shaken(says["shake"], says["drawn_seed"])
     return workload.fit_to(platform, says["fit"]) if says.get("fit") else workload
+
+
+def _write_outputs(result: Result, cell: dict[str, Any]) -> None:
+    """Write the files that are wanted of a run beside its metrics, each whole or not at all."""
+    wanted = cell.get("outputs") or {}
+    if not any(wanted.values()):
+        return
+    from cluster_sim.files.atomic import atomic_path
+
+    out, name = Path(cell["out"]), f"{cell['cell']:07d}"
+    if wanted["jobs"]:
+        path = out / "jobs" / f"{name}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        with atomic_path(path) as aside:
+            result.jobs.to_parquet(aside, index=False, compression="zstd")
+    if 0 < len(result.jobs) <= wanted["gantt"]:
+        from analysis.reports.report import write_gantt
+
+        write_gantt(result, out / "gantt" / f"{name}.html")
+    if wanted["charts"]:
+        from analysis.sweep.charts import write_charts
+
+        write_charts(result, out / "charts" / f"{name}.html", f"cell {cell['cell']}")
 
 
 _cache: OrderedDict[Any, Any] = OrderedDict()

@@ -24,11 +24,11 @@ def check(grid: Grid) -> list[str]:
     assumed: dict[object, list[str]] = {}
     with naming(grid.source):
         # The first cell, and for each other value of each factor the first cell that has it.
-        found, stride = [grid[0]], grid.combinations
+        cells, stride = [grid[0]], grid.combinations
         for size in grid.sizes:
             stride //= size
-            found += [grid[stride * place] for place in range(1, size)]
-        for cell in found:
+            cells += [grid[stride * place] for place in range(1, size)]
+        for cell in cells:
             others = {name: spec for name, spec in _STAND_INS.items() if cell[name] == TRAINED}
             known = cell | others | {"agent": None}
             simulation = simulation_of(known, empty=True)
@@ -39,9 +39,10 @@ def check(grid: Grid) -> list[str]:
                 assumed[key] = of_simulation(simulation, inputs_of(known)[1])
             try:
                 try_begin(simulation)
-            except Exception as error:
-                if isinstance(error, InputError):
-                    raise
+            except InputError:
+                raise
+            except Exception:
+                continue  # the rows will tell it
     return merged(assumed.values())
 
 

@@ -39,10 +39,6 @@ def _as_list(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-def _as_workload(value: Any) -> Any:
-    return {"source": value} if isinstance(value, str) else value
-
-
 def _as_lists(value: Any) -> Any:
     """Quirks and processes hold together: a list of names is one value of the factor, a list of lists several."""
     if isinstance(value, str):
@@ -100,7 +96,11 @@ class FactorKeys(OwnKeys):
     """The factors: each a list of values, or one value. The grid is all their combinations. Most are settings of a run."""
 
     workload: Annotated[
-        list[Annotated[WorkloadKeys, BeforeValidator(_as_workload)]], BeforeValidator(_as_list), Field(min_length=1)
+        list[
+            Annotated[WorkloadKeys, BeforeValidator(lambda name: {"source": name} if isinstance(name, str) else name)]
+        ],
+        BeforeValidator(_as_list),
+        Field(min_length=1),
     ] = _field(SETTINGS["workload"].told("sweep"), ...)
     load: _values(Positive) = _field("gaps between submissions are divided by it", [1.0])  # type: ignore[valid-type]
 

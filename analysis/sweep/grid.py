@@ -188,15 +188,31 @@ def _generator(source: str) -> bool:
 
 
 def _axes(config: SweepConfig, folder: Path) -> list[list[Level]]:
-    """The factors, the one that changes slowest first: workloads first, schedulers and policies last."""
+    """Return the levels of each factor, the slowest factor first: workloads first, schedulers and policies last.
+
+    Raises InputError where two levels of a factor would look the same in tables.
+    """
     factors = config.factors
+    workloads = []
+    for keys in factors.workload:
+        says = keys.model_dump(mode="json", exclude_defaults=True, exclude={"name"})
+        says["source"] = located(folder, keys.source)
+        workloads.append(Level({"workload": keys.name or which_jobs(keys)}, {"workload": says}))
     others = [name for name in type(factors).model_fields if name not in ("workload", *DECIDERS)]
     axes = [
-        [_workload_level(keys, folder) for keys in factors.workload],
+        workloads,
         *([_level(name, value, folder) for value in factors.values(name)] for name in others),
         _deciders(config, folder),
     ]
-    return [_unique(next(iter(levels[0].labels)), levels) for levels in axes]
+    for levels in axes:
+        known: set[str] = set()
+        for level in levels:
+            text = str(level.labels)
+            if text in known:
+                name = next(iter(levels[0].labels))
+                raise InputError(f"factors.{name}", "different values (a workload may be given a name)", text)
+            known.add(text)
+    return axes
 
 
 def _level(name: str, value: Any, folder: Path) -> Level:
@@ -212,35 +228,14 @@ def _level(name: str, value: Any, folder: Path) -> Level:
     return Level({name: label}, {name: says})
 
 
-def _unique(name: str, levels: list[Level]) -> list[Level]:
-    """The levels. Raises InputError where two would be one in the tables."""
-    seen: set[str] = set()
-    for level in levels:
-        text = str(level.labels)
-        if text in seen:
-            raise InputError(f"factors.{name}", "different values (a workload may be given a name)", text)
-        seen.add(text)
-    return levels
-
-
-def _workload_level(keys: WorkloadKeys, folder: Path) -> Level:
-    says = keys.model_dump(mode="json", exclude_defaults=True, exclude={"name"})
-    label = keys.name or which_jobs(keys)
-    return Level({"workload": label}, {"workload": says | {"source": located(folder, keys.source)}})
-
-
 def which_jobs(keys: WorkloadKeys) -> str:
-    """Which jobs a workload is, in words: its source, and all that is said of how it is read and cut."""
-    said = keys.model_dump(exclude_defaults=True, exclude={"name", "source"})
-    return ", ".join([keys.source, *(_in_words(key, value) for key, value in said.items())])
-
-
-def _in_words(key: str, value: Any) -> str:
-    """``window 128``, ``slice 0 to 2500000``, ``think_times``."""
-    if value is True:
-        return key
-    values = value if isinstance(value, tuple) else (value,)
-    return f"{key} {' to '.join(each if isinstance(each, str) else f'{each:.15g}' for each in values)}"
+    """Return a workload's source and how it is read and cut: ``log.swf, window 128, think_times``."""
+    words = [keys.source]
+    for key, value in keys.model_dump(exclude_defaults=True, exclude={"name", "source"}).items():
+        ends = value if isinstance(value, tuple) else (value,)
+        text = " to ".join(end if isinstance(end, str) else f"{end:.15g}" for end in ends)
+        words.append(key if value is True else f"{key} {text}")
+    return ", ".join(words)
 
 
 def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
@@ -252,16 +247,11 @@ def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
         raise InputError("train", f"both this section and the scheduler or power policy '{TRAINED}', or neither")
     agents = variants(config.train, folder) if config.train is not None else []
     if agents:
-        # Raise InputError where an agent is to do what it does not learn.
+        # An agent can do only what it learns.
         kind = agents[0].document.get("environment", {}).get("kind", "job-node")
-        switches = kind == "node-shutdown"
-        for power, scheduler in pairs:
-            wrong = scheduler if switches else power
-            if wrong == TRAINED:
-                place = "power_policy" if switches else "scheduler"
-                raise InputError(
-                    f"train, an agent of kind {kind}", f"'{TRAINED}' as a {place}", "it in the other place"
-                )
+        own, other = ("power_policy", "scheduler") if kind == "node-shutdown" else ("scheduler", "power_policy")
+        if TRAINED in factors.values(other):
+            raise InputError(f"train, an agent of kind {kind}", f"'{TRAINED}' as a {own}", "it in the other place")
     found = []
     for power, scheduler in pairs:
         labels = {"power_policy": power, "scheduler": scheduler}

@@ -83,16 +83,16 @@ def power_policies(runs: pd.DataFrame, confidence: float = CONFIDENCE) -> Polici
     effects = {name: (effect(ENERGY, name), effect(WAIT, name)) for name in table["policy"]}
     frame = frame[paired]
     keys = ["scheduler", POLICY] if "scheduler" in frame and frame["scheduler"].nunique() > 1 else [POLICY]
-    found = frame.groupby(keys, sort=False)[[ENERGY, WAIT]].mean().reset_index()
-    found = found.rename(columns={ENERGY: "energy", WAIT: "wait", POLICY: "policy"})
-    found["name"] = found["policy"]
-    if "scheduler" in keys:  # those that are the same dot under a policy share it
-        same = found.groupby(["policy", "energy", "wait"], sort=False)["scheduler"]
-        found["name"] = same.transform(lambda names: " = ".join(names)) + " + " + found["policy"]
-        found = found.drop_duplicates("name", ignore_index=True)
-    energy, wait = found["energy"].to_numpy(), found["wait"].to_numpy()
+    points = frame.groupby(keys, sort=False)[[ENERGY, WAIT]].mean().reset_index()
+    points = points.rename(columns={ENERGY: "energy", WAIT: "wait", POLICY: "policy"})
+    points["name"] = points["policy"]
+    if "scheduler" in keys:  # schedulers that are the same dot under a policy share it
+        same = points.groupby(["policy", "energy", "wait"], sort=False)["scheduler"]
+        points["name"] = same.transform(lambda names: " = ".join(names)) + " + " + points["policy"]
+        points = points.drop_duplicates("name", ignore_index=True)
+    energy, wait = points["energy"].to_numpy(), points["wait"].to_numpy()
     less = (energy[:, None] <= energy) & (wait[:, None] <= wait) & ((energy[:, None] < energy) | (wait[:, None] < wait))
-    points = found.assign(best=np.logical_not(np.any(less, axis=0)).tolist())
+    points["best"] = ~np.any(less, axis=0)
     return Policies(base, len(cases), table, points, standing, effects)
 
 
@@ -211,6 +211,28 @@ def _is_free(parts: tuple[np.ndarray, np.ndarray], taken: np.ndarray) -> bool:
     return is_inside and not np.any(np.all((boxes[..., :2] < taken[:, 2:]) & (taken[:, :2] < boxes[..., 2:]), axis=2))
 
 
+def _labels(points: pd.DataFrame) -> list[_Label]:
+    """Place the names that have room, best ones first: none lies on another, or on a dot. Only best ones may be led away."""
+    places = points[["wait", "energy"]].to_numpy(dtype=float)
+    span = np.ptp(places, axis=0)
+    places = (places - places.min(axis=0) + _PAD * span) / np.where(span > 0, (1 + 2 * _PAD) * span, 1.0) * _PLOT_PX
+    best = points["best"].to_numpy(dtype=bool)
+    texts = [shortened(name, 40) for name in points["name"]]
+    dots = np.column_stack([places - _DOT_PX, places + _DOT_PX])
+    made: list[_Label] = []
+    for rows in (np.flatnonzero(best), np.flatnonzero(~best)):
+        named = 0
+        for row in rows.tolist():
+            if named == _MOST_LABELS:
+                break
+            taken = np.vstack([np.delete(dots, row, axis=0), *(part for label in made for part in label.parts(places))])
+            tries = _tries(row, texts[row], best[row])
+            if label := next((each for each in tries if _is_free(each.parts(places), taken)), None):
+                made.append(label)
+                named += 1
+    return made
+
+
 def policies_figure(found: Policies) -> go.Figure:
     """Energy over waiting, a dot for each scheduler and policy; those that no other beats in both are coloured and joined.
 
@@ -240,26 +262,7 @@ def policies_figure(found: Policies) -> go.Figure:
         )
     styled(figure, "", f"Mean wait [{by_wait[1]}]", f"Energy [{by_energy[1]}]")
     wait, energy = (points["wait"] / by_wait[0]).to_numpy(), (points["energy"] / by_energy[0]).to_numpy()
-    # The names that have room, best ones first: none lies on another, or on a dot. Only best ones may be led
-    # away.
-    places = points[["wait", "energy"]].to_numpy(dtype=float)
-    span = np.ptp(places, axis=0)
-    places = (places - places.min(axis=0) + _PAD * span) / np.where(span > 0, (1 + 2 * _PAD) * span, 1.0) * _PLOT_PX
-    best = points["best"].to_numpy(dtype=bool)
-    texts = [shortened(name, 40) for name in points["name"]]
-    dots = np.column_stack([places - _DOT_PX, places + _DOT_PX])
-    made: list[_Label] = []
-    for rows in (np.flatnonzero(best), np.flatnonzero(~best)):
-        named = 0
-        for row in rows.tolist():
-            if named == _MOST_LABELS:
-                break
-            taken = np.vstack([np.delete(dots, row, axis=0), *(part for label in made for part in label.parts(places))])
-            tries = _tries(row, texts[row], best[row])
-            if found := next((each for each in tries if _is_free(each.parts(places), taken)), None):
-                made.append(found)
-                named += 1
-    for label in made:
+    for label in _labels(points):
         figure.add_annotation(label.note(wait[label.row], energy[label.row]))
     for update, values in ((figure.update_xaxes, wait), (figure.update_yaxes, energy)):
         if pad := _PAD * float(np.ptp(values)):

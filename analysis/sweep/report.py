@@ -94,22 +94,25 @@ def write_sweep_page(
     """
     policies = power_policies(runs, confidence)
     comparison = compare_sweep(runs, metrics, confidence, failed)
-    found = comparable(runs, metrics)
-    runs = found if len(found) else runs
+    shared = comparable(runs, metrics)
+    runs = shared if len(shared) else runs
     known = [metric for metric in metrics if runs[metric].notna().any()]
     sweep = alternatives(runs, known)
     count = 0
     sections = []
+    numeric = [name for name in factors_of(runs) if pd.api.types.is_numeric_dtype(runs[name])]
+    long = [name for name in numeric if runs[name].nunique() >= _FEWEST_ON_AN_AXIS]
     for metric in known:
-        figures = []
-        found = [(dot_plot(sweep, metric, confidence), _caption(sweep, metric, confidence))]
-        for name in factors_of(runs):
-            if pd.api.types.is_numeric_dtype(runs[name]) and runs[name].nunique() >= _FEWEST_ON_AN_AXIS:
-                found += _lines(runs, sweep, metric, name, confidence)
-        for figure, caption in found + _maps(runs, sweep, metric):
-            figures.append((figure_html(figure, f"figure{count}"), caption))
-            count += 1
-        sections.append({"name": title_of(metric), "better": better(metric), "figures": figures})
+        figures = [(dot_plot(sweep, metric, confidence), _caption(sweep, metric, confidence))]
+        for name in long:
+            figures += _lines(runs, sweep, metric, name, confidence)
+        figures += _maps(runs, sweep, metric)
+        texts = [
+            (figure_html(figure, f"figure{number_of}"), caption)
+            for number_of, (figure, caption) in enumerate(figures, start=count)
+        ]
+        count += len(figures)
+        sections.append({"name": title_of(metric), "better": better(metric), "figures": texts})
     units = {metric: sweep.scale(metric) for metric in known}
     text = render(
         "sweep.html",
@@ -143,17 +146,14 @@ def _policies(found: Policies) -> dict[str, object]:
 
 
 def _heading(runs: pd.DataFrame, sweep: Alternatives) -> str:
-    varying = factors_of(runs)
-    parts = [_counted(runs, name) for name in [sweep.factor, *(name for name in varying if name != sweep.factor)]]
+    """Return the factors with their numbers of values: ``Sweep: 3 schedulers × 2 power policies``."""
+    parts = []
+    for factor in dict.fromkeys([sweep.factor, *factors_of(runs)]):
+        count, words = count_of(runs, factor), name_of(factor)
+        if count != 1:
+            words = f"{words[:-1]}ies" if words.endswith("y") else f"{words}s"
+        parts.append(f"{count} {words}")
     return "Sweep: " + " × ".join(parts)
-
-
-def _counted(runs: pd.DataFrame, factor: str) -> str:
-    """``2 power policies``."""
-    number_of, words = count_of(runs, factor), name_of(factor)
-    if number_of == 1:
-        return f"1 {words}"
-    return f"{number_of} {words[:-1] + 'ies' if words.endswith('y') else words + 's'}"
 
 
 def _lead(runs: pd.DataFrame, sweep: Alternatives) -> str:
@@ -186,19 +186,17 @@ def _table(
         best = {m: float(c.max() if m in LARGEST_IS_BEST else c.min()) for m, c in columns.items()}
         standings = {metric: sweep.standing(metric, panel, confidence) for metric in metrics}
         ordered = columns[metrics[0]].sort_values(ascending=metrics[0] not in LARGEST_IS_BEST, kind="stable").index
-        rows = [
-            _Row(
-                str(name),
-                _equals(sweep, str(name)),
-                [
-                    _cell(
-                        float(columns[metric][name]), best[metric], units[metric], _mark(standings[metric], str(name))
-                    )
-                    for metric in metrics
-                ],
-            )
-            for name in ordered
-        ]
+        rows = []
+        for name in map(str, ordered):
+            cells = [
+                _cell(float(columns[metric][name]), best[metric], units[metric], _mark(standings[metric], name))
+                for metric in metrics
+            ]
+            # Of many equals only the first are named here, and all at the end of the page.
+            others = in_brief(sweep.groups[name])[1:]
+            more = f" and {len(others) - _MOST_EQUALS:,} more" if len(others) > _MOST_EQUALS else ""
+            equals = f"= {' = '.join(others[:_MOST_EQUALS])}{more} here" if others else ""
+            rows.append(_Row(name, equals, cells))
         panels.append(_Panel(panel, rows[:_SHOWN], rows[_SHOWN:]))
     return panels
 
@@ -218,31 +216,18 @@ def _cell(value: float, best: float, unit: tuple[float, str], mark: str) -> tupl
         return NOTHING, "", ""
     size = abs(best / unit[0])
     text = f"{value / unit[0]:,.{max(0, 2 - int(np.floor(np.log10(size)))) if size else 2}f}"
-    worse = "" if value == best or not best else _percent(100 * (value - best) / abs(best))
+    worse = ""
+    if value != best and best:
+        change = 100 * (value - best) / abs(best)
+        worse = f"{'−' if change < 0 else '+'}{number(abs(change), 2)} %"
     return text, f"{worse} ≈".strip() if mark == "tied" else worse, mark
-
-
-def _percent(change: float) -> str:
-    """A change in %, with its sign."""
-    return f"{'−' if change < 0 else '+'}{number(abs(change), 2)} %"
-
-
-def _equals(sweep: Alternatives, name: str, most: int = _MOST_EQUALS) -> str:
-    """To which others a row is equal; of many only the first, all are named at the end of the page."""
-    others = in_brief(sweep.groups[name])[1:]
-    more = f" and {len(others) - most:,} more" if len(others) > most else ""
-    return f"= {' = '.join(others[:most])}{more} here" if others else ""
 
 
 def _caption(sweep: Alternatives, metric: str, confidence: float) -> str:
     order = sweep.order(metric)
     standings = [sweep.standing(metric, panel, confidence) for panel in sweep.panels]
     marks = {mark for standing in standings for name in order if (mark := _mark(standing, name))}
-    told = (
-        f"Least mean on top, {better(metric)}."
-        if metric not in LARGEST_IS_BEST
-        else f"Largest mean on top, {better(metric)}."
-    )
+    told = f"{'Largest' if metric in LARGEST_IS_BEST else 'Least'} mean on top, {better(metric)}."
     if "best" in marks:
         told += " In blue: told apart from all others, by paired intervals."
     if "tied" in marks:

@@ -62,20 +62,7 @@ class Runner:
                 return
             done = wait(self._flying, return_when=FIRST_COMPLETED).done
             while done:  # not kept: when a worker dies, dask computes its ended tasks again if they are still held
-                future = done.pop()
-                task = self._flying.pop(future, None)
-                if task is not None:
-                    error = None if future.cancelled() else future.exception()
-                    if future.cancelled() or (error is not None and is_worker_death(error)):
-                        self._died(task, ended)
-                        if isinstance(error, BrokenExecutor):
-                            self._all_broken(error, ended)
-                    elif error is not None:
-                        told = "".join(traceback.format_exception(error))
-                        ended(task, {"status": FAILED, "error": f"The worker could not run it.\n{told}"})
-                    else:
-                        self._fruitless, self._lived = 0, True
-                        ended(task, future.result())
+                self._collect(done.pop(), ended)
 
     def close(self) -> None:
         """Let go of the executor; what is still under way is called off."""
@@ -107,17 +94,30 @@ class Runner:
             self._again.appendleft(task)
             self._replace(error)
 
-    def _all_broken(self, error: BaseException, ended: Callable[[SweepTask, dict[str, Any]], object]) -> None:
-        """A pool is broken: all that was submitted to it ends at once, some of it well."""
-        flying, self._flying = self._flying, {}
-        wait(flying)
-        for future, task in flying.items():
-            if future.cancelled() or future.exception() is not None:
-                self._died(task, ended)
-            else:
-                self._fruitless, self._lived = 0, True
-                ended(task, future.result())
-        self._replace(error)
+    def _collect(self, future: Future[dict[str, Any]], ended: Callable[[SweepTask, dict[str, Any]], object]) -> None:
+        task = self._flying.pop(future, None)
+        if task is None:
+            return
+        error = None if future.cancelled() else future.exception()
+        if future.cancelled() or (error is not None and is_worker_death(error)):
+            self._died(task, ended)
+            if isinstance(error, BrokenExecutor):
+                # All that was submitted to a broken pool ends at once, some of it well.
+                others, self._flying = self._flying, {}
+                wait(others)
+                for future, task in others.items():
+                    if future.cancelled() or future.exception() is not None:
+                        self._died(task, ended)
+                    else:
+                        self._fruitless, self._lived = 0, True
+                        ended(task, future.result())
+                self._replace(error)
+        elif error is not None:
+            text = "".join(traceback.format_exception(error))
+            ended(task, {"status": FAILED, "error": f"The worker could not run it.\n{text}"})
+        else:
+            self._fruitless, self._lived = 0, True
+            ended(task, future.result())
 
     def _died(self, task: SweepTask, ended: Callable[[SweepTask, dict[str, Any]], object]) -> None:
         task.deaths += 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +73,8 @@ def sweep_table(
     """
     by = factors_of(runs) if by is None else list(by)
     _check(runs, [*by, *metrics])
-    values, keys = _by_replication(runs, metrics, by)
+    frame, keys = (runs, by) if by else (runs.assign(all=""), ["all"])
+    values = frame.groupby([*keys, "replication"], dropna=False, sort=False)[list(metrics)].mean().reset_index()
     groups = values.groupby(keys, dropna=False, sort=False)
     table = groups.size().rename("runs").reset_index()
     (means, spreads), counts = _mean_and_deviation(groups[list(metrics)]), groups[list(metrics)].count()
@@ -202,7 +202,7 @@ def deciders(runs: pd.DataFrame) -> pd.Series:
     columns = [name for name in _decider_columns(runs) if runs[name].nunique(dropna=False) > 1] or ["scheduler"]
     columns.sort(key=lambda name: name != "scheduler")
     parts = [
-        runs[name].map(lambda value, name=name: f"{name.removeprefix('train.')}={_plain(value)}") if name.startswith("train.")
+        runs[name].map(lambda value, name=name: f"{name.removeprefix('train.')}={plain(value)}") if name.startswith("train.")
         else runs[name]
         for name in columns
     ]  # fmt: skip
@@ -228,12 +228,18 @@ def table_text(table: pd.DataFrame, most: int = 40) -> str:
 
     The heading of a metric has the unit of its column, the one in which people read amounts of that size.
     """
-    units = {str(name): scale_of(unit_of(str(name)), _largest(table[name])) for name in table if name in _METRICS}
-    for name, (divisor, _) in units.items():
-        around = [each for each in (name + HALF_WIDTH,) if each in table]
-        table = table.assign(**{each: table[each] / divisor for each in (name, *around)})
-    shown = [str(name) for name in table.columns if not str(name).endswith(HALF_WIDTH)]
-    rows = [[_heading(name, units[name][1] if name in units else "") for name in shown]]
+    headings = {}
+    for name in [str(name) for name in table.columns if not str(name).endswith(HALF_WIDTH)]:
+        headings[name] = name
+        if name in _METRICS:
+            sizes = table[name].astype(float).abs()
+            finite = sizes[sizes < np.inf]
+            divisor, unit = scale_of(unit_of(name), float(finite.max()) if len(finite) else 0.0)
+            columns = [column for column in (name, name + HALF_WIDTH) if column in table]
+            table = table.assign(**{column: table[column] / divisor for column in columns})
+            headings[name] = f"{label_of(name)} [{unit}]" if unit else label_of(name)
+    shown = list(headings)
+    rows = [list(headings.values())]
     rows += [[_cell(row, name) for name in shown] for row in table.head(most).to_dict("records")]
     widths = [max(len(row[i]) for row in rows) for i in range(len(shown))]
     right = [
@@ -248,16 +254,6 @@ def table_text(table: pd.DataFrame, most: int = 40) -> str:
     if len(table) > most:
         lines.append(f"… and {len(table) - most} more")
     return "\n".join(lines)
-
-
-def _heading(name: str, unit: str) -> str:
-    label = label_of(name) if name in _METRICS else name
-    return f"{label} [{unit}]" if unit else label
-
-
-def _largest(values: pd.Series) -> float:
-    size = values.astype(float).abs()
-    return float(size[size < np.inf].max()) if (size < np.inf).any() else 0.0
 
 
 def _cell(row: Mapping[Hashable, Any], name: str) -> str:
@@ -286,8 +282,8 @@ def _with_interval(value: float, around: float) -> str:
     return f"({text}){unit}" if unit else text
 
 
-def _plain(value: Any) -> str:
-    """A setting as it was written: a column that some rows leave empty holds whole numbers as 2.0."""
+def plain(value: Any) -> str:
+    """Return a setting as it was written: a column that some rows leave empty holds 2 as 2.0."""
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
@@ -298,14 +294,6 @@ def _decider_columns(runs: pd.DataFrame) -> list[str]:
 def _other_factors(runs: pd.DataFrame) -> list[str]:
     """The factors that vary and do not decide: who decides is compared within each combination of them."""
     return [name for name in factors_of(runs) if name not in _decider_columns(runs)]
-
-
-def _by_replication(runs: pd.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """One row for each combination of ``by`` and replication: means over whatever else varies."""
-    frame = runs if by else runs.assign(all="")
-    keys = list(by) or ["all"]
-    groups = frame.groupby([*keys, "replication"], dropna=False, sort=False)
-    return groups[list(metrics)].mean().reset_index(), keys
 
 
 def _filled(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -341,14 +329,10 @@ def _mean_and_deviation(groups: Any) -> tuple[Any, Any]:
 
 def _half(spread: np.ndarray, count: np.ndarray, confidence: float) -> np.ndarray:
     """Half-widths of intervals of means of ``count`` values; NaN for too few."""
-    quantile = np.array([_quantile(int(n), confidence) for n in count])
+    distinct, place = np.unique(count, return_inverse=True)
+    quantiles = [student_quantile(int(n) - 1, confidence) if n >= FEWEST_BLOCKS else np.nan for n in distinct]
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(quantile * spread / np.sqrt(count))
-
-
-@cache
-def _quantile(count: int, confidence: float) -> float:
-    return student_quantile(count - 1, confidence) if count >= FEWEST_BLOCKS else float("nan")
+        return np.asarray(np.array(quantiles)[place] * spread / np.sqrt(count))
 
 
 def _check(runs: pd.DataFrame, columns: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,17 +157,16 @@ class _Session:
         self._grid, self._folder, self._store, self._progress = grid, folder, store, progress
         self._columns = {} if folder is None else share_workloads(grid, folder)
         self._todo = np.flatnonzero(store.state != STATUS[DONE])
-        # The trainings, by their keys, whose agents play in cells that are left to do and that have not ended yet.
-        found: dict[str, dict[str, Any]] = {}
-        if self._grid.config.train is None or self._folder is None:
-            wanted_trainings = found
-        else:
+        # Trainings that have not ended yet, and whose agents play in cells that are left to do.
+        self._trainings: dict[str, SweepTask] = {}
+        if grid.config.train is not None and folder is not None:
             for index in self._todo:
-                training = self._grid.training(int(index))
-                if training is not None and not (self._folder / AGENTS / training[0] / FINISHED).exists():
-                    found[training[0]] = training[1]
-            wanted_trainings = found
-        self._trainings, self._lost = wanted_trainings, {}  # type: dict[str, dict[str, Any]], dict[str, str]
+                key, document = grid.training(int(index)) or ("", {})
+                place = folder / AGENTS / key
+                if key and not (place / FINISHED).exists():
+                    given = {"agent": key, "document": document, "folder": str(place)}
+                    self._trainings[key] = SweepTask(train_agent, given)
+        self._lost: dict[str, str] = {}
         self.left = len(self._todo)
         self._failed = 0
         self._unfamiliar: dict[tuple[str, str], tuple[int, UnfamiliarWarning]] = {}
@@ -185,19 +185,12 @@ class _Session:
         with Progress("sweep", cells, "runs", done=cells - self.left, shown=self._progress) as progress:
             try:
                 # Agents first; meanwhile the cells that do without them.
-                runner.run(self._first_tasks(), partial(self._ended, progress))
+                first = chain(self._trainings.values(), self._tasks(with_agents=False))
+                runner.run(first, partial(self._ended, progress))
                 runner.run(self._tasks(with_agents=True), partial(self._ended, progress))
             finally:
                 runner.close()
         return self.left
-
-    def _first_tasks(self) -> Iterator[SweepTask]:
-        for key, document in self._trainings.items():
-            assert self._folder is not None
-            yield SweepTask(
-                train_agent, {"agent": key, "document": document, "folder": str(self._folder / AGENTS / key)}
-            )
-        yield from self._tasks(with_agents=False)
 
     def _tasks(self, with_agents: bool) -> Iterator[SweepTask]:
         if with_agents and self._grid.config.train is None:
@@ -205,7 +198,7 @@ class _Session:
         for index in self._todo:
             cell = self._grid[int(index)]
             if (cell["agent"] is not None) == with_agents:
-                # The cell with what this session adds: where its files go, and where its workload's columns are.
+                # A worker also needs to know where files go, and where the workload's columns are.
                 cell["outputs"] = self._grid.config.outputs.model_dump()
                 cell["out"] = None if self._folder is None else str(self._folder)
                 columns = self._columns.get(source_key(cell["workload"]))

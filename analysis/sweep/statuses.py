@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
-
 DONE, FAILED = "done", "failed"
-
 
 TRAINED = "trained"
 """The scheduler, or power policy, that the sweep trains itself."""
