@@ -6,7 +6,6 @@ import inspect
 import socket
 import sys
 import traceback
-from collections.abc import Mapping
 from typing import Any
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update, set_props
@@ -52,36 +51,7 @@ def make_app(desk: ExploreSession, host: str = "127.0.0.1") -> Dash:
     _guard(app, host)
     if desk.saved is None:
         _wire_form(app, desk)
-
-        @app.callback(
-            Output("choices", "data", allow_duplicate=True),
-            Output("message", "children", allow_duplicate=True),
-            Input("submit_job", "n_clicks"),
-            Input("cancel_job", "n_clicks"),
-            Input({"kind": "undo", "change": ALL}, "n_clicks"),
-            State("choices", "data"),
-            State("step", "data"),
-            State("cancel_id", "value"),
-            *(State(name, "value") for name in _OWN_JOB),
-            prevent_initial_call=True,
-            running=[(Output("submit_job", "disabled"), True, False), (Output("cancel_job", "disabled"), True, False)],
-        )
-        def change(
-            _: int, __: int, undo: list[int | None], given: Any, step: int, job_id: str | None, *fields: Any
-        ) -> Any:
-            what = ctx.triggered_id
-            if isinstance(what, dict):
-                return callbacks.undone(desk, given, int(what["change"])) if any(undo) else (no_update, no_update)
-            return (
-                callbacks.cancelled(desk, given, job_id)
-                if what == "cancel_job"
-                else callbacks.submitted(desk, given, step, fields)
-            )
-
-        @app.callback(Output("changes", "children"), Input("choices", "data"))
-        def changes(given: Any) -> Any:
-            return callbacks.changes(desk, given)
-
+        _wire_changes(app, desk)
         _wire_comparison(app, desk)
     _wire_run(app, desk)
     return app
@@ -97,7 +67,10 @@ def _guard(app: Dash, host: str) -> None:
 
     @app.server.before_request
     def check_host() -> None:
-        if known is not None and _host_name(request.host) not in known:
+        # Without the port: localhost:8050 is localhost, [::1]:8050 is ::1.
+        host = request.host.lower()
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        if known is not None and name not in known:
             abort(403)
 
     @app.server.errorhandler(Exception)
@@ -115,11 +88,6 @@ def _guard(app: Dash, host: str) -> None:
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "no-referrer"
         return response
-
-
-def _host_name(host: str) -> str:
-    """``localhost:8050`` without its port; ``[::1]:8050`` is ``::1``."""
-    return (host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]).lower()
 
 
 def _defect(error: Exception) -> None:
@@ -169,6 +137,33 @@ def _wire_form(app: Dash, desk: ExploreSession) -> None:
             return given[field] if as_run else offer.example, not offer.takes_options
 
 
+def _wire_changes(app: Dash, desk: ExploreSession) -> None:
+    @app.callback(
+        Output("choices", "data", allow_duplicate=True),
+        Output("message", "children", allow_duplicate=True),
+        Input("submit_job", "n_clicks"),
+        Input("cancel_job", "n_clicks"),
+        Input({"kind": "undo", "change": ALL}, "n_clicks"),
+        State("choices", "data"),
+        State("step", "data"),
+        State("cancel_id", "value"),
+        *(State(name, "value") for name in _OWN_JOB),
+        prevent_initial_call=True,
+        running=[(Output("submit_job", "disabled"), True, False), (Output("cancel_job", "disabled"), True, False)],
+    )
+    def change(_: int, __: int, undo: list[int | None], given: Any, step: int, job_id: str | None, *fields: Any) -> Any:
+        what = ctx.triggered_id
+        if isinstance(what, dict):
+            return callbacks.undone(desk, given, int(what["change"])) if any(undo) else (no_update, no_update)
+        if what == "cancel_job":
+            return callbacks.cancelled(desk, given, job_id)
+        return callbacks.submitted(desk, given, step, fields)
+
+    @app.callback(Output("changes", "children"), Input("choices", "data"))
+    def changes(given: Any) -> Any:
+        return callbacks.changes(desk, given)
+
+
 def _wire_comparison(app: Dash, desk: ExploreSession) -> None:
     kept, beside = State("choices", "data"), State("beside", "data")
 
@@ -200,13 +195,11 @@ def _wire_comparison(app: Dash, desk: ExploreSession) -> None:
         if content is None:
             raise PreventUpdate
         given, *others = callbacks.opened_scenario(desk, content, name)
-        # Emptied, the same file may be opened once more.
-        return given, *others, None, *(no_update if given is no_update else _shown(given, each) for each in _CHOICES)
-
-
-def _shown(given: Mapping[str, Any], name: str) -> Any:
-    """A choice as its field in the form shows it."""
-    return (["yes"] if given[name] else []) if name == "enforce_walltime" else given[name]
+        fields = [no_update] * len(_CHOICES)
+        if given is not no_update:
+            form = given | {"enforce_walltime": ["yes"] if given["enforce_walltime"] else []}
+            fields = [form[choice] for choice in _CHOICES]
+        return given, *others, None, *fields  # emptied by None, the same file may be opened once more
 
 
 def _wire_run(app: Dash, desk: ExploreSession) -> None:

@@ -56,7 +56,7 @@ def submitted(desk: ExploreSession, given: Given, step: int, fields: Sequence[An
     try:
         run, choices = desk.run(given), Choices.of(given or {})
         submit, *rest = fields
-        at = _now(run, step) if submit in (None, "") else submit
+        at = float(run.frames.time[_within(run, step)]) if submit in (None, "") else submit
         used_ids = [*run.result.jobs["job_id"], *(change.job_id for change in choices.changes)]
         change = Change.submission(new_id(used_ids), at, *rest)
         return _with(desk, choices, (*choices.changes, change), change.submit_time)
@@ -101,10 +101,6 @@ def _with(desk: ExploreSession, choices: Choices, changes: tuple[Change, ...], a
     return wanted | {"at": at}, ""
 
 
-def _now(run: Run, step: int) -> float:
-    return float(run.frames.time[_within(run, step)])
-
-
 def changes(desk: ExploreSession, given: Given) -> list[Any]:
     """What was changed, and what became of it."""
     return [] if desk.saved is not None else panels.changes(desk.run(given), Choices.of(given or {}).changes)
@@ -119,13 +115,9 @@ def opened(desk: ExploreSession, given: Given) -> tuple[list[Any], list[Any], in
     warned: list[Any] = [f"Warning: {text}. " for text in run.warned]
     if not run.frames.logged:
         warned.append("This run kept no log of decisions (--explain): its steps are its starts, without reasons.")
-    # The first step, or the one at which a change takes effect.
-    at = _number((given or {}).get("at"))
-    if at is None:
-        first_step = 0
-    else:
-        first_step = _within(run, int(np.searchsorted(run.frames.time, at)))
-    return panels.headlines(run), warned, first_step, None
+    at = _number((given or {}).get("at"))  # when a change takes effect
+    step = 0 if at is None else _within(run, int(np.searchsorted(run.frames.time, at)))
+    return panels.headlines(run), warned, step, None
 
 
 def chart(desk: ExploreSession, given: Given, colour_by: str, view: View, step: int, beside: Given = None) -> Any:
@@ -141,9 +133,12 @@ def chart(desk: ExploreSession, given: Given, colour_by: str, view: View, step: 
         figure = run.figure(_column(colour_by), window)
     # Whatever is zoomed by hand stays zoomed until the chart is of another run or window.
     figure.update_layout(uirevision=str((given, view, beside)), margin={"l": 110})
-    # Put a short legend where the heading leaves room, and give its column to the chart.
+    # A short legend fits where the heading leaves room: the chart gets its column.
     entries = [trace for trace in figure.data if trace.showlegend]
-    if len(entries) <= MOST_ABOVE and not any(trace.type == "heatmap" or _has_scale(trace) for trace in figure.data):
+    has_scale = any(
+        trace.type == "heatmap" or (trace.type == "scatter" and trace.marker.showscale) for trace in figure.data
+    )
+    if len(entries) <= MOST_ABOVE and not has_scale:
         figure.update_layout(
             margin={"r": 20}, legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.005, "yanchor": "bottom"}
         )
@@ -186,10 +181,6 @@ def _column(colour_by: Any) -> str:
     if not isinstance(colour_by, str):
         raise InputError("colour by", "the name of a column", colour_by)
     return colour_by
-
-
-def _has_scale(trace: Any) -> bool:
-    return trace.type == "scatter" and bool(trace.marker.showscale)
 
 
 def moved_cursor(desk: ExploreSession, given: Given, step: int) -> Any:

@@ -100,24 +100,20 @@ def changed(workload: Workload, changes: Sequence[Change]) -> Workload:
     stays = ~workload.jobs["job_id"].isin(cancelled).to_numpy()
     left = pd.DataFrame(without_absent(take(as_columns(workload.jobs), np.flatnonzero(stays))))
     own = [change for change in changes if not change.cancel]
-    table = pd.concat([left, _table(own)], ignore_index=True) if own else left
+    if own:
+        columns = {
+            "job_id": [each.job_id for each in own],
+            "submit_time": [each.submit_time for each in own],
+            "requested_cores": [each.cores for each in own],
+            "recorded_run_time": [each.run_time for each in own],
+            "requested_time": [math.inf if each.requested_time is None else each.requested_time for each in own],
+            "user": [each.user for each in own],
+        }
+        left = pd.concat([left, Workload(columns, "own jobs").jobs], ignore_index=True)
     other = Workload(
-        table, workload.name, workload.origin_s, workload.header, workload.reference_gflops, workload.rebase
+        left, workload.name, workload.origin_s, workload.header, workload.reference_gflops, workload.rebase
     )
     return other.with_think_times() if workload.think_times else other
-
-
-def _table(own: Sequence[Change]) -> pd.DataFrame:
-    """The complete job table of these jobs."""
-    columns = {
-        "job_id": [each.job_id for each in own],
-        "submit_time": [each.submit_time for each in own],
-        "requested_cores": [each.cores for each in own],
-        "recorded_run_time": [each.run_time for each in own],
-        "requested_time": [math.inf if each.requested_time is None else each.requested_time for each in own],
-        "user": [each.user for each in own],
-    }
-    return Workload(columns, "own jobs").jobs
 
 
 def new_id(taken: Iterable[str]) -> str:

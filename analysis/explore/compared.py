@@ -81,14 +81,11 @@ def _metrics(kept: Run, now: Run) -> html.Table:
     rows = []
     for key in (key for key in HEADLINES if key in table.index):
         before, after, percent = table.loc[[key], [KEPT, NOW, NOW + VERSUS]].to_numpy(dtype=float)[0].tolist()
-        texts = [metric(before, unit_of(key)), metric(after, unit_of(key)), _percent(percent)]
+        difference = NOTHING if math.isnan(percent) else f"{percent:+z.1f} %"
+        texts = [metric(before, unit_of(key)), metric(after, unit_of(key)), difference]
         rows.append(html.Tr([html.Td(label_of(key)), *(html.Td(text, className="amount") for text in texts)]))
     head = html.Thead(html.Tr([html.Th(name) for name in ("", KEPT, NOW, "difference")]))
     return html.Table([head, html.Tbody(rows)], className="compared")
-
-
-def _percent(value: float) -> str:
-    return NOTHING if math.isnan(value) else f"{value:+z.1f} %"
 
 
 def _jobs(found: pd.DataFrame) -> list[Any]:

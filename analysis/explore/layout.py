@@ -59,6 +59,11 @@ def _form(desk: ExploreSession, choices: Choices) -> html.Div:
     fields = []
     for kind, (name, options) in KINDS.items():
         hint = f"options, such as {_HINTS[kind]}"
+        items: list[Any] = []
+        for key, offer in of_kind[kind].items():
+            meaning = html.Span(f" {shortened(offer.meaning, 90)}", className="soft")
+            label = html.Span([html.B(shortened(key, 60)), meaning])
+            items.append({"label": label, "value": key, "search": f"{key} {offer.meaning}"})
         fields.append(
             html.Div(
                 className="field",
@@ -66,7 +71,7 @@ def _form(desk: ExploreSession, choices: Choices) -> html.Div:
                     html.Label(kind.capitalize(), htmlFor=name),
                     dcc.Dropdown(
                         id=name,
-                        options=[_option(key, offer) for key, offer in of_kind[kind].items()],
+                        options=items,
                         value=given[name],
                         clearable=False,
                         optionHeight="auto",
@@ -101,11 +106,6 @@ _HINTS = {
     "scheduler": "order=saf",
     "power policy": "300",
 }
-
-
-def _option(name: str, offer: OfferedItem[Any]) -> dict[str, Any]:
-    label = html.Span([html.B(shortened(name, 60)), html.Span(f" {shortened(offer.meaning, 90)}", className="soft")])
-    return {"label": label, "value": name, "search": f"{name} {offer.meaning}"}
 
 
 def _number(name: str, label: str, value: float | None, placeholder: str = "") -> html.Div:
@@ -183,11 +183,11 @@ def _steps(changeable: bool) -> html.Div:
             html.Div(
                 className="bar",
                 children=[
- html.Label("job", htmlFor="job", className="unseen"),
- dcc.Input(id="job", type="text", debounce=True, placeholder="id of a job", className="grow"),
-],
+                    html.Label("job", htmlFor="job", className="unseen"),
+                    dcc.Input(id="job", type="text", debounce=True, placeholder="id of a job", className="grow"),
+                ],
             ),
             html.Div(id="explanation"),
             *(_changes() if changeable else []),
         ],
-    )  # fmt: skip
+    )

@@ -66,13 +66,17 @@ class Offers:
         Each of these is made once here, so that a wrong one ends the start. Raises InputError.
         """
         makers = sibling("schedulers")
-        found = {}
+        logs, hosts = {}, {}
         for source in workloads:
             workload = Workload.read(source)
-            found[source] = OfferedItem(f"{len(workload):,} jobs", lambda _, workload=workload: workload, named=True)
+            logs[source] = OfferedItem(f"{len(workload):,} jobs", lambda _, workload=workload: workload, named=True)
+        for source in platforms:
+            platform = Platform.read(source)
+            size = f"{platform.node_count:,} nodes"
+            hosts[source] = OfferedItem(size, lambda _, __, platform=platform: platform, named=True)
         return cls(
-            _first(found, _built_in_workloads()),
-            _first(_named_platforms(platforms), _built_in_platforms()),
+            _first(logs, _built_in_workloads()),
+            _first(hosts, _built_in_platforms()),
             _first(_named(schedulers, makers.make_scheduler), _registered(makers.schedulers, makers.make_scheduler)),
             _first(
                 _named(power_policies, makers.make_power_policy),
@@ -109,16 +113,6 @@ def _named(specs: Iterable[str], make: Callable[[str], T]) -> dict[str, OfferedI
     return found
 
 
-def _named_platforms(sources: Iterable[str]) -> dict[str, OfferedItem[Platform]]:
-    found = {}
-    for source in sources:
-        platform = Platform.read(source)
-        found[source] = OfferedItem(
-            f"{platform.node_count:,} nodes", lambda _, __, platform=platform: platform, named=True
-        )
-    return found
-
-
 def _built_in_workloads() -> dict[str, OfferedItem[Workload]]:
     found = {GAIA: OfferedItem("a week of May 2014 of the Gaia cluster, 1,692 jobs", lambda _: demo_workload())}
     examples = {"lublin": "jobs=200,nodes=32,seed=4", "npb": "jobs=60,seed=4", "lopez-mixed": "jobs=200,seed=4"}
@@ -136,17 +130,13 @@ def demo_workload() -> Workload:
 def _generated(spec: str) -> Workload:
     given = Spec.parse(spec)
     for jobs in (*given.positional, given.options.get("jobs", "0")):
-        if _whole(jobs) > MOST_GENERATED:
+        try:
+            count = int(jobs)
+        except ValueError:
+            continue  # the generator says what is wrong
+        if count > MOST_GENERATED:
             raise SpecError(f"workload '{spec}'", f"at most {MOST_GENERATED:,} jobs in this page", jobs)
     return Workload.read(spec)
-
-
-def _whole(text: str) -> int:
-    """The number that a generator would read; 0 for what is none, which the generator says."""
-    try:
-        return int(text)
-    except ValueError:
-        return 0
 
 
 def _built_in_platforms() -> dict[str, OfferedItem[Platform]]:

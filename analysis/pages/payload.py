@@ -91,7 +91,12 @@ def _numbers(array: np.ndarray, store: _Store) -> dict[str, Any]:
         return {"$strung": order, "type": kind, "a": _numbers(one, store), "b": _numbers(other, store)}
     integers = _whole(array)
     if integers is not None:
-        return {"$ints": kind, "places": integers[1], **store.put(_folded(integers[0]))}
+        # Differences as planes of as few bytes as they need: 0, -1, 1, -2, … become 0, 1, 2, 3, …
+        steps = np.diff(integers[0], prepend=0)
+        folded = (steps << 1) ^ (steps >> 63)
+        wide = max(1, (int(folded.max(initial=0)).bit_length() + 7) // 8)
+        planes = folded.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :wide]
+        return {"$ints": kind, "places": integers[1], **store.put(planes)}
     planes = np.ascontiguousarray(array).view(np.uint8).reshape(len(array), array.dtype.itemsize).copy()
     planes[1:] ^= planes[:-1].copy()
     return {"$bytes": kind, **store.put(planes)}
@@ -126,14 +131,6 @@ def _whole(array: np.ndarray) -> tuple[np.ndarray, int] | None:
     return None
 
 
-def _folded(whole: np.ndarray) -> np.ndarray:
-    """Differences as planes of as few bytes as they need: 0, -1, 1, -2, … become 0, 1, 2, 3, …"""
-    steps = np.diff(whole, prepend=0)
-    folded = (steps << 1) ^ (steps >> 63)
-    wide = max(1, (int(folded.max(initial=0)).bit_length() + 7) // 8)
-    return folded.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :wide]
-
-
 def _column(values: list[Any], store: _Store) -> Any:
     """A column of a table: an object as above, or the bare list where nothing is gained."""
     if all(type(value) in (int, float) for value in values):
@@ -144,20 +141,14 @@ def _column(values: list[Any], store: _Store) -> Any:
     if all(map(_WHOLE.match, values)):
         return {"$text": _numbers(np.array(values, dtype=np.float64), store)}
     distinct = {text: code for code, text in enumerate(dict.fromkeys(values))}
-    if 2 * len(distinct) > len(values):
-        # Texts most of which are times of a run, as whole seconds; None for others.
-        rest = {place: text for place, text in enumerate(values) if not _MOMENT.match(text)}
-        if 2 * len(rest) > len(values):
-            moments = None
-        else:
-            whole = (("0 d 00:00:00" if place in rest else text) for place, text in enumerate(values))
-            parts = " ".join(text if "d" in text else f"0 d {text}" for text in whole)
-            counted = np.array(
-                parts.replace(",", "").replace(" d ", " ").replace(":", " ").split(" "), dtype=np.float64
-            )
-            moments = {"$moment": _numbers(counted.reshape(-1, 4) @ _IN_SECONDS, store), "rest": rest}
-        return moments or values
-    return {
-        "$of": list(distinct),
-        "code": _numbers(np.array([distinct[text] for text in values], dtype=np.int32), store),
-    }
+    if 2 * len(distinct) <= len(values):
+        codes = np.array([distinct[text] for text in values], dtype=np.int32)
+        return {"$of": list(distinct), "code": _numbers(codes, store)}
+    # Most texts may be times of a run: these are kept as whole seconds.
+    rest = {place: text for place, text in enumerate(values) if not _MOMENT.match(text)}
+    if 2 * len(rest) > len(values):
+        return values
+    whole = (("0 d 00:00:00" if place in rest else text) for place, text in enumerate(values))
+    parts = " ".join(text if "d" in text else f"0 d {text}" for text in whole)
+    counts = np.array(parts.replace(",", "").replace(" d ", " ").replace(":", " ").split(" "), dtype=np.float64)
+    return {"$moment": _numbers(counts.reshape(-1, 4) @ _IN_SECONDS, store), "rest": rest}

@@ -147,7 +147,17 @@ def _verdict(summaries: Sequence[TrainingSummary], chosen_by_reduction: bool) ->
     first = summaries[0]
     said = [f"Nothing to learn: {remark}." for remark in dict.fromkeys(one.remark for one in summaries) if remark]
     if first.baseline:
-        said.append(_reached(summaries))
+        whom = f"{label_of(first.objective)} than {first.baseline} on the mean of the validation episodes"
+        if len(summaries) == 1:
+            certainty = f" ({first.certainty})" if first.certainty else ""
+            said.append(f"The best agent reaches {change(first.reduction)} {whom}{certainty}.")
+        else:
+            reductions = [one.reduction for one in summaries]
+            better = sum(reduction > 0.0 for reduction in reductions)
+            less = ComparisonVerdict.LESS
+            surely = sum(one.effect is not None and one.effect.verdict is less for one in summaries)
+            said.append(f"{better} of {len(summaries)} best agents reach less {whom}: {_ranging(reductions)}.")
+            said.append(f"Paired by episodes, the interval shows less for {surely} of them.")
         by_episode = _ranging([one.reduction_by_episode for one in summaries])
         kept = "; by this the best is kept" if chosen_by_reduction else ""
         said.append(f"Episode by episode, against the best baseline of each, that is {by_episode} on average{kept}.")
@@ -172,22 +182,6 @@ def _verdict(summaries: Sequence[TrainingSummary], chosen_by_reduction: bool) ->
         f"{chosen}{'h' if chosen else 'H'}ow good it is on jobs that it has not seen, cluster-sim evaluate says."
     )
     return " ".join(said)
-
-
-def _reached(summaries: Sequence[TrainingSummary]) -> str:
-    """How the means over the validation episodes compare with the baseline's, as the command line tells it of each seed."""
-    first, reductions = summaries[0], [one.reduction for one in summaries]
-    whom = f"{label_of(first.objective)} than {first.baseline} on the mean of the validation episodes"
-    if len(summaries) == 1:
-        certainty = f" ({first.certainty})" if first.certainty else ""
-        return f"The best agent reaches {change(reductions[0])} {whom}{certainty}."
-    better = sum(reduction > 0.0 for reduction in reductions)
-    effects = [one.effect for one in summaries]
-    surely = sum(effect is not None and effect.verdict is ComparisonVerdict.LESS for effect in effects)
-    return (
-        f"{better} of {len(summaries)} best agents reach less {whom}: {_ranging(reductions)}. "
-        f"Paired by episodes, the interval shows less for {surely} of them."
-    )
 
 
 def _ranging(reductions: Sequence[float]) -> str:

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.reproduce.claims import Kind
 
-if TYPE_CHECKING:
-    pass
-
-
 OUR_AGENTS = "our default agents beside the published ones: they have other observations, rewards and trainings"
-
-
 PUBLISHED_AGENTS = "agents as published: their observation, networks, reward and hyper-parameters"
 """Groups of claims: whether our default agent does better than what is printed, and what theirs reaches, trained here."""
 
-
 IN_SAMPLE = "in-sample: tested on the jobs that they were trained on"
-
-
 OUT_OF_SAMPLE = "out-of-sample: tested on jobs that they were not trained on"
-"""What a head of such a group says besides."""
+"""What the heading of such a group also says."""
 
 
 @dataclass(frozen=True)

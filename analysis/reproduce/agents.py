@@ -102,15 +102,19 @@ def trained(paper: str, row: AgentRow, setting: ReproductionSetting) -> Path | N
     for folder in (setting.agents / paper / row.name, setting.agents / row.training):
         seeds = (folder, folder / "best", *folder.glob("seed-*/best"), *folder.glob("fold-*/seed-*/best"))
         if any((place / "agent.json").is_file() for place in seeds):
-            # Raise InputError for trainings of no iteration, with which no control can be compared.
-            from learning.training.configuration import read_config
-            from learning.training.training import CONFIG
-
-            for path in sorted(folder.rglob(CONFIG)):
-                if not read_config(path).iterations:
-                    raise InputError(f"{path}, iterations", "at least 1: agents that have learned", 0)
+            _check_learned(folder)
             return folder
     return None
+
+
+def _check_learned(folder: Path) -> None:
+    """Raise InputError for trainings of no iteration: no control can be compared with them."""
+    from learning.training.configuration import read_config
+    from learning.training.training import CONFIG
+
+    for path in sorted(folder.rglob(CONFIG)):
+        if not read_config(path).iterations:
+            raise InputError(f"{path}, iterations", "at least 1: agents that have learned", 0)
 
 
 def left_out(paper: str, rows: Sequence[AgentRow], setting: ReproductionSetting) -> dict[str, str]:

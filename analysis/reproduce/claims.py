@@ -205,21 +205,24 @@ def judge(
         name = str(error.args[0])
         absent = absent or {}
         return Judged(claim, None, None, ClaimVerdict.NOT_RUN, _said_of(name, absent) or f"nothing measured '{name}'")
-    difference = _difference(claim, measured)
-    verdict, why = _verdict(claim, measured, controls), claim.reason
+    difference = None
+    if measured is not None and claim.tolerance.kind == "range":
+        low, high = bounds(claim.published)
+        difference = min(measured - low, 0.0) + max(measured - high, 0.0)
+    elif measured is not None and claim.tolerance.kind != "holds":
+        difference = measured - number(claim.published)
+    agrees, differs = VERDICTS[claim.kind]
+    if claim.impossible or measured is None:
+        verdict = ClaimVerdict.NOT_REPRODUCIBLE
+    elif not _agrees(claim, measured):
+        verdict = differs
+    else:
+        verdict = ClaimVerdict.NOT_DISCRIMINATING if any(control.agreeing for control in controls) else agrees
+    why = claim.reason
     short = next(filter(None, (_said_of(name, curtailed or {}) for name in seen.names)), None)
     if short is not None and verdict is not ClaimVerdict.NOT_REPRODUCIBLE:
         verdict, why = ClaimVerdict.NOT_RUN, short
     return Judged(claim, measured, difference, verdict, why, several, controls, unseen)
-
-
-def _verdict(claim: Claim, measured: float | bool | None, controls: Sequence[Control]) -> ClaimVerdict:
-    if claim.impossible or measured is None:
-        return ClaimVerdict.NOT_REPRODUCIBLE
-    agrees, differs = VERDICTS[claim.kind]
-    if not _agrees(claim, measured):
-        return differs
-    return ClaimVerdict.NOT_DISCRIMINATING if any(control.agreeing for control in controls) else agrees
 
 
 def _control(claim: Claim, name: str, reached: float | Sequence[float]) -> Control:
@@ -280,15 +283,6 @@ def _agrees(claim: Claim, measured: float | bool) -> bool:
     if tolerance.kind == "more":
         return measured > published + last_place(claim.published) + slack
     raise InputError("tolerance", f"points, relative, runs, {', '.join(_WORDS)}", tolerance.kind)
-
-
-def _difference(claim: Claim, measured: float | bool | None) -> float | None:
-    if measured is None or claim.tolerance.kind == "holds":
-        return None
-    if claim.tolerance.kind == "range":
-        low, high = bounds(claim.published)
-        return min(measured - low, 0.0) + max(measured - high, 0.0)
-    return measured - number(claim.published)
 
 
 def number(text: str) -> float:

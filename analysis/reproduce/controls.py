@@ -56,19 +56,17 @@ def control_values(
             played = play(place, tries(config) if control == RANDOM_PLAY else runs)
         found |= {f"{name}/{control}": values for name, values in reductions_of(start, played, references).items()}
         runs_played += sum(len(one.sampled) + 1 for one in played)
-    teacher = [] if config.warm_start is None else [_as_played(reached_by(config.warm_start.teacher, case))]
-    found |= {f"{name}/{TEACHER}": values for name, values in reductions_of(start, teacher, references).items()}
+    played = []
+    if config.warm_start is not None:
+        reached = reached_by(config.warm_start.teacher, case)
+        played = [Played([reached], reached)]  # the teacher draws nothing: every run reaches the same
+    found |= {f"{name}/{TEACHER}": values for name, values in reductions_of(start, played, references).items()}
     return found, runs_played
 
 
 def tries(config: Config) -> int:
     """Episodes of a training: as many has random play."""
     return config.iterations * config.episodes
-
-
-def _as_played(reached: Reached) -> Played:
-    """A scheduler that draws nothing reaches the same in every run."""
-    return Played([reached], reached)
 
 
 def training_in(folder: str | Path, inputs: Path) -> Config:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -98,17 +97,23 @@ def row(judged: Judged) -> dict[str, Any]:
 def cells(judged: Judged) -> tuple[str, ...]:
     """A claim as people read it, under :data:`HEADINGS`."""
     claim = judged.claim
-    # The median of several trainings stands beside their extremes.
-    if len(judged.several) < 2:
-        measured = shown(judged.measured)
-    else:
+    measured = shown(judged.measured)
+    if len(judged.several) > 1:
         low, high = (number(value, 4) for value in (min(judged.several), max(judged.several)))
-        measured = f"{shown(judged.measured)} ({len(judged.several)} trainings: {low} to {high})"
+        measured += f" ({len(judged.several)} trainings: {low} to {high})"
+    difference = NOTHING
+    if judged.difference is not None:
+        difference = f"{judged.difference:+.3g}"
+        is_relative = claim.tolerance.kind not in ("points", "runs", "range", "at-least", "at-most", "more")
+        if is_relative and isinstance(judged.measured, float):
+            published = judged.measured - judged.difference
+            if published:
+                difference += f" ({100.0 * judged.difference / abs(published):+.2g} %)"
     return (
         claim.what,
         claim.published.replace("..", " to "),
         measured,
-        _difference(judged),
+        difference,
         claim.unit,
         claim.tolerance.text(),
         told_of(judged),
@@ -137,19 +142,6 @@ def told_of(judged: Judged) -> str:
             passing = f", {control.agreeing} of {len(control.values)} pass" if control.agreeing else ""
             told.append(f"{control.name} {reached}{passing}")
     return "; ".join(told)
-
-
-def _difference(judged: Judged) -> str:
-    if judged.difference is None:
-        return NOTHING
-    claim = judged.claim
-    if claim.tolerance.kind in ("points", "runs", "range", "at-least", "at-most", "more") or not isinstance(
-        judged.measured, float
-    ):
-        return f"{judged.difference:+.3g}"
-    published = judged.measured - judged.difference
-    share = 100.0 * judged.difference / abs(published) if published else math.nan
-    return f"{judged.difference:+.3g} ({share:+.2g} %)" if published else f"{judged.difference:+.3g}"
 
 
 def text(found: Reproduction) -> str:

@@ -84,6 +84,9 @@ def _figures(folder: Path, start: str, schedulers: Mapping[str, str], part: int 
 
 def small_table(inputs: Path, table: str, row: int) -> Measured:
     """A row of Table 5.1 or 5.2, with the schedule of Fig. 5.4 or 5.6 for the second."""
+    from analysis.reproduce.drawing import schedule
+    from cluster_sim import Platform, Simulation, Workload, make_scheduler
+
     folder = inputs / FOLDER / f"table-{table}-row-{row}"
     found = _figures(folder, f"{table}/{row}", small_schedulers(table))
     drawn = {
@@ -100,19 +103,12 @@ def small_table(inputs: Path, table: str, row: int) -> Measured:
         ("5.2", 2): ("Fig. 5.6", "L_l", "EDP, test 2: node 0, the fast one, gets the heavy jobs."),
     }
     if (table, row) in drawn:
-        found.figures.append(_schedule(folder, table, *drawn[table, row]))
+        name, column, caption = drawn[table, row]
+        platform, workload = Platform.read(folder / "platform.json"), Workload.read(folder / "workload.json")
+        scheduler = make_scheduler(small_schedulers(table)[column])
+        result = Simulation(platform, workload, scheduler, quirks=QUIRKS).run(warn=False)
+        found.figures.append(schedule(name, caption, result))
     return found
-
-
-def _schedule(folder: Path, table: str, name: str, scheduler: str, caption: str) -> PaperFigure:
-    from analysis.reproduce.drawing import schedule
-    from cluster_sim import Platform, Simulation, Workload, make_scheduler
-
-    platform, workload = Platform.read(folder / "platform.json"), Workload.read(folder / "workload.json")
-    result = Simulation(platform, workload, make_scheduler(small_schedulers(table)[scheduler]), quirks=QUIRKS).run(
-        warn=False
-    )
-    return schedule(name, caption, result)
 
 
 def scale(inputs: Path, scheduler: str) -> Measured:
@@ -368,10 +364,11 @@ def figures(values: Values) -> Sequence[PaperFigure]:
         drawn.append(bars(name, "Six schedulers in four tests, published and reproduced.", x, series, METRICS[metric]))
     for name, table, row in (("Fig. 5.3", "5.1", 2), ("Fig. 5.5", "5.2", 2), ("Fig. 5.7", "5.1", 4)):
         names = list(small_schedulers(table))
-        shares = {
-            metric: _share_of_best([values.get(f"{table}/{row}/{c}/{WITH}/{metric}") for c in names])
-            for metric in METRICS
-        }
+        shares: dict[str, list[float | None]] = {}
+        for metric in METRICS:
+            reached = [values.get(f"{table}/{row}/{c}/{WITH}/{metric}") for c in names]
+            best = min((value for value in reached if value is not None), default=0.0)
+            shares[metric] = [None if value is None else 100.0 * (value / best - 1.0) for value in reached]
         drawn.append(bars(name, f"Table {table}, test {row}: above the best of the six.", names, shares, "%"))
     if "5.3/FCFS/quirks/energy_j" in values:
         for metric, unit in METRICS.items():
@@ -387,11 +384,6 @@ def figures(values: Values) -> Sequence[PaperFigure]:
         if numbers:
             drawn.append(cloud(name, "The scale run in 20 segments.", numbers, clouds, "segment", METRICS[metric]))
     return drawn
-
-
-def _share_of_best(row: Sequence[float | None]) -> list[float | None]:
-    known = [value for value in row if value is not None]
-    return [None if value is None else 100.0 * (value / min(known) - 1.0) for value in row]
 
 
 PAPER = Paper(

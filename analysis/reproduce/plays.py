@@ -45,7 +45,7 @@ def plays(folder: str | Path, case: Episode, episodes: str, runs: int, kept: str
     found = {}
     for place in find_agents(folder):
         agent = Agent.load(place)
-        found[int(agent.facts["seed"])] = _kept(agent, place, case, episodes, runs, kept)
+        found[int(agent.facts["seed"])] = _played(agent, place, case, episodes, runs, kept)
     return [found[seed] for seed in sorted(found)]
 
 
@@ -75,33 +75,29 @@ def reductions_of(start: str, played: Sequence[Played], references: Mapping[str,
 
             name = f"{start}/{against}/{called}"
             drawn = [[less(run) for run in one.sampled] for one in played]
-            found |= {f"{name}/min": [max(each) for each in drawn], f"{name}/avg": [mean(each) for each in drawn]}
-            found |= {
-                f"{name}/max": [min(each) for each in drawn],
-                f"{name}/greedy": [less(one.greedy) for one in played],
-            }
+            found[f"{name}/min"] = [max(each) for each in drawn]
+            found[f"{name}/avg"] = [mean(each) for each in drawn]
+            found[f"{name}/max"] = [min(each) for each in drawn]
+            found[f"{name}/greedy"] = [less(one.greedy) for one in played]
     return found
 
 
-def _kept(agent: Agent, place: Path, case: Episode, episodes: str, runs: int, kept: str) -> Played:
+def _played(agent: Agent, place: Path, case: Episode, episodes: str, runs: int, kept: str) -> Played:
+    """Return the runs of an agent from the folder ``kept``, or play them and leave them there."""
     path = Path(kept) / f"{_key(agent, case.name, episodes, runs)}.json"
     if kept and path.is_file():
         return Played(**json.loads(path.read_text(encoding="utf-8")))
-    played = _play(place, case, runs)
-    if kept:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, json.dumps(asdict(played)).encode())
-    return played
-
-
-def _play(place: Path, case: Episode, runs: int) -> Played:
     from learning.training.evaluation import GREEDY, evaluate
 
     tested = evaluate(place, [case], tuple(METRICS), (), runs, workers=1).runs
     reached = [{metric: float(row[metric]) for metric in METRICS} for row in tested.to_dict("records")]
     modes = tested["mode"].tolist()
     sampled = [one for one, mode in zip(reached, modes, strict=True) if mode != GREEDY]
-    return Played(sampled, reached[modes.index(GREEDY)])
+    played = Played(sampled, reached[modes.index(GREEDY)])
+    if kept:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, json.dumps(asdict(played)).encode())
+    return played
 
 
 def _key(agent: Agent, case: str, episodes: str, runs: int) -> str:

@@ -11,8 +11,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,10 +64,17 @@ def reproduce(
     began = time.monotonic()
     parts = list(paper.parts(setting))
     absent = dict(paper.left_out(setting))
-    ready = list(_with_inputs(parts, setting, absent, tell))
+    ready = []
+    for part in parts:
+        if lacks := missing(setting.inputs, part.needs):
+            absent |= dict.fromkeys(part.measures or (part.name,), f"input missing: {', '.join(lacks)}")
+        else:
+            ready.append(part)
+    gone = ", ".join(missing(setting.inputs, (need for part in parts for need in part.needs)))
+    if gone:
+        tell(f"left out, for want of inputs in {setting.inputs}: {gone}")
     if not ready:
-        gone = missing(setting.inputs, (need for part in parts for need in part.needs))
-        raise InputError(f"{paper.name}, --inputs {setting.inputs}", "the paper's inputs", f"no {', '.join(gone)}")
+        raise InputError(f"{paper.name}, --inputs {setting.inputs}", "the paper's inputs", f"no {gone}")
     finished = _computed(ready, setting.inputs, out / "parts", workers, executor, tell, progress)
     values: dict[str, Any] = {}
     figures: list[PaperFigure] = []
@@ -86,22 +94,6 @@ def reproduce(
     return Reproduction(paper, judged, figures, values, absent, cost)
 
 
-def _with_inputs(
-    parts: Iterable[ComputedPart], setting: ReproductionSetting, absent: dict[str, str], tell: Tell
-) -> Iterator[ComputedPart]:
-    """The parts whose inputs are there; why the values of the others are absent is noted, and told in one line."""
-    gone: dict[str, None] = {}
-    for part in parts:
-        lacks = missing(setting.inputs, part.needs)
-        if not lacks:
-            yield part
-            continue
-        gone |= dict.fromkeys(lacks)
-        absent |= dict.fromkeys(part.measures or (part.name,), f"input missing: {', '.join(lacks)}")
-    if gone:
-        tell(f"left out, for want of inputs in {setting.inputs}: {', '.join(gone)}")
-
-
 def _computed(
     parts: Sequence[ComputedPart],
     inputs: Path,
@@ -116,9 +108,10 @@ def _computed(
     records: dict[str, tuple[dict[str, Any], bool]] = {}
     keys = {part.name: _key(part, inputs) for part in parts}
     for part in parts:
-        record = _kept(folder / f"{file_name(part.name)}.json", keys[part.name])
-        if record is not None:
-            records[part.name] = record, True
+        with suppress(OSError, ValueError):  # a part that is not there yet, or a broken file
+            record = json.loads((folder / f"{file_name(part.name)}.json").read_text(encoding="utf-8"))
+            if isinstance(record, dict) and record.get("key") == keys[part.name]:
+                records[part.name] = record, True
     tell(f"{len(records)} of {len(parts)} parts are kept from an earlier call")
     todo = [part for part in parts if part.name not in records]
     with Progress("reproduce", len(parts), "parts", len(records), progress) as shown:
@@ -183,15 +176,6 @@ def _key(part: ComputedPart, inputs: Path) -> str:
         fingerprint(inputs, part.needs),
     ]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode() + source).hexdigest()
-
-
-def _kept(path: Path, key: str) -> dict[str, Any] | None:
-    """The record in a file, unless it is of something else, or broken."""
-    try:
-        record: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return dict(record) if isinstance(record, dict) and record.get("key") == key else None
 
 
 def file_name(part: str) -> str:

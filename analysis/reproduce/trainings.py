@@ -65,9 +65,12 @@ def training_of(
     at_most = {} if setting.seeds is None else {"seeds": setting.seeds}
     training = AgentTraining(str(file), dict(environment), setting.quick, most=fewest(most or {}, at_most))
     config = configuration(training, setting.inputs)
-    files = [config.environment.platform, config.environment.workload, config.validation.workload]
-    needs = [_below(setting.inputs, file) for file in files if file is not None]
-    return replace(training, needs=tuple(dict.fromkeys(filter(None, needs))))
+    needs: dict[str, None] = {}  # the files that lie in the folder of inputs; other names may be a generator's specs
+    for name in (config.environment.platform, config.environment.workload, config.validation.workload):
+        path = Path(name or "")
+        if path.is_absolute() and path.is_relative_to(setting.inputs):
+            needs[path.relative_to(setting.inputs).as_posix()] = None
+    return replace(training, needs=tuple(needs))
 
 
 def fewest(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
@@ -137,12 +140,6 @@ def _shortened(config: Config) -> Config:
             "validation": validation,
         }
     )
-
-
-def _below(inputs: Path, file: str) -> str:
-    """A file in the folder of inputs relative to it; "" for anything else, such as a generator's spec."""
-    path = Path(file)
-    return path.relative_to(inputs).as_posix() if path.is_absolute() and path.is_relative_to(inputs) else ""
 
 
 def _moved(file: str | None, inputs: Path) -> str | None:

@@ -36,8 +36,9 @@ FREE_KEYS = ("replications", "metrics", "confidence")
 def begin(grid: Grid, folder: Path, resume: bool, command: str) -> dict[str, Any]:
     """Write the manifest of a sweep that begins or goes on in a folder, and return it.
 
-    Raises InputError where the folder holds a sweep and ``resume`` was not asked for, or another sweep. The error then names
-    the first key that differs, or the file that has changed. Warns (ModelWarning) where libraries have other versions now.
+    Raises InputError where the folder holds a sweep and ``resume`` was not asked for, or another sweep. The error then
+    names the first key that differs, or the file that has changed. Warns (ModelWarning) where libraries have other
+    versions now.
     """
     path = folder / MANIFEST
     new: dict[str, Any] = {
@@ -109,7 +110,10 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
 
 
 def _digests(grid: Grid) -> dict[str, str]:
-    """Return the SHA-256 of each file that the cells are made of; for a folder, that of the digests of all agents in it."""
+    """Return the SHA-256 of each file that the cells are made of.
+
+    For a folder it is the digest of the digests of all agents in it.
+    """
     sources: dict[str, None] = {}
     for level in grid.levels():
         for key in ("platform", "workload"):

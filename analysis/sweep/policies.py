@@ -212,7 +212,10 @@ def _is_free(parts: tuple[np.ndarray, np.ndarray], taken: np.ndarray) -> bool:
 
 
 def _labels(points: pd.DataFrame) -> list[_Label]:
-    """Place the names that have room, best ones first: none lies on another, or on a dot. Only best ones may be led away."""
+    """Place the names that have room, best ones first: none lies on another, or on a dot.
+
+    Only the names of best ones may stand away from their dots, joined by a line.
+    """
     places = points[["wait", "energy"]].to_numpy(dtype=float)
     span = np.ptp(places, axis=0)
     places = (places - places.min(axis=0) + _PAD * span) / np.where(span > 0, (1 + 2 * _PAD) * span, 1.0) * _PLOT_PX

@@ -105,12 +105,12 @@ class Runner:
                 # All that was submitted to a broken pool ends at once, some of it well.
                 others, self._flying = self._flying, {}
                 wait(others)
-                for future, task in others.items():
-                    if future.cancelled() or future.exception() is not None:
-                        self._died(task, ended)
+                for other, its_task in others.items():
+                    if other.cancelled() or other.exception() is not None:
+                        self._died(its_task, ended)
                     else:
                         self._fruitless, self._lived = 0, True
-                        ended(task, future.result())
+                        ended(its_task, other.result())
                 self._replace(error)
         elif error is not None:
             text = "".join(traceback.format_exception(error))

@@ -201,11 +201,10 @@ def deciders(runs: pd.DataFrame) -> pd.Series:
     """Who decides in each run, as text: the scheduler, and the power policy and training settings where these vary."""
     columns = [name for name in _decider_columns(runs) if runs[name].nunique(dropna=False) > 1] or ["scheduler"]
     columns.sort(key=lambda name: name != "scheduler")
-    parts = [
-        runs[name].map(lambda value, name=name: f"{name.removeprefix('train.')}={plain(value)}") if name.startswith("train.")
-        else runs[name]
-        for name in columns
-    ]  # fmt: skip
+    parts = []
+    for name in columns:
+        label = f"{name.removeprefix('train.')}=" if name.startswith("train.") else ""
+        parts.append([label + plain(value) for value in runs[name]] if label else runs[name])
     texts = [
         " + ".join(str(value) for value in values if not (value is None or str(value).endswith(("=None", "=nan"))))
         for values in zip(*parts, strict=True)

@@ -72,42 +72,46 @@ def write_page(study: Replayed, path: str | Path) -> Path:
     def drawn(figure: Any) -> Markup:
         return figure_html(figure, f"figure{next(count)}")
 
-    has_change = CHANGED in study.runs
-    result = study.runs[UNCHANGED]
+    jobs, runs, result = study.jobs, study.runs, study.runs[UNCHANGED]
+    days, since = float(np.ptp(jobs["submit_time"])) / 86_400, study.workload.start_date
+    lead = (
+        f"{len(jobs):,} jobs of {jobs['user'].nunique():,} users, submitted in {number(days, 2)} days"
+        f"{f' from {since:%d %B %Y} on' if since else ''}, on {result.platform.node_count:,} nodes with "
+        f"{result.platform.core_count:,} CPUs."
+    )
+    options: dict[str, Any] = {"colour_by": "wait_time", "workload": study.workload, "panels": ("busy", "queue")}
+    has_change = CHANGED in runs
+    difference = ""
+    if has_change:
+        marks = "By wait; ◂ ▸ where a job starts earlier or later than unchanged"
+        schedule = gantt_runs(runs, title=marks, **options)
+        before, after = ((study.folder / name / CONF).read_text().splitlines() for name in (UNCHANGED, CHANGED))
+        lines = difflib.unified_diff(before, after, UNCHANGED, CHANGED, n=0, lineterm="")
+        difference = "\n".join(line for line in lines if not line.startswith(("@@", "---", "+++")))
+    else:
+        schedule = gantt(result, **options)
     text = render(
         "whatif.html",
         heading=f"What if {'; '.join(study.changes)}?" if has_change else f"How well {study.workload.name} is replayed",
         sentences=study.comparison.sentences,
-        lead=_lead(study),
+        lead=lead,
         tiles=_tiles(study),
         weeks=_weeks(study),
-        use=drawn(use_by_day(study.jobs, study.cores, study.workload.start_date)),
+        use=drawn(use_by_day(jobs, study.cores, since)),
         agreement=cells_html(*_headed(agreement_rows(study))),
         causes=_causes(study),
         replayed=[] if has_change else [_by_class(study, by, drawn) for by in CLASSES],
         overall=cells_html(*_headed(overall_rows(study))) if has_change else None,
         effects=[_by_class(study, by, drawn) for by in CLASSES] if has_change else [],
-        schedule=drawn(_schedules(study)),
+        schedule=drawn(schedule),
         explained=_explained(study) if has_change else [],
-        difference=_difference(study) if has_change else "",
-        settings={
-            f"{name} run": f"{run.meta['scheduler']}, {run.meta['power_policy']}" for name, run in study.runs.items()
-        },
+        difference=difference,
+        settings={f"{name} run": f"{run.meta['scheduler']}, {run.meta['power_policy']}" for name, run in runs.items()},
         folder=str(study.folder),
         maker=f"cluster-sim {result.meta.get('version', '')}, {result.meta.get('command', 'analysis.what_if')}",
-        cautions=Cautions.of_runs({name: run.cautions for name, run in study.runs.items()}).by_kind(),
+        cautions=Cautions.of_runs({name: run.cautions for name, run in runs.items()}).by_kind(),
     )
     return write_whole(path, text)
-
-
-def _lead(study: Replayed) -> str:
-    jobs, platform = study.jobs, study.runs[UNCHANGED].platform
-    days = float(np.ptp(jobs["submit_time"])) / 86_400
-    since = study.workload.start_date
-    return (
-        f"{len(jobs):,} jobs of {jobs['user'].nunique():,} users, submitted in {number(days, 2)} days"
-        f"{f' from {since:%d %B %Y} on' if since else ''}, on {platform.node_count:,} nodes with {platform.core_count:,} CPUs."
-    )
 
 
 def _tiles(study: Replayed) -> list[dict[str, str]]:
@@ -207,13 +211,6 @@ def _change_heading(study: Replayed) -> str:
     return "change (95 % interval)" if study.jobs["week"].nunique() >= FEWEST_BLOCKS else "change"
 
 
-def _schedules(study: Replayed) -> Any:
-    options: dict[str, Any] = {"colour_by": "wait_time", "workload": study.workload, "panels": ("busy", "queue")}
-    if len(study.runs) == 1:
-        return gantt(study.runs[UNCHANGED], **options)
-    return gantt_runs(study.runs, title="By wait; ◂ ▸ where a job starts earlier or later than unchanged", **options)
-
-
 def _explained(study: Replayed) -> list[dict[str, Any]]:
     """The jobs that the change moves most, and what both runs say of them."""
     table = most_moved(study.jobs, _EXPLAINED)
@@ -224,9 +221,3 @@ def _explained(study: Replayed) -> list[dict[str, Any]]:
             {"job": job, "shift": f"waits {duration(abs(shift))} {'less' if shift < 0 else 'more'}", "told": told}
         )
     return found
-
-
-def _difference(study: Replayed) -> str:
-    before, after = ((study.folder / name / CONF).read_text().splitlines() for name in (UNCHANGED, CHANGED))
-    lines = difflib.unified_diff(before, after, UNCHANGED, CHANGED, n=0, lineterm="")
-    return "\n".join(line for line in lines if not line.startswith(("@@", "---", "+++")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -46,14 +47,13 @@ def jobs_of(workload: Workload, runs: dict[str, Result]) -> pd.DataFrame:
     submit, run = columns["submit_time"].astype(float), columns["recorded_run_time"].astype(float)
     cores = columns["requested_cores"]
     weeks = max(1, round(float(np.ptp(submit)) / WEEK))
-    names = ["1 CPU", *(f"{low + 1:,}–{high:,} CPUs" for low, high in pairwise(_SIZES)), f"over {_SIZES[-1]:,} CPUs"]
-    sizes = _classes(np.searchsorted(_SIZES, cores), names)
-    limits = _classes(np.searchsorted(list(_LIMITS.values()), columns["requested_time"].astype(float)), list(_LIMITS))
-    jobs = pd.DataFrame(
-        {"job_id": columns["job_id"].astype(str), "submit_time": submit, "cores": cores, "run_s": run}
-        | {name: _texts(columns[name]) for name in ("partition", "account", "user")}
-        | {"size": sizes, "limit": limits}
-    )
+    jobs = pd.DataFrame({"job_id": columns["job_id"].astype(str), "submit_time": submit, "cores": cores, "run_s": run})
+    for name in ("partition", "account", "user"):
+        texts = pd.Series(columns[name]).astype(str)
+        jobs[name] = texts.where(~texts.isin(["", "-1"]), "(none)")
+    sizes = ["1 CPU", *(f"{low + 1:,}–{high:,} CPUs" for low, high in pairwise(_SIZES)), f"over {_SIZES[-1]:,} CPUs"]
+    jobs["size"] = _classes(cores, _SIZES, sizes)
+    jobs["limit"] = _classes(columns["requested_time"].astype(float), list(_LIMITS.values()), list(_LIMITS))
     jobs["week"] = np.minimum((submit - submit.min()) // WEEK, weeks - 1).astype(int)
     waits = {RECORDED: np.where(columns["recorded_wait_time"] >= 0, columns["recorded_wait_time"], np.nan)}
     for name, result in runs.items():
@@ -65,12 +65,9 @@ def jobs_of(workload: Workload, runs: dict[str, Result]) -> pd.DataFrame:
     return jobs
 
 
-def _texts(column: np.ndarray) -> pd.Series:
-    texts = pd.Series(column).astype(str)
-    return texts.where(~texts.isin(["", "-1"]), "(none)")
-
-
-def _classes(codes: np.ndarray, names: list[str]) -> pd.Series:
+def _classes(values: np.ndarray, ends: Sequence[float], names: list[str]) -> pd.Series:
+    """Return the class of each value: the name of the first of the ``ends`` that is not below it."""
+    codes = np.searchsorted(ends, values)
     return pd.Series(pd.Categorical(np.array(names)[codes], categories=names, ordered=True))
 
 

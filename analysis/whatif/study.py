@@ -74,7 +74,6 @@ class Study:
     @cached_property
     def comparison(self) -> Comparison:
         """What differs, how well the log is replayed, what the change makes, and the cautions; of a mere replay only that."""
-        # How well the log is replayed, in a sentence.
         shares = ", ".join(f"{100 * share:.0f} % within {label}" for label, share in self.near_starts.items())
         recorded, simulated = (float(self.agreement[name]["mean wait"]) for name in (RECORDED, UNCHANGED))
         change = f" ({100 * (simulated - recorded) / recorded:+z.0f} %)".replace("-", "−") if recorded else ""
@@ -85,9 +84,18 @@ class Study:
         )
         if CHANGED not in self.runs:
             return Comparison((UNCHANGED,), soundness=(replay,), cautions=tuple(self.remarks))
+        cautions, small = list(self.remarks), []
+        for each in self._effects:
+            if each.label in self.overall.index and each.value != each.base:
+                error = float(self.overall[UNCHANGED][each.label] - self.overall[RECORDED][each.label])
+                if abs(each.difference) < abs(error):
+                    off = Effect(each.metric, each.label, each.unit, "", "", 0.0, error, floor=each.floor).change()
+                    small.append(f"{each.label} (replay off by {off})")
+        if small:
+            text = "Smaller than what the replay is off by, so an effect on the machine is not shown"
+            cautions.insert(0, f"{text}: {'; '.join(small)}.")
         effects = tuple(self._effects)
-        small = _beside_the_replay(effects, self.overall)
-        return Comparison((UNCHANGED, CHANGED), self.differences, (replay,), effects, cautions=(*small, *self.remarks))
+        return Comparison((UNCHANGED, CHANGED), self.differences, (replay,), effects, cautions=tuple(cautions))
 
     def __str__(self) -> str:
         return str(self.comparison)
@@ -269,19 +277,6 @@ def _nothing_differs(changes: Sequence[str]) -> str:
     whole = [key for each in changes if (key := each.partition("=")[0]).lower() in LISTS]
     more = f" {whole[0]}:=… would replace the whole list." if whole else ""
     return f"The configuration says already what the change asks for: both runs are the same.{more}"
-
-
-def _beside_the_replay(effects: Sequence[Effect], table: pd.DataFrame) -> list[str]:
-    """Which effects are smaller than what the replay is off by, in a sentence."""
-    small = []
-    for each in effects:
-        if each.label in table.index and each.value != each.base:
-            error = float(table[UNCHANGED][each.label] - table[RECORDED][each.label])
-            if abs(each.difference) < abs(error):
-                off = Effect(each.metric, each.label, each.unit, "", "", 0.0, error, floor=each.floor).change()
-                small.append(f"{each.label} (replay off by {off})")
-    told = f"Smaller than what the replay is off by, so an effect on the machine is not shown: {'; '.join(small)}."
-    return [told] if small else []
 
 
 def _changes_told(changes: Sequence[str]) -> str:

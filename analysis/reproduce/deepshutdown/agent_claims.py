@@ -39,7 +39,17 @@ HEADLINE = (
 
 def agent_claims() -> list[Claim]:
     """All that is said of the agent: by its authors' rows, by ours on days that they have not seen, busy and ordinary."""
-    busy = [*_ours(BUSY, OUT_OF_SAMPLE), *_limits(BUSY, OUT_OF_SAMPLE), *_behaviour()]
+    start, timeout = f"agent/{ROW.name}", "Taurus, 48 busy days/T(0)"
+    gaps = ("0-5 min", "5-60 min", "> 60 min")
+    behaviour = [
+        Claim("fig-7-agent", "agents trained here: slowdown diminishes with the time since the submission before", "yes",
+              "", "Fig. 7, §6.1", lambda v: v[f"{start}/slowdown {gaps[0]}"] > v[f"{start}/slowdown {gaps[1]}"]
+              > v[f"{start}/slowdown {gaps[2]}"], HOLDS, kind=Kind.OURS, group=OUT_OF_SAMPLE),
+        Claim("fig-8-agent", "agents trained here: the most slowed-down jobs are shorter than T(0)'s (mean logarithm)",
+              "yes", "", "Fig. 8, §6.1",
+              lambda v: v[f"{start}/run time of the slowest"] < v[f"{timeout}/run time of the slowest"],
+              HOLDS, kind=Kind.OURS, group=OUT_OF_SAMPLE),
+    ]  # fmt: skip
 
     def less(values: Values, group: int | str, column: str = "waste") -> float:
         ds, timeout = (values[f"released/{name}/{column} {group}"] for name in ("DeepShutdown", "Timeout (1)"))
@@ -62,7 +72,14 @@ def agent_claims() -> list[Claim]:
                 Claim(f"group-{group}/{against}", f"group {group}: DS wastes less than {against}", number, "%", "§5.4",
                       lambda v, g=group: less(v, g), points(5), how=HOW_RELEASED, reason=FEW, group=RELEASED)  # type: ignore[misc]
             )  # fmt: skip
-    return [*found, *busy, *_ours(ORDINARY, ORDINARY_GROUP), *_limits(ORDINARY, ORDINARY_GROUP)]
+    return [
+        *found,
+        *_ours(BUSY, OUT_OF_SAMPLE),
+        *_limits(BUSY, OUT_OF_SAMPLE),
+        *behaviour,
+        *_ours(ORDINARY, ORDINARY_GROUP),
+        *_limits(ORDINARY, ORDINARY_GROUP),
+    ]
 
 
 def _ours(days: str, heading: str) -> list[Claim]:
@@ -116,29 +133,8 @@ def _limits(days: str, heading: str) -> list[Claim]:
         Claim(f"{days}/limit", "mean stretch of a day, within the limit of the training", f"{LIMIT:g}", "", source,
               f"agent/{row}/{days}/stretch", how="mean over days; over the seeds of their training", **limit),
         Claim(f"{days}/rule-waste", "the one-number rule wastes no more than the agents (median of the seeds)", "yes", "", source,
-              lambda v: _rule(v, days, "waste") <= _agents(v, days, "waste"), HOLDS, kind=Kind.OURS, group=heading),
+              lambda v: mean(v[f"control/{row}/{days}/waste/{RULE}"]) <= median(v[f"agent/{row}/{days}/waste"]), HOLDS,
+              kind=Kind.OURS, group=heading),
         Claim(f"{days}/rule-stretch", "the one-number rule keeps the limit on the stretch", f"{LIMIT:g}", "", source,
               f"control/{row}/{days}/stretch/{RULE}", **limit),
-    ]  # fmt: skip
-
-
-def _rule(values: Values, days: str, metric: str) -> float:
-    return float(mean(values[f"control/{ROW.name}/{days}/{metric}/{RULE}"]))
-
-
-def _agents(values: Values, days: str, metric: str) -> float:
-    return float(median(values[f"agent/{ROW.name}/{days}/{metric}"]))
-
-
-def _behaviour() -> list[Claim]:
-    """What §6.1 says of the jobs that DS delays, of our agents on the busy days."""
-    start, timeout = f"agent/{ROW.name}", "Taurus, 48 busy days/T(0)"
-    gaps = ("0-5 min", "5-60 min", "> 60 min")
-    return [
-        Claim("fig-7-agent", "agents trained here: slowdown diminishes with the time since the submission before", "yes", "",
-              "Fig. 7, §6.1", lambda v: v[f"{start}/slowdown {gaps[0]}"] > v[f"{start}/slowdown {gaps[1]}"]
-              > v[f"{start}/slowdown {gaps[2]}"], HOLDS, kind=Kind.OURS, group=OUT_OF_SAMPLE),
-        Claim("fig-8-agent", "agents trained here: the most slowed-down jobs are shorter than T(0)'s (mean logarithm)", "yes", "",
-              "Fig. 8, §6.1", lambda v: v[f"{start}/run time of the slowest"] < v[f"{timeout}/run time of the slowest"], HOLDS,
-              kind=Kind.OURS, group=OUT_OF_SAMPLE),
     ]  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from analysis.reproduce.agent_row import AgentRow
@@ -79,25 +80,32 @@ def agent_days(
     K + n, … and are tested on them. With ``training`` they are trained first; ``quick`` does with four days of one fold.
     Names of the values: see :func:`compared`.
     """
-    from time import process_time
-
     import pandas as pd
 
     how = AgentTraining.of(training)
     config = configuration(how or AgentTraining(file, {}, False), inputs)
-    began = process_time()
+    found = Measured()
     if how is not None:
-        _train(config, Path(folder), how.quick)
-    found = Measured() if how is None else trained_in(f"agent/{row}/", process_time() - began, how)
+        from learning.training.training_seeds import train
+
+        began = process_time()
+        for (fold, _), of_fold in _folds(config, how.quick):
+            train(of_fold, Path(folder) / f"fold-{fold}", resume=True)
+        found = trained_in(f"agent/{row}/", process_time() - began, how)
     rows: list[dict[str, Any]] = []
     jobs: list[pd.DataFrame] = []
     for line, result in _played(config, Path(folder), inputs, against, quick):
         rows.append(line)
         if line["who"] == AGENT and line["days"] == BUSY:
             jobs.append(with_gaps(result.jobs))
-    table = pd.DataFrame(rows)
+    table, ran = pd.DataFrame(rows), pd.concat(jobs)
     found.runs = len(table)
-    found.values |= compared(table, row, tuple(against)) | _drawn(table, pd.concat(jobs), row)
+    found.values |= compared(table, row, tuple(against))
+    # Figs. 6 to 8 show of the agents: waste by node of each busy day (mean over trainings), slowdowns and run times.
+    own = table[(table["who"] == AGENT) & (table["days"] == BUSY)]
+    found.values[f"agent/{row}/daily waste"] = own.groupby("day")["node waste"].mean().round(1).tolist()
+    shown = of_jobs(ran[ran["start_time"].notna()])
+    found.values |= {f"agent/{row}/{name}": value for name, value in shown.items()}
     if quick:
         found.curtailed.setdefault(f"agent/{row}/", "four days only (--quick)")
     return found
@@ -129,15 +137,6 @@ def compared(table: pd.DataFrame, row: str, against: Sequence[str]) -> dict[str,
     return found
 
 
-def _drawn(table: pd.DataFrame, jobs: pd.DataFrame, row: str) -> dict[str, Any]:
-    """What Figs. 6 to 8 show of the agents: waste by node of each busy day, means over trainings; slowdowns and run times."""
-    own = table[(table["who"] == AGENT) & (table["days"] == BUSY)]
-    daily = own.groupby("day")["node waste"].mean()
-    ran = jobs[jobs["start_time"].notna()]
-    values = {"daily waste": daily.round(1).tolist(), **of_jobs(ran)}
-    return {f"agent/{row}/{name}": value for name, value in values.items()}
-
-
 # --------------------------------------------------------------------------------------------------- who plays which day
 
 
@@ -149,54 +148,51 @@ def _folds(config: Config, quick: bool) -> Iterator[tuple[tuple[int, int], Confi
         yield (fold, number), config.model_copy(update={"environment": environment})
 
 
-def _train(config: Config, folder: Path, quick: bool) -> None:
-    from learning.training.training_seeds import train
-
-    for (fold, _), of_fold in _folds(config, quick):
-        train(of_fold, folder / f"fold-{fold}", resume=True)
-
-
 def _played(
     config: Config, folder: Path, inputs: Path, against: Mapping[str, str], quick: bool
 ) -> Iterator[tuple[dict[str, Any], Result]]:
     """A line and the run of each day and player: busy days by those who have not seen them, then the ordinary ones."""
+    from learning.tasks.episodes import Episode
     from learning.training.inputs import all_days, split_days
 
-    busy = all_days(config.environment)
-    # Every twentieth of the days that were released besides, as episodes by the same rules.
+    busy, most = all_days(config.environment), 4 if quick else None
     like = busy[0]
-    most = 4 if quick else None
-    from learning.tasks.episodes import Episode
-
+    # Every twentieth of the other released days, as episodes by the same rules.
     folders = (*ORDINARY_DAYS["train"], *ORDINARY_DAYS["test"])
-    days = released_days(inputs, folders, like.platform, every=EVERY_ORDINARY)[:most]
-    ordinary = [Episode(like.platform, day, **like.rules()) for day in days]
+    others = released_days(inputs, folders, like.platform, every=EVERY_ORDINARY)[:most]
+    ordinary = [Episode(like.platform, day, **like.rules()) for day in others]
     rules = rules_on(busy[: 8 if quick else None], THRESHOLDS[4:5] if quick else THRESHOLDS)
     for (fold, number), of_fold in _folds(config, quick):
         if not (folder / f"fold-{fold}").is_dir():
             continue
         seen, left_out = split_days(range(len(busy)), fold, number)
-        sets = [(BUSY, [busy[i] for i in left_out[: 4 if quick else None]])]
+        sets = [(BUSY, [busy[i] for i in left_out[:most]])]
         sets += [(ORDINARY, ordinary)] if fold == 0 else []
         with TemporaryDirectory() as place:
             players = _players(folder / f"fold-{fold}", of_fold, inputs, Path(place), len(left_out), quick)
             players += [Player(name, 0, spec) for name, spec in against.items()]
             players.append(Player(RULE, 0, chosen_rule(rules[rules["day"].isin(seen)])))
-            for days, chosen in sets:
-                for day in chosen:
-                    # A line and the run of each player on a day, and of the teacher where there is one.
-                    from analysis.reproduce.deepshutdown.days import group_of
+            for days, episodes in sets:
+                for day in episodes:
+                    yield from _on_day(days, day, players, of_fold)
 
-                    number = int(day.workload.name.rpartition("_")[2])
-                    which = {"days": days, "group": group_of(day.workload.share_of_sequential_jobs()), "day": number}
-                    for player in players:
-                        if days == ORDINARY and player.who == UNSEEN:
-                            continue  # asked only where a verdict on the paper's numbers depends on it
-                        result = player.play(day)
-                        yield {**which, "who": player.who, "number": player.number} | _numbers(result), result
-                    if of_fold.warm_start is not None:
-                        result = taught(day, of_fold)
-                        yield {**which, "who": TEACHER, "number": 0} | _numbers(result), result
+
+def _on_day(
+    days: str, day: Episode, players: Sequence[Player], config: Config
+) -> Iterator[tuple[dict[str, Any], Result]]:
+    """Yield a line and the run of each player on a day, and of the teacher where there is one."""
+    from analysis.reproduce.deepshutdown.days import group_of
+
+    number = int(day.workload.name.rpartition("_")[2])
+    which = {"days": days, "group": group_of(day.workload.share_of_sequential_jobs()), "day": number}
+    for player in players:
+        if days == ORDINARY and player.who == UNSEEN:
+            continue  # asked only where a verdict on the paper's numbers depends on it
+        result = player.play(day)
+        yield {**which, "who": player.who, "number": player.number} | _numbers(result), result
+    if config.warm_start is not None:
+        result = taught(day, config)
+        yield {**which, "who": TEACHER, "number": 0} | _numbers(result), result
 
 
 def _players(fold: Path, config: Config, inputs: Path, place: Path, days: int, quick: bool) -> list[Player]:

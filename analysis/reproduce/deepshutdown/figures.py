@@ -40,10 +40,9 @@ def all_figures(values: Values) -> Sequence[PaperFigure]:
         x = list(dict.fromkeys(name.partition(", ")[2] for name in shares))
         series = {f"days to {use} on": [shares.get(f"{use}, {part}") for part in x] for use in ("train", "test")}
         caption = "Sequential jobs by part of the released days, in place of years: the days are not dated."
-        fig_3 = bars(FIG_3, caption, x, series, "% of jobs")
-        found.append(fig_3)
+        found.append(bars(FIG_3, caption, x, series, "% of jobs"))
     if all(f"{label}/{name}/daily waste" in values for label in PANELS for name in ("OR*", "T(0)", "T(1)", "T(5)")):
-        found += [_fig_6(values), _fig_7(values), _fig_8(values)]
+        found += [_fig_6(values), *_figs_7_and_8(values)]
     if names:
         score = {"score": [values[f"{TAURUS}/{name}/score avg"] for name in names]}
         found.append(
@@ -110,35 +109,25 @@ def _fig_6(values: Values) -> PaperFigure:
     return as_figure("Fig. 6", caption, figure)
 
 
-def _fig_7(values: Values) -> PaperFigure:
-    """Slowdowns by the time since the submission before."""
-    sources = {label: _of_jobs(values, label) for label in PANELS}
-    boxes = {
-        label: {name: [values[f"{start}/slowdown {gap} box"] for gap in GAPS] for name, start in of.items()}
-        for label, of in sources.items()
-    }
-    caption = "Slowdown by the time since the submission before: quartiles, whiskers at 5 and 95 %."
-    return _boxes("Fig. 7", "Fig. 7: slowdown of jobs", caption, list(GAPS), boxes, "slowdown")
-
-
-def _fig_8(values: Values) -> PaperFigure:
-    """Run times of the jobs that were slowed down most."""
-    parts = (" of the slowest", "")
-    boxes = {
-        label: {name: [values[f"{start}/run time{part} box"] for part in parts] for name, start in of.items()}
-        for label, of in ((label, _of_jobs(values, label)) for label in PANELS)
-    }
-    caption = "Run times of the eighth of jobs slowed down most, and of all: quartiles, whiskers at 5 and 95 %."
+def _figs_7_and_8(values: Values) -> list[PaperFigure]:
+    """Draw slowdowns by the time since the submission before, and run times of the jobs that were slowed down most."""
+    slowdowns: dict[str, dict[str, list[Sequence[float]]]] = {}
+    run_times: dict[str, dict[str, list[Sequence[float]]]] = {}
+    for label in PANELS:
+        starts = {name: f"{label}/{name}" for name in ("OR*", "T(0)")}
+        if OUR_AGENT in _curves(values, label):
+            starts[OUR_AGENT] = f"agent/{ROW.name}"
+        slowdowns[label], run_times[label] = {}, {}
+        for name, start in starts.items():
+            slowdowns[label][name] = [values[f"{start}/slowdown {gap} box"] for gap in GAPS]
+            run_times[label][name] = [values[f"{start}/run time{part} box"] for part in (" of the slowest", "")]
+    caption_7 = "Slowdown by the time since the submission before: quartiles, whiskers at 5 and 95 %."
+    caption_8 = "Run times of the eighth of jobs slowed down most, and of all: quartiles, whiskers at 5 and 95 %."
     x = ["most slowed-down eighth", "all jobs"]
-    return _boxes("Fig. 8", "Fig. 8: run time of jobs", caption, x, boxes, "run time, min")
-
-
-def _of_jobs(values: Values, label: str) -> dict[str, str]:
-    """Return where the boxes of each policy stand."""
-    found = {name: f"{label}/{name}" for name in ("OR*", "T(0)")}
-    if OUR_AGENT in _curves(values, label):
-        found[OUR_AGENT] = f"agent/{ROW.name}"
-    return found
+    return [
+        _boxes("Fig. 7", "Fig. 7: slowdown of jobs", caption_7, list(GAPS), slowdowns, "slowdown"),
+        _boxes("Fig. 8", "Fig. 8: run time of jobs", caption_8, x, run_times, "run time, min"),
+    ]
 
 
 def _boxes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analysis.reproduce.deepshutdown.stand_ins import CLUSTERS, stand_in_day, stand_in_platform
 from analysis.reproduce.paper import Measured
@@ -14,7 +14,6 @@ from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 
@@ -49,8 +48,6 @@ BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 def taurus(inputs: Path) -> Platform:
     """The authors' platform: 168 one-core hosts in 14 nodes."""
-    from cluster_sim import Platform
-
     return Platform.read(inputs / FOLDER / "platform_taurus_168cores.xml", time_unit="minutes")
 
 
@@ -59,7 +56,6 @@ def released_days(
 ) -> list[Workload]:
     """Every so manyth of the days in these folders as episodes; at most so many, then spread evenly over them."""
     from analysis.reproduce.deepshutdown.days import episode
-    from cluster_sim import Workload
 
     paths = day_files(inputs, folders)[::every]
     count = len(paths) if most is None else min(most, len(paths))
@@ -68,13 +64,11 @@ def released_days(
 
 
 def day_files(inputs: Path, folders: Iterable[str]) -> list[Path]:
-    """The files of the days in these folders, by their numbers."""
-    return [path for folder in folders for path in sorted((inputs / folder).glob("*.json"), key=_number_of)]
-
-
-def _number_of(day: Path) -> int:
-    """The last number in the name of a day's file: which day of its part of the log it is."""
-    return int(day.stem.rpartition("_")[2])
+    """Return the files of the days in these folders, by the numbers at the ends of their names."""
+    files: list[Path] = []
+    for folder in folders:
+        files += sorted((inputs / folder).glob("*.json"), key=lambda day: int(day.stem.rpartition("_")[2]))
+    return files
 
 
 def run_day(platform: Platform, day: Workload, power: str, seed: int) -> Result:
@@ -99,23 +93,19 @@ def on_days(inputs: Path, label: str, policy: str, folders: Sequence[str], days:
     found = _measured(label, policy, platform, workloads)
     groups = [group_of(day.share_of_sequential_jobs()) for day in workloads]
     start = f"{label}/{policy}"
+    # A group of days counts as much as it has days in Table 2; groups without a day here are left out.
+    weights = {group: days for group, days in enumerate(CLUSTERS["Taurus"][2], start=1) if group in groups}
     for name in ("waste", "switches"):
         daily = np.array(found.values[f"{start}/daily {name}"])
-        found.values[f"{start}/{name} avg, groups as in Table 2"] = _as_in_table_2(daily, np.array(groups))
-        found.values |= {
-            f"{start}/{name} group {group}": float(daily[np.array(groups) == group].mean()) for group in set(groups)
-        }
+        means = {group: float(daily[np.array(groups) == group].mean()) for group in weights}
+        weighted = sum(days * means[group] for group, days in weights.items()) / sum(weights.values())
+        found.values[f"{start}/{name} avg, groups as in Table 2"] = weighted
+        found.values |= {f"{start}/{name} group {group}": mean for group, mean in means.items()}
     if policy == "T(0)":
         found.values |= {f"{label}/group {i}": groups.count(i) for i in range(1, 6)}
         found.values[f"{label}/groups"] = groups
         found.values[f"{label}/tested"] = ["test" in day.name for day in workloads]
     return found
-
-
-def _as_in_table_2(daily: np.ndarray[Any, Any], groups: np.ndarray[Any, Any]) -> float:
-    """The mean over days, each group of days counting as much as it has days in Table 2; those that are not here left out."""
-    there = {group: days for group, days in enumerate(CLUSTERS["Taurus"][2], start=1) if (groups == group).any()}
-    return sum(days * float(daily[groups == group].mean()) for group, days in there.items()) / sum(there.values())
 
 
 def on_stand_in(inputs: Path, cluster: str, policy: str, days: int) -> Measured:
@@ -129,7 +119,7 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
     import numpy as np
     import pandas as pd
 
-    from analysis.reproduce.deepshutdown.days import figures
+    from analysis.reproduce.deepshutdown.days import DAY_S, figures
     from cluster_sim.records.metrics import delays, utilisation
 
     rows, tables, late = [], [], []
@@ -137,15 +127,11 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
         result = run_day(platform, day, POLICIES[policy], seed)
         rows.append(figures(result))
         tables.append(with_gaps(result.jobs)[list(_OF_A_JOB)])
-        # The QoS term of a day's score (Eq. 5): cores of jobs waiting beyond half their requested time, over all
-        # minutes.
-        jobs = result.jobs
-        from analysis.reproduce.deepshutdown.days import DAY_S
-
-        limit = jobs["submit_time"] + THETA * jobs["requested_time"]
-        until = jobs["start_time"].fillna(DAY_S).clip(upper=DAY_S)
-        late_core_minutes = float(((until - limit).clip(lower=0.0) * jobs["requested_cores"]).sum()) / 60.0
-        late.append(late_core_minutes)
+        # A day's score has a term for service (Eq. 5): core-minutes in which jobs wait beyond half their requested time.
+        of_day = result.jobs
+        limit = of_day["submit_time"] + THETA * of_day["requested_time"]
+        until = of_day["start_time"].fillna(DAY_S).clip(upper=DAY_S)
+        late.append(float(((until - limit).clip(lower=0.0) * of_day["requested_cores"]).sum()) / 60.0)
     counted, jobs = pd.DataFrame(rows), pd.concat(tables)
     ran = jobs[jobs["start_time"].notna()]
     columns = {
@@ -206,7 +192,6 @@ def released(inputs: Path) -> Measured:
     import pandas as pd
 
     from analysis.reproduce.deepshutdown.days import group_of
-    from cluster_sim import Workload
 
     rows = pd.read_csv(inputs / FOLDER / "train_benchmark.csv")
     group = {}
@@ -238,7 +223,7 @@ def sequential_by_part(inputs: Path, parts: Mapping[str, Sequence[str]], days: i
 
 def sequential_jobs(inputs: Path, label: str, log: str) -> Measured:
     """Share of sequential jobs of a log, %."""
-    from cluster_sim import ModelWarning, Workload
+    from cluster_sim import ModelWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter(

@@ -23,7 +23,7 @@ CLUSTERS: dict[str, tuple[tuple[int, int], int, tuple[int, ...], float]] = {
 def stand_in_platform(nodes: int, cores: int) -> Platform:
     """Nodes with the paper's watts and transitions (Fig. 4), each for every core; off at the start, as Taurus' are."""
     from cluster_sim.platform.hardware import PowerTransitions
-    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
+    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, ProcessorType
 
     power = {"static_w": 95.0 * cores, "dynamic_w": 95.0, "min_power": 1.0}
     processor = ProcessorType("core-by-core", cores, 1.0, power=power)
@@ -41,8 +41,6 @@ def stand_in_day(cluster: str, day: int) -> Workload:
     distribution; bursts begin at any time of the day. Most jobs take whole nodes. Run times are lognormal, in whole minutes.
     """
     import numpy as np
-
-    from cluster_sim import Workload
 
     (nodes, width), jobs, groups, utilisation = CLUSTERS[cluster]
     rng = np.random.default_rng([2022, list(CLUSTERS).index(cluster), day])

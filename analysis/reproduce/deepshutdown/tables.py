@@ -73,21 +73,18 @@ BY_GROUPS = (
 def prose_claims(group: str) -> Sequence[Claim]:
     """The percentages of §5.4 and §4 that follow from printed cells: whether they do is all that can be checked."""
     how = "from the printed cells"
-    found = [
-        Claim(f"prose/{cluster}/{against}/{column}", f"{cluster}: mean {column} of DS below that of {against}", number, "%",
-              "§5.4", lambda v, row=(cluster, against, column): _below(*row), points(0.15),  # type: ignore[misc]
-              how=how, kind=Kind.PRINTED, group=group)
-        for cluster, against, column, number in _PROSE
-    ]  # fmt: skip
+    found = []
+    for cluster, against, column, number in _PROSE:
+        ours, theirs = (CELLS[f"{cluster} {policy}", f"{column} avg"] for policy in ("DS", against))
+        below = 100.0 * (1.0 - ours / theirs)
+        found.append(
+            Claim(f"prose/{cluster}/{against}/{column}", f"{cluster}: mean {column} of DS below that of {against}",
+                  number, "%", "§5.4", lambda v, below=below: below, points(0.15),  # type: ignore[misc]
+                  how=how, kind=Kind.PRINTED, group=group)
+        )  # fmt: skip
     sequential = mean(float(cell) for _, column, cell in cells_of(TABLE_1) if column.startswith("sequential"))
     found.append(
         Claim("prose/sequential", "share of sequential jobs, mean of the nine clusters", "58.4", "%", "§4",
               lambda v: sequential, points(0.06), how=how, kind=Kind.PRINTED, group=group)
     )  # fmt: skip
     return found
-
-
-def _below(cluster: str, against: str, column: str) -> float:
-    """% that DS' average is below another policy's."""
-    ours, theirs = (CELLS[f"{cluster} {policy}", f"{column} avg"] for policy in ("DS", against))
-    return 100.0 * (1.0 - ours / theirs)

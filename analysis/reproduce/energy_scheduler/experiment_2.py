@@ -105,19 +105,16 @@ def described(inputs: Path, figure: str, caption: str) -> Measured:
 
     found = Measured(runs=2 * ORDERS + 1)
     for name, nodes in (("described", DESCRIBED), ("exchanged", EXCHANGED)):
-        each = [_figures_of(_in_another_order(nodes, seed)) for seed in range(ORDERS)]
+        each = []
+        for seed in range(ORDERS):  # the first thirteen jobs in an order that is drawn, on the same nodes
+            shuffled = np.random.default_rng(seed).permutation([nodes[job] for job in _FIRST]).tolist()
+            each.append(_figures_of({**nodes, **dict(zip(_FIRST, shuffled, strict=True))}))
         found.values |= {f"{name}/{key}": median(one[key] for one in each) for key in each[0]}
         energies = [one["energy"] for one in each]
         found.values |= {f"{name}/least": min(energies), f"{name}/greatest": max(energies)}
     result = Simulation(*lopez.experiment("2"), Described(DESCRIBED)).run(warn=False)
     found.figures.append(schedule(figure, caption, result, colour_by="profile", panels=("power",)))
     return found
-
-
-def _in_another_order(nodes: Mapping[int, int], seed: int) -> dict[int, int]:
-    """Return the jobs with the first thirteen in an order that is drawn, on the same nodes."""
-    shuffled = np.random.default_rng(seed).permutation([nodes[job] for job in _FIRST]).tolist()
-    return {**nodes, **dict(zip(_FIRST, shuffled, strict=True))}
 
 
 def _figures_of(nodes: Mapping[int, int]) -> dict[str, float]:

@@ -44,8 +44,6 @@ _LETTERS_4 = "AABBCCAABABBAACCBBAABBAAAABCCBAACCCCAABABCCBAACCABAACCBBBBBBBBAACC
 
 def _processor(cores: int, ghz: float, c: float, db: float, dd: float) -> ProcessorType:
     """A processor of experiments 2 to 4: watts by the square of the clock."""
-    from cluster_sim.platform.platform import ProcessorType
-
     square = (ghz / 3.0) ** 2
     return ProcessorType(
         f"proc_{cores}_{ghz}",
@@ -56,18 +54,9 @@ def _processor(cores: int, ghz: float, c: float, db: float, dd: float) -> Proces
     )
 
 
-def _small_kinds() -> tuple[ProcessorType, ...]:
-    """Nodes 0 and 1 of Table 4.2."""
-    from cluster_sim.platform.platform import ProcessorType
-
-    power = {"static_w": 24.38, "dynamic_w": 2.3, "min_power": 0.05}
-    contention = {"b": -1.85e-5, "c": 32000, "da": 1.75, "db": 2000, "dc": 50000, "dd": 6000}
-    return tuple(ProcessorType(f"proc_{cores}_2.5", cores, 2.5, power=power, contention=contention) for cores in (4, 8))
-
-
 def _cluster(*groups: tuple[int, ProcessorType]) -> Platform:
     """Nodes of one processor each, from (how many, of which kind)."""
-    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform
+    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType
 
     nodes = [NodeGroup(NodeType(f"node_{kind.name}", (kind,)), count) for count, kind in groups]
     return Platform((Cluster("cluster0", tuple(nodes)),))
@@ -75,8 +64,6 @@ def _cluster(*groups: tuple[int, ProcessorType]) -> Platform:
 
 def _jobs(letters: str, step: float, profiles: Mapping[str, tuple[int, float, float, float]]) -> Workload:
     """A job every ``step`` s. Profiles: cores, instructions, requested time (s) and memory volume (MB) of a task."""
-    from cluster_sim.workload.workload import Workload
-
     described = {
         letter: {"req_ops": work, "req_time": seconds, "mem_vol": volume, "mem": 100, "ipc": 1}
         for letter, (_, work, seconds, volume) in profiles.items()
@@ -98,8 +85,13 @@ def experiment(name: str) -> tuple[Platform, Workload]:
     12-mem and 12-comp are experiment 4 on the ten and two nodes of which the journal version's text speaks.
     """
     if name == "1":
+        power = {"static_w": 24.38, "dynamic_w": 2.3, "min_power": 0.05}
+        contention = {"b": -1.85e-5, "c": 32000, "da": 1.75, "db": 2000, "dc": 50000, "dd": 6000}
+        small = [
+            ProcessorType(f"proc_{n}_2.5", n, 2.5, power=power, contention=contention) for n in (4, 8)
+        ]  # Table 4.2
         profiles = {"A": (4, 12.5e9, 5.5, 1.0), "B": (2, 62.5e9, 25.0, 1e6)}
-        return _cluster(*((1, kind) for kind in _small_kinds())), _jobs("AABABA", 0.05, profiles)
+        return _cluster(*((1, kind) for kind in small)), _jobs("AABABA", 0.05, profiles)
     kinds = (
         _processor(8, 4.2, 32000, 500, 500),
         _processor(16, 3.8, 21000, 169, 100),

@@ -9,7 +9,7 @@ How good a policy is, is told as its *way*: 0 % is the mean of the six policies,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -43,35 +43,35 @@ HALF_WAY = 50.0
 """From here on a policy is nearer to the best of the six than to their mean."""
 
 
-def _rows() -> tuple[AgentRow, ...]:
-    """Figs. 10 and 11 with both agents."""
-    found = []
-    for agent, file in AGENTS.items():
-        for model, keys in MODEL_KEYS.items():
-            training = file if model == "contention" else f"{file}-{model}"
-            found.append(AgentRow(f"{model} {agent}", f"{agent}, {model} model", (), (), training, file, keys))
-    return tuple(found)
-
-
-def _table() -> tuple[AgentRow, ...]:
-    """Agents × rewards of Table I × levels of observation, under the contention model."""
-    return tuple(
-        AgentRow(
-            f"table-1 {agent} {reward} {level}",
-            f"{agent}, reward of Table I for {reward}, {level} observation",
-            (),
-            (),
-            f"irmasim-table-1/{agent}-{reward}-{level}",
-            file,
-            {"reward": f"as-published:{reward}", "observation": f"as-published:{level}"},
-        )
-        for agent, file in AGENTS.items()
-        for reward in REWARDS
-        for level in LEVELS
+FIGURE_ROWS = tuple(
+    AgentRow(
+        f"{model} {agent}",
+        f"{agent}, {model} model",
+        (),
+        (),
+        file if model == "contention" else f"{file}-{model}",
+        file,
+        keys,
     )
-
-
-FIGURE_ROWS, TABLE_ROWS = _rows(), _table()
+    for agent, file in AGENTS.items()
+    for model, keys in MODEL_KEYS.items()
+)
+"""Rows of Figs. 10 and 11: both agents under both models."""
+TABLE_ROWS = tuple(
+    AgentRow(
+        f"table-1 {agent} {reward} {level}",
+        f"{agent}, reward of Table I for {reward}, {level} observation",
+        (),
+        (),
+        f"irmasim-table-1/{agent}-{reward}-{level}",
+        file,
+        {"reward": f"as-published:{reward}", "observation": f"as-published:{level}"},
+    )
+    for agent, file in AGENTS.items()
+    for reward in REWARDS
+    for level in LEVELS
+)
+"""Rows of agents × rewards of Table I × levels of observation, under the contention model."""
 ROWS = (*FIGURE_ROWS, *TABLE_ROWS)
 
 
@@ -90,21 +90,16 @@ def converged(
     episodes : after which the mean of a rollout stays at half the way or more; all of them where it never does.
     curve : mean objective of every rollout.
     """
-    from learning.training.training import last
+    from learning.training.configuration import read_config
+    from learning.training.training import CHECKPOINT, CONFIG, last
 
     start = f"agent/{row}/"
     asked = AgentTraining.of(training)
     found = train_first(start, inputs, folder, None if asked is None else replace(asked, most=fewest(most, asked.most)))
-    # The folders of the trainings in a folder: of all seeds, or itself.
-    folder = Path(folder)
-    from learning.training.training import CHECKPOINT
-
-    seeds = sorted(folder.glob(f"seed-*/{CHECKPOINT}"), key=lambda path: int(path.parent.name.removeprefix("seed-")))
-    places = [path.parent for path in seeds] or [folder]
+    seeds = [path.parent for path in Path(folder).glob(f"seed-*/{CHECKPOINT}")]
+    # Without folders of seeds, the folder is that of a single training.
+    places = sorted(seeds, key=lambda place: int(place.name.removeprefix("seed-"))) or [Path(folder)]
     agents = [last(place) for place in places]
-    from learning.training.configuration import read_config
-    from learning.training.training import CONFIG
-
     case = _Case(read_config(places[0] / CONFIG), agents[0])
     curves = [_curve(place) for place in places]
     _note(found, start, "", case, case.play_each(agents), [mean(c[-LAST_ROLLOUTS:]) for c in curves])
@@ -179,20 +174,17 @@ class _Case:
         self.config = config
         self.metric = str(agent.facts["objective"])
         self.make = MakeEnvironment.of(config.environment)
-        self.alone = list(self._alone())
-        least = min(self.alone)
-        self.best = [number for number, value in enumerate(self.alone) if value <= 1.0001 * least]
-        self.played = len(self.alone)
-
-    def _alone(self) -> Iterator[float]:
-        """The objective with every decision by one policy."""
+        self.alone: list[float] = []  # the objective with every decision by one policy
         environment = self.make()
         for action in range(int(environment.action_space.n)):  # type: ignore[attr-defined]
             environment.reset(seed=0)
             over = False
             while not over:
                 _, _, over, _, info = environment.step(action)
-            yield float(info["metrics"][self.metric])
+            self.alone.append(float(info["metrics"][self.metric]))
+        least = min(self.alone)
+        self.best = [number for number, value in enumerate(self.alone) if value <= 1.0001 * least]
+        self.played = len(self.alone)
 
     def favours_best(self, played: _Played) -> bool:
         """Whether a best policy is chosen more often than all others together."""

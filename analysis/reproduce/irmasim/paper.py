@@ -73,8 +73,6 @@ RANK_LIMIT = 0.41
 
 def processor(ghz: float, min_power: float = 1.0) -> ProcessorType:
     """The quad-core of §VI at one of its three clocks; idle it draws the share ``min_power`` of pb: all, by Eq. 5."""
-    from cluster_sim.platform.platform import ProcessorType
-
     core, common = WATTS[ghz]
     power = {"static_w": common, "dynamic_w": core, "min_power": min_power}
     return ProcessorType(f"i5-7500@{ghz}", 4, ghz, power=power, contention=CONTENTION)
@@ -82,7 +80,7 @@ def processor(ghz: float, min_power: float = 1.0) -> ProcessorType:
 
 def cluster(clocks: dict[float, int], model: str, min_power: float = 1.0) -> Platform:
     """Return a platform with that many nodes of each clock under one of :data:`MODELS`."""
-    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform
+    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType
 
     groups = [NodeGroup(NodeType(f"node@{ghz}", (processor(ghz, min_power),)), count) for ghz, count in clocks.items()]
     return Platform((Cluster("cluster0", tuple(groups)),)).with_models(*MODELS[model])
@@ -99,8 +97,6 @@ def batch(jobs: int, seed: int) -> Workload:
 
 def of_profiles(jobs: Sequence[tuple[float, str]]) -> Workload:
     """Sequential jobs from (submission, benchmark); they ask for the time that they take at 3.4 GHz alone."""
-    from cluster_sim.workload.workload import Workload
-
     profiles = {
         name: {"req_ops": work, "ipc": ipc, "mem_vol": volume, "req_time": work / ipc / 3.4e9}
         for name, (work, ipc, volume) in NPB.items()
@@ -195,8 +191,6 @@ def policies(inputs: Path) -> Measured:
     ``policy/JOB/NODE/MODEL`` is the energy, and with ``/grouped`` busy cores per processor that has some, both over time.
     ``policy/JOB/NODE/idle draws nothing`` is the energy under contention if processors without jobs drew nothing.
     """
-    from cluster_sim.workload.workload import Workload
-
     found = Measured()
     workload = Workload.read(BATCH)
     machines = {model: cluster(CLUSTERS["heterogeneous"], model) for model in MODELS}
@@ -449,7 +443,7 @@ def _policy_spread(values: Values, model: str) -> float:
 
 
 def figures(values: Values) -> Sequence[PaperFigure]:
-    """Figs. 7, 8 and 9."""
+    """Draw Figs. 7 to 11, and where the agents of Table I end."""
     from analysis.reproduce.drawing import bars
 
     drawn = []
@@ -461,21 +455,16 @@ def figures(values: Values) -> Sequence[PaperFigure]:
     pairs = [f"{job}/{node}" for job in JOBS for node in NODES if f"policy/{job}/{node}/baseline" in values]
     series = {model: [values.get(f"policy/{pair}/{model}") for pair in pairs] for model in MODELS}
     drawn.append(bars("Fig. 9", "Energy of 36 policies on the heterogeneous cluster, both models.", pairs, series, "J"))
-    return [*drawn, *_curves(values), *_ends(values)]
-
-
-def _curves(values: Values) -> Sequence[PaperFigure]:
-    """Figs. 10 and 11: mean energy of the rollouts of every training."""
-    drawn = []
     for agent in AGENTS:
         for model, figure in (("baseline", "10"), ("contention", "11")):
             row = f"{model} {agent}"
             if f"agent/{row}/curve" in values:
                 drawn.append(_curve(values, row, f"Fig. {figure}, {agent}", f"{agent}, {model} model"))
-    return drawn
+    return [*drawn, _ends(values)]
 
 
 def _curve(values: Values, row: str, name: str, what: str) -> PaperFigure:
+    """Draw the mean energy of the rollouts of every training of a row."""
     import plotly.graph_objects as go
 
     from analysis.figures.figure_style import styled
@@ -501,8 +490,8 @@ def _curve(values: Values, row: str, name: str, what: str) -> PaperFigure:
     return as_figure(name, f"Mean energy of a rollout's {each} episodes, a line for each training, {what}.", figure)
 
 
-def _ends(values: Values) -> Sequence[PaperFigure]:
-    """Table I: how far agents have come by each reward and at each level of observation."""
+def _ends(values: Values) -> PaperFigure:
+    """Draw how far agents have come by each reward of Table I and at each level of observation."""
     from analysis.reproduce.drawing import bars
 
     names = {(reward, level): f"{reward}, {level}" for reward in REWARDS for level in LEVELS}
@@ -514,7 +503,7 @@ def _ends(values: Values) -> Sequence[PaperFigure]:
         "How far the last rollouts are on the way from the mean of the six policies (0 %) to the best of them (100 %), "
         f"median of {TABLE_MOST['seeds']} trainings, by reward of Table I and level of observation, contention model."
     )
-    return [bars("Table I, where agents end", caption, list(names.values()), series, "%")]
+    return bars("Table I, where agents end", caption, list(names.values()), series, "%")
 
 
 PAPER = Paper(
