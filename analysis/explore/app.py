@@ -21,7 +21,7 @@ from analysis.pages.page import render
 from cluster_sim.errors import ClusterSimError, InputError
 
 MOST_BYTES = 8 * 2**20
-"""Size of a request: of a scenario with thousands of changes, many times over."""
+"""Size of a request, bytes: many times that of a scenario with thousands of changes."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::")
 # Dash starts with scripts within the page, and plotly.js compiles WebGL code: hence unsafe-inline and unsafe-eval. What
@@ -36,7 +36,7 @@ _OWN_JOB = ("own_submit_time", "own_cores", "own_run_time", "own_requested_time"
 
 
 def make_app(desk: ExploreSession, host: str = "127.0.0.1") -> Dash:
-    """The app. Requests for another host's name are refused, unless ``host`` says that all may come."""
+    """Return the app. Unless ``host`` says that all may come, requests for another host's name are refused."""
     settings: dict[str, Any] = {
         "title": "cluster-sim explore",
         "update_title": "",
@@ -45,7 +45,7 @@ def make_app(desk: ExploreSession, host: str = "127.0.0.1") -> Dash:
     settings |= {"serve_locally": True, "include_assets_files": False, "on_error": _defect}
     if "enable_mcp" in inspect.signature(Dash.__init__).parameters:  # since Dash 4
         settings["enable_mcp"] = False
-    # Named by this package, Dash looks for files to serve in its folder, where there are none; else in the user's.
+    # With this package's name, Dash looks for files to serve in this folder, which has none, and not in the user's.
     app = Dash(__name__, **settings)
     app.layout = lambda: page(desk)
     _guard(app, host)
@@ -58,9 +58,9 @@ def make_app(desk: ExploreSession, host: str = "127.0.0.1") -> Dash:
 
 
 def _guard(app: Dash, host: str) -> None:
-    """Refuse what a foreign web page could have a browser ask of this machine under a name of its own (DNS rebinding).
+    """Refuse what a foreign web page could have a browser ask of this machine (DNS rebinding).
 
-    So is what the page never sends: a body that is no request of a callback, or larger than any.
+    Also refused is what the page never sends: a body that is no request of a callback, or larger than any.
     """
     known = None if host in EVERYWHERE else {*LOCAL, host.lower()}
     app.server.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
@@ -75,7 +75,7 @@ def _guard(app: Dash, host: str) -> None:
 
     @app.server.errorhandler(Exception)
     def refuse(error: Exception) -> Any:
-        # What goes wrong in a callback is told in the page: this is what Dash makes of a body before it comes to one.
+        # The page tells errors of callbacks. Here are those that Dash raises for a body before it reaches a callback.
         if isinstance(error, HTTPException):
             return error
         if request.method != "POST":
@@ -91,7 +91,7 @@ def _guard(app: Dash, host: str) -> None:
 
 
 def _defect(error: Exception) -> None:
-    """An error in a callback: one line in the page; the traceback of a defect is for the terminal."""
+    """Show an error of a callback in one line of the page; the traceback of a defect is for the terminal."""
     if isinstance(error, ClusterSimError):
         text = str(error)
     else:
@@ -287,14 +287,14 @@ def _wire_run(app: Dash, desk: ExploreSession) -> None:
 
 
 class _Quiet(WSGIRequestHandler):
-    """Says nothing of each request."""
+    """Request handler that logs nothing."""
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         """Log nothing."""
 
 
 def make_app_server(desk: ExploreSession, host: str = "127.0.0.1", port: int = 8050) -> BaseWSGIServer:
-    """A server that listens on a port, 0: any free one. Raises InputError when it cannot."""
+    """Return a server that listens on a port, 0: any free one. Raises InputError when it cannot."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.socket(family)

@@ -29,11 +29,11 @@ _KINDS = {
     "same": "as before",
 }
 SHOWN_JOBS = 5
-"""Of those that start earlier, and of those that start later."""
+"""Jobs that are named: of those that start earlier, and of those that start later."""
 
 
 def told_apart(kept: Choices, now: Choices) -> list[str]:
-    """What was chosen otherwise, each in words; nothing for the same run."""
+    """Say what was chosen otherwise, each in words; an empty list for the same run."""
     before, after = asdict(kept), asdict(now)
     found = []
     for name, value in before.items():
@@ -52,13 +52,13 @@ def _said(value: Any) -> str:
 
 
 def both(kept: Run, now: Run, colour_by: str, window: tuple[float, float] | None) -> go.Figure:
-    """The kept run above the one of now, on one axis, with a mark at each job of now that starts at another time."""
+    """Draw the kept run above the one of now, on one axis; marks stand at jobs of now that start at another time."""
     runs = {KEPT: kept.result, NOW: now.result}
     return gantt_runs(runs, colour_by, x_range=window, time_unit=now.axis.unit, other_jobs=True, carry=False)
 
 
 def moved(kept: Run, now: Run, apart: list[str]) -> list[Any]:
-    """What was chosen otherwise, both runs' metrics, and the jobs that start at a much other time."""
+    """Show what was chosen otherwise, both runs' metrics, and the jobs that start at a much other time."""
     found = differences(kept.held, now.held)
     counts = found["kind"].value_counts().reindex(["earlier", "later", "elsewhere", "same"], fill_value=0)
     said = [f"{number(counts[kind])} {words}" for kind, words in _KINDS.items()]

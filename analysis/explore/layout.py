@@ -22,11 +22,11 @@ KINDS = {
     "scheduler": ("scheduler", "scheduler_options"),
     "power policy": ("power_policy", "power_options"),
 }
-"""What is chosen by name and options, and what these are called in :class:`Choices`."""
+"""Things that are chosen by name and options, and what these are called in :class:`Choices`."""
 
 
 def page(desk: ExploreSession) -> html.Div:
-    """The page as it is when it is opened."""
+    """Return the page as it is when it is opened."""
     choices = desk.first
     changeable = desk.saved is None
     top = [_form(desk, choices)] if changeable else []
@@ -109,7 +109,10 @@ _HINTS = {
 
 
 def _number(name: str, label: str, value: float | None, placeholder: str = "") -> html.Div:
-    """A field for any number: of one beyond limits that it knew, a field would say that it is empty."""
+    """Return a field for any number.
+
+    It has no limits: of a number beyond them, a browser would say that the field is empty.
+    """
     return html.Div(
         [
             html.Label(label, htmlFor=name),
@@ -148,7 +151,7 @@ def _chart(changeable: bool) -> html.Div:
 
 
 def _changes() -> list[Any]:
-    """Fields for a job of one's own and for one to take out, and the table of what was changed."""
+    """Return fields for a job of one's own and for one to take out, and the table of what was changed."""
     own = [
         _number("own_cores", "cores", 1),
         _number("own_run_time", "runs for, s", 600),

@@ -25,7 +25,7 @@ _MEANING = {"start": "start", "reserve": "promise", "hold": "wait", "block": "wa
 
 
 def headlines(run: Run) -> list[Any]:
-    """The metrics that say most, with their units."""
+    """Return the metrics that say most, with their units."""
     table = comparison_table({"run": run.result})
     known = [key for key in HEADLINES if key in table.index]
     summary = run.result.summary()
@@ -33,12 +33,12 @@ def headlines(run: Run) -> list[Any]:
 
 
 def metric(value: float | None, unit: str) -> str:
-    """A metric with its unit, or a dash for one that is unknown."""
+    """Return a metric with its unit, or a dash for one that is unknown."""
     return NOTHING if value is None or math.isnan(value) else amount(float(value), unit)
 
 
 def explanation(run: Run, job_id: str) -> list[Any]:
-    """What became of a job and why, and the steps about it. Raises InputError for an unknown id."""
+    """Say what became of a job and why, with the steps about it. Raises InputError for an unknown id."""
     text = run.result.explain(job_id)
     steps = run.frames.steps
     about = steps.of_job(job_id)
@@ -56,7 +56,7 @@ def explanation(run: Run, job_id: str) -> list[Any]:
 
 
 def changes(run: Run, made: Sequence[Change]) -> list[Any]:
-    """What was changed in the workload, what became of each job of one's own, and a button to undo each."""
+    """Return a table of what was changed, what became of each job of one's own, and a button to undo each."""
     if not made:
         return []
     rows = []
@@ -91,5 +91,5 @@ def _change_and_outcome(run: Run, change: Change) -> tuple[str, str]:
 
 
 def job_link(job_id: str) -> html.Button:
-    """A job's id that shows what became of it when it is clicked."""
+    """Return a job's id that shows what became of it when it is clicked."""
     return html.Button(shortened(job_id, 24), id={"kind": "job", "job": job_id}, className="link")

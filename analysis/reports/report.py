@@ -33,7 +33,7 @@ from cluster_sim.records.intervals import FEWEST_BLOCKS
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
 
-# Curves of a page with many runs: finer than a screen is wide, and 20,000 jobs stay small.
+# Points of a curve: more than a screen is wide, and few enough for a page with many runs of 20,000 jobs.
 _POINTS = 3_000
 _MOST_USERS = 200
 _USER_COLUMNS = {
@@ -49,9 +49,9 @@ _USER_COLUMNS = {
 _USER_UNITS = {"core_s": "s", "mean_wait_s": "s", "energy_j": "J"}
 
 _OF_SEVERAL = signature(gantt_runs).parameters.keys()
-"""Options that a chart of several runs has, too."""
+"""Options that a chart of several runs also has."""
 
-# The settings worth a row, in this order; what else `meta` holds follows under its own key.
+# Settings with a name of their own, in this order; the others of `meta` follow under their keys.
 _SETTINGS = {
     "scheduler": "Scheduler",
     "power_policy": "Power policy",
@@ -81,13 +81,14 @@ def write_report(
 ) -> Path:
     """Write the page that compares ``results`` (name → run, or one run) and return its path.
 
-    It begins with how long jobs waited, or with which run's waited least, and holds a summary with differences to the
-    first run, the Gantt chart of each run, power, use of the cores and queue over time, distributions of waits and
-    slowdowns, waits by user, inputs and settings.
-    The charts share one window of time, so that they can be compared by eye. ``workload``, the runs' own, says by its
-    header when the jobs came, by the calendar; ``replications`` is a table of :func:`analysis.replication_table` to stand
-    in the summary's place. ``options`` go to :func:`analysis.gantt`. The file appears whole or not at all.
-    Raises InputError when there is no run or the file cannot be written.
+    It begins with how long jobs waited, or which run's jobs waited least. A summary with differences to the first run
+    and the Gantt charts follow. Then come power, use of the cores and queue over time, distributions of waits and
+    slowdowns, waits by user, inputs and settings. The charts share one window of time, so that they can be compared by
+    eye.
+
+    ``workload``, the runs' own, says by its header when the jobs came, by the calendar. ``replications`` is a table of
+    :func:`analysis.replication_table` that takes the summary's place. ``options`` go to :func:`analysis.gantt`. The
+    file appears whole or not at all. Raises InputError when there is no run or the file cannot be written.
     """
     runs = named_runs(results)
     if not runs:
@@ -138,7 +139,7 @@ def write_gantt(figure: go.Figure | Result, path: str | Path, **options: Any) ->
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page. What stands under a heading, in this order; ``folded`` is a table that the reader unfolds."""
+    """A part of a page: what stands under a heading, in this order. ``folded`` is a table that the reader unfolds."""
 
     text: str = ""
     figures: Sequence[Markup] = ()
@@ -149,19 +150,22 @@ class Section:
 
 
 class Figures:
-    """Turns figures into pieces of the page, each with an id of its own."""
+    """Maker of pieces of the page from figures, each with an id of its own."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def html(self, figure: go.Figure) -> Markup:
-        """The figure as HTML."""
+        """Return the figure as HTML."""
         self._count += 1
         return figure_html(figure, f"figure{self._count}")
 
 
 def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> Section:
-    """The headlines and all metrics; ``replications`` is a table that stands in the place of that of the runs."""
+    """Return the headlines and all metrics.
+
+    If ``replications`` is a table, it stands in the place of that of the runs.
+    """
     text = ""
     table = comparison_table(runs) if replications is None else replications
     if replications is not None:
@@ -178,15 +182,15 @@ def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> S
 
 
 def _schedules(runs: Mapping[str, Result], figures: Figures, options: dict[str, Any]) -> dict[str, Section]:
-    """The charts of the runs: as one, with what differs marked, where they are of the same jobs."""
+    """Return the charts of the runs: one chart, with what differs marked, if they are of the same jobs."""
     if 2 <= len(runs) <= MOST_RUNS and options.keys() <= _OF_SEVERAL and same_jobs(runs):
-        chart = gantt_runs(runs, carry=True, other_jobs=True, **options)  # they have just been looked at
+        chart = gantt_runs(runs, carry=True, other_jobs=True, **options)  # same_jobs has just looked at them
         return {"Schedules": Section(figures=[figures.html(chart)])}
     charts = [tool_chart(result, **options) for result in runs.values()]
     room = max(
         chart.layout.margin.r for chart in charts
     )  # the same at the right, so that equal times stand above each other
-    # A run may have the name of a section: sections are told apart by where they stand.
+    # The prefix keeps a run whose name is that of a section apart.
     return {
         f"Schedule: {name}": Section(figures=[figures.html(chart.update_layout(margin={"r": room}))])
         for name, chart in zip(runs, charts, strict=True)
@@ -195,7 +199,7 @@ def _schedules(runs: Mapping[str, Result], figures: Figures, options: dict[str, 
 
 def _over_time(runs: Mapping[str, Result], figures: Figures) -> Section | None:
     drawn = []
-    if len(runs) > 1:  # those of a single run are under its Gantt chart
+    if len(runs) > 1:  # a single run has them under its Gantt chart
         drawn += [utilisation_timeline(runs, most_points=_POINTS), queue_timeline(runs, most_points=_POINTS)]
     powered = {name: result for name, result in runs.items() if not result.nodes["energy_j"].isna().any()}
     powered = {name: result for name, result in powered.items() if result.power["watts"].to_numpy().any()}
@@ -223,7 +227,7 @@ def _users(runs: Mapping[str, Result], figures: Figures) -> Section | None:
     slowdowns = {name: table.loc[table["run"] == name, "mean_bounded_slowdown"] for name in runs}
     index = "; ".join(f"{name}: {number(fairness_index(values), digits=3)}" for name, values in slowdowns.items())
     text = f"Jain's index of fairness over the users' mean bounded slowdowns (1: all equal): {index}."
-    # Of very many users those with the most core-seconds.
+    # If there are very many users, those with the most core-seconds are shown.
     shown = table[table.groupby("run").cumcount() < _MOST_USERS]
     left = len(table) - len(shown)
     amounts = list(_USER_COLUMNS)[2:]

@@ -1,4 +1,4 @@
-"""What is concluded from one run and from several: how long jobs waited, under which run least, and what else moved."""
+"""Conclusions from one run or several: how long jobs waited, under which run least, and what else moved."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _ELSE = ("mean_bounded_slowdown", "makespan_s", "utilisation", "energy_j", "jobs
 
 
 def run_sentence(result: Result) -> str:
-    """What a page of one run says first: how long jobs waited, which did not complete, how busy cores were, the energy."""
+    """Say of one run how long jobs waited, which did not complete, how busy cores were, and the energy."""
     jobs, summary = result.jobs, result.summary()
     waits = jobs["wait_time"][jobs["state"] != "rejected"].dropna()  # one may have run before it was refused
     still = bool((jobs["state"] == "unfinished").any())  # when the run was cut off
     if waits.empty:
         return ""
-    half = float(np.sort(waits)[(len(waits) - 1) // 2])  # so long, or less, waits one of two
+    half = float(np.sort(waits)[(len(waits) - 1) // 2])  # half of the jobs wait at most this long
     mean, most = amount(float(waits.mean()), "s"), amount(float(waits.max()), "s")
     if not waits.any():
         text = "No job waits" if not still else "Of the jobs that started none waits"
@@ -85,7 +85,7 @@ def compare(results: Runs, replications: pd.DataFrame | None = None) -> Comparis
             else list(standing.means)[len(standing.best)]
         )
         remarks.append(_moved([effect(metric, best, other) for metric in shown if metric != _WAIT]))
-        if replications is None:  # of replications the runs are only one
+        if replications is None:  # the runs are only one of the replications
             remarks.append(_jobs_that_moved(best, runs[best], other, runs[other]))
     cautions = []
     for key in ("jobs_completed", "jobs_killed", "jobs_rejected", "jobs_unfinished"):
@@ -105,7 +105,7 @@ def compare(results: Runs, replications: pd.DataFrame | None = None) -> Comparis
 
 
 def _moved(effects: Sequence[Effect]) -> str:
-    """Which other metrics move, of replications only those of which it is shown."""
+    """Say which other metrics move; of replications, only those of which it is shown."""
     found = [
         f"{each.label} {each.in_percent()}"
         for each in effects

@@ -50,16 +50,19 @@ class AgentRow:
 
     @property
     def printed(self) -> str:
-        """The name under which a paper's module has the published numbers."""
+        """Return the name under which a paper's module has the published numbers."""
         return self.like or self.name
 
     @property
     def group(self) -> str:
-        """The group of its claims; its heading says whether agents are tested on what they were trained on."""
+        """Return the group of its claims.
+
+        The heading says whether agents are tested on the jobs that they were trained on.
+        """
         agents = PUBLISHED_AGENTS if self.like else OUR_AGENTS
         return f"{agents}; {OUT_OF_SAMPLE if self.out_of_sample else IN_SAMPLE}"
 
     @property
     def kind(self) -> Kind:
-        """What its claims are about."""
+        """Return what its claims are about."""
         return Kind.PAPER if self.like else Kind.OUR_AGENT

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def page(found: Reproduction, meta: Mapping[str, Any]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     cost = found.cost
     groups: dict[str, list[tuple[str, tuple[str, ...]]]] = {}  # verdict and cells of each claim
     for one in found.judged:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 METRICS = {"energy_j": "energy", "edp_js": "EDP"}
 RANDOM_SEEDS = 20
-"""A scheduler that draws at random is worth the mean of so many runs."""
+"""Runs of a scheduler that draws at random; their mean counts."""
 Reached = Mapping[str, float]
 """A number for each of METRICS."""
 
@@ -36,7 +36,7 @@ class Played:
 
 
 def plays(folder: str | Path, case: Episode, episodes: str, runs: int, kept: str) -> list[Played]:
-    """The runs of every agent in a folder, in the order of the training seeds.
+    """Return the runs of every agent in a folder, in the order of the training seeds.
 
     ``episodes`` says what made the case. Plays are looked for in the folder ``kept`` and left there; "" for nowhere.
     """
@@ -50,7 +50,7 @@ def plays(folder: str | Path, case: Episode, episodes: str, runs: int, kept: str
 
 
 def reached_by(scheduler: str, case: Episode) -> Reached:
-    """What a scheduler reaches; the mean over seeds where it draws."""
+    """Return what a scheduler reaches; if it draws at random, the mean over seeds."""
     from learning.training.heuristics import metric_of, policies, run_on
 
     found = []
@@ -61,7 +61,7 @@ def reached_by(scheduler: str, case: Episode) -> Reached:
 
 
 def reductions_of(start: str, played: Sequence[Played], references: Mapping[str, Reached]) -> dict[str, list[float]]:
-    """For every scheduler and metric the reductions in % that each agent has reached in its runs.
+    """Return the reductions in % that each agent has reached in its runs, for every scheduler and metric.
 
     The papers' *min* is of consumption, so the greatest reduction of its runs; *max* the least one; *greedy* that of the
     run without chance. Values are named ``START/AGAINST/METRIC/min|avg|max|greedy``, a number for each agent.

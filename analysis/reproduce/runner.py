@@ -1,7 +1,7 @@
-"""Computes the parts of a paper on all cores, keeps each that is finished, and judges its claims.
+"""The runner: it computes the parts of a paper on all cores, keeps each that is finished, and judges the claims.
 
-A finished part is a JSON file in ``DIR/parts``. It is used again when the same part, with the same arguments, inputs and
-code of cluster-sim, is asked for: so a reproduction that was interrupted goes on where it stopped.
+A finished part is a JSON file in ``DIR/parts``. It is used again for the same part with the same arguments, inputs and
+code of cluster-sim. So a reproduction that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _computed(
     tell: Tell,
     progress: bool,
 ) -> dict[str, tuple[dict[str, Any], bool]]:
-    """For each part its record, and whether it was there already."""
+    """Return the record of each part, and whether it was there already."""
     folder.mkdir(parents=True, exist_ok=True)
     records: dict[str, tuple[dict[str, Any], bool]] = {}
     keys = {part.name: _key(part, inputs) for part in parts}
@@ -127,7 +127,7 @@ def _computed(
 def _in_processes(
     parts: Sequence[ComputedPart], inputs: Path, workers: int | None, executor: Executor | None
 ) -> Iterator[tuple[ComputedPart, dict[str, Any]]]:
-    """Every part with its record, as they are finished."""
+    """Yield every part with its record, in the order in which they finish."""
     count = min(workers or os.cpu_count() or 1, len(parts))
     if executor is None and count <= 1:
         for part in parts:
@@ -150,7 +150,7 @@ def _in_processes(
 
 
 def compute(part: ComputedPart, inputs: Path) -> dict[str, Any]:
-    """The record of a part: what it measured, and what that cost."""
+    """Return the record of a part: what it measured, and what that cost."""
     began = time.monotonic()
     found: Measured = part.compute(inputs, **part.arguments)
     return {
@@ -164,7 +164,7 @@ def compute(part: ComputedPart, inputs: Path) -> dict[str, Any]:
 
 
 def _key(part: ComputedPart, inputs: Path) -> str:
-    """Changes with whatever could change what a part finds; the code of libraries is not looked at."""
+    """Return a digest of all that can change what a part finds, but for the code of libraries."""
     module = sys.modules[part.compute.__module__]
     source = Path(module.__file__).read_bytes() if module.__file__ else b""
     told = [
@@ -179,5 +179,5 @@ def _key(part: ComputedPart, inputs: Path) -> str:
 
 
 def file_name(part: str) -> str:
-    """A part's name as that of a file."""
+    """Return a part's name as the name of a file."""
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in part)

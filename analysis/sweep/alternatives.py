@@ -1,4 +1,4 @@
-"""What a sweep compares: its alternatives, those that are the same in every run as one, and beside what else they stand.
+"""What a sweep compares: its alternatives; those that are the same in every run count as one.
 
 One factor makes the rows of tables and figures, in most sweeps the scheduler; each combination of the others is a *panel*.
 """
@@ -28,10 +28,11 @@ _LIST = re.compile(r"list:([^/,]+)/([^,]+)")
 class Alternatives:
     """The runs of a sweep, put in order for a reader.
 
-    ``runs`` has the columns ``row`` (the name of a group of equal alternatives), ``panel``, ``replication`` and the metrics: a
-    row per group, panel and replication. ``groups``: what each group consists of, by its name. ``factor`` makes the rows,
-    ``facets`` make the panels, in rows of ``across`` if the last of several has so many values, else 0; over ``averaged``, for
-    which there would be too many panels, means are taken. Under ``learned`` groups an agent decides.
+    ``runs`` has the columns ``row`` (the name of a group of equal alternatives), ``panel``, ``replication`` and the
+    metrics: a row per group, panel and replication. ``groups`` are the members of each group, by its name. ``factor``
+    makes the rows, ``facets`` make the panels. ``across`` is how many panels stand in a row: the values of the last of
+    several facets, else 0. ``averaged`` are factors that would make too many panels: means are taken over them. In
+    ``learned`` groups an agent decides.
     """
 
     runs: pd.DataFrame
@@ -44,18 +45,17 @@ class Alternatives:
 
     @property
     def panels(self) -> list[str]:
-        """The names of the panels, in the order of the grid; one empty name where there is only one."""
+        """Return the names of the panels, in the order of the grid; one empty name if there is only one panel."""
         return list(dict.fromkeys(self.runs["panel"]))
 
     @property
     def replications(self) -> int:
-        """How many there are."""
         return int(self.runs["replication"].nunique())
 
     def order(self, metric: str) -> list[str]:
-        """The groups from best to worst, by the mean over panels of their means relative to the panel's best one.
+        """Return the groups from best to worst: by their means relative to each panel's best one, averaged over panels.
 
-        Those without a value in some panel come last: of the others they may have had the easy ones.
+        Groups without a value in some panel come last: in the other panels they may have had the easy cases.
         """
         means = self.means(metric)
         best = self.best(metric)
@@ -65,28 +65,31 @@ class Alternatives:
         return [str(name) for name in apart.sort_values(kind="stable").index]
 
     def means(self, metric: str) -> pd.DataFrame:
-        """Means over replications: a row for each group, a column for each panel."""
+        """Return the means over replications: a row for each group, a column for each panel."""
         return self.runs.pivot_table(index="row", columns="panel", values=metric, sort=False, dropna=False)
 
     def best(self, metric: str) -> pd.Series:
-        """The best mean of each panel."""
+        """Return the best mean of each panel."""
         means = self.means(metric)
         best: pd.Series = means.max() if metric in LARGEST_IS_BEST else means.min()
         return best
 
     def scale(self, metric: str) -> tuple[float, str]:
-        """The unit in which people read the means of a metric, and what to divide by."""
+        """Return what to divide the means of a metric by, and the unit in which people then read them."""
         return scale_of(unit_of(metric), float(np.nanmax(np.abs(self.means(metric).to_numpy(dtype=float)))))
 
     def of(self, name: str, panel: str, metric: str) -> np.ndarray:
-        """The values of a group in a panel, one for each replication that has one."""
+        """Return the values of a group in a panel, one for each replication that has one."""
         rows = self.runs[(self.runs["row"] == name) & (self.runs["panel"] == panel)]
         return rows[metric].dropna().to_numpy(dtype=float)
 
     def standing(
         self, metric: str, panel: str, confidence: float = CONFIDENCE, *, only_heuristics: bool = False
     ) -> Standing | None:
-        """Which groups are best in a panel and which are not told apart from these; None where there are no two with values."""
+        """Return which groups are best in a panel, and which are not told apart from the best.
+
+        It is None unless two groups have values.
+        """
         rows = self.runs[self.runs["panel"] == panel]
         values = rows.pivot_table(index="replication", columns="row", values=metric, sort=False, dropna=False)
         known = values.dropna(axis="columns", how="all")
@@ -103,7 +106,7 @@ class Alternatives:
         )  # fmt: skip
 
     def label(self, name: str, limit: int = 48) -> str:
-        """A group in a figure: as many of its members as there is room for, and how many more there are."""
+        """Return a group's name in a figure: as many members as there is room for, and the number of the others."""
         members = in_brief(self.groups[name])
         text = members[0]
         for place, member in enumerate(members[1:], start=1):
@@ -118,7 +121,7 @@ class Alternatives:
 def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
     """Lay out the runs of a sweep. Groups are equal in all of ``metrics`` in every run."""
     varying = factors_of(runs)
-    settings = [name for name in varying if name.startswith("train.")]  # of agents: they go with the scheduler
+    settings = [name for name in varying if name.startswith("train.")]  # of agents: they belong to the scheduler
     others = [name for name in varying if name not in settings]
     # Compare the deciders, or else any factors, by the one with most values.
     deciding: list[str] = [name for name in ("scheduler", "power_policy") if name in others]
@@ -138,7 +141,7 @@ def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
         frame["panel"] = [", ".join(parts) for parts in zip(*texts, strict=True)]
     by_who = frame.groupby(["who", "panel", "replication"], sort=False)[list(metrics)]
     values, cases = by_who.mean(), by_who.count()
-    # A mean over fewer cases than others have would be one of the easy ones.
+    # A mean over fewer cases than others have could be one of the easy cases.
     values = values.where(cases == cases.groupby(["panel", "replication"]).transform("max")).reset_index()
     groups = _groups(values, list(metrics))
     values = values[values["who"].isin(groups)].rename(columns={"who": "row"})
@@ -149,7 +152,10 @@ def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
 
 
 def comparable(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """The runs with each metric only where all alternatives have it, and without those that have none of it there."""
+    """Return the runs with each metric only where all alternatives have it.
+
+    Runs that have none of the metrics there are left out.
+    """
     kept = runs.assign(**{metric: shared(runs, metric)[metric].reindex(runs.index) for metric in metrics})
     found: pd.DataFrame = kept[kept[list(metrics)].notna().any(axis=1)]
     found.attrs = runs.attrs
@@ -159,10 +165,10 @@ def comparable(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
 def compare_sweep(
     runs: pd.DataFrame, metrics: Sequence[str], confidence: float = CONFIDENCE, failed: int = 0
 ) -> Comparison:
-    """Return what can be said of the runs of a sweep, of which so many others ``failed``.
+    """Return what can be said of the runs of a sweep; ``failed`` other runs have no result.
 
-    Of each metric and each combination of the other factors it says who is best, and who is not told apart from that, over the
-    replications that all have (:func:`analysis.sweep.runs_table.shared`).
+    Of each metric and each combination of the other factors it says who is best, and who is not told apart from the
+    best. Only replications count that all alternatives have (:func:`analysis.sweep.runs_table.shared`).
     """
     found = comparable(runs, metrics)
     used = found if len(found) else runs
@@ -204,17 +210,19 @@ def compare_sweep(
 
 
 def count_of(runs: pd.DataFrame, factor: str) -> int:
-    """How many values a factor has."""
+    """Return the number of values of a factor."""
     return len(runs[factor].drop_duplicates())
 
 
 def name_of(factor: str) -> str:
-    """A factor in words."""
+    """Return a factor's name in words."""
     return factor.removeprefix("train.").replace("_", " ")
 
 
 def in_brief(members: Sequence[str]) -> list[str]:
-    """Names of equal alternatives; of list scheduling's, all but the first without the order that they have in common.
+    """Return short names of equal alternatives.
+
+    If they are list schedulers with one order in common, all but the first are named without it.
 
     >>> in_brief(["fcfs", "list:first/first", "list:edf/first"])
     ['fcfs', 'list:first/first', 'edf']
@@ -234,7 +242,7 @@ def in_brief(members: Sequence[str]) -> list[str]:
 
 
 def in_range(metric: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of intervals, not beyond what the metric can be: no metric is negative, shares are at most 1."""
+    """Cut the ends of intervals to what the metric can be: no metric is negative, and shares are at most 1."""
     return np.maximum(low, 0.0), np.minimum(high, 1.0) if metric in SHARES else high
 
 
@@ -243,12 +251,12 @@ SHARES = frozenset({"utilisation", "share_delayed"})
 
 
 def better(metric: str) -> str:
-    """Which direction is better, in a word."""
+    """Say which direction is better."""
     return "more is better" if metric in LARGEST_IS_BEST else "less is better"
 
 
 def title_of(metric: str) -> str:
-    """A metric as a heading: ``Mean wait``."""
+    """Return a metric's name as a heading: ``Mean wait``."""
     text = label_of(metric)
     return text[:1].upper() + text[1:]
 

@@ -1,4 +1,4 @@
-"""What a worker does: a cell in, a row out. A run that fails is a row as well, with its traceback.
+"""The work of a worker: a cell in, a row out. A run that fails is a row as well, with its traceback.
 
 A worker keeps what it has read, a few workloads and platforms, for the cells that follow.
 """
@@ -30,17 +30,18 @@ from cluster_sim.workload.workload import Workload
 Thing = TypeVar("Thing")
 
 FINISHED = "finished"
-"""The file that says that a training has reached its end."""
+"""Name of the file that says that a training has reached its end."""
 
 _KEPT = 8
 _LONGEST_TRACEBACK = 20_000
 
 
 def run_cell(cell: dict[str, Any]) -> dict[str, Any]:
-    """Run a cell of a grid; its row: ``cell, status, error, elapsed_s, cpu_s, worker`` and the metrics of its summary.
+    """Run a cell of a grid and return its row: ``cell, status, error, elapsed_s, cpu_s, worker`` and its metrics.
 
-    And ``unfamiliar``, which is no part of the row: warnings of agents that met what they have not learned from.
-    Never raises for what goes wrong in the run: then ``status`` is failed and ``error`` holds the traceback.
+    The answer also has ``unfamiliar``, which is no part of the row: warnings of agents that met what they have not
+    learned from. If something goes wrong in the run, nothing is raised: ``status`` is failed and ``error`` has the
+    traceback.
     """
     begin, cpu = time.perf_counter(), time.process_time()
     if cell.get("lost"):
@@ -85,7 +86,7 @@ def train_agent(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
-    """The simulation of a cell, or the same without jobs, to see whether it can be made. Raises InputError."""
+    """Return the simulation of a cell; if ``empty``, without jobs, to try whether it can be made. Raises InputError."""
     from schedulers import make_power_policy, make_scheduler
 
     platform, workload = inputs_of(cell)
@@ -99,12 +100,12 @@ def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
     if empty:
         for each in cell.get("process", ()):
             process_of(each)
-        cell = cell | {"process": ()}  # a process may hold a run open that has no jobs
+        cell = cell | {"process": ()}  # a process may hold open a run without jobs
     return settings.simulation_of(cell, platform, workload.first(0) if empty else workload, *made)
 
 
 def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
-    """The platform and the workload of a cell, read or taken from what this process has read. Raises InputError."""
+    """Return the platform and the workload of a cell, read now or kept from an earlier cell. Raises InputError."""
     from cluster_sim.run.hosts import platform_of_log
 
     says, source = cell["workload"], cell["platform"]
@@ -120,7 +121,7 @@ def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
 
 
 def read_workload(says: dict[str, Any]) -> Workload:
-    """The workload that a cell speaks of, before it is cut: a file, a generator's, or one that is mapped into memory."""
+    """Return the workload of a cell before it is cut: from a file, a generator, or columns mapped into memory."""
     from analysis.sweep.columns import mapped
 
     if says.get("columns") and Path(says["columns"]).exists():
@@ -131,7 +132,7 @@ def read_workload(says: dict[str, Any]) -> Workload:
 
 
 def _cut(workload: Workload, says: dict[str, Any], load: float, platform: Platform) -> Workload:
-    """The part of it that is played, at its load. Raises InputError where there is none."""
+    """Return the part of the workload that is played, at its load. Raises InputError if the part has no jobs."""
     import numpy as np
 
     with naming(says["source"]):
@@ -179,7 +180,10 @@ _guard = threading.Lock()  # the executor may be one of threads
 
 
 def _kept(key: Any, make: Callable[[], Thing]) -> Thing:
-    """What was made for this key before, or now; the least recently used goes when there are too many."""
+    """Return what was made for this key before, or make it.
+
+    If too many things are kept, the least recently used goes.
+    """
     with _guard:
         if key in _cache:
             _cache.move_to_end(key)
@@ -194,7 +198,7 @@ def _kept(key: Any, make: Callable[[], Thing]) -> Thing:
 
 
 def _stamp(place: str) -> tuple[int, int] | None:
-    """What differs when a file has been written anew: a process may see several sweeps. None for specs."""
+    """Return what differs when a file has been written anew, since a process may see several sweeps; None for specs."""
     try:
         found = os.stat(place)
     except (OSError, ValueError):

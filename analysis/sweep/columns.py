@@ -44,7 +44,7 @@ def write(workload: Workload, path: str | Path) -> None:
 
 
 def mapped(path: str | Path) -> Workload:
-    """The workload that :func:`write` wrote. Raises FormatError."""
+    """Return the workload that :func:`write` wrote. Raises FormatError."""
     import pyarrow as pa
 
     try:

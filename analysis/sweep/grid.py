@@ -3,11 +3,11 @@
 Replications change slowest, then workloads: so cells that share a workload follow each other, and more replications later
 on leave the numbers of the cells as they were. Nothing grows with the number of cells.
 
-Seeds. Replication r has three, each the first word of ``numpy.random.SeedSequence(seed, spawn_key=(k, r))``: that of
-generated workloads and of windows (k = 0), of the run (k = 1), of a training (k = 2). They do not depend on the cell: in one
-replication every scheduler, policy and model meets the same jobs and the same luck (common random numbers), so that
-differences can be taken within it. A seed that is written in a generator's spec is that of replication 0; those of the others
-are derived from it, with ``SeedSequence([seed, written], spawn_key=(0, r))``.
+Seeds. Replication r has three, each the first word of ``numpy.random.SeedSequence(seed, spawn_key=(k, r))``. They are
+those of generated workloads and windows (k = 0), of the run (k = 1), and of a training (k = 2). They do not depend on
+the cell: in one replication every scheduler, policy and model meets the same jobs and the same luck (common random
+numbers). So differences can be taken within it. A seed that is written in a generator's spec is that of replication 0.
+The seeds of the other replications are derived from it, with ``SeedSequence([seed, written], spawn_key=(0, r))``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cluster_sim.workload.fields import whole_number
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
 Cell = dict[str, Any]
-"""What a worker needs to know of a run: numbers, text, lists and mappings of them, nothing else."""
+"""Facts that a worker needs to know of a run: only numbers, text, lists and mappings of them."""
 
 WORKLOADS, RUNS, TRAININGS = 0, 1, 2
 DECIDERS = ("power_policy", "scheduler")
@@ -45,7 +45,7 @@ MOST_CELLS = 2**40
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One value of a factor: what tables call it, by column, and what it says to a cell."""
+    """One value of a factor: its labels in tables, by column, and its entries in a cell."""
 
     labels: dict[str, Any]
     says: dict[str, Any]
@@ -73,12 +73,12 @@ class Grid(Sequence[Cell]):
 
     @classmethod
     def read(cls, path: str | Path) -> Grid:
-        """The grid of a configuration file. Raises FormatError naming file and key."""
+        """Return the grid of a configuration file. Raises FormatError naming file and key."""
         return cls(read_config(path), Path(path).parent, path)
 
     @classmethod
     def of(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Grid:
-        """The grid of a configuration that is given as a mapping with the keys of the file. Raises FormatError."""
+        """Return the grid of a mapping with the keys of a configuration file. Raises FormatError."""
         return cls(config_of(dict(document)), folder)
 
     def __len__(self) -> int:
@@ -96,7 +96,7 @@ class Grid(Sequence[Cell]):
 
     @cached_property
     def factors(self) -> dict[str, list[Any]]:
-        """The factors' columns, each with its values; those of trainings only where agents are trained."""
+        """Return the factors' columns, each with its values; those of trainings only if agents are trained."""
         found: dict[str, dict[Any, None]] = {}
         for levels in self._axes:
             for level in levels:
@@ -105,21 +105,21 @@ class Grid(Sequence[Cell]):
         return {column: list(values) for column, values in found.items()}
 
     def levels(self) -> Iterator[Level]:
-        """Every value of every factor."""
+        """Yield every value of every factor."""
         return (level for levels in self._axes for level in levels)
 
     def files(self) -> list[dict[str, Any]]:
-        """What cells say of the workloads that are no generators'."""
+        """Return what cells say of the workloads that no generator makes."""
         found = [level.says["workload"] for level in self._axes[0]]
         return [says for says in found if not _generator(says["source"])]
 
     @property
     def combinations(self) -> int:
-        """Combinations of factors; each is run once in every replication."""
+        """Return the number of combinations of factors; each is run once in every replication."""
         return self._length // self.config.replications
 
     def labels(self, index: int) -> dict[str, Any]:
-        """The values of the factors in a cell, None where it has no such factor, and its replication and seeds."""
+        """Return the values of a cell's factors (None where it lacks one), its replication and its seeds."""
         replication, levels = self._place(index)
         found: dict[str, Any] = {"replication": replication, **dict.fromkeys(self.factors)}
         for level in levels:
@@ -131,7 +131,7 @@ class Grid(Sequence[Cell]):
         }
 
     def training(self, index: int) -> tuple[str, dict[str, Any]] | None:
-        """The training whose agent plays in a cell: its key and its configuration; None where none does."""
+        """Return the key and the configuration of the training whose agent plays in a cell, or None."""
         replication, levels = self._place(index)
         agent = levels[-1].agent
         if agent is None:
@@ -140,12 +140,12 @@ class Grid(Sequence[Cell]):
         return key_of(document), document
 
     def seed(self, kind: int, replication: int, *written: int) -> int:
-        """The seed of that kind in a replication, see the module's docstring."""
+        """Return the seed of a kind in a replication, see the module's docstring."""
         entropy = [self.config.seed, *written] if written else self.config.seed
         return int(np.random.SeedSequence(entropy, spawn_key=(kind, replication)).generate_state(1)[0])
 
     def _place(self, index: int) -> tuple[int, list[Level]]:
-        """Replication and levels of a cell: the digits of its number."""
+        """Return the replication and the levels of a cell: the digits of its number."""
         digits = []
         for size in reversed([self.config.replications, *self.sizes]):
             index, digit = divmod(index, size)
@@ -158,7 +158,7 @@ class Grid(Sequence[Cell]):
         cell: Cell = {"cell": index, "seed": self.seed(RUNS, replication)}
         for level in levels:
             cell |= level.says
-        # What is said of a workload, with the seed of the replication in the place where it belongs.
+        # The replication's seed goes where the workload draws: into its spec, or beside its window.
         says = cell["workload"]
         source, drawn = says["source"], self._workload_seed(says["source"], replication)
         if says.get("window") or says.get("shake"):
@@ -178,7 +178,7 @@ class Grid(Sequence[Cell]):
 
 
 def source_key(says: Mapping[str, Any]) -> str:
-    """A name for what is read of a workload before it is cut: its file and how it is read."""
+    """Return a name for what is read of a workload before it is cut: its file and how it is read."""
     text = json.dumps([says["source"], says.get("time_unit"), bool(says.get("think_times"))])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -239,7 +239,10 @@ def which_jobs(keys: WorkloadKeys) -> str:
 
 
 def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
-    """Pairs of a scheduler and a power policy; those with an agent once for each combination of training settings."""
+    """Return the pairs of a scheduler and a power policy.
+
+    A pair with an agent stands there once for each combination of training settings.
+    """
     factors = config.factors
     pairs = list(product(factors.values("power_policy"), schedulers_of(factors.values("scheduler"))))
     trained = any(TRAINED in pair for pair in pairs)

@@ -29,7 +29,7 @@ FORMAT = 1
 
 _KEYS = "format version made_with command begun ended cells combinations factors config inputs done failed".split()
 
-# What may change from one call to the next of one sweep: more replications are more cells, the rest is how they are shown.
+# Keys that may change when a sweep goes on: more replications are more cells, the others are how these are shown.
 FREE_KEYS = ("replications", "metrics", "confidence")
 
 
@@ -74,13 +74,13 @@ def begin(grid: Grid, folder: Path, resume: bool, command: str) -> dict[str, Any
 
 
 def end(manifest: dict[str, Any], folder: Path, done: int, failed: int) -> None:
-    """Say how far the sweep has come."""
+    """Write how far the sweep has come."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     _write(manifest | {"done": done, "failed": failed, "ended": now}, folder / MANIFEST)
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """The manifest in a folder. Raises FormatError."""
+    """Return the manifest in a folder. Raises FormatError."""
     path = Path(folder) / MANIFEST
     content = read_own_json(path, "the manifest of a sweep")
     if content.get("format") != FORMAT:
@@ -156,7 +156,7 @@ def _check_same(new: Mapping[str, Any], old: Mapping[str, Any], path: Path) -> N
             raise differ("inputs", f"the file {source} {began}", "another content")
     if new["version"] != old["version"]:
         raise differ("version", f"{old['version']}, {began}", new["version"])
-    if new["factors"] != old["factors"]:  # a wildcard that means more than it did, a training's configuration
+    if new["factors"] != old["factors"]:  # such as a wildcard that means more than it did
         raise differ("factors", f"the values {began}", "others")
 
 

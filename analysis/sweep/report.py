@@ -47,7 +47,7 @@ from cluster_sim.records.intervals import CONFIDENCE, ComparisonVerdict
 from cluster_sim.run.settings import SETTINGS
 
 _SHOWN = 12
-"""So many rows of a table are seen at once, the others are folded."""
+"""Rows of a table that are seen at once; the others are folded."""
 _MOST_EQUALS = 8
 _MOST_MAPS = 4
 _FEWEST_ON_AN_AXIS = 4
@@ -56,7 +56,7 @@ _WORDS = {"workload": "Workload", "platform": "Platform", "scheduler": "Schedule
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of the table: an alternative, its equals, and its cells, each with a text, what it is worse by, and its mark."""
+    """A row of the table: an alternative, its equals, and its cells: text, how much worse than the best, and mark."""
 
     name: str
     equals: str
@@ -84,13 +84,13 @@ def write_sweep_page(
     confidence: float = CONFIDENCE,
     failed: int = 0,
 ) -> Path:
-    """Write the page of a sweep's runs and return its path; metrics that no run has a value of are left out.
+    """Write the page of a sweep's runs and return its path; metrics without any value are left out.
 
-    What :func:`analysis.sweep.alternatives.compare_sweep` concludes comes first, then a table, then for each metric a dot
-    plot with a panel for each value of the other factors, lines over a factor of many numbers, and a heat map of list
-    scheduling's two orders. ``facts`` are further rows of the settings, such as the seed; ``assumptions`` are told on top.
-    Means are over replications that all alternatives have (:func:`analysis.sweep.runs_table.shared`); the page tells how many
-    runs that leaves out, and how many ``failed``.
+    What :func:`analysis.sweep.alternatives.compare_sweep` concludes comes first, then a table, then the figures of each
+    metric. These are a dot plot with a panel for each value of the other factors, lines over a factor of many numbers,
+    and a heat map of list scheduling's two orders. ``facts`` are further rows of the settings, such as the seed;
+    ``assumptions`` stand on top. Means are over replications that all alternatives have
+    (:func:`analysis.sweep.runs_table.shared`). The page tells how many runs that leaves out, and how many ``failed``.
     """
     policies = power_policies(runs, confidence)
     comparison = compare_sweep(runs, metrics, confidence, failed)
@@ -133,7 +133,7 @@ def write_sweep_page(
 
 
 def _policies(found: Policies) -> dict[str, object]:
-    """The part on power policies: a sentence, a table, and energy over waiting."""
+    """Return the part on power policies: a table, and the figure of energy over waiting."""
     head, rows, values = policy_rows(found)
     others = "schedulers and all other factors" if found.cases > 1 else "replications"
     return {
@@ -192,7 +192,7 @@ def _table(
                 _cell(float(columns[metric][name]), best[metric], units[metric], _mark(standings[metric], name))
                 for metric in metrics
             ]
-            # Of many equals only the first are named here, and all at the end of the page.
+            # Only the first of many equals are named here; the end of the page names all.
             others = in_brief(sweep.groups[name])[1:]
             more = f" and {len(others) - _MOST_EQUALS:,} more" if len(others) > _MOST_EQUALS else ""
             equals = f"= {' = '.join(others[:_MOST_EQUALS])}{more} here" if others else ""
@@ -202,7 +202,7 @@ def _table(
 
 
 def _mark(standing: Standing | None, name: str) -> str:
-    """``best`` where all others are told apart from this one, ``tied`` where it is not told apart from the best."""
+    """Return ``best`` if a name is told apart from all others, ``tied`` if it is not told apart from the best."""
     if standing is None or standing.verdict is ComparisonVerdict.VALUES:
         return ""
     if name in standing.winners:
@@ -211,7 +211,10 @@ def _mark(standing: Standing | None, name: str) -> str:
 
 
 def _cell(value: float, best: float, unit: tuple[float, str], mark: str) -> tuple[str, str, str]:
-    """A mean, with as many decimals as three digits of the best one take, how far from it that is, and its mark."""
+    """Return a mean, how far it is from the best one, and its mark.
+
+    The mean has as many decimals as three digits of the best one take.
+    """
     if not np.isfinite(value):
         return NOTHING, "", ""
     size = abs(best / unit[0])
@@ -244,7 +247,7 @@ def _caption(sweep: Alternatives, metric: str, confidence: float) -> str:
 def _lines(
     runs: pd.DataFrame, sweep: Alternatives, metric: str, x: str, confidence: float
 ) -> list[tuple[go.Figure, str]]:
-    """Lines over a factor of numbers, where there are few enough of them."""
+    """Draw lines over a factor of numbers, if there are few enough of them."""
     if len(sweep.groups) > MOST_LINES and x != sweep.factor or any(f.startswith("train.") for f in factors_of(runs)):
         return []
     kept = runs[runs[sweep.factor].astype(str).isin(sweep.groups)] if x != sweep.factor else runs
@@ -274,7 +277,7 @@ def _lines(
 
 
 def _maps(runs: pd.DataFrame, sweep: Alternatives, metric: str) -> list[tuple[go.Figure, str]]:
-    """List scheduling by its two orders, if both vary: a map for each value of the other factors."""
+    """Draw list scheduling by its two orders, if both vary: a map for each value of the other factors."""
     if sweep.factor != "scheduler" or not runs["scheduler"].astype(str).str.match(r"list:[^/]+/").any():
         return []
     listed = with_orders(runs)
@@ -294,7 +297,7 @@ def _maps(runs: pd.DataFrame, sweep: Alternatives, metric: str) -> list[tuple[go
 
 
 def _settings(runs: pd.DataFrame, sweep: Alternatives) -> dict[str, str]:
-    """What was run, in words: factors with their values, and fixed settings that are not the default."""
+    """Return what was run: factors with their values, and fixed settings that are not the default."""
     found = {}
     for name in factors_of(runs, varying=False):
         values = [None if pd.isna(value) else value for value in dict.fromkeys(runs[name])]

@@ -1,8 +1,9 @@
-"""Which task is submitted when, and what becomes of those whose worker died.
+"""The runner: it submits tasks, and tries those again whose worker died.
 
-Tasks are submitted as others end, a bounded number at a time, so that nothing grows with how many there are. A worker that
-dies takes the tasks with it that were under way, and it cannot be told which of them is to blame. So each is tried again; a
-task that was there twice is put off to the end and then tried alone; and one that is alone when a worker dies has failed.
+Tasks are submitted as others end, a bounded number at a time, so that nothing grows with how many there are. A worker
+that dies takes the tasks with it that were under way, and it cannot be told which of them is to blame. So each is tried
+again. A task that was there twice is put off to the end and then tried alone. A task that is alone when a worker dies
+has failed.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from cluster_sim.errors import InputError
 from cluster_sim.executors import UNDER_MAIN, end_processes, is_worker_death
 
 TOGETHER = 2
-"""Deaths of workers that a task may be near to before it is tried alone."""
+"""Deaths of workers that a task may be near before it is tried alone."""
 _FRUITLESS = 5  # pools that break one after the other before anything has ended
 
 
 @dataclass(slots=True)
 class SweepTask:
-    """A function of a worker and what it is given; ``deaths`` of workers that it was near to."""
+    """A function of a worker, what it is given, and the ``deaths`` of workers that it was near."""
 
     work: Callable[[dict[str, Any]], dict[str, Any]]
     given: dict[str, Any]
@@ -33,7 +34,7 @@ class SweepTask:
 
 
 class Runner:
-    """Runs tasks on executors.
+    """Runner of tasks on executors.
 
     ``make`` makes an executor, once at first and again when that one is broken. ``own`` says that it is for this object to
     end. ``in_flight`` says how many tasks may be under way; it is asked again and again, for a cluster may grow.
@@ -87,7 +88,7 @@ class Runner:
 
     def _send(self, task: SweepTask) -> None:
         try:
-            # What is tried again is another task to an executor that knows tasks by what they are given.
+            # An executor may know tasks by what they are given: a task that is tried again gets its attempt.
             given = task.given | ({"attempt": task.deaths} if task.deaths else {})
             self._flying[self._executor.submit(task.work, given)] = task
         except (BrokenExecutor, RuntimeError) as error:

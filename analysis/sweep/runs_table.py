@@ -26,7 +26,7 @@ from cluster_sim.records.intervals import CONFIDENCE, FEWEST_BLOCKS, half_width,
 from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 
 LARGEST_IS_BEST = frozenset(MORE_IS_BETTER)
-"""Metrics of which the most is best; of all others the least is."""
+"""Metrics whose largest value is best; for all others the least is."""
 
 DECIDERS = ("power_policy", "scheduler")
 _METRICS = tuple(names(SUMMARY_METRICS))
@@ -36,9 +36,10 @@ _NO_FACTORS = frozenset(
 
 
 def read_sweep(folder: str | Path, *, failed: bool = False) -> pd.DataFrame:
-    """The runs of a sweep, finished or not, one row each, in the order of the cells; those that failed only if wanted.
+    """Return the runs of a sweep, finished or not, one row each, in the order of the cells.
 
-    ``frame.attrs["factors"]`` names the columns of the factors. Raises FormatError where there is no sweep, or no run yet.
+    Runs that failed are there only if ``failed``. ``frame.attrs["factors"]`` names the columns of the factors. Raises
+    FormatError where there is no sweep, or no run yet.
     """
     factors = list(read_manifest(folder)["factors"])
     frame = read_runs(folder)
@@ -52,7 +53,7 @@ def read_sweep(folder: str | Path, *, failed: bool = False) -> pd.DataFrame:
 
 
 def factors_of(runs: pd.DataFrame, varying: bool = True) -> list[str]:
-    """The columns of the factors, only those with more than one value unless ``varying`` is False."""
+    """Return the columns of the factors, only those with more than one value unless ``varying`` is False."""
     factors = runs.attrs.get("factors")
     if factors is None:
         factors = [name for name in runs.columns if name not in _NO_FACTORS and name not in _METRICS]
@@ -65,11 +66,11 @@ def sweep_table(
     by: Sequence[str] | None = None,
     confidence: float = CONFIDENCE,
 ) -> pd.DataFrame:
-    """Means over replications, a row for each combination of factors.
+    """Return the means over replications, a row for each combination of factors.
 
-    Columns: the factors (those that vary, or ``by``; over others the mean is taken first, within each replication), ``runs``,
-    and for each metric its mean and ``METRIC ±``, half of the confidence interval, NaN for a single replication. Raises
-    InputError for names that the runs do not have.
+    Columns: the factors, ``runs``, and for each metric its mean and ``METRIC ±``. The factors are those that vary, or
+    ``by``; over others the mean is taken first, within each replication. ``METRIC ±`` is half of the confidence
+    interval, NaN for a single replication. Raises InputError for names that the runs do not have.
     """
     by = factors_of(runs) if by is None else list(by)
     _check(runs, [*by, *metrics])
@@ -85,10 +86,10 @@ def sweep_table(
 
 
 def shared(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The runs that may be compared: in each combination of the factors that do not decide, the replications that all have.
+    """Return the runs that may be compared: in each combination of the other factors, the replications that all have.
 
-    A scheduler that fails where there is much to do would else be judged by the jobs with which it did not. One that has no
-    value at all in a combination keeps out no other there.
+    A scheduler that fails where there is much to do would otherwise be judged by the easy cases. An alternative without
+    any value in a combination keeps out no other there.
     """
     _check(runs, [metric, "replication"])
     found: pd.DataFrame = runs[_is_shared(runs, metric)]
@@ -97,12 +98,14 @@ def shared(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def best_table(runs: pd.DataFrame, metric: str, confidence: float = CONFIDENCE) -> pd.DataFrame:
-    """Who decides best, in each combination of the other factors, over the replications that all have there (:func:`shared`).
+    """Return who decides best in each combination of the other factors, over the :func:`shared` replications.
 
-    Columns: those other factors that vary; ``best``, the scheduler (with policy or training settings, where they vary) with
-    the best mean over replications; ``mean`` and ``mean ±``; ``tied``, the others that are not told apart from it
-    (:func:`cluster_sim.records.intervals.told_apart`); ``next``, the second best; ``next vs best, %``, its paired
-    difference to the best one relative to that, and ``next vs best, % ±``.
+    Columns are those other factors that vary, and:
+
+    ``best``: the scheduler (with policy or training settings, if they vary) with the best mean over replications;
+    ``mean``, ``mean ±``: that mean and its interval; ``tied``: the others that are not told apart from it
+    (:func:`cluster_sim.records.intervals.told_apart`); ``next``: the second best; ``next vs best, %``, ``next vs best,
+    % ±``: its paired difference to the best one, relative to that.
     """
     _check(runs, [metric, "replication"])
     others = _other_factors(runs)
@@ -128,12 +131,13 @@ def best_table(runs: pd.DataFrame, metric: str, confidence: float = CONFIDENCE) 
 
 
 def ranking(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Which scheduler (and policy) decides best over all: ``who``, ``ratio``, ``wins``, ``equals``; the best first.
+    """Return which scheduler (and policy) decides best over all: ``who``, ``ratio``, ``wins``, ``equals``.
 
-    ``ratio`` is the mean, over the combinations of the other factors, of the mean over replications relative to the best one
-    in that combination: 1 if it is best everywhere; NaN, and so among the last, if it has no value in one in which others have.
-    ``wins`` counts those in which its mean is the best (equals share them), ``equals`` who else has the same value in every
-    run. Replications count that all have (:func:`shared`).
+    The best one is first. ``ratio`` is a mean over the combinations of the other factors, of the mean over replications
+    relative to the best one in that combination. It is 1 for one that is best everywhere. It is NaN, and so among the
+    last, for one without a value in a combination in which others have one. ``wins`` counts the combinations in which
+    its mean is the best (equals share them). ``equals`` counts the others that have the same value in every run. Only
+    replications count that all have (:func:`shared`).
     """
     _check(runs, [metric, "replication"])
     others = _other_factors(runs)
@@ -164,10 +168,11 @@ def paired_table(
     reference: Any = None,
     confidence: float = CONFIDENCE,
 ) -> pd.DataFrame:
-    """Differences between the levels of a factor, within each replication and each combination of the other factors.
+    """Return the differences between a factor's levels, paired by replication and the other factors.
 
-    Columns: the other factors that vary, ``factor``, ``pairs``, ``difference`` to the ``reference`` level (the first one unless
-    given), ``difference ±``, and both relative to the reference's mean, in %. Raises InputError for an unknown level.
+    Columns: the other factors that vary, ``factor``, ``pairs``, ``difference`` to the ``reference`` level (the first
+    one unless given), ``difference ±``, and both relative to the reference's mean, in %. Raises InputError for an
+    unknown level.
     """
     _check(runs, [metric, factor])
     levels = list(dict.fromkeys(runs[factor]))
@@ -198,7 +203,7 @@ def paired_table(
 
 
 def deciders(runs: pd.DataFrame) -> pd.Series:
-    """Who decides in each run, as text: the scheduler, and the power policy and training settings where these vary."""
+    """Return who decides in each run, as text: the scheduler, and power policy and training settings if these vary."""
     columns = [name for name in _decider_columns(runs) if runs[name].nunique(dropna=False) > 1] or ["scheduler"]
     columns.sort(key=lambda name: name != "scheduler")
     parts = []
@@ -213,7 +218,7 @@ def deciders(runs: pd.DataFrame) -> pd.Series:
 
 
 def heuristics(runs: pd.DataFrame) -> pd.DataFrame:
-    """Only the runs in which no agent decides that was learned."""
+    """Return only the runs in which no learned agent decides."""
     learned = np.zeros(len(runs), bool)
     for name in set(DECIDERS) & set(runs):
         learned |= runs[name].astype(str).str.match(f"{TRAINED}$|learned:").to_numpy(dtype=bool)
@@ -223,9 +228,10 @@ def heuristics(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def table_text(table: pd.DataFrame, most: int = 40) -> str:
-    """A table of :func:`sweep_table` or the others as aligned text, means with their intervals; at most so many rows.
+    """Return a table of :func:`sweep_table` or the others as aligned text, with at most so many rows.
 
-    The heading of a metric has the unit of its column, the one in which people read amounts of that size.
+    Means stand with their intervals. The heading of a metric has the unit of its column, the one in which people read
+    amounts of that size.
     """
     headings = {}
     for name in [str(name) for name in table.columns if not str(name).endswith(HALF_WIDTH)]:
@@ -264,11 +270,9 @@ def _cell(row: Mapping[Hashable, Any], name: str) -> str:
     around = row.get(name + HALF_WIDTH, np.nan)
     if name.endswith("%"):
         return percent(float(value)) + (f" ± {around:.2f}" if np.isfinite(around) else "")
-    return _with_interval(float(value), float(around)) if np.isfinite(around) and around else number(value)
-
-
-def _with_interval(value: float, around: float) -> str:
-    """A mean and its interval to the same digit: two digits of the interval, at least four of the mean."""
+    if not (np.isfinite(around) and around):
+        return number(value)
+    # Mean and interval have the same last digit: two digits of the interval, at least four of the mean.
     scale, unit = 1.0, ""
     if max(abs(value), around) >= 1e9:
         power = int(np.floor(np.log10(max(abs(value), around))))
@@ -291,7 +295,7 @@ def _decider_columns(runs: pd.DataFrame) -> list[str]:
 
 
 def _other_factors(runs: pd.DataFrame) -> list[str]:
-    """The factors that vary and do not decide: who decides is compared within each combination of them."""
+    """Return the factors that vary and do not decide: deciders are compared within each combination of them."""
     return [name for name in factors_of(runs) if name not in _decider_columns(runs)]
 
 
@@ -327,7 +331,7 @@ def _mean_and_deviation(groups: Any) -> tuple[Any, Any]:
 
 
 def _half(spread: np.ndarray, count: np.ndarray, confidence: float) -> np.ndarray:
-    """Half-widths of intervals of means of ``count`` values; NaN for too few."""
+    """Return the half-widths of intervals of means of ``count`` values; NaN for too few."""
     distinct, place = np.unique(count, return_inverse=True)
     quantiles = [student_quantile(int(n) - 1, confidence) if n >= FEWEST_BLOCKS else np.nan for n in distinct]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -42,7 +42,7 @@ _AFTER = {"status": "string", "error": "string", "elapsed_s": "float64", "cpu_s"
 
 
 class Storage:
-    """Takes rows in, and knows which cells have one.
+    """Storage of rows in a folder. It knows which cells have one.
 
     ``factors`` are the columns of the factors with their values, from which their types follow.
     """
@@ -57,7 +57,7 @@ class Storage:
         self._rows: list[dict[str, Any]] = []
         self._journal: IO[bytes] | None = None
         parts = self.folder / PARTS
-        parts.mkdir(parents=True, exist_ok=True)  # empty at the end, and then gone
+        parts.mkdir(parents=True, exist_ok=True)  # removed again when it is empty at the end
         self._number = 1 + max((int(path.stem[5:]) for path in parts.glob("part-*")), default=0)
         self._recover(parts)
 
@@ -107,7 +107,7 @@ class Storage:
             (self.folder / PARTS).rmdir()
 
     def chunks(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """The last row of each cell, in the order of the cells, so many cells at a time."""
+        """Yield the last row of each cell, in the order of the cells, so many cells at a time."""
         files = _files(self.folder)
         for begin in range(0, len(self.state), _CHUNK) if files else ():
             yield _last_rows(files, self.schema, columns, (begin, begin + _CHUNK))
@@ -138,7 +138,7 @@ class Storage:
 
 
 class Memory:
-    """Keeps the rows of a sweep without a folder in this process."""
+    """Storage of rows in this process, for a sweep without a folder."""
 
     def __init__(self, factors: Mapping[str, Sequence[Any]], cells: int):
         self.schema = schema_of(factors)
@@ -155,19 +155,20 @@ class Memory:
         self._rows = dict(sorted(self._rows.items()))
 
     def chunks(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """All rows, at once."""
+        """Yield all rows at once."""
         table = _table(list(self._rows.values()), self.schema)
         yield table if columns is None else table.select(list(columns))
 
 
 def read_runs(folder: str | Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """The rows of a sweep, finished or not, one per cell in the order of the cells; ``columns`` only, where given.
+    """Return the rows of a sweep, finished or not, one per cell in the order of the cells.
 
-    The journal of a program that was killed, or still runs, is read, too. Raises FormatError where there are no rows.
+    If ``columns`` are given, the rows have only these. The journal of a program that was killed, or still runs, is
+    read, too. Raises FormatError where there are no rows.
     """
     folder = Path(folder)
     for _ in range(_TRIES):
-        with suppress(FileNotFoundError):  # a sweep that goes on has made one file of others meanwhile
+        with suppress(FileNotFoundError):  # a sweep that still runs may join files meanwhile
             frames = _frames(folder, columns)
             break
     else:
@@ -195,7 +196,7 @@ def _frames(folder: Path, columns: Sequence[str] | None) -> list[pd.DataFrame]:
 
 
 def schema_of(factors: Mapping[str, Sequence[Any]]) -> pa.Schema:
-    """The columns of the rows: what numbers them, the factors, how the run went, its metrics.
+    """Return the columns of the rows: numbers and seeds, the factors, how the run went, its metrics.
 
     Raises InputError where pyarrow is not installed.
     """
@@ -231,8 +232,8 @@ def _write(rows: list[dict[str, Any]], schema: pa.Schema, path: Path) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files with rows, the oldest first."""
-    parts = sorted((folder / PARTS).glob("part-*.parquet"))  # before the other: that is there when they go
+    """Return the files with rows, the oldest first."""
+    parts = sorted((folder / PARTS).glob("part-*.parquet"))  # listed first: when parts go, the joined file is there
     joined = folder / RUNS
     return [*([joined] if joined.exists() else []), *parts]
 
@@ -243,7 +244,7 @@ def _last_rows(
     columns: Sequence[str] | None,
     between: tuple[int, int] | None = None,
 ) -> pa.Table:
-    """The last row of each cell with a number in a range; ``cell`` is always among the columns."""
+    """Return the last row of each cell with a number in a range; ``cell`` is always among the columns."""
     with needed("analysis.sweep", "pyarrow"):
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -266,7 +267,7 @@ def _last_rows(
 
 
 def _lines(journal: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a journal; the last line may be torn, if the program was killed while it wrote."""
+    """Yield the rows of a journal. The last line may be torn, if the program was killed while it wrote."""
     with journal.open("rb") as file:
         for line in file:
             with suppress(ValueError, RecursionError):
@@ -276,7 +277,7 @@ def _lines(journal: Path) -> Iterator[dict[str, Any]]:
 
 
 def cells_of(table: pa.Table) -> np.ndarray:
-    """The numbers of the cells that the rows of a table are about. Raises ValueError where there are none."""
+    """Return the numbers of the cells that the rows of a table are about. Raises ValueError if there are none."""
     cells: np.ndarray = table["cell"].to_numpy()
     if cells.dtype.kind != "i":
         raise ValueError("cells that are no numbers")
@@ -285,7 +286,7 @@ def cells_of(table: pa.Table) -> np.ndarray:
 
 @contextmanager
 def _told_as_rows(path: Path) -> Iterator[None]:
-    """What pyarrow finds wrong with a file, as a FormatError; a file that has gone meanwhile is another matter."""
+    """Raise what pyarrow finds wrong with a file as a FormatError; that a file has gone is told as it is."""
     import pyarrow as pa
 
     try:

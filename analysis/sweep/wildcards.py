@@ -11,7 +11,7 @@ from cluster_sim.registry import Spec
 
 
 def schedulers_of(specs: Iterable[str]) -> list[str]:
-    """The specs, each ``list:JOB/NODE`` with ``*`` or ``?`` in place replaced by all that it stands for, none twice.
+    """Return the specs with each pattern ``list:JOB/NODE`` replaced by all schedulers that fit it, none twice.
 
     Options behind it go to each: ``list:smallest/*,blocking=no``. Raises SpecError for a pattern that no order fits.
     """

@@ -38,12 +38,16 @@ HEADLINE = (
 
 
 def agent_claims() -> list[Claim]:
-    """All that is said of the agent: by its authors' rows, by ours on days that they have not seen, busy and ordinary."""
+    """Return all claims about the agent.
+
+    They rest on its authors' rows, and on our agents on busy and ordinary days that these have not seen. Those on
+    behaviour are what §6.1 says of the jobs that DS delays.
+    """
     start, timeout = f"agent/{ROW.name}", "Taurus, 48 busy days/T(0)"
     gaps = ("0-5 min", "5-60 min", "> 60 min")
     behaviour = [
-        Claim("fig-7-agent", "agents trained here: slowdown diminishes with the time since the submission before", "yes",
-              "", "Fig. 7, §6.1", lambda v: v[f"{start}/slowdown {gaps[0]}"] > v[f"{start}/slowdown {gaps[1]}"]
+        Claim("fig-7-agent", "agents trained here: slowdown diminishes with the time since the submission before",
+              "yes", "", "Fig. 7, §6.1", lambda v: v[f"{start}/slowdown {gaps[0]}"] > v[f"{start}/slowdown {gaps[1]}"]
               > v[f"{start}/slowdown {gaps[2]}"], HOLDS, kind=Kind.OURS, group=OUT_OF_SAMPLE),
         Claim("fig-8-agent", "agents trained here: the most slowed-down jobs are shorter than T(0)'s (mean logarithm)",
               "yes", "", "Fig. 8, §6.1",
@@ -83,7 +87,7 @@ def agent_claims() -> list[Claim]:
 
 
 def _ours(days: str, heading: str) -> list[Claim]:
-    """The headline, and on the busy days the percentages by group, of our agents, with all who have learned nothing."""
+    """Return the claims about our agents: the headline, and on the busy days the percentages by group."""
     unseen = days == BUSY
     found = [
         _beside(
@@ -126,7 +130,7 @@ def _beside(key: str, what: str, number: str, source: str, measure: str, heading
 
 
 def _limits(days: str, heading: str) -> list[Claim]:
-    """Whether the limit on the mean stretch is kept, also on days of another kind than those of the training."""
+    """Return the claims that the limit on the mean stretch is kept, also on days unlike those of the training."""
     row, source = ROW.name, "docs/results/agents.md"
     limit: dict[str, Any] = {"tolerance": AT_MOST, "kind": Kind.OURS, "group": heading}
     return [

@@ -1,9 +1,9 @@
-"""The agent of DeepShutdown's tables, and beside it those who have learned nothing, all on days that none of them has seen.
+"""The agent of DeepShutdown's tables, and its controls, on days that none of them has seen.
 
-Two sets of days: the 48 busy ones, each played by the agents of the fold that left it out, and every twentieth of the 1,357
-others, the ordinary ones, played by the agents of the first fold. Beside the controls that every agent's row has there is
-the *one-number rule*, ``summed-stretch:θ``: of the thresholds that keep the agents' limit on the mean stretch on the
-training days of a fold, the one that wastes least there.
+There are two sets of days. The 48 busy ones are each played by the agents of the fold that left it out. Every twentieth
+of the 1,357 others, the ordinary ones, is played by the agents of the first fold. Beside the usual controls stands the
+*one-number rule*, ``summed-stretch:θ``. Its θ is chosen on the training days of a fold: of the thresholds that keep the
+agents' limit on the mean stretch, the one that wastes least.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
 NAME = "deepshutdown"
 BUSY, ORDINARY = "all", "ordinary"
-"""What the two sets of days are called in the names of values."""
+"""Names of the two sets of days in the names of values."""
 AGAINST = {name: POLICIES[name] for name in ("T(0)", "T(1)", "T(5)", "OR*")}
 ROW = AgentRow("taurus", "agent on Taurus", (), tuple(AGAINST.values()), NAME)
 AGENT, RULE = "agent", "one-number rule"
 BESIDE = (UNTRAINED, RANDOM_PLAY, TEACHER, RULE)
-"""Those who have learned nothing; of the rule one number was chosen on the days that the agents were trained on."""
+"""Players who have learned nothing. Only the rule's number was chosen on the days that the agents were trained on."""
 THRESHOLDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0)
 METRICS = ("waste", "node waste", "switches", "stretch")
-"""Of a day: W·min by core and by node, switches of nodes, and the mean stretch of the jobs that started."""
+"""Metrics of a day: W·min by core and by node, switches of nodes, and the mean stretch of the jobs that started."""
 EVERY_ORDINARY = 20
 LIMIT = 0.175
-"""The mean stretch that the agents were trained to keep to, the paper's agent's on its training days (docs/results/agents.md)."""
+"""Mean stretch to which the agents keep: that of the paper's agent on its training days (docs/results/agents.md)."""
 
 
 @dataclass(frozen=True)
 class Player:
-    """Somebody who plays a day: a power policy of that spec, under this seed. ``number`` tells several of a kind apart."""
+    """Player of a day: a power policy of that spec, under this seed. ``number`` tells several of a kind apart."""
 
     who: str
     number: int
@@ -54,7 +54,7 @@ class Player:
     seed: int = 0
 
     def play(self, day: Episode) -> Result:
-        """The run of a day, beside saf-easy."""
+        """Run a day beside saf-easy."""
         from cluster_sim import Simulation
         from learning.training.heuristics import policies
 
@@ -74,7 +74,7 @@ def agent_days(
     written: int,
     training: Mapping[str, Any] | None,
 ) -> Measured:
-    """Trains the agents of a row if they are not there, has all play, and says how they and the others compare.
+    """Train the agents of a row if they are not there, let all play, and compare them with the others.
 
     ``folder`` holds ``fold-K`` for each K of the ``fold: [K, n]`` of the configuration ``file``: agents that left out days K,
     K + n, … and are tested on them. With ``training`` they are trained first; ``quick`` does with four days of one fold.
@@ -112,11 +112,12 @@ def agent_days(
 
 
 def compared(table: pd.DataFrame, row: str, against: Sequence[str]) -> dict[str, Any]:
-    """Lists with a number for each training, or for each of a control: means over days, and % below the policies ``against``.
+    """Return means over days, and by how many % they are below the policies ``against``.
 
-    ``table`` has a line for each day and player: ``days``, ``group``, ``day``, ``who``, ``number`` and :data:`METRICS`. Values
-    are ``agent/ROW/DAYS/AGAINST/METRIC`` (DAYS: all, group K or ordinary) and ``agent/ROW/DAYS/METRIC`` for the mean itself;
-    of a control ``control/…/CONTROL``, of the policies ``policy/ROW/DAYS/METRIC/AGAINST``.
+    Each value is a list with a number for each training, or for each of a control. ``table`` has a line for each day
+    and player: ``days``, ``group``, ``day``, ``who``, ``number`` and :data:`METRICS`. Values are
+    ``agent/ROW/DAYS/AGAINST/METRIC`` (DAYS: all, group K or ordinary) and ``agent/ROW/DAYS/METRIC`` for the mean
+    itself; of a control ``control/…/CONTROL``, of the policies ``policy/ROW/DAYS/METRIC/AGAINST``.
     """
     found: dict[str, Any] = {}
     busy = table[table["days"] == BUSY]
@@ -141,7 +142,7 @@ def compared(table: pd.DataFrame, row: str, against: Sequence[str]) -> dict[str,
 
 
 def _folds(config: Config, quick: bool) -> Iterator[tuple[tuple[int, int], Config]]:
-    """Each fold ``(K, n)`` with the configuration of its training; of a quick reproduction only the first one."""
+    """Yield each fold ``(K, n)`` with the configuration of its training; only the first if ``quick``."""
     _, number = config.environment.fold or (0, 1)
     for fold in range(1 if quick else number):
         environment = config.environment.model_copy(update={"fold": (fold, number)})
@@ -151,7 +152,10 @@ def _folds(config: Config, quick: bool) -> Iterator[tuple[tuple[int, int], Confi
 def _played(
     config: Config, folder: Path, inputs: Path, against: Mapping[str, str], quick: bool
 ) -> Iterator[tuple[dict[str, Any], Result]]:
-    """A line and the run of each day and player: busy days by those who have not seen them, then the ordinary ones."""
+    """Yield a line and the run of each day and player.
+
+    Agents play the busy days that they have not seen, and those of the first fold also the ordinary ones.
+    """
     from learning.tasks.episodes import Episode
     from learning.training.inputs import all_days, split_days
 
@@ -196,7 +200,7 @@ def _on_day(
 
 
 def _players(fold: Path, config: Config, inputs: Path, place: Path, days: int, quick: bool) -> list[Player]:
-    """The agents of a fold, and the controls that are agents; ``place`` is a folder for the latter.
+    """Return the agents of a fold, and the controls that are agents; these are left in the folder ``place``.
 
     Random play has as many episodes as a training, spread over the days that are played.
     """
@@ -229,7 +233,7 @@ def _numbers(result: Result) -> dict[str, float]:
 
 
 def taught(day: Episode, config: Config) -> Result:
-    """The run of a day under the teacher of a configuration."""
+    """Run a day under the teacher of a configuration."""
     from learning.tasks.episodes import Whole
     from learning.tasks.node_shutdown.teachers import make_shutdown_teacher
     from learning.training.inputs import environment_on
@@ -246,7 +250,10 @@ def taught(day: Episode, config: Config) -> Result:
 
 
 def rules_on(days: Sequence[Episode], thresholds: Sequence[float]) -> pd.DataFrame:
-    """What the rule does with each threshold on each day: ``threshold``, ``day`` (its place) and :data:`METRICS`."""
+    """Return the :data:`METRICS` of the rule with each threshold on each day.
+
+    There is a row for each ``threshold`` and ``day`` (its place).
+    """
     import pandas as pd
 
     rows = [
@@ -258,7 +265,10 @@ def rules_on(days: Sequence[Episode], thresholds: Sequence[float]) -> pd.DataFra
 
 
 def chosen_rule(rules: pd.DataFrame) -> str:
-    """The spec that wastes least by core, of those that keep the agents' limit on the mean stretch; else the least threshold."""
+    """Return the rule that wastes least by core and keeps the agents' limit on the mean stretch.
+
+    If no threshold keeps the limit, it is the least threshold.
+    """
     means = rules.groupby("threshold")[["waste", "stretch"]].mean()
     kept = means[means["stretch"] <= LIMIT]
     threshold = kept["waste"].idxmin() if len(kept) else means.index.min()

@@ -21,9 +21,9 @@ FOLDER = "cases/deepshutdown"
 BUSY_DAYS = (f"{FOLDER}/train_days",)
 """The 48 days of Taurus that the authors released with a benchmark; most are busy. The authors trained on them."""
 ORDINARY_DAYS = {part: tuple(f"{FOLDER}/more_days/lyon_{i}_{part}" for i in range(1, 5)) for part in ("train", "test")}
-"""1,357 others from the history of their repository, by whether the authors trained or tested on them."""
+"""Folders of 1,357 others from the history of their repository, those to train on and those to test on."""
 ALL_DAYS = (*BUSY_DAYS, *ORDINARY_DAYS["train"], *ORDINARY_DAYS["test"])
-"""1,405 of the 2,152 days that the paper simulates; those to train on come first."""
+"""Folders of 1,405 of the 2,152 days that the paper simulates; those to train on come first."""
 POLICIES = {
     "OR*": "off-reservation:0.5",
     "T(0)": "timeout:0",
@@ -47,14 +47,14 @@ BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def taurus(inputs: Path) -> Platform:
-    """The authors' platform: 168 one-core hosts in 14 nodes."""
+    """Return the authors' platform: 168 one-core hosts in 14 nodes."""
     return Platform.read(inputs / FOLDER / "platform_taurus_168cores.xml", time_unit="minutes")
 
 
 def released_days(
     inputs: Path, folders: Sequence[str], platform: Platform, most: int | None = None, every: int = 1
 ) -> list[Workload]:
-    """Every so manyth of the days in these folders as episodes; at most so many, then spread evenly over them."""
+    """Return days in these folders as episodes: every ``every``-th, and of these at most ``most``, evenly spread."""
     from analysis.reproduce.deepshutdown.days import episode
 
     paths = day_files(inputs, folders)[::every]
@@ -72,7 +72,7 @@ def day_files(inputs: Path, folders: Iterable[str]) -> list[Path]:
 
 
 def run_day(platform: Platform, day: Workload, power: str, seed: int) -> Result:
-    """A day under saf-easy and the power policy of a spec."""
+    """Run a day under saf-easy and the power policy of a spec."""
     from analysis.reproduce.deepshutdown.days import DAY_S
     from cluster_sim import Simulation, make_power_policy, make_scheduler
 
@@ -83,7 +83,7 @@ def run_day(platform: Platform, day: Workload, power: str, seed: int) -> Result:
 
 
 def on_days(inputs: Path, label: str, policy: str, folders: Sequence[str], days: int | None) -> Measured:
-    """At most so many of the days of Taurus that were released in these folders, under a policy."""
+    """Measure a policy on the released days of Taurus in these folders, on at most ``days`` of them."""
     import numpy as np
 
     from analysis.reproduce.deepshutdown.days import group_of
@@ -109,13 +109,16 @@ def on_days(inputs: Path, label: str, policy: str, folders: Sequence[str], days:
 
 
 def on_stand_in(inputs: Path, cluster: str, policy: str, days: int) -> Measured:
-    """Synthetic days of a cluster whose log is not public, under a policy."""
+    """Measure a policy on synthetic days of a cluster whose log is not public."""
     platform = stand_in_platform(*CLUSTERS[cluster][0])
     return _measured(cluster, policy, platform, [stand_in_day(cluster, day) for day in range(days)])
 
 
 def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Workload]) -> Measured:
-    """Table 3's columns of a policy over days, and what Figs. 6 to 9 show. Delays and stretches are of jobs, the rest of days."""
+    """Return Table 3's columns of a policy over days, and what Figs. 6 to 9 show.
+
+    Delays and stretches are of jobs, the rest of days.
+    """
     import numpy as np
     import pandas as pd
 
@@ -123,11 +126,11 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
     from cluster_sim.records.metrics import delays, utilisation
 
     rows, tables, late = [], [], []
-    for seed, day in enumerate(days):  # no run is kept: a thousand of them are much for the memory and its collector
+    for seed, day in enumerate(days):  # no run is kept: a thousand of them would fill the memory
         result = run_day(platform, day, POLICIES[policy], seed)
         rows.append(figures(result))
         tables.append(with_gaps(result.jobs)[list(_OF_A_JOB)])
-        # A day's score has a term for service (Eq. 5): core-minutes in which jobs wait beyond half their requested time.
+        # A day's score counts service (Eq. 5): core-minutes in which jobs wait beyond half their requested time.
         of_day = result.jobs
         limit = of_day["submit_time"] + THETA * of_day["requested_time"]
         until = of_day["start_time"].fillna(DAY_S).clip(upper=DAY_S)
@@ -160,16 +163,17 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
 
 
 def with_gaps(jobs: pd.DataFrame) -> pd.DataFrame:
-    """The jobs of a day with ``gap``, the time since the submission before."""
+    """Return the jobs of a day with ``gap``, the time since the submission before."""
     ordered = jobs.sort_values("submit_time", kind="stable")
     return ordered.assign(gap=ordered["submit_time"].diff())
 
 
 def of_jobs(ran: pd.DataFrame) -> Mapping[str, float | list[float]]:
-    """What Figs. 7 and 8 show of jobs that started: log10 of the slowdown by gap, and run times of those slowed down most.
+    """Return what Figs. 7 and 8 show of jobs that started: slowdowns by gap, and run times of the slowest jobs.
 
-    ``slowdown GAP`` is a mean, ``slowdown GAP box`` has the quantiles :data:`BOX`. ``run time`` and ``run time of the slowest``,
-    the share :data:`SLOWEST` of the jobs, are log10 of minutes likewise: run times are whole minutes, so that medians tie.
+    ``slowdown GAP`` is a mean of log10, ``slowdown GAP box`` has the quantiles :data:`BOX`. ``run time`` and ``run time
+    of the slowest``, the share :data:`SLOWEST` of the jobs, are log10 of minutes likewise. Run times are whole minutes,
+    so medians would tie.
     """
     import numpy as np
 
@@ -188,7 +192,7 @@ def of_jobs(ran: pd.DataFrame) -> Mapping[str, float | list[float]]:
 
 
 def released(inputs: Path) -> Measured:
-    """Means of the rows that the authors released, by policy, over all days and by group of the day."""
+    """Return means of the rows that the authors released, by policy, over all days and by group of the day."""
     import pandas as pd
 
     from analysis.reproduce.deepshutdown.days import group_of
@@ -209,7 +213,7 @@ def released(inputs: Path) -> Measured:
 
 
 def sequential_by_part(inputs: Path, parts: Mapping[str, Sequence[str]], days: int | None) -> Measured:
-    """Share of sequential jobs in each part of the released days (name → folders), %: what is left to check Fig. 3 by."""
+    """Measure the share of sequential jobs (%) in each part of the released days (name → folders), for Fig. 3."""
     import numpy as np
 
     platform = taurus(inputs)
@@ -222,12 +226,12 @@ def sequential_by_part(inputs: Path, parts: Mapping[str, Sequence[str]], days: i
 
 
 def sequential_jobs(inputs: Path, label: str, log: str) -> Measured:
-    """Share of sequential jobs of a log, %."""
+    """Measure the share of sequential jobs of a log, %."""
     from cluster_sim import ModelWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", ModelWarning
-        )  # of jobs that cannot be simulated; they were submitted all the same
+        )  # about jobs that cannot be simulated: they were submitted all the same
         share = Workload.read(inputs / log).share_of_sequential_jobs()
     return Measured({f"sequential/{label}": 100.0 * share})
