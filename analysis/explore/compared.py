@@ -67,25 +67,21 @@ def moved(kept: Run, now: Run, apart: list[str]) -> list[Any]:
     else:
         several = "" if len(apart) == 1 else ". Several things were changed: what moved may be due to any of them"
         cause = f"Changed, from the kept run to the one of now: {'; '.join(apart)}{several}."
-    return [
-        html.H3("What moved"),
-        html.P(cause),
-        _metrics(kept, now),
-        html.P(f"{counted(len(found), 'job')} started in both: {', '.join(said)}."),
-        *_jobs(found),
-    ]
-
-
-def _metrics(kept: Run, now: Run) -> html.Table:
-    table = comparison_table({KEPT: kept.result, NOW: now.result})
+    metrics = comparison_table({KEPT: kept.result, NOW: now.result})
     rows = []
-    for key in (key for key in HEADLINES if key in table.index):
-        before, after, percent = table.loc[[key], [KEPT, NOW, NOW + VERSUS]].to_numpy(dtype=float)[0].tolist()
+    for key in (key for key in HEADLINES if key in metrics.index):
+        before, after, percent = metrics.loc[[key], [KEPT, NOW, NOW + VERSUS]].to_numpy(dtype=float)[0].tolist()
         difference = NOTHING if math.isnan(percent) else f"{percent:+z.1f} %"
         texts = [metric(before, unit_of(key)), metric(after, unit_of(key)), difference]
         rows.append(html.Tr([html.Td(label_of(key)), *(html.Td(text, className="amount") for text in texts)]))
     head = html.Thead(html.Tr([html.Th(name) for name in ("", KEPT, NOW, "difference")]))
-    return html.Table([head, html.Tbody(rows)], className="compared")
+    return [
+        html.H3("What moved"),
+        html.P(cause),
+        html.Table([head, html.Tbody(rows)], className="compared"),
+        html.P(f"{counted(len(found), 'job')} started in both: {', '.join(said)}."),
+        *_jobs(found),
+    ]
 
 
 def _jobs(found: pd.DataFrame) -> list[Any]:

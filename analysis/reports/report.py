@@ -100,6 +100,7 @@ def write_report(
     if len(runs) > 1:
         heading = " vs ".join(runs) + (f" — {first.meta['workload']}" if first.meta.get("workload") else "")
     is_single = len(runs) == 1 and replications is None
+    sentences = (run_sentence(first),) if is_single else compare(runs, replications).sentences
     figures = Figures()
     sections = {
         "Summary" if len(runs) == 1 else "Comparison": _summary(runs, replications),
@@ -114,9 +115,7 @@ def write_report(
     text = render(
         "report.html",
         heading=title or heading,
-        sentences=[
-            line for line in ([run_sentence(first)] if is_single else compare(runs, replications).sentences) if line
-        ],
+        sentences=[line for line in sentences if line],
         lead=f"{len(first.jobs):,} jobs on platform {platform.id}: {size}",
         cautions=Cautions.of_runs({name: run.cautions for name, run in runs.items()}).by_kind(),
         sections={name: section for name, section in sections.items() if section is not None},
@@ -166,9 +165,10 @@ def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> S
 
     If ``replications`` is a table, it stands in the place of that of the runs.
     """
-    text = ""
-    table = comparison_table(runs) if replications is None else replications
-    if replications is not None:
+    if replications is None:
+        text, table = "", comparison_table(runs)
+    else:
+        table = replications
         values = [each for row in table.attrs[REPLICATIONS].values() for each in row.values()]
         count = max(map(len, values), default=0)
         around = " ± half of the 95 % confidence interval" if count >= FEWEST_BLOCKS else ""
@@ -187,9 +187,8 @@ def _schedules(runs: Mapping[str, Result], figures: Figures, options: dict[str, 
         chart = gantt_runs(runs, carry=True, other_jobs=True, **options)  # same_jobs has just looked at them
         return {"Schedules": Section(figures=[figures.html(chart)])}
     charts = [tool_chart(result, **options) for result in runs.values()]
-    room = max(
-        chart.layout.margin.r for chart in charts
-    )  # the same at the right, so that equal times stand above each other
+    # All have the same room at the right, so that equal times stand above each other.
+    room = max(chart.layout.margin.r for chart in charts)
     # The prefix keeps a run whose name is that of a section apart.
     return {
         f"Schedule: {name}": Section(figures=[figures.html(chart.update_layout(margin={"r": room}))])

@@ -84,11 +84,18 @@ def reductions_of(start: str, played: Sequence[Played], references: Mapping[str,
 
 def _played(agent: Agent, place: Path, case: Episode, episodes: str, runs: int, kept: str) -> Played:
     """Return the runs of an agent from the folder ``kept``, or play them and leave them there."""
-    path = Path(kept) / f"{_key(agent, case.name, episodes, runs)}.json"
-    if kept and path.is_file():
-        return Played(**json.loads(path.read_text(encoding="utf-8")))
+    from analysis.reproduce.code_digest import code
     from learning.training.evaluation import GREEDY, evaluate
 
+    # An agent's reward is no part of the key: it does not change how the agent plays.
+    environment = {key: value for key, value in agent.environment.items() if key != "reward"}
+    facts = [code(), episodes, case.name, runs, agent.network, environment]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode())
+    for name, weight in sorted(agent.weights.items()):
+        digest.update(name.encode() + weight.tobytes())
+    path = Path(kept) / f"{digest.hexdigest()}.json"
+    if kept and path.is_file():
+        return Played(**json.loads(path.read_text(encoding="utf-8")))
     tested = evaluate(place, [case], tuple(METRICS), (), runs, workers=1).runs
     reached = [{metric: float(row[metric]) for metric in METRICS} for row in tested.to_dict("records")]
     modes = tested["mode"].tolist()
@@ -98,14 +105,3 @@ def _played(agent: Agent, place: Path, case: Episode, episodes: str, runs: int, 
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, json.dumps(asdict(played)).encode())
     return played
-
-
-def _key(agent: Agent, case: str, episodes: str, runs: int) -> str:
-    from analysis.reproduce.code_digest import code
-
-    environment = {key: value for key, value in agent.environment.items() if key != "reward"}
-    told = json.dumps([code(), episodes, case, runs, agent.network, environment], sort_keys=True, default=str)
-    digest = hashlib.sha256(told.encode())
-    for name, weight in sorted(agent.weights.items()):
-        digest.update(name.encode() + weight.tobytes())
-    return digest.hexdigest()
