@@ -6,7 +6,6 @@ import inspect
 import socket
 import sys
 import traceback
-from collections.abc import Mapping
 from typing import Any
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update, set_props
@@ -22,7 +21,7 @@ from analysis.pages.page import render
 from cluster_sim.errors import ClusterSimError, InputError
 
 MOST_BYTES = 8 * 2**20
-"""Size of a request: of a scenario with thousands of changes, many times over."""
+"""Size of a request, bytes: many times that of a scenario with thousands of changes."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::")
 # Dash starts with scripts within the page, and plotly.js compiles WebGL code: hence unsafe-inline and unsafe-eval. What
@@ -37,7 +36,7 @@ _OWN_JOB = ("own_submit_time", "own_cores", "own_run_time", "own_requested_time"
 
 
 def make_app(desk: ExploreSession, host: str = "127.0.0.1") -> Dash:
-    """The app. Requests for another host's name are refused, unless ``host`` says that all may come."""
+    """Return the app. Unless ``host`` says that all may come, requests for another host's name are refused."""
     settings: dict[str, Any] = {
         "title": "cluster-sim explore",
         "update_title": "",
@@ -46,63 +45,37 @@ def make_app(desk: ExploreSession, host: str = "127.0.0.1") -> Dash:
     settings |= {"serve_locally": True, "include_assets_files": False, "on_error": _defect}
     if "enable_mcp" in inspect.signature(Dash.__init__).parameters:  # since Dash 4
         settings["enable_mcp"] = False
-    # Named by this package, Dash looks for files to serve in its folder, where there are none; else in the user's.
+    # With this package's name, Dash looks for files to serve in this folder, which has none, and not in the user's.
     app = Dash(__name__, **settings)
     app.layout = lambda: page(desk)
     _guard(app, host)
     if desk.saved is None:
         _wire_form(app, desk)
-
-        @app.callback(
-            Output("choices", "data", allow_duplicate=True),
-            Output("message", "children", allow_duplicate=True),
-            Input("submit_job", "n_clicks"),
-            Input("cancel_job", "n_clicks"),
-            Input({"kind": "undo", "change": ALL}, "n_clicks"),
-            State("choices", "data"),
-            State("step", "data"),
-            State("cancel_id", "value"),
-            *(State(name, "value") for name in _OWN_JOB),
-            prevent_initial_call=True,
-            running=[(Output("submit_job", "disabled"), True, False), (Output("cancel_job", "disabled"), True, False)],
-        )
-        def change(
-            _: int, __: int, undo: list[int | None], given: Any, step: int, job_id: str | None, *fields: Any
-        ) -> Any:
-            what = ctx.triggered_id
-            if isinstance(what, dict):
-                return callbacks.undone(desk, given, int(what["change"])) if any(undo) else (no_update, no_update)
-            return (
-                callbacks.cancelled(desk, given, job_id)
-                if what == "cancel_job"
-                else callbacks.submitted(desk, given, step, fields)
-            )
-
-        @app.callback(Output("changes", "children"), Input("choices", "data"))
-        def changes(given: Any) -> Any:
-            return callbacks.changes(desk, given)
-
+        _wire_changes(app, desk)
         _wire_comparison(app, desk)
     _wire_run(app, desk)
     return app
 
 
 def _guard(app: Dash, host: str) -> None:
-    """Refuse what a foreign web page could have a browser ask of this machine under a name of its own (DNS rebinding).
+    """Refuse what a foreign web page could have a browser ask of this machine (DNS rebinding).
 
-    So is what the page never sends: a body that is no request of a callback, or larger than any.
+    Also refused is what the page never sends: a body that is no request of a callback, or larger than any.
     """
     known = None if host in EVERYWHERE else {*LOCAL, host.lower()}
     app.server.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
 
     @app.server.before_request
     def check_host() -> None:
-        if known is not None and _host_name(request.host) not in known:
+        # Without the port: localhost:8050 is localhost, [::1]:8050 is ::1.
+        host = request.host.lower()
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        if known is not None and name not in known:
             abort(403)
 
     @app.server.errorhandler(Exception)
     def refuse(error: Exception) -> Any:
-        # What goes wrong in a callback is told in the page: this is what Dash makes of a body before it comes to one.
+        # The page tells errors of callbacks. Here are those that Dash raises for a body before it reaches a callback.
         if isinstance(error, HTTPException):
             return error
         if request.method != "POST":
@@ -117,13 +90,8 @@ def _guard(app: Dash, host: str) -> None:
         return response
 
 
-def _host_name(host: str) -> str:
-    """``localhost:8050`` without its port; ``[::1]:8050`` is ``::1``."""
-    return (host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]).lower()
-
-
 def _defect(error: Exception) -> None:
-    """An error in a callback: one line in the page; the traceback of a defect is for the terminal."""
+    """Show an error of a callback in one line of the page; the traceback of a defect is for the terminal."""
     if isinstance(error, ClusterSimError):
         text = str(error)
     else:
@@ -169,6 +137,33 @@ def _wire_form(app: Dash, desk: ExploreSession) -> None:
             return given[field] if as_run else offer.example, not offer.takes_options
 
 
+def _wire_changes(app: Dash, desk: ExploreSession) -> None:
+    @app.callback(
+        Output("choices", "data", allow_duplicate=True),
+        Output("message", "children", allow_duplicate=True),
+        Input("submit_job", "n_clicks"),
+        Input("cancel_job", "n_clicks"),
+        Input({"kind": "undo", "change": ALL}, "n_clicks"),
+        State("choices", "data"),
+        State("step", "data"),
+        State("cancel_id", "value"),
+        *(State(name, "value") for name in _OWN_JOB),
+        prevent_initial_call=True,
+        running=[(Output("submit_job", "disabled"), True, False), (Output("cancel_job", "disabled"), True, False)],
+    )
+    def change(_: int, __: int, undo: list[int | None], given: Any, step: int, job_id: str | None, *fields: Any) -> Any:
+        what = ctx.triggered_id
+        if isinstance(what, dict):
+            return callbacks.undone(desk, given, int(what["change"])) if any(undo) else (no_update, no_update)
+        if what == "cancel_job":
+            return callbacks.cancelled(desk, given, job_id)
+        return callbacks.submitted(desk, given, step, fields)
+
+    @app.callback(Output("changes", "children"), Input("choices", "data"))
+    def changes(given: Any) -> Any:
+        return callbacks.changes(desk, given)
+
+
 def _wire_comparison(app: Dash, desk: ExploreSession) -> None:
     kept, beside = State("choices", "data"), State("beside", "data")
 
@@ -200,13 +195,11 @@ def _wire_comparison(app: Dash, desk: ExploreSession) -> None:
         if content is None:
             raise PreventUpdate
         given, *others = callbacks.opened_scenario(desk, content, name)
-        # Emptied, the same file may be opened once more.
-        return given, *others, None, *(no_update if given is no_update else _shown(given, each) for each in _CHOICES)
-
-
-def _shown(given: Mapping[str, Any], name: str) -> Any:
-    """A choice as its field in the form shows it."""
-    return (["yes"] if given[name] else []) if name == "enforce_walltime" else given[name]
+        fields = [no_update] * len(_CHOICES)
+        if given is not no_update:
+            form = given | {"enforce_walltime": ["yes"] if given["enforce_walltime"] else []}
+            fields = [form[choice] for choice in _CHOICES]
+        return given, *others, None, *fields  # emptied by None, the same file may be opened once more
 
 
 def _wire_run(app: Dash, desk: ExploreSession) -> None:
@@ -294,14 +287,14 @@ def _wire_run(app: Dash, desk: ExploreSession) -> None:
 
 
 class _Quiet(WSGIRequestHandler):
-    """Says nothing of each request."""
+    """Request handler that logs nothing."""
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         """Log nothing."""
 
 
 def make_app_server(desk: ExploreSession, host: str = "127.0.0.1", port: int = 8050) -> BaseWSGIServer:
-    """A server that listens on a port, 0: any free one. Raises InputError when it cannot."""
+    """Return a server that listens on a port, 0: any free one. Raises InputError when it cannot."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.socket(family)

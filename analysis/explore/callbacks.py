@@ -1,4 +1,4 @@
-"""What happens on a click. Each is a function of the desk and of what the page holds; ``app`` wires them to the page.
+"""Answers to clicks: functions of the desk and of what the page holds. ``app`` wires them to the page.
 
 ``given`` is what the page keeps in its store: the choices of its run, as :meth:`Choices.plain` makes them.
 """
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 Given = Mapping[str, Any] | None
 View = Mapping[str, Any] | None
-"""What is in view: ``range`` in s, None for the whole run, and ``turn``, which counts how often that was chosen."""
+"""Part of the run in view: ``range`` in s (None: the whole run), and ``turn``, which counts how often it was chosen."""
 CURSOR = "cursor"
 MOST_ABOVE = 3
 """Entries of a legend that fit above the chart."""
 
 
 def start(desk: ExploreSession, given: Mapping[str, Any], kept: Given = None) -> tuple[Any, str]:
-    """The Run button: the choices to keep, if there is a run of them, and what is wrong with them.
+    """Answer the Run button: return the choices to keep, if there is a run of them, and what is wrong with them.
 
     Changes among the choices ``kept`` stay as long as the jobs are the same.
     """
@@ -49,14 +49,15 @@ def start(desk: ExploreSession, given: Mapping[str, Any], kept: Given = None) ->
 
 
 def submitted(desk: ExploreSession, given: Given, step: int, fields: Sequence[Any]) -> tuple[Any, str]:
-    """The button that submits a job of one's own; ``fields``: submit time (s, None: now), cores, run time, request, user.
+    """Answer the button that submits a job of one's own.
 
-    The choices to keep, with where to go on from, and what is wrong.
+    ``fields`` are submit time (s, None: now), cores, run time, request and user. Returns the choices to keep, with the
+    time from which to go on, and what is wrong.
     """
     try:
         run, choices = desk.run(given), Choices.of(given or {})
         submit, *rest = fields
-        at = _now(run, step) if submit in (None, "") else submit
+        at = float(run.frames.time[_within(run, step)]) if submit in (None, "") else submit
         used_ids = [*run.result.jobs["job_id"], *(change.job_id for change in choices.changes)]
         change = Change.submission(new_id(used_ids), at, *rest)
         return _with(desk, choices, (*choices.changes, change), change.submit_time)
@@ -65,7 +66,7 @@ def submitted(desk: ExploreSession, given: Given, step: int, fields: Sequence[An
 
 
 def cancelled(desk: ExploreSession, given: Given, job_id: str | None) -> tuple[Any, str]:
-    """The button that takes a job out of the workload; of a job of one's own it undoes the submission."""
+    """Answer the button that takes a job out of the workload. For a job of one's own it undoes the submission."""
     try:
         run, choices = desk.run(given), Choices.of(given or {})
         job_id = _text(job_id)
@@ -83,7 +84,7 @@ def cancelled(desk: ExploreSession, given: Given, job_id: str | None) -> tuple[A
 
 
 def undone(desk: ExploreSession, given: Given, number: int) -> tuple[Any, str]:
-    """The button that undoes a change."""
+    """Answer the button that undoes a change."""
     try:
         choices = Choices.of(given or {})
         if type(number) is not int or not 0 <= number < len(choices.changes):
@@ -95,23 +96,19 @@ def undone(desk: ExploreSession, given: Given, number: int) -> tuple[Any, str]:
 
 
 def _with(desk: ExploreSession, choices: Choices, changes: tuple[Change, ...], at: float) -> tuple[Any, str]:
-    """The choices with other changes, once they have been run, and the time (s) from which the page goes on."""
+    """Return the choices with other changes, once they have been run, and the time (s) from which the page goes on."""
     wanted = replace(choices, changes=changes).plain()
     desk.run(wanted)
     return wanted | {"at": at}, ""
 
 
-def _now(run: Run, step: int) -> float:
-    return float(run.frames.time[_within(run, step)])
-
-
 def changes(desk: ExploreSession, given: Given) -> list[Any]:
-    """What was changed, and what became of it."""
+    """Return what was changed, and what became of it."""
     return [] if desk.saved is not None else panels.changes(desk.run(given), Choices.of(given or {}).changes)
 
 
 def opened(desk: ExploreSession, given: Given) -> tuple[list[Any], list[Any], int, Any]:
-    """A new run: its metrics, its warnings, the step to show, and no window."""
+    """Return a new run's metrics, its warnings, the step to show, and no window."""
     try:
         run = desk.run(given)
     except ClusterSimError as error:
@@ -119,17 +116,13 @@ def opened(desk: ExploreSession, given: Given) -> tuple[list[Any], list[Any], in
     warned: list[Any] = [f"Warning: {text}. " for text in run.warned]
     if not run.frames.logged:
         warned.append("This run kept no log of decisions (--explain): its steps are its starts, without reasons.")
-    # The first step, or the one at which a change takes effect.
-    at = _number((given or {}).get("at"))
-    if at is None:
-        first_step = 0
-    else:
-        first_step = _within(run, int(np.searchsorted(run.frames.time, at)))
-    return panels.headlines(run), warned, first_step, None
+    at = _number((given or {}).get("at"))  # when a change takes effect
+    step = 0 if at is None else _within(run, int(np.searchsorted(run.frames.time, at)))
+    return panels.headlines(run), warned, step, None
 
 
 def chart(desk: ExploreSession, given: Given, colour_by: str, view: View, step: int, beside: Given = None) -> Any:
-    """The chart of the run, or of the window in view, with the step marked; below that of another one, if there is one.
+    """Return the chart of the run, or of the window in view, with the step marked; another run stands above it.
 
     Raises InputError, as all below do.
     """
@@ -141,9 +134,12 @@ def chart(desk: ExploreSession, given: Given, colour_by: str, view: View, step: 
         figure = run.figure(_column(colour_by), window)
     # Whatever is zoomed by hand stays zoomed until the chart is of another run or window.
     figure.update_layout(uirevision=str((given, view, beside)), margin={"l": 110})
-    # Put a short legend where the heading leaves room, and give its column to the chart.
+    # A short legend fits where the heading leaves room: the chart gets its column.
     entries = [trace for trace in figure.data if trace.showlegend]
-    if len(entries) <= MOST_ABOVE and not any(trace.type == "heatmap" or _has_scale(trace) for trace in figure.data):
+    has_scale = any(
+        trace.type == "heatmap" or (trace.type == "scatter" and trace.marker.showscale) for trace in figure.data
+    )
+    if len(entries) <= MOST_ABOVE and not has_scale:
         figure.update_layout(
             margin={"r": 20}, legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.005, "yanchor": "bottom"}
         )
@@ -152,12 +148,12 @@ def chart(desk: ExploreSession, given: Given, colour_by: str, view: View, step: 
 
 
 def kept(given: Given, beside: Given) -> Any:
-    """The button that keeps the run to compare others with, or lets go of it: the choices of that run, or None."""
+    """Answer the button that keeps the run to compare others with, or lets go of it: return its choices, or None."""
     return None if beside else Choices.of(given or {}).plain()
 
 
 def moved(desk: ExploreSession, given: Given, beside: Given) -> list[Any]:
-    """What was chosen otherwise than in the kept run, and what that moved."""
+    """Say what was chosen otherwise than in the kept run, and what that moved."""
     if not beside:
         return []
     apart = compared.told_apart(Choices.of(beside), Choices.of(given or {}))
@@ -165,13 +161,13 @@ def moved(desk: ExploreSession, given: Given, beside: Given) -> list[Any]:
 
 
 def saved_scenario(given: Given, beside: Given) -> dict[str, Any]:
-    """The button that saves what was chosen: a file for the browser to keep."""
+    """Answer the button that saves what was chosen: return a file for the browser to keep."""
     scenario = Scenario(Choices.of(given or {}), Choices.of(beside) if beside else None)
     return {"content": scenario.text(), "filename": FILE_NAME, "type": "application/json"}
 
 
 def opened_scenario(desk: ExploreSession, content: Any, name: Any) -> tuple[Any, Any, str]:
-    """The button that opens such a file: the choices, those of the kept run, and what is wrong with them."""
+    """Answer the button that opens such a file: return its choices, those of the kept run, and what is wrong."""
     try:
         scenario = Scenario.uploaded(content, name)
         beside = None if scenario.kept is None else scenario.kept.plain()
@@ -188,10 +184,6 @@ def _column(colour_by: Any) -> str:
     return colour_by
 
 
-def _has_scale(trace: Any) -> bool:
-    return trace.type == "scatter" and bool(trace.marker.showscale)
-
-
 def moved_cursor(desk: ExploreSession, given: Given, step: int) -> Any:
     """Move the mark, the chart's first shape, to another step: only that travels."""
     patch = Patch()
@@ -200,7 +192,7 @@ def moved_cursor(desk: ExploreSession, given: Given, step: int) -> Any:
 
 
 def cursor(run: Run, step: int) -> dict[str, Any]:
-    """A line through all panels at the time of a step."""
+    """Return a line through all panels at the time of a step."""
     at = float(run.axis.places(run.frames.time[_within(run, step)]))
     line = {"color": "#B3261E", "width": 1.5}
     return {
@@ -217,14 +209,14 @@ def cursor(run: Run, step: int) -> dict[str, Any]:
 
 
 def window_in(view: View) -> tuple[float, float] | None:
-    """The window (s) that is drawn; None: the whole run."""
+    """Return the window (s) that is drawn; None: the whole run."""
     held = view.get("range") if isinstance(view, Mapping) else None
     low, high = map(_number, held) if isinstance(held, list | tuple) and len(held) == 2 else (None, None)
     return None if low is None or high is None or not low < high else (low, high)
 
 
 def zoomed(desk: ExploreSession, given: Given, relayout: Mapping[str, Any] | None, view: View) -> Any:
-    """After a zoom in time, the window to draw anew, with the jobs and the ticks that it has; else no_update."""
+    """Return the window to draw anew after a zoom in time, with its jobs and ticks; else no_update."""
     if not isinstance(relayout, Mapping):
         return no_update
     run = desk.run(given)
@@ -237,7 +229,7 @@ def zoomed(desk: ExploreSession, given: Given, relayout: Mapping[str, Any] | Non
 
 
 def whole(view: View) -> dict[str, Any]:
-    """The view of the whole run, drawn anew even if it is what was drawn: it may have been zoomed by hand."""
+    """Return the view of the whole run. It is drawn anew even if it was drawn: it may have been zoomed by hand."""
     return {"range": None, "turn": _turn(view) + 1}
 
 
@@ -246,7 +238,7 @@ def _turn(view: View) -> int:
 
 
 def frames(desk: ExploreSession, given: Given, colour_by: str, wanted: Any) -> dict[str, Any]:
-    """What the stepper shows: a frame, the nearest to the one ``wanted``, among those that are sent together."""
+    """Return what the stepper shows: the frame nearest to ``wanted``, among those that are sent together."""
     run = desk.run(given)
     frame = _within(run, wanted)
     low = frame - frame % MOST_FRAMES
@@ -255,7 +247,7 @@ def frames(desk: ExploreSession, given: Given, colour_by: str, wanted: Any) -> d
 
 
 def clicked_job(run: Run, click: Mapping[str, Any] | None) -> str | None:
-    """The id of the job whose rectangle was clicked; None for anything else."""
+    """Return the id of the job whose rectangle was clicked; None for anything else."""
     try:
         said = click["points"][0]["customdata"][0]  # type: ignore[index]
     except (KeyError, IndexError, TypeError):
@@ -265,7 +257,7 @@ def clicked_job(run: Run, click: Mapping[str, Any] | None) -> str | None:
 
 
 def explained(desk: ExploreSession, given: Given, job_id: str | None) -> list[Any]:
-    """What became of a job, or that there is none of that name."""
+    """Say what became of a job, or that there is none of that name."""
     if not _text(job_id):
         return []
     try:
@@ -275,12 +267,12 @@ def explained(desk: ExploreSession, given: Given, job_id: str | None) -> list[An
 
 
 def _within(run: Run, step: Any) -> int:
-    """The frame of that number, or the nearest that there is; the first for what is no number."""
+    """Return the nearest frame to that number; the first for what is no number."""
     return int(min(max(_number(step) or 0, 0), len(run.frames) - 1))
 
 
 def _number(value: Any) -> float | None:
-    """What a page sent as a number, which may be anything; None for what is none, or beyond all floats."""
+    """Return a number that a page sent; None for anything else, and for numbers beyond all floats."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

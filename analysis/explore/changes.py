@@ -1,7 +1,7 @@
 """Changes that a user makes to the workload of a run in the page: jobs of one's own, and jobs that are taken out.
 
-They are part of a run's description, as its window is: the run is made again with them, from the beginning, and is the
-same up to the first of them unless its scheduler looks ahead or draws at random.
+They are part of a run's description, as its window is: the run is made again with them, from the beginning. It is the
+same up to the first change, unless its scheduler looks ahead or draws at random.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ MOST_CHANGES = 50
 LONGEST_TEXT = 100
 LARGEST = 2**53
 OWN = "own"
-"""What the ids of submitted jobs begin with."""
+"""Beginning of the ids of submitted jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A job that is submitted (``cancel`` False) or one that is taken out, of which only ``job_id`` counts.
+    """A job that is submitted (``cancel`` False) or taken out; of the latter only ``job_id`` counts.
 
     Times in s on the run's clock; ``requested_time`` None: it names none.
     """
@@ -43,7 +43,7 @@ class Change:
 
     @classmethod
     def submission(cls, job_id: str, submit: Any, cores: Any, run_time: Any, requested: Any, user: Any) -> Change:
-        """A job as the page's fields give it. Raises InputError for a wrong value."""
+        """Return a job as the page's fields give it. Raises InputError for a wrong value."""
         if isinstance(cores, bool) or not isinstance(cores, int) or not 1 <= cores < LARGEST:
             raise InputError("own job, cores", "a whole number from 1", _found(cores))
         asked = None if requested in (None, "") else _time("time asked for", requested, above_0=True)
@@ -59,7 +59,10 @@ class Change:
 
     @classmethod
     def of(cls, given: Any) -> Change:
-        """A change as :meth:`plain` wrote it; it comes from a page that is not to be trusted. Raises InputError."""
+        """Return a change as :meth:`plain` wrote it.
+
+        It comes from a page that is not to be trusted. Raises InputError.
+        """
         if not isinstance(given, Mapping) or not isinstance(given.get("cancel"), bool):
             raise InputError("changes", "jobs that are submitted or cancelled", type(given).__name__)
         if given["cancel"]:
@@ -69,12 +72,12 @@ class Change:
         return cls.submission(*values)
 
     def plain(self) -> dict[str, Any]:
-        """The change as the page keeps it."""
+        """Return the change as the page keeps it."""
         return asdict(self)
 
 
 def changes_of(given: Any) -> tuple[Change, ...]:
-    """Changes as a page sends them. Raises InputError for a wrong one, and for too many."""
+    """Return changes as a page sends them. Raises InputError for a wrong one, and for too many."""
     if given is None:
         return ()
     if not isinstance(given, list | tuple):
@@ -85,7 +88,7 @@ def changes_of(given: Any) -> tuple[Change, ...]:
 
 
 def changed(workload: Workload, changes: Sequence[Change]) -> Workload:
-    """``workload`` without the jobs that are cancelled, and with those that are submitted.
+    """Return ``workload`` without the jobs that are cancelled, and with those that are submitted.
 
     As in every part of a workload, a job no longer waits for one that was left out. Raises InputError for a job to
     cancel that is not there.
@@ -100,28 +103,24 @@ def changed(workload: Workload, changes: Sequence[Change]) -> Workload:
     stays = ~workload.jobs["job_id"].isin(cancelled).to_numpy()
     left = pd.DataFrame(without_absent(take(as_columns(workload.jobs), np.flatnonzero(stays))))
     own = [change for change in changes if not change.cancel]
-    table = pd.concat([left, _table(own)], ignore_index=True) if own else left
+    if own:
+        columns = {
+            "job_id": [each.job_id for each in own],
+            "submit_time": [each.submit_time for each in own],
+            "requested_cores": [each.cores for each in own],
+            "recorded_run_time": [each.run_time for each in own],
+            "requested_time": [math.inf if each.requested_time is None else each.requested_time for each in own],
+            "user": [each.user for each in own],
+        }
+        left = pd.concat([left, Workload(columns, "own jobs").jobs], ignore_index=True)
     other = Workload(
-        table, workload.name, workload.origin_s, workload.header, workload.reference_gflops, workload.rebase
+        left, workload.name, workload.origin_s, workload.header, workload.reference_gflops, workload.rebase
     )
     return other.with_think_times() if workload.think_times else other
 
 
-def _table(own: Sequence[Change]) -> pd.DataFrame:
-    """The complete job table of these jobs."""
-    columns = {
-        "job_id": [each.job_id for each in own],
-        "submit_time": [each.submit_time for each in own],
-        "requested_cores": [each.cores for each in own],
-        "recorded_run_time": [each.run_time for each in own],
-        "requested_time": [math.inf if each.requested_time is None else each.requested_time for each in own],
-        "user": [each.user for each in own],
-    }
-    return Workload(columns, "own jobs").jobs
-
-
 def new_id(taken: Iterable[str]) -> str:
-    """An id for a job of one's own: own1, or the first such that is free."""
+    """Return an id for a job of one's own: own1, or the first such that is free."""
     used = set(taken)
     return next(f"{OWN}{i}" for i in range(1, len(used) + 2) if f"{OWN}{i}" not in used)
 

@@ -29,11 +29,11 @@ _KINDS = {
     "same": "as before",
 }
 SHOWN_JOBS = 5
-"""Of those that start earlier, and of those that start later."""
+"""Jobs that are named: of those that start earlier, and of those that start later."""
 
 
 def told_apart(kept: Choices, now: Choices) -> list[str]:
-    """What was chosen otherwise, each in words; nothing for the same run."""
+    """Say what was chosen otherwise, each in words; an empty list for the same run."""
     before, after = asdict(kept), asdict(now)
     found = []
     for name, value in before.items():
@@ -52,13 +52,13 @@ def _said(value: Any) -> str:
 
 
 def both(kept: Run, now: Run, colour_by: str, window: tuple[float, float] | None) -> go.Figure:
-    """The kept run above the one of now, on one axis, with a mark at each job of now that starts at another time."""
+    """Draw the kept run above the one of now, on one axis; marks stand at jobs of now that start at another time."""
     runs = {KEPT: kept.result, NOW: now.result}
     return gantt_runs(runs, colour_by, x_range=window, time_unit=now.axis.unit, other_jobs=True, carry=False)
 
 
 def moved(kept: Run, now: Run, apart: list[str]) -> list[Any]:
-    """What was chosen otherwise, both runs' metrics, and the jobs that start at a much other time."""
+    """Show what was chosen otherwise, both runs' metrics, and the jobs that start at a much other time."""
     found = differences(kept.held, now.held)
     counts = found["kind"].value_counts().reindex(["earlier", "later", "elsewhere", "same"], fill_value=0)
     said = [f"{number(counts[kind])} {words}" for kind, words in _KINDS.items()]
@@ -67,28 +67,21 @@ def moved(kept: Run, now: Run, apart: list[str]) -> list[Any]:
     else:
         several = "" if len(apart) == 1 else ". Several things were changed: what moved may be due to any of them"
         cause = f"Changed, from the kept run to the one of now: {'; '.join(apart)}{several}."
+    metrics = comparison_table({KEPT: kept.result, NOW: now.result})
+    rows = []
+    for key in (key for key in HEADLINES if key in metrics.index):
+        before, after, percent = metrics.loc[[key], [KEPT, NOW, NOW + VERSUS]].to_numpy(dtype=float)[0].tolist()
+        difference = NOTHING if math.isnan(percent) else f"{percent:+z.1f} %"
+        texts = [metric(before, unit_of(key)), metric(after, unit_of(key)), difference]
+        rows.append(html.Tr([html.Td(label_of(key)), *(html.Td(text, className="amount") for text in texts)]))
+    head = html.Thead(html.Tr([html.Th(name) for name in ("", KEPT, NOW, "difference")]))
     return [
         html.H3("What moved"),
         html.P(cause),
-        _metrics(kept, now),
+        html.Table([head, html.Tbody(rows)], className="compared"),
         html.P(f"{counted(len(found), 'job')} started in both: {', '.join(said)}."),
         *_jobs(found),
     ]
-
-
-def _metrics(kept: Run, now: Run) -> html.Table:
-    table = comparison_table({KEPT: kept.result, NOW: now.result})
-    rows = []
-    for key in (key for key in HEADLINES if key in table.index):
-        before, after, percent = table.loc[[key], [KEPT, NOW, NOW + VERSUS]].to_numpy(dtype=float)[0].tolist()
-        texts = [metric(before, unit_of(key)), metric(after, unit_of(key)), _percent(percent)]
-        rows.append(html.Tr([html.Td(label_of(key)), *(html.Td(text, className="amount") for text in texts)]))
-    head = html.Thead(html.Tr([html.Th(name) for name in ("", KEPT, NOW, "difference")]))
-    return html.Table([head, html.Tbody(rows)], className="compared")
-
-
-def _percent(value: float) -> str:
-    return NOTHING if math.isnan(value) else f"{value:+z.1f} %"
 
 
 def _jobs(found: pd.DataFrame) -> list[Any]:

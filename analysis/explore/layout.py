@@ -22,11 +22,11 @@ KINDS = {
     "scheduler": ("scheduler", "scheduler_options"),
     "power policy": ("power_policy", "power_options"),
 }
-"""What is chosen by name and options, and what these are called in :class:`Choices`."""
+"""Things that are chosen by name and options, and what these are called in :class:`Choices`."""
 
 
 def page(desk: ExploreSession) -> html.Div:
-    """The page as it is when it is opened."""
+    """Return the page as it is when it is opened."""
     choices = desk.first
     changeable = desk.saved is None
     top = [_form(desk, choices)] if changeable else []
@@ -59,6 +59,11 @@ def _form(desk: ExploreSession, choices: Choices) -> html.Div:
     fields = []
     for kind, (name, options) in KINDS.items():
         hint = f"options, such as {_HINTS[kind]}"
+        items: list[Any] = []
+        for key, offer in of_kind[kind].items():
+            meaning = html.Span(f" {shortened(offer.meaning, 90)}", className="soft")
+            label = html.Span([html.B(shortened(key, 60)), meaning])
+            items.append({"label": label, "value": key, "search": f"{key} {offer.meaning}"})
         fields.append(
             html.Div(
                 className="field",
@@ -66,7 +71,7 @@ def _form(desk: ExploreSession, choices: Choices) -> html.Div:
                     html.Label(kind.capitalize(), htmlFor=name),
                     dcc.Dropdown(
                         id=name,
-                        options=[_option(key, offer) for key, offer in of_kind[kind].items()],
+                        options=items,
                         value=given[name],
                         clearable=False,
                         optionHeight="auto",
@@ -103,13 +108,11 @@ _HINTS = {
 }
 
 
-def _option(name: str, offer: OfferedItem[Any]) -> dict[str, Any]:
-    label = html.Span([html.B(shortened(name, 60)), html.Span(f" {shortened(offer.meaning, 90)}", className="soft")])
-    return {"label": label, "value": name, "search": f"{name} {offer.meaning}"}
-
-
 def _number(name: str, label: str, value: float | None, placeholder: str = "") -> html.Div:
-    """A field for any number: of one beyond limits that it knew, a field would say that it is empty."""
+    """Return a field for any number.
+
+    It has no limits: of a number beyond them, a browser would say that the field is empty.
+    """
     return html.Div(
         [
             html.Label(label, htmlFor=name),
@@ -148,7 +151,7 @@ def _chart(changeable: bool) -> html.Div:
 
 
 def _changes() -> list[Any]:
-    """Fields for a job of one's own and for one to take out, and the table of what was changed."""
+    """Return fields for a job of one's own and for one to take out, and the table of what was changed."""
     own = [
         _number("own_cores", "cores", 1),
         _number("own_run_time", "runs for, s", 600),
@@ -183,11 +186,11 @@ def _steps(changeable: bool) -> html.Div:
             html.Div(
                 className="bar",
                 children=[
- html.Label("job", htmlFor="job", className="unseen"),
- dcc.Input(id="job", type="text", debounce=True, placeholder="id of a job", className="grow"),
-],
+                    html.Label("job", htmlFor="job", className="unseen"),
+                    dcc.Input(id="job", type="text", debounce=True, placeholder="id of a job", className="grow"),
+                ],
             ),
             html.Div(id="explanation"),
             *(_changes() if changeable else []),
         ],
-    )  # fmt: skip
+    )

@@ -26,7 +26,7 @@ from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 T = TypeVar("T")
 
 READ_FILES = frozenset({"learned", "replay", "simgrid", "slurm"})
-"""Registered names whose spec names a file or a folder: to be had only by naming the whole spec at the start."""
+"""Registered names whose spec names a file or a folder. They are offered only if the start names the whole spec."""
 MOST_GENERATED = 100_000
 """Jobs that a generator may be asked for in the page."""
 GAIA = "gaia-week"
@@ -35,7 +35,7 @@ OF_THE_LOG = "as the log says"
 
 @dataclass(frozen=True, slots=True)
 class OfferedItem(Generic[T]):
-    """One thing that can be chosen: ``make(options)`` is it; ``options`` is text that only some of them take."""
+    """One thing that can be chosen: ``make(options)`` makes it. Only some take ``options``, a text."""
 
     meaning: str
     make: Callable[..., T]
@@ -46,7 +46,7 @@ class OfferedItem(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """All that can be chosen, each kind by name. Making a platform takes the workload, too."""
+    """All that can be chosen, each kind by name. Making a platform also takes the workload."""
 
     workloads: Mapping[str, OfferedItem[Workload]]
     platforms: Mapping[str, OfferedItem[Platform]]
@@ -61,18 +61,22 @@ class Offers:
         schedulers: Iterable[str] = (),
         power_policies: Iterable[str] = (),
     ) -> Offers:
-        """What is built in, after what was named at the start: files and specs, which may name files.
+        """Return what was named at the start (files and specs, which may name files), then what is built in.
 
-        Each of these is made once here, so that a wrong one ends the start. Raises InputError.
+        Each thing that was named is made once here, so that a wrong one ends the start. Raises InputError.
         """
         makers = sibling("schedulers")
-        found = {}
+        logs, hosts = {}, {}
         for source in workloads:
             workload = Workload.read(source)
-            found[source] = OfferedItem(f"{len(workload):,} jobs", lambda _, workload=workload: workload, named=True)
+            logs[source] = OfferedItem(f"{len(workload):,} jobs", lambda _, workload=workload: workload, named=True)
+        for source in platforms:
+            platform = Platform.read(source)
+            size = f"{platform.node_count:,} nodes"
+            hosts[source] = OfferedItem(size, lambda _, __, platform=platform: platform, named=True)
         return cls(
-            _first(found, _built_in_workloads()),
-            _first(_named_platforms(platforms), _built_in_platforms()),
+            _first(logs, _built_in_workloads()),
+            _first(hosts, _built_in_platforms()),
             _first(_named(schedulers, makers.make_scheduler), _registered(makers.schedulers, makers.make_scheduler)),
             _first(
                 _named(power_policies, makers.make_power_policy),
@@ -101,21 +105,14 @@ def _first(named: dict[str, OfferedItem[T]], built_in: dict[str, OfferedItem[T]]
 
 
 def _named(specs: Iterable[str], make: Callable[[str], T]) -> dict[str, OfferedItem[T]]:
-    """What was named at the start, whole specs; made anew for every run, since a scheduler remembers things."""
+    """Return what was named at the start, whole specs.
+
+    It is made anew for every run, since a scheduler remembers things.
+    """
     found = {}
     for spec in specs:
         make(spec)
         found[spec] = OfferedItem("named at the start", lambda _, spec=spec: make(spec), named=True)
-    return found
-
-
-def _named_platforms(sources: Iterable[str]) -> dict[str, OfferedItem[Platform]]:
-    found = {}
-    for source in sources:
-        platform = Platform.read(source)
-        found[source] = OfferedItem(
-            f"{platform.node_count:,} nodes", lambda _, __, platform=platform: platform, named=True
-        )
     return found
 
 
@@ -129,24 +126,20 @@ def _built_in_workloads() -> dict[str, OfferedItem[Workload]]:
 
 
 def demo_workload() -> Workload:
-    """The log that comes with the package, with the memory traffic that the demo assumes."""
+    """Return the log that comes with the package, with the memory traffic that the demo assumes."""
     return Workload.read(WORKLOAD, reference_gflops=REFERENCE_GFLOPS).with_profiles(PROFILES, seed=0)
 
 
 def _generated(spec: str) -> Workload:
     given = Spec.parse(spec)
     for jobs in (*given.positional, given.options.get("jobs", "0")):
-        if _whole(jobs) > MOST_GENERATED:
+        try:
+            count = int(jobs)
+        except ValueError:
+            continue  # the generator says what is wrong
+        if count > MOST_GENERATED:
             raise SpecError(f"workload '{spec}'", f"at most {MOST_GENERATED:,} jobs in this page", jobs)
     return Workload.read(spec)
-
-
-def _whole(text: str) -> int:
-    """The number that a generator would read; 0 for what is none, which the generator says."""
-    try:
-        return int(text)
-    except ValueError:
-        return 0
 
 
 def _built_in_platforms() -> dict[str, OfferedItem[Platform]]:
@@ -155,7 +148,7 @@ def _built_in_platforms() -> dict[str, OfferedItem[Platform]]:
         OF_THE_LOG: OfferedItem("as many one-core nodes as the log's machine had", _platform_of_log),
         "gaia": OfferedItem("the machine of that log: 149 nodes, 1,808 cores", lambda _, __: Platform.read(PLATFORM)),
     }
-    # A machine is one by its name; the spec alone says nothing.
+    # The spec 'machine' means nothing without the name of one.
     for name in _own(platforms, without=frozenset({"machine"})):
         meaning = platforms.help(name)
         found[name] = OfferedItem(
@@ -182,7 +175,7 @@ def _registered(registry: Registry[Any], make: Callable[[str], T]) -> dict[str, 
 
 
 def _own(registry: Registry[Any], without: frozenset[str] = frozenset()) -> list[str]:
-    """Registered names that read no file as far as we know: of others' plug-ins we do not."""
+    """Return the registered names of this project that read no file. What others' plug-ins read is not known."""
     names = [name for name in registry if name not in READ_FILES | without]
     return [name for name in names if is_ours(registry.factory(name).__module__)]
 

@@ -25,7 +25,7 @@ _MEANING = {"start": "start", "reserve": "promise", "hold": "wait", "block": "wa
 
 
 def headlines(run: Run) -> list[Any]:
-    """The metrics that say most, with their units."""
+    """Return the metrics that say most, with their units."""
     table = comparison_table({"run": run.result})
     known = [key for key in HEADLINES if key in table.index]
     summary = run.result.summary()
@@ -33,12 +33,12 @@ def headlines(run: Run) -> list[Any]:
 
 
 def metric(value: float | None, unit: str) -> str:
-    """A metric with its unit, or a dash for one that is unknown."""
+    """Return a metric with its unit, or a dash for one that is unknown."""
     return NOTHING if value is None or math.isnan(value) else amount(float(value), unit)
 
 
 def explanation(run: Run, job_id: str) -> list[Any]:
-    """What became of a job and why, and the steps about it. Raises InputError for an unknown id."""
+    """Say what became of a job and why, with the steps about it. Raises InputError for an unknown id."""
     text = run.result.explain(job_id)
     steps = run.frames.steps
     about = steps.of_job(job_id)
@@ -56,41 +56,40 @@ def explanation(run: Run, job_id: str) -> list[Any]:
 
 
 def changes(run: Run, made: Sequence[Change]) -> list[Any]:
-    """What was changed in the workload, what became of each job of one's own, and a button to undo each."""
+    """Return a table of what was changed, what became of each job of one's own, and a button to undo each."""
     if not made:
         return []
-    rows = [
-        html.Tr(
-            [
-                html.Td(shortened(change.job_id, 24) if change.cancel else job_link(change.job_id)),
-                html.Td(_change(change), className="text"),
-                html.Td("–" if change.cancel else _outcome(run, change.job_id), className="text"),
-                html.Td(html.Button("undo", id={"kind": "undo", "change": i}, className="link")),
-            ]
-        )
-        for i, change in enumerate(made)
-    ]
+    rows = []
+    for i, change in enumerate(made):
+        job, (text, outcome) = job_link(change.job_id), _change_and_outcome(run, change)
+        undo = html.Button("undo", id={"kind": "undo", "change": i}, className="link")
+        cells = [
+            html.Td(shortened(change.job_id, 24) if change.cancel else job),
+            html.Td(text, className="text"),
+            html.Td(outcome, className="text"),
+            html.Td(undo),
+        ]
+        rows.append(html.Tr(cells))
     head = html.Thead(html.Tr([html.Th(name) for name in ("job", "change", "outcome", "")]))
     return [html.Table([head, html.Tbody(rows)])]
 
 
-def _change(change: Change) -> str:
+def _change_and_outcome(run: Run, change: Change) -> tuple[str, str]:
+    """Say what was changed, and what became of the job."""
     if change.cancel:
-        return "taken out of the workload"
+        return "taken out of the workload", "–"
     asked = "names no time" if change.requested_time is None else f"asks for {seconds(change.requested_time)}"
     user = f" by {change.user}" if change.user else ""
-    cores = counted(change.cores, "core")
-    return f"submitted{user} at {seconds(change.submit_time)}: {cores}, runs for {seconds(change.run_time)}, {asked}"
-
-
-def _outcome(run: Run, job_id: str) -> str:
+    size = f"{counted(change.cores, 'core')}, runs for {seconds(change.run_time)}"
+    text = f"submitted{user} at {seconds(change.submit_time)}: {size}, {asked}"
     jobs = run.result.jobs
-    job = jobs[jobs["job_id"] == job_id].iloc[0]
-    if math.isnan(job["start_time"]):
-        return str(job["state"])
-    return f"{job['state']}; waited {seconds(job['wait_time'])}, started at {seconds(job['start_time'])}"
+    job = jobs[jobs["job_id"] == change.job_id].iloc[0]
+    outcome = str(job["state"])
+    if not math.isnan(job["start_time"]):
+        outcome += f"; waited {seconds(job['wait_time'])}, started at {seconds(job['start_time'])}"
+    return text, outcome
 
 
 def job_link(job_id: str) -> html.Button:
-    """A job's id that shows what became of it when it is clicked."""
+    """Return a job's id that shows what became of it when it is clicked."""
     return html.Button(shortened(job_id, 24), id={"kind": "job", "job": job_id}, className="link")

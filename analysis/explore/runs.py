@@ -1,7 +1,7 @@
 """Choices made in the page, and the runs that they lead to.
 
-A run is a function of the choices alone, so the page remembers no run but its choices, and the server may forget a run:
-it is made again when it is asked for.
+A run is a function of the choices alone. So the page remembers its choices, not the run, and the server may forget a
+run: it is made again when it is asked for.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ KEPT = 4
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What is to be run. Each name is that of an offer, followed by its options; ``begin_h`` is a time of the workload.
+    """Choices of what is to be run. Each name is that of an offer, followed by its options.
 
-    ``changes`` are to the jobs that are left then.
+    ``begin_h`` is a time of the workload. ``changes`` are to the jobs that are left then.
     """
 
     workload: str = "lublin"
@@ -66,7 +66,7 @@ class Choices:
 
     @classmethod
     def first(cls, offers: Offers) -> Choices:
-        """What the page begins with: what was named at the start, if anything was."""
+        """Return what the page begins with: what was named at the start, if anything was."""
         found: dict[str, Any] = {}
         kinds: dict[str, tuple[Mapping[str, OfferedItem[Any]], str]] = {
             "workload": (offers.workloads, "workload_options"),
@@ -84,7 +84,7 @@ class Choices:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Choices:
-        """Choices as they come from a page, which is not to be trusted. Raises InputError for a wrong one."""
+        """Return choices as they come from a page, which is not to be trusted. Raises InputError for a wrong one."""
         if not isinstance(given, Mapping):
             raise InputError("choices", "a name or a number for each", type(given).__name__)
         found: dict[str, Any] = {}
@@ -111,11 +111,11 @@ class Choices:
         return choices
 
     def plain(self) -> dict[str, Any]:
-        """The choices as the page keeps them."""
+        """Return the choices as the page keeps them."""
         return asdict(self)
 
     def same_jobs(self, other: Choices) -> bool:
-        """Whether these and other choices are about the same jobs, whatever is done with them and to them."""
+        """Return whether these and other choices are about the same jobs, whatever is done with them and to them."""
         return all(getattr(self, name) == getattr(other, name) for name in OF_THE_JOBS)
 
 
@@ -141,22 +141,22 @@ class Run:
 
     @cached_property
     def held(self) -> HeldRectangles:
-        """What is drawn of it."""
+        """Return the rectangles that are drawn of it."""
         return HeldRectangles.of(self.result)
 
     def figure(self, colour_by: str = "job", window: tuple[float, float] | None = None) -> go.Figure:
-        """The chart of the run or of a window of it (s): exact where the rectangles are few enough, else shaded."""
+        """Draw the run or a window of it (s): exactly if the rectangles are few enough, else shaded."""
         options = options_of({"colour_by": colour_by, "time_unit": self.axis.unit, "x_range": window})
         del options["rows"], options["workload"]
         return draw_held(self.held, **options)
 
     def classes(self, colour_by: str) -> ColourClasses:
-        """The colours that jobs have in that chart."""
+        """Return the colours that jobs have in that chart."""
         return colour_strategy(colour_by)(self.result.jobs)
 
 
 class ExploreSession:
-    """Makes and keeps the runs of the page: the one thing that the callbacks share.
+    """Maker and keeper of the runs of the page: the one thing that the callbacks share.
 
     ``saved`` is a run to look at, if any; else the page begins with the choices ``first``, and ``beside`` to compare with.
     """
@@ -172,14 +172,14 @@ class ExploreSession:
         self.first = first or Choices.first(offers)
         self.beside = beside
         self.saved = None if saved is None else Run(saved)
-        # A browser asks for several things about a new run at once, from several threads; it is made by the first. What
-        # went wrong is kept as well: it took as long to find out.
+        # A browser asks for several things about a new run at once, from several threads; the first makes the run. An
+        # error is kept as well: it took as long to find out.
         self._kept: OrderedDict[Choices, Future[Run]] = OrderedDict()
         self._lock = threading.Lock()
         self._making = threading.Lock()  # one at a time: warnings are caught for the whole process
 
     def run(self, given: Mapping[str, Any] | None) -> Run:
-        """The run that was saved, or that of these choices. Raises InputError for a wrong choice."""
+        """Return the run that was saved, or that of these choices. Raises InputError for a wrong choice."""
         if self.saved is not None:
             return self.saved
         choices = Choices.of(given or {})
@@ -206,7 +206,7 @@ class ExploreSession:
             offers = self.offers
             log = chosen(offers.workloads, "workload", choices.workload, choices.workload_options)
             workload = changed(window_of(log, choices.begin_h, choices.jobs), choices.changes)
-            # Of the whole log: its header speaks of the machine that all of it comes from.
+            # It takes the whole log, whose header describes its machine.
             platform = chosen(offers.platforms, "platform", choices.platform, choices.platform_options, log)
             if platform.node_count > MOST_NODES:
                 raise InputError("platform", f"at most {MOST_NODES:,} nodes in this page", f"{platform.node_count:,}")
@@ -237,7 +237,7 @@ def window_of(workload: Workload, begin_h: float, jobs: int) -> Workload:
 
 
 def _given_up(simulation: Simulation, deadline: float) -> Generator[Any, Any, None]:
-    """A process that ends a run which takes too long: the first thing that happens after the deadline is its last."""
+    """End a run that takes too long: a process that raises InputError at the first event after the deadline."""
     while True:
         yield simulation.on("instant")
         if time.monotonic() > deadline:

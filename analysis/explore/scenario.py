@@ -22,21 +22,21 @@ WHAT = "a scenario that the page of explore has saved"
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is run now, and what was kept to compare it with, if anything."""
+    """The choices of the run of now, and of the run that was kept to compare it with, if any."""
 
     now: Choices
     kept: Choices | None = None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Scenario:
-        """A scenario's file. Raises FormatError, naming it, or InputError for a choice that cannot be."""
+        """Return the scenario in a file. Raises FormatError, naming it, or InputError for a choice that cannot be."""
         from cluster_sim.files.reading import read_own_json
 
         return cls._of(read_own_json(path, WHAT), str(path))
 
     @classmethod
     def uploaded(cls, content: Any, name: Any) -> Scenario:
-        """A scenario as a browser sends a file, ``data:TYPE;base64,CONTENT``."""
+        """Return a scenario from the form in which a browser sends a file, ``data:TYPE;base64,CONTENT``."""
         called = name if isinstance(name, str) else FILE_NAME
         try:
             text = base64.b64decode(str(content).partition(",")[2], validate=True).decode()
@@ -52,13 +52,13 @@ class Scenario:
         return cls(Choices.of(document.get("now")), None if kept is None else Choices.of(kept))  # type: ignore[arg-type]
 
     def text(self) -> str:
-        """The file's content."""
+        """Return the file's content."""
         kept = None if self.kept is None else self.kept.plain()
         document = {"format": FORMAT, "now": self.now.plain(), "kept": kept}
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
     def named(self) -> dict[str, list[str]]:
-        """What it names of each kind: ``workload``, ``platform``, ``scheduler``, ``power_policy``."""
+        """Return what it names of each kind: ``workload``, ``platform``, ``scheduler``, ``power_policy``."""
         both = [self.now] if self.kept is None else [self.now, self.kept]
         kinds = ("workload", "platform", "scheduler", "power_policy")
         return {kind: list(dict.fromkeys(getattr(each, kind) for each in both)) for kind in kinds}

@@ -32,22 +32,22 @@ CONFIG: dict[str, Any] = {
 
 
 def render(template: str, **values: Any) -> str:
-    """The text of a page: a template with these values."""
+    """Return the text of a page: a template with these values."""
     return _environment().get_template(template).render(values)
 
 
 def piece(template: str, **values: Any) -> Markup:
-    """A part of a page, which other templates take as it is."""
+    """Return a part of a page, which other templates take as it is."""
     return Markup(render(template, **values))
 
 
 def page(heading: str, figures: Iterable[Markup]) -> str:
-    """A page of figures, or of other pieces."""
+    """Return a page of figures, or of other pieces."""
     return render("figures.html", heading=heading, figures=figures)
 
 
 def figure_html(figure: go.Figure, div_id: str) -> Markup:
-    """A figure as a piece of a page; ``div_id`` is a plain word.
+    """Return a figure as a piece of a page; ``div_id`` is a plain word.
 
     A Gantt chart becomes a tool, with a table of its jobs beside it (:mod:`analysis.gantt_chart.tool`).
     """
@@ -57,7 +57,7 @@ def figure_html(figure: go.Figure, div_id: str) -> Markup:
 
 
 def figures_html(figures: Iterable[go.Figure]) -> list[Markup]:
-    """:func:`figure_html` of each, for a page that has no others."""
+    """Return :func:`figure_html` of each figure, for a page that has no others."""
     return [figure_html(figure, f"figure{place}") for place, figure in enumerate(figures)]
 
 

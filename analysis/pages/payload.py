@@ -1,7 +1,7 @@
 """A figure as few bytes: its arrays column by column in the form that deflates best, beside the rest as JSON.
 
-A payload is a line of JSON, a newline, and bytes. In the JSON each array is an object with one of the keys below;
-``payload.js`` turns it back into the very numbers that it was made of, and into the same type of array.
+A payload is a line of JSON, a newline, and bytes. In the JSON each array is an object with one of the keys below.
+``payload.js`` turns it back into the same numbers, in the same type of array.
 
 ===========  =======================================================================================================
 key          stands for
@@ -13,11 +13,11 @@ key          stands for
              :func:`cluster_sim.amounts.moments` writes them (``$moment``, ``rest`` by place), or few (``$of``)
 ===========  =======================================================================================================
 
-What stands under the key ``lazily`` the page reads row by row, when it needs it; under ``later`` it unpacks each value when
-it is first asked for.
+The page reads what stands under the key ``lazily`` row by row, when it needs it. It unpacks a value under ``later``
+when that is first asked for.
 
-``at`` is where among the bytes they begin; ``count`` numbers of ``wide`` bytes stand there by planes, all their lowest
-bytes first. Arrays that are alike stand there once.
+``at`` is where the array begins among the bytes: ``count`` numbers of ``wide`` bytes stand there by planes, all their
+lowest bytes first. Equal arrays stand there once.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _WHOLE = re.compile(r"(?:0|[1-9][0-9]{0,8})\Z")
 _MOMENT = re.compile(r"(?:[1-9][0-9]{0,2}(?:,[0-9]{3}){0,2} d )?(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\Z")
 _IN_SECONDS = np.array([86_400.0, 3_600.0, 60.0, 1.0])
 _ORDERS = {"abbaa": (0, 1, 1, 0, 0), "aabba": (0, 0, 1, 1, 0)}
-"""Of a rectangle's two edges at its corners and again at the first, on x and on y."""
+"""Orders of a rectangle's two edges at its corners and again at the first, on x and on y."""
 
 
 def payload(figure: go.Figure | dict[str, Any]) -> bytes:
-    """What the page unpacks into ``figure``'s data and layout; it may be given as the dict that it is."""
+    """Return what the page unpacks into ``figure``'s data and layout; the figure may be a dict."""
     store = _Store()
     rest = to_json_plotly(_walked(figure.to_dict() if isinstance(figure, go.Figure) else figure, store))
     return str(rest).encode("utf-8") + b"\n" + bytes(store.data)
 
 
 class _Store:
-    """The bytes; the same ones are kept once."""
+    """Store of bytes, equal ones once."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -64,13 +64,13 @@ class _Store:
 
 def _walked(value: Any, store: _Store) -> Any:
     if isinstance(value, dict):
-        # Plotly reads its own form too: it is left to arrays of three dimensions, which no chart here has.
+        # Arrays of three dimensions stay in Plotly's own form, which it reads too; no chart here has any.
         if "bdata" in value and "dtype" in value and value.get("shape", "").count(",") < 2:
             array = np.frombuffer(base64.b64decode(value["bdata"]), dtype=np.dtype(value["dtype"]))
             return _numbers(array, store) | ({"shape": value["shape"]} if "shape" in value else {})
         return {key: _walked(item, store) for key, item in value.items()}
     if isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and value.ndim == 1:
-        # Plotly has left these as they are; pages know no whole numbers of eight bytes.
+        # Plotly leaves these arrays as they are. Pages know no whole numbers of eight bytes.
         narrow = value.dtype.kind != "f" and value.dtype.itemsize == 8
         return _numbers(value.astype(np.int32) if narrow else value, store)
     if isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 2:
@@ -83,7 +83,7 @@ def _walked(value: Any, store: _Store) -> Any:
 
 
 def _numbers(array: np.ndarray, store: _Store) -> dict[str, Any]:
-    """An array of numbers; its type is that of the array that the page makes."""
+    """Return an array of numbers as an object; its type is that of the array that the page makes."""
     kind = f"{array.dtype.kind}{array.dtype.itemsize}"
     edges = _edges(array)
     if edges is not None:
@@ -91,14 +91,19 @@ def _numbers(array: np.ndarray, store: _Store) -> dict[str, Any]:
         return {"$strung": order, "type": kind, "a": _numbers(one, store), "b": _numbers(other, store)}
     integers = _whole(array)
     if integers is not None:
-        return {"$ints": kind, "places": integers[1], **store.put(_folded(integers[0]))}
+        # Differences as planes of as few bytes as they need: 0, -1, 1, -2, … become 0, 1, 2, 3, …
+        steps = np.diff(integers[0], prepend=0)
+        folded = (steps << 1) ^ (steps >> 63)
+        wide = max(1, (int(folded.max(initial=0)).bit_length() + 7) // 8)
+        planes = folded.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :wide]
+        return {"$ints": kind, "places": integers[1], **store.put(planes)}
     planes = np.ascontiguousarray(array).view(np.uint8).reshape(len(array), array.dtype.itemsize).copy()
     planes[1:] ^= planes[:-1].copy()
     return {"$bytes": kind, **store.put(planes)}
 
 
 def _edges(array: np.ndarray) -> tuple[str, np.ndarray, np.ndarray] | None:
-    """The two columns of edges of an outline as ``drawing`` strings them, and their order; None for any other array."""
+    """Return order and columns of the two edges of an outline as ``drawing`` strings them; None for another array."""
     if array.dtype.kind != "f" or len(array) == 0 or len(array) % 6:
         return None
     count = len(array) // 6
@@ -113,7 +118,7 @@ def _edges(array: np.ndarray) -> tuple[str, np.ndarray, np.ndarray] | None:
 
 
 def _whole(array: np.ndarray) -> tuple[np.ndarray, int] | None:
-    """Whole numbers that, divided by ten to so many places, are the array exactly; None when none are."""
+    """Return whole numbers that are the array when divided by ten to so many places, and the places, or None."""
     values = array.astype(np.float64)
     if not np.isfinite(values).all():
         return None
@@ -126,16 +131,8 @@ def _whole(array: np.ndarray) -> tuple[np.ndarray, int] | None:
     return None
 
 
-def _folded(whole: np.ndarray) -> np.ndarray:
-    """Differences as planes of as few bytes as they need: 0, -1, 1, -2, … become 0, 1, 2, 3, …"""
-    steps = np.diff(whole, prepend=0)
-    folded = (steps << 1) ^ (steps >> 63)
-    wide = max(1, (int(folded.max(initial=0)).bit_length() + 7) // 8)
-    return folded.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :wide]
-
-
 def _column(values: list[Any], store: _Store) -> Any:
-    """A column of a table: an object as above, or the bare list where nothing is gained."""
+    """Return a column of a table: an object as above, or the bare list if nothing is gained."""
     if all(type(value) in (int, float) for value in values):
         packed = _numbers(np.array(values, dtype=np.float64), store)
         return packed if "$ints" in packed else values
@@ -144,20 +141,14 @@ def _column(values: list[Any], store: _Store) -> Any:
     if all(map(_WHOLE.match, values)):
         return {"$text": _numbers(np.array(values, dtype=np.float64), store)}
     distinct = {text: code for code, text in enumerate(dict.fromkeys(values))}
-    if 2 * len(distinct) > len(values):
-        # Texts most of which are times of a run, as whole seconds; None for others.
-        rest = {place: text for place, text in enumerate(values) if not _MOMENT.match(text)}
-        if 2 * len(rest) > len(values):
-            moments = None
-        else:
-            whole = (("0 d 00:00:00" if place in rest else text) for place, text in enumerate(values))
-            parts = " ".join(text if "d" in text else f"0 d {text}" for text in whole)
-            counted = np.array(
-                parts.replace(",", "").replace(" d ", " ").replace(":", " ").split(" "), dtype=np.float64
-            )
-            moments = {"$moment": _numbers(counted.reshape(-1, 4) @ _IN_SECONDS, store), "rest": rest}
-        return moments or values
-    return {
-        "$of": list(distinct),
-        "code": _numbers(np.array([distinct[text] for text in values], dtype=np.int32), store),
-    }
+    if 2 * len(distinct) <= len(values):
+        codes = np.array([distinct[text] for text in values], dtype=np.int32)
+        return {"$of": list(distinct), "code": _numbers(codes, store)}
+    # Most texts may be times of a run: these are kept as whole seconds.
+    rest = {place: text for place, text in enumerate(values) if not _MOMENT.match(text)}
+    if 2 * len(rest) > len(values):
+        return values
+    whole = (("0 d 00:00:00" if place in rest else text) for place, text in enumerate(values))
+    parts = " ".join(text if "d" in text else f"0 d {text}" for text in whole)
+    counts = np.array(parts.replace(",", "").replace(" d ", " ").replace(":", " ").split(" "), dtype=np.float64)
+    return {"$moment": _numbers(counts.reshape(-1, 4) @ _IN_SECONDS, store), "rest": rest}

@@ -8,19 +8,19 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 JOBS, HOVER_POINTS, LABELS, COLOURS = "jobs", "hover", "labels", "colours"
-"""What ``trace.meta`` says of a trace of jobs, for tests and for pages, which draw them anew at every zoom."""
+"""Values of ``trace.meta`` for traces of jobs. Pages draw these anew at every zoom, and tests find them by it."""
 _REDRAWN = (JOBS, HOVER_POINTS, LABELS, COLOURS)
 
 
 def carried(figure: go.Figure) -> dict[str, Any] | None:
-    """The tool that a figure carries, if it does."""
+    """Return the tool that a figure carries, if it does."""
     meta = figure.layout.meta
     found: dict[str, Any] | None = meta.get("tool") if isinstance(meta, dict) else None
     return found
 
 
 def without_jobs(figure: go.Figure) -> dict[str, Any]:
-    """A figure that carries the tool, as a dict, without the traces that a page draws itself.
+    """Return a figure that carries the tool, as a dict, without the traces that a page draws itself.
 
     Each layer of the tool has ``at``: before which of the other traces its jobs are drawn. What is filled with patterns
     (``fixed``) stays as it is.

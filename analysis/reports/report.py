@@ -33,7 +33,7 @@ from cluster_sim.records.intervals import FEWEST_BLOCKS
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
 
-# Curves of a page with many runs: finer than a screen is wide, and 20,000 jobs stay small.
+# Points of a curve: more than a screen is wide, and few enough for a page with many runs of 20,000 jobs.
 _POINTS = 3_000
 _MOST_USERS = 200
 _USER_COLUMNS = {
@@ -49,9 +49,9 @@ _USER_COLUMNS = {
 _USER_UNITS = {"core_s": "s", "mean_wait_s": "s", "energy_j": "J"}
 
 _OF_SEVERAL = signature(gantt_runs).parameters.keys()
-"""Options that a chart of several runs has, too."""
+"""Options that a chart of several runs also has."""
 
-# The settings worth a row, in this order; what else `meta` holds follows under its own key.
+# Settings with a name of their own, in this order; the others of `meta` follow under their keys.
 _SETTINGS = {
     "scheduler": "Scheduler",
     "power_policy": "Power policy",
@@ -81,13 +81,14 @@ def write_report(
 ) -> Path:
     """Write the page that compares ``results`` (name → run, or one run) and return its path.
 
-    It begins with how long jobs waited, or with which run's waited least, and holds a summary with differences to the
-    first run, the Gantt chart of each run, power, use of the cores and queue over time, distributions of waits and
-    slowdowns, waits by user, inputs and settings.
-    The charts share one window of time, so that they can be compared by eye. ``workload``, the runs' own, says by its
-    header when the jobs came, by the calendar; ``replications`` is a table of :func:`analysis.replication_table` to stand
-    in the summary's place. ``options`` go to :func:`analysis.gantt`. The file appears whole or not at all.
-    Raises InputError when there is no run or the file cannot be written.
+    It begins with how long jobs waited, or which run's jobs waited least. A summary with differences to the first run
+    and the Gantt charts follow. Then come power, use of the cores and queue over time, distributions of waits and
+    slowdowns, waits by user, inputs and settings. The charts share one window of time, so that they can be compared by
+    eye.
+
+    ``workload``, the runs' own, says by its header when the jobs came, by the calendar. ``replications`` is a table of
+    :func:`analysis.replication_table` that takes the summary's place. ``options`` go to :func:`analysis.gantt`. The
+    file appears whole or not at all. Raises InputError when there is no run or the file cannot be written.
     """
     runs = named_runs(results)
     if not runs:
@@ -95,36 +96,30 @@ def write_report(
     windows = [time_window(result) for result in runs.values()]
     options.setdefault("x_range", (min(start for start, _ in windows), max(end for _, end in windows)))
     first = next(iter(runs.values()))
-    heading = title or (run_title(first) if len(runs) == 1 else _comparison_title(runs))
+    heading = run_title(first)
+    if len(runs) > 1:
+        heading = " vs ".join(runs) + (f" — {first.meta['workload']}" if first.meta.get("workload") else "")
+    is_single = len(runs) == 1 and replications is None
+    sentences = (run_sentence(first),) if is_single else compare(runs, replications).sentences
     figures = Figures()
-    table = comparison_table(runs) if replications is None else replications
-    told = ""
-    if replications is not None:
-        count = max(
-            (len(each) for row in replications.attrs[REPLICATIONS].values() for each in row.values()), default=0
-        )
-        around = " ± half of the 95 % confidence interval" if count >= FEWEST_BLOCKS else ""
-        told = f"Means over {counted(count, 'replication')}{around}; differences are paired by seed. "
-        told += "The figures below are of the first seed."
-    summary = Section(
-        told, table=table_html(_telling(headlines(table))), folded=table_html(table), unfolds="All metrics"
-    )
     sections = {
-        "Summary" if len(runs) == 1 else "Comparison": summary,
+        "Summary" if len(runs) == 1 else "Comparison": _summary(runs, replications),
         **_schedules(runs, figures, options),
         "Over time": _over_time(runs, figures),
         "Jobs": _distributions(runs, workload, figures),
         "Users": _users(runs, figures),
         "Inputs and settings": Section(table=_settings_html(runs)),
     }
+    platform = first.platform
+    size = f"{platform.node_count:,} nodes, {platform.core_count:,} cores"
     text = render(
         "report.html",
-        heading=heading,
-        sentences=[line for line in _sentences(runs, replications) if line],
-        lead=_platform_line(first),
+        heading=title or heading,
+        sentences=[line for line in sentences if line],
+        lead=f"{len(first.jobs):,} jobs on platform {platform.id}: {size}",
         cautions=Cautions.of_runs({name: run.cautions for name, run in runs.items()}).by_kind(),
         sections={name: section for name, section in sections.items() if section is not None},
-        maker=_maker(first),
+        maker=f"cluster-sim {first.meta.get('version', '')}".strip(),
         again=str(first.meta.get("command", "")),
     )
     return write_whole(path, text)
@@ -143,7 +138,7 @@ def write_gantt(figure: go.Figure | Result, path: str | Path, **options: Any) ->
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page. What stands under a heading, in this order; ``folded`` is a table that the reader unfolds."""
+    """A part of a page: what stands under a heading, in this order. ``folded`` is a table that the reader unfolds."""
 
     text: str = ""
     figures: Sequence[Markup] = ()
@@ -154,44 +149,56 @@ class Section:
 
 
 class Figures:
-    """Turns figures into pieces of the page, each with an id of its own."""
+    """Maker of pieces of the page from figures, each with an id of its own."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def html(self, figure: go.Figure) -> Markup:
-        """The figure as HTML."""
+        """Return the figure as HTML."""
         self._count += 1
         return figure_html(figure, f"figure{self._count}")
 
 
-def _sentences(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> tuple[str, ...]:
-    if len(runs) == 1 and replications is None:
-        return (run_sentence(next(iter(runs.values()))),)
-    return compare(runs, replications).sentences
+def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> Section:
+    """Return the headlines and all metrics.
 
-
-def _telling(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a table without those of jobs that there are none of in any run."""
-    counts = [key for key in ("jobs_killed", "jobs_rejected", "jobs_unfinished") if key in table.index]
-    return table.drop(index=[key for key in counts if not table.loc[key].drop("unit").astype(float).fillna(0).any()])
+    If ``replications`` is a table, it stands in the place of that of the runs.
+    """
+    if replications is None:
+        text, table = "", comparison_table(runs)
+    else:
+        table = replications
+        values = [each for row in table.attrs[REPLICATIONS].values() for each in row.values()]
+        count = max(map(len, values), default=0)
+        around = " ± half of the 95 % confidence interval" if count >= FEWEST_BLOCKS else ""
+        text = f"Means over {counted(count, 'replication')}{around}; differences are paired by seed. "
+        text += "The figures below are of the first seed."
+    rows = headlines(table)
+    # Without rows of zeros: no run has such jobs.
+    counts = [key for key in ("jobs_killed", "jobs_rejected", "jobs_unfinished") if key in rows.index]
+    rows = rows.drop(index=[key for key in counts if not rows.loc[key].drop("unit").astype(float).fillna(0).any()])
+    return Section(text, table=table_html(rows), folded=table_html(table), unfolds="All metrics")
 
 
 def _schedules(runs: Mapping[str, Result], figures: Figures, options: dict[str, Any]) -> dict[str, Section]:
-    """The charts of the runs: as one, with what differs marked, where they are of the same jobs."""
+    """Return the charts of the runs: one chart, with what differs marked, if they are of the same jobs."""
     if 2 <= len(runs) <= MOST_RUNS and options.keys() <= _OF_SEVERAL and same_jobs(runs):
-        chart = gantt_runs(runs, carry=True, other_jobs=True, **options)  # they have just been looked at
+        chart = gantt_runs(runs, carry=True, other_jobs=True, **options)  # same_jobs has just looked at them
         return {"Schedules": Section(figures=[figures.html(chart)])}
-    charts = _aligned([tool_chart(result, **options) for result in runs.values()])
-    # A run may have the name of a section: sections are told apart by where they stand.
+    charts = [tool_chart(result, **options) for result in runs.values()]
+    # All have the same room at the right, so that equal times stand above each other.
+    room = max(chart.layout.margin.r for chart in charts)
+    # The prefix keeps a run whose name is that of a section apart.
     return {
-        f"Schedule: {name}": Section(figures=[figures.html(chart)]) for name, chart in zip(runs, charts, strict=True)
+        f"Schedule: {name}": Section(figures=[figures.html(chart.update_layout(margin={"r": room}))])
+        for name, chart in zip(runs, charts, strict=True)
     }
 
 
 def _over_time(runs: Mapping[str, Result], figures: Figures) -> Section | None:
     drawn = []
-    if len(runs) > 1:  # those of a single run are under its Gantt chart
+    if len(runs) > 1:  # a single run has them under its Gantt chart
         drawn += [utilisation_timeline(runs, most_points=_POINTS), queue_timeline(runs, most_points=_POINTS)]
     powered = {name: result for name, result in runs.items() if not result.nodes["energy_j"].isna().any()}
     powered = {name: result for name, result in powered.items() if result.power["watts"].to_numpy().any()}
@@ -217,52 +224,24 @@ def _users(runs: Mapping[str, Result], figures: Figures) -> Section | None:
     if table["user"].nunique() < 2:
         return None
     slowdowns = {name: table.loc[table["run"] == name, "mean_bounded_slowdown"] for name in runs}
-    index = {name: fairness_index(values) for name, values in slowdowns.items()}
-    said = "; ".join(f"{name}: {number(value, digits=3)}" for name, value in index.items())
-    text = f"Jain's index of fairness over the users' mean bounded slowdowns (1: all equal): {said}."
-    # Of very many users those with the most core-seconds.
+    index = "; ".join(f"{name}: {number(fairness_index(values), digits=3)}" for name, values in slowdowns.items())
+    text = f"Jain's index of fairness over the users' mean bounded slowdowns (1: all equal): {index}."
+    # If there are very many users, those with the most core-seconds are shown.
     shown = table[table.groupby("run").cumcount() < _MOST_USERS]
     left = len(table) - len(shown)
+    amounts = list(_USER_COLUMNS)[2:]
+    rows, values = [], []
+    for row in shown.to_dict("records"):
+        texts = [amount(row[name], _USER_UNITS.get(name, "")) for name in amounts]
+        rows.append([str(row["user"]), str(row["run"]), *texts])
+        values.append([None, None, *(float(row[name]) for name in amounts)])
     return Section(
         text,
         [figures.html(user_fairness(runs))],
-        folded=_user_html(shown),
+        folded=cells_html(_USER_COLUMNS.values(), rows, "users sortable", values),
         unfolds="By user",
         left_out=f"{left:,} more rows are not shown." if left else "",
     )
-
-
-def _user_html(table: pd.DataFrame) -> Markup:
-    figures = list(_USER_COLUMNS)[2:]
-    rows = [
-        [str(row.user), str(row.run), *(amount(getattr(row, name), _USER_UNITS.get(name, "")) for name in figures)]
-        for row in table.itertuples(index=False)
-    ]
-    values = [[None, None, *(float(value) for value in row)] for row in table[figures].itertuples(index=False)]
-    return cells_html(_USER_COLUMNS.values(), rows, "users sortable", values)
-
-
-def _aligned(figures: list[go.Figure]) -> list[go.Figure]:
-    """Give all charts the same room at the right, so that equal times stand above each other."""
-    room = max(figure.layout.margin.r for figure in figures)
-    return [figure.update_layout(margin={"r": room}) for figure in figures]
-
-
-def _comparison_title(runs: Mapping[str, Result]) -> str:
-    workload = next(iter(runs.values())).meta.get("workload")
-    return " vs ".join(runs) + (f" — {workload}" if workload else "")
-
-
-def _platform_line(result: Result) -> str:
-    platform = result.platform
-    return (
-        f"{len(result.jobs):,} jobs on platform {platform.id}: "
-        f"{platform.node_count:,} nodes, {platform.core_count:,} cores"
-    )
-
-
-def _maker(result: Result) -> str:
-    return f"cluster-sim {result.meta.get('version', '')}".strip()
 
 
 def _settings_html(runs: Mapping[str, Result]) -> Markup:

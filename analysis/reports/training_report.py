@@ -31,7 +31,7 @@ _IN_VALIDATION = {
     "validation/reduction_mean": "By how many % less in validation than the best baseline of each episode, mean",
     "validation/objective_mean": "What the agents reach in validation, mean over its episodes",
 }
-"""What there is to choose the best agent by: it is the first of these that was logged."""
+"""Columns that choose the best agent: the first that was logged does."""
 _KEPT = "; by this the best is kept"
 _KEPT_OF_SOME = "; by this the best is kept of those within the limit"
 _PROGRESS = {
@@ -56,12 +56,12 @@ def write_training_report(
 ) -> Path:
     """Write the page of a training, of one or several seeds, and return its path.
 
-    ``summaries`` are what :func:`learning.training.train` returns, ``command`` is how to make it again. The page holds what
-    the best agent of each seed reaches and after how many iterations, the baselines beside it, the learning curves, what they
-    say of the training's health, and the configuration.
-    Raises InputError when there is no training or the file cannot be written, FormatError for logs that are none.
+    ``summaries`` are what :func:`learning.training.train` returns, ``command`` is how to make it again. The page holds
+    what the best agent of each seed reaches, and after how many iterations, with the baselines beside it. The learning
+    curves, what they say of the training's health, and the configuration follow. Raises InputError when there is no
+    training or the file cannot be written, FormatError for files that are no logs.
     """
-    from learning.training.training import CONFIG  # brings torch, which whoever has trained has loaded
+    from learning.training.training import CONFIG  # loads torch, which a training has loaded anyway
 
     if not summaries:
         raise InputError("training report", "at least one training", "none")
@@ -125,7 +125,7 @@ def write_training_report(
 
 
 def _of_validation(columns: Collection[str]) -> dict[str, str]:
-    """The curves of validation with their titles, that of what decides first."""
+    """Return the curves of validation with their titles, the one that decides first."""
     found = {name: title for name, title in _IN_VALIDATION.items() if name in columns}
     for decides in list(found)[:1]:
         limited = "validation/cost_over" in columns and decides != "validation/share"
@@ -143,11 +143,21 @@ def _lead(summaries: Sequence[TrainingSummary], settings: dict[str, Any]) -> str
 
 
 def _verdict(summaries: Sequence[TrainingSummary], chosen_by_reduction: bool) -> str:
-    """What came out in a sentence or two: against the baseline, and whether anything was learned at all."""
+    """Say in a sentence or two what came out, against the baseline, and whether anything was learned at all."""
     first = summaries[0]
     said = [f"Nothing to learn: {remark}." for remark in dict.fromkeys(one.remark for one in summaries) if remark]
     if first.baseline:
-        said.append(_reached(summaries))
+        whom = f"{label_of(first.objective)} than {first.baseline} on the mean of the validation episodes"
+        if len(summaries) == 1:
+            certainty = f" ({first.certainty})" if first.certainty else ""
+            said.append(f"The best agent reaches {change(first.reduction)} {whom}{certainty}.")
+        else:
+            reductions = [one.reduction for one in summaries]
+            better = sum(reduction > 0.0 for reduction in reductions)
+            less = ComparisonVerdict.LESS
+            surely = sum(one.effect is not None and one.effect.verdict is less for one in summaries)
+            said.append(f"{better} of {len(summaries)} best agents reach less {whom}: {_ranging(reductions)}.")
+            said.append(f"Paired by episodes, the interval shows less for {surely} of them.")
         by_episode = _ranging([one.reduction_by_episode for one in summaries])
         kept = "; by this the best is kept" if chosen_by_reduction else ""
         said.append(f"Episode by episode, against the best baseline of each, that is {by_episode} on average{kept}.")
@@ -174,30 +184,14 @@ def _verdict(summaries: Sequence[TrainingSummary], chosen_by_reduction: bool) ->
     return " ".join(said)
 
 
-def _reached(summaries: Sequence[TrainingSummary]) -> str:
-    """How the means over the validation episodes compare with the baseline's, as the command line tells it of each seed."""
-    first, reductions = summaries[0], [one.reduction for one in summaries]
-    whom = f"{label_of(first.objective)} than {first.baseline} on the mean of the validation episodes"
-    if len(summaries) == 1:
-        certainty = f" ({first.certainty})" if first.certainty else ""
-        return f"The best agent reaches {change(reductions[0])} {whom}{certainty}."
-    better = sum(reduction > 0.0 for reduction in reductions)
-    effects = [one.effect for one in summaries]
-    surely = sum(effect is not None and effect.verdict is ComparisonVerdict.LESS for effect in effects)
-    return (
-        f"{better} of {len(summaries)} best agents reach less {whom}: {_ranging(reductions)}. "
-        f"Paired by episodes, the interval shows less for {surely} of them."
-    )
-
-
 def _ranging(reductions: Sequence[float]) -> str:
-    """From the greatest reduction to the least; one where they are the same."""
+    """Return the greatest and the least reduction, or one if they are the same."""
     ends = dict.fromkeys(change(one) for one in (max(reductions), min(reductions)))
     return " to ".join(ends)
 
 
 def _table(summaries: Sequence[TrainingSummary]) -> Markup:
-    """A row for the best agent of each seed, and one for each baseline, the best one first."""
+    """Return a row for the best agent of each seed, and one for each baseline, the best one first."""
     from learning.training.validation import ratio  # brings torch, too
 
     first = summaries[0]
@@ -216,7 +210,7 @@ def _table(summaries: Sequence[TrainingSummary]) -> Markup:
 
 
 def _without_numbers(logs: Sequence[pd.DataFrame]) -> dict[str, str]:
-    """The columns of updates that have no finite number in some of them, with in how many: "in 2 of 12 updates"."""
+    """Return the columns without a finite number in some updates, with how many: "in 2 of 12 updates"."""
     found = {}
     for name in (*_LIMIT, *_HEALTH):
         updated = [log[log["train/n_updates"].notna()] for log in logs if {name, "train/n_updates"} <= {*log.columns}]

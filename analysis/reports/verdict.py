@@ -1,9 +1,9 @@
-"""What is concluded from one run and from several: how long jobs waited, under which run least, and what else moved."""
+"""Conclusions from one run or several: how long jobs waited, under which run least, and what else moved."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -24,13 +24,13 @@ _ELSE = ("mean_bounded_slowdown", "makespan_s", "utilisation", "energy_j", "jobs
 
 
 def run_sentence(result: Result) -> str:
-    """What a page of one run says first: how long jobs waited, which did not complete, how busy cores were, the energy."""
+    """Say of one run how long jobs waited, which did not complete, how busy cores were, and the energy."""
     jobs, summary = result.jobs, result.summary()
     waits = jobs["wait_time"][jobs["state"] != "rejected"].dropna()  # one may have run before it was refused
     still = bool((jobs["state"] == "unfinished").any())  # when the run was cut off
     if waits.empty:
         return ""
-    half = float(np.sort(waits)[(len(waits) - 1) // 2])  # so long, or less, waits one of two
+    half = float(np.sort(waits)[(len(waits) - 1) // 2])  # half of the jobs wait at most this long
     mean, most = amount(float(waits.mean()), "s"), amount(float(waits.max()), "s")
     if not waits.any():
         text = "No job waits" if not still else "Of the jobs that started none waits"
@@ -58,9 +58,12 @@ def compare(results: Runs, replications: pd.DataFrame | None = None) -> Comparis
     replication, and ``results`` are the runs of the first. Without it the differences are those of one workload.
     """
     runs = named_runs(results)
-    values = _values_of(comparison_table(runs), runs) if replications is None else replications.attrs[REPLICATIONS]
+    if replications is None:
+        block, table = "workload", comparison_table(runs)
+        values = {str(key): {name: [float(row[name])] for name in runs} for key, row in table.iterrows()}
+    else:
+        block, values = "replication", replications.attrs[REPLICATIONS]
     arrays = {key: {name: np.array(row[name], dtype=float) for name in runs} for key, row in values.items()}
-    block = "workload" if replications is None else "replication"
 
     def effect(metric: str, name: str, against: str) -> Effect:
         pair = name, against
@@ -82,29 +85,27 @@ def compare(results: Runs, replications: pd.DataFrame | None = None) -> Comparis
             else list(standing.means)[len(standing.best)]
         )
         remarks.append(_moved([effect(metric, best, other) for metric in shown if metric != _WAIT]))
-        if replications is None:  # of replications the runs are only one
+        if replications is None:  # the runs are only one of the replications
             remarks.append(_jobs_that_moved(best, runs[best], other, runs[other]))
-    return Comparison(
-        tuple(names), tuple(_differing(runs)), (), tuple(effects), () if standing is None else (standing,),
-        tuple(filter(None, remarks)), tuple(_of_other_jobs(arrays)),
-    )  # fmt: skip
-
-
-def _values_of(table: pd.DataFrame, runs: Mapping[str, Result]) -> dict[str, dict[str, list[float]]]:
-    """Metrics of single runs, in the form of those of replications."""
-    return {str(key): {name: [float(row[name])] for name in runs} for key, row in table.iterrows()}
-
-
-def _differing(runs: Mapping[str, Result]) -> Iterator[Difference]:
-    """The settings that differ between runs."""
+    cautions = []
+    for key in ("jobs_completed", "jobs_killed", "jobs_rejected", "jobs_unfinished"):
+        counts = arrays.get(key, {})
+        if len({each.tobytes() for each in counts.values()}) > 1:
+            means = ", ".join(f"{name} {number(float(each.mean()))}" for name, each in counts.items())
+            cautions.append(f"Means are not of the same jobs: {label_of(key)}, {means}.")
+    differences = []
     for key in dict.fromkeys(key for run in runs.values() for key in run.meta if key not in _NO_SETTINGS):
         base, *others = (setting(run.meta.get(key)) for run in runs.values())
         if any(other != base for other in others):
-            yield Difference(label_of(key), base, tuple(others))
+            differences.append(Difference(label_of(key), base, tuple(others)))
+    return Comparison(
+        tuple(names), tuple(differences), (), tuple(effects), () if standing is None else (standing,),
+        tuple(filter(None, remarks)), tuple(cautions),
+    )  # fmt: skip
 
 
 def _moved(effects: Sequence[Effect]) -> str:
-    """Which other metrics move, of replications only those of which it is shown."""
+    """Say which other metrics move; of replications, only those of which it is shown."""
     found = [
         f"{each.label} {each.in_percent()}"
         for each in effects
@@ -120,15 +121,6 @@ def _moved(effects: Sequence[Effect]) -> str:
         return f"{of}: no other metric {moves} by {least}." if of else ""
     few = effects[0].blocks > 1 and all(each.verdict is ComparisonVerdict.VALUES for each in effects)
     return f"{of}: {listing(found)}{f' ({too_few(effects[0].blocks, effects[0].block)})' if few else ''}."
-
-
-def _of_other_jobs(arrays: Mapping[str, Mapping[str, np.ndarray]]) -> Iterator[str]:
-    """Say that runs did not end the same jobs, so that their means are of different ones."""
-    for key in ("jobs_completed", "jobs_killed", "jobs_rejected", "jobs_unfinished"):
-        values = arrays.get(key, {})
-        if len({each.tobytes() for each in values.values()}) > 1:
-            counts = ", ".join(f"{name} {number(float(each.mean()))}" for name, each in values.items())
-            yield f"Means are not of the same jobs: {label_of(key)}, {counts}."
 
 
 def _jobs_that_moved(name: str, run: Result, against: str, base: Result) -> str:

@@ -38,7 +38,7 @@ MODULES = {
 
 
 def paper_of(name: str) -> Paper:
-    """The declarations of the paper of that name. Raises SpecError for an unknown one."""
+    """Return the declarations of the paper of that name. Raises SpecError for an unknown name."""
     if name not in MODULES:
         raise SpecError("reproduce", f"one of {', '.join(MODULES)}, all", name)
     found: Paper = import_module(f"analysis.reproduce.{MODULES[name]}").PAPER

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.reproduce.claims import Kind
 
-if TYPE_CHECKING:
-    pass
-
-
 OUR_AGENTS = "our default agents beside the published ones: they have other observations, rewards and trainings"
-
-
 PUBLISHED_AGENTS = "agents as published: their observation, networks, reward and hyper-parameters"
 """Groups of claims: whether our default agent does better than what is printed, and what theirs reaches, trained here."""
 
-
 IN_SAMPLE = "in-sample: tested on the jobs that they were trained on"
-
-
 OUT_OF_SAMPLE = "out-of-sample: tested on jobs that they were not trained on"
-"""What a head of such a group says besides."""
+"""What the heading of such a group also says."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +50,19 @@ class AgentRow:
 
     @property
     def printed(self) -> str:
-        """The name under which a paper's module has the published numbers."""
+        """Return the name under which a paper's module has the published numbers."""
         return self.like or self.name
 
     @property
     def group(self) -> str:
-        """The group of its claims; its heading says whether agents are tested on what they were trained on."""
+        """Return the group of its claims.
+
+        The heading says whether agents are tested on the jobs that they were trained on.
+        """
         agents = PUBLISHED_AGENTS if self.like else OUR_AGENTS
         return f"{agents}; {OUT_OF_SAMPLE if self.out_of_sample else IN_SAMPLE}"
 
     @property
     def kind(self) -> Kind:
-        """What its claims are about."""
+        """Return what its claims are about."""
         return Kind.PAPER if self.like else Kind.OUR_AGENT

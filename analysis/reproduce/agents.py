@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from learning.tasks.episodes import Episode
 
 SUMMARIES = ("min", "avg", "max")
-"""As the tables head them: the reduction by the *least* consumption seen (so the greatest), the mean, the greatest one."""
+"""Names of the reductions in the tables: by the *least* consumption (so the greatest reduction), mean, least one."""
 NEEDS = "needs a trained agent: --agents FOLDER with {paper}/{row} or {training}, left by cluster-sim train"
 
 
@@ -55,7 +55,10 @@ def as_published(
 def agent_parts(
     paper: str, rows: Sequence[AgentRow], setting: ReproductionSetting, episodes: str
 ) -> list[ComputedPart]:
-    """A part for each row whose agent is there or can be trained; ``episodes``: ``module:function`` that makes a case."""
+    """Return a part for each row whose agent is there or can be trained.
+
+    ``episodes`` is the ``module:function`` that makes a case.
+    """
     runs = 10 if setting.quick else 100
     found = []
     for row in rows:
@@ -80,7 +83,10 @@ def row_part(
     arguments: Mapping[str, Any],
     needs: tuple[str, ...] = (),
 ) -> list[ComputedPart]:
-    """The part of one row, computed with ``arguments`` and those that say where its agent is or how it is trained."""
+    """Return the part of one row, computed with ``arguments``.
+
+    Further arguments say where its agent is, or how it is trained. The list is empty if the row has no agent.
+    """
     measures = (f"agent/{row.name}/",)
     folder = trained(paper, row, setting)
     if folder is not None:
@@ -96,25 +102,29 @@ def row_part(
 
 
 def trained(paper: str, row: AgentRow, setting: ReproductionSetting) -> Path | None:
-    """The folder of a row's agents, if there is one: of one training, of several seeds, or of folds."""
+    """Return the folder of a row's agents, if there is one: of one training, of several seeds, or of folds."""
     if setting.agents is None:
         return None
     for folder in (setting.agents / paper / row.name, setting.agents / row.training):
         seeds = (folder, folder / "best", *folder.glob("seed-*/best"), *folder.glob("fold-*/seed-*/best"))
         if any((place / "agent.json").is_file() for place in seeds):
-            # Raise InputError for trainings of no iteration, with which no control can be compared.
-            from learning.training.configuration import read_config
-            from learning.training.training import CONFIG
-
-            for path in sorted(folder.rglob(CONFIG)):
-                if not read_config(path).iterations:
-                    raise InputError(f"{path}, iterations", "at least 1: agents that have learned", 0)
+            _check_learned(folder)
             return folder
     return None
 
 
+def _check_learned(folder: Path) -> None:
+    """Raise InputError for trainings of no iteration: no control can be compared with them."""
+    from learning.training.configuration import read_config
+    from learning.training.training import CONFIG
+
+    for path in sorted(folder.rglob(CONFIG)):
+        if not read_config(path).iterations:
+            raise InputError(f"{path}, iterations", "at least 1: agents that have learned", 0)
+
+
 def left_out(paper: str, rows: Sequence[AgentRow], setting: ReproductionSetting) -> dict[str, str]:
-    """Why the values of rows without an agent are absent."""
+    """Say why the values of rows without an agent are absent."""
     return {
         f"agent/{row.name}/": NEEDS.format(paper=paper, row=row.name, training=row.training)
         for row in rows
@@ -137,11 +147,12 @@ def agent_rows(
 ) -> Measured:
     """Test the agents in ``folder`` on each case, and their controls: % less than each scheduler, in energy and EDP.
 
-    Values are named ``agent/ROW/CASE/AGAINST/METRIC/min|avg|max|greedy``, each a list with a number for every training,
-    and ``control/…`` the same of each control, ``rule/…`` of the scheduler ``rule``; ``control/ROW/episodes`` is how many
-    episodes a training and random play have, ``control/ROW/metric``
-    what the agents are trained to reduce. Plays are kept in the folder ``kept``. ``written`` is when the agents were,
-    so that a part is computed again after more training; with ``training`` they are trained first, as far as they are not yet.
+    Values are named ``agent/ROW/CASE/AGAINST/METRIC/min|avg|max|greedy``: a list with a number for every training.
+    ``control/…`` is the same of each control, ``rule/…`` of the scheduler ``rule``. ``control/ROW/episodes`` is how
+    many episodes a training and random play have, ``control/ROW/metric`` what the agents are trained to reduce.
+
+    Plays are kept in the folder ``kept``. ``written`` is when the agents were written: after more training a part is
+    computed again. With ``training`` the agents are trained first, as far as they are not yet.
     """
     from importlib import import_module
 
@@ -176,7 +187,7 @@ def agent_rows(
 def reductions(
     row: AgentRow, case: str, against: str, metric: str, published: Sequence[str], source: str
 ) -> list[Claim]:
-    """Claims for the three published reductions (min, avg, max) of a row against one scheduler.
+    """Return the claims for the three published reductions (min, avg, max) of a row against one scheduler.
 
     The agent as published is to reach each within the spread of the paper's own runs, better or worse; ours is to do
     better than what is printed.

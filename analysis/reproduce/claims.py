@@ -19,11 +19,11 @@ from typing import Any
 from cluster_sim.errors import InputError
 
 Values = Mapping[str, Any]
-"""What the parts of a paper measured, by name."""
+"""Measured values of the parts of a paper, by name."""
 
 
 class ClaimVerdict(StrEnum):
-    """What became of a claim; the last one is no verdict but its absence."""
+    """Verdict on a claim. The last one says that there is none."""
 
     REPRODUCED = "reproduced"
     NOT_DISCRIMINATING = "not discriminating"
@@ -39,7 +39,7 @@ class ClaimVerdict(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a claim is about. Only claims of papers are reproductions, and counted as such."""
+    """Subject of a claim. Only claims of papers are reproductions, and counted as such."""
 
     PAPER = "the paper's numbers and statements"
     OUR_AGENT = "our default agent against the published one"
@@ -53,12 +53,12 @@ VERDICTS = {
     Kind.PRINTED: (ClaimVerdict.CONSISTENT, ClaimVerdict.INCONSISTENT),
     Kind.OURS: (ClaimVerdict.HOLDS, ClaimVerdict.DOES_NOT_HOLD),
 }
-"""The verdict where the measured value agrees, and where it does not."""
+"""Verdicts of each kind of claim: if the measured value agrees, and if it does not."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """When a measured value counts as the published one.
+    """Condition under which a measured value counts as the published one.
 
     ========  =====================================================================================
     printed   within one unit of the last digit printed: authors round, and some cut off
@@ -77,7 +77,7 @@ class Tolerance:
     width: float = 0.0
 
     def text(self) -> str:
-        """For the report's column."""
+        """Return the tolerance as the report shows it."""
         if self.kind == "relative":
             return f"± {100.0 * self.width:g} %"
         if self.kind in ("points", "runs"):
@@ -98,12 +98,12 @@ AT_LEAST, AT_MOST, MORE = Tolerance("at-least"), Tolerance("at-most"), Tolerance
 
 
 def relative(width: float) -> Tolerance:
-    """Within this fraction of the published value."""
+    """Return the tolerance "within this fraction of the published value"."""
     return Tolerance("relative", width)
 
 
 def points(width: float) -> Tolerance:
-    """Within so many units of the published value."""
+    """Return the tolerance "within so many units of the published value"."""
     return Tolerance("points", width)
 
 
@@ -112,10 +112,11 @@ RANGE_OF_100 = 5.015
 
 
 def of_runs(least: str, greatest: str) -> Tolerance:
-    """Within one standard deviation of single runs, as the extremes printed of the paper's 100 runs tell it.
+    """Return the tolerance "within one standard deviation of single runs".
 
-    The paper trained once. Another training, or another hundred runs of the same agent, is another draw: how far draws
-    lie apart is all that its own spread says. At least one unit of the last digit.
+    The deviation follows from the least and the greatest that the paper prints of its 100 runs. The paper trained once.
+    Another training, or another hundred runs of the same agent, is another draw: how far draws lie apart is all that
+    its own spread says. At least one unit of the last digit.
     """
     width = abs(number(greatest) - number(least)) / RANGE_OF_100
     return Tolerance("runs", max(width, last_place(least), last_place(greatest)))
@@ -139,8 +140,8 @@ class Claim:
     impossible : the claim cannot be checked, whatever is measured (a log that is not public); ``reason`` says why. What
         was measured in its place is shown beside it.
     kind : what it is about; decides what its verdicts are called, and whether it counts.
-    controls : who has learned nothing → name of what that one reaches: a value, or one for each of several (or of none).
-    unseen : what others reach is called so, who have learned nothing and whom no verdict asks. They tell how often it errs.
+    controls : name of a control → name of what it reaches: a value, or a list with one for each of several agents.
+    unseen : name of what further untrained agents reach. No verdict asks these: they show how often verdicts err.
     group : heading under which the report lists it; claims of one group are about the same setting.
     """
 
@@ -162,7 +163,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Control:
-    """What somebody who has learned nothing reaches: one value for each of several, and how many of them agree, too."""
+    """Values that agents without learning reach, one for each, and how many of them agree with the paper as well."""
 
     name: str
     values: tuple[float, ...]
@@ -205,21 +206,24 @@ def judge(
         name = str(error.args[0])
         absent = absent or {}
         return Judged(claim, None, None, ClaimVerdict.NOT_RUN, _said_of(name, absent) or f"nothing measured '{name}'")
-    difference = _difference(claim, measured)
-    verdict, why = _verdict(claim, measured, controls), claim.reason
+    difference = None
+    if measured is not None and claim.tolerance.kind == "range":
+        low, high = bounds(claim.published)
+        difference = min(measured - low, 0.0) + max(measured - high, 0.0)
+    elif measured is not None and claim.tolerance.kind != "holds":
+        difference = measured - number(claim.published)
+    agrees, differs = VERDICTS[claim.kind]
+    if claim.impossible or measured is None:
+        verdict = ClaimVerdict.NOT_REPRODUCIBLE
+    elif not _agrees(claim, measured):
+        verdict = differs
+    else:
+        verdict = ClaimVerdict.NOT_DISCRIMINATING if any(control.agreeing for control in controls) else agrees
+    why = claim.reason
     short = next(filter(None, (_said_of(name, curtailed or {}) for name in seen.names)), None)
     if short is not None and verdict is not ClaimVerdict.NOT_REPRODUCIBLE:
         verdict, why = ClaimVerdict.NOT_RUN, short
     return Judged(claim, measured, difference, verdict, why, several, controls, unseen)
-
-
-def _verdict(claim: Claim, measured: float | bool | None, controls: Sequence[Control]) -> ClaimVerdict:
-    if claim.impossible or measured is None:
-        return ClaimVerdict.NOT_REPRODUCIBLE
-    agrees, differs = VERDICTS[claim.kind]
-    if not _agrees(claim, measured):
-        return differs
-    return ClaimVerdict.NOT_DISCRIMINATING if any(control.agreeing for control in controls) else agrees
 
 
 def _control(claim: Claim, name: str, reached: float | Sequence[float]) -> Control:
@@ -240,7 +244,10 @@ class _Watched(dict[str, Any]):
 
 
 def _measured(claim: Claim, values: Values) -> tuple[float | bool | None, tuple[float, ...]]:
-    """What was measured for a claim, and of which values it is the median. Raises KeyError with the name of one that lacks."""
+    """Return what was measured for a claim, and the values of which it is the median.
+
+    Raises KeyError with the name of a value that is missing.
+    """
     if claim.measure is None:
         return None, ()
     value = values[claim.measure] if isinstance(claim.measure, str) else claim.measure(values)
@@ -251,7 +258,7 @@ def _measured(claim: Claim, values: Values) -> tuple[float | bool | None, tuple[
 
 
 def _said_of(name: str, texts: Mapping[str, str]) -> str | None:
-    """The text of the longest start of ``name``."""
+    """Return the text whose key is the longest start of ``name``."""
     starts = [start for start in texts if name.startswith(start)]
     return texts[max(starts, key=len)] if starts else None
 
@@ -266,7 +273,7 @@ def _agrees(claim: Claim, measured: float | bool) -> bool:
         low, high = bounds(claim.published)
         return low <= measured <= high
     published = number(claim.published)
-    slack = 1e-12 * abs(published)  # the last digit is a decimal number, and the difference one of binary ones
+    slack = 1e-12 * abs(published)  # printed digits are decimal, and differences of floats are binary
     if tolerance.kind == "printed":
         return abs(measured - published) <= last_place(claim.published) + slack
     if tolerance.kind == "relative":
@@ -282,17 +289,8 @@ def _agrees(claim: Claim, measured: float | bool) -> bool:
     raise InputError("tolerance", f"points, relative, runs, {', '.join(_WORDS)}", tolerance.kind)
 
 
-def _difference(claim: Claim, measured: float | bool | None) -> float | None:
-    if measured is None or claim.tolerance.kind == "holds":
-        return None
-    if claim.tolerance.kind == "range":
-        low, high = bounds(claim.published)
-        return min(measured - low, 0.0) + max(measured - high, 0.0)
-    return measured - number(claim.published)
-
-
 def number(text: str) -> float:
-    """A printed number. Raises InputError."""
+    """Return a printed number. Raises InputError for other text."""
     try:
         return float(text.replace(" ", ""))
     except ValueError:
@@ -300,13 +298,13 @@ def number(text: str) -> float:
 
 
 def bounds(text: str) -> tuple[float, float]:
-    """``low..high``. Raises InputError."""
+    """Return both ends of ``low..high``. Raises InputError for other text."""
     low, _, high = text.partition("..")
     return number(low), number(high)
 
 
 def last_place(text: str) -> float:
-    """What one unit of the last digit printed is worth: 0.01 for ``187.86``, 1e7 for ``1.61e9``, 1 for ``320``."""
+    """Return the worth of one unit of the last digit printed: 0.01 for ``187.86``, 1e7 for ``1.61e9``."""
     mantissa, _, exponent = text.replace(" ", "").lower().partition("e")
     decimals = len(mantissa.partition(".")[2])
     return float(10.0 ** (int(exponent or 0) - decimals))

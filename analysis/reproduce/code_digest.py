@@ -1,4 +1,4 @@
-"""What could change results: a digest of the code."""
+"""A digest of the code that could change results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CODE = ("cluster_sim", "schedulers", "learning", "analysis.reproduce")
 
 @cache
 def code() -> str:
-    """A digest of the project's code that parts run: names and texts of the modules of :data:`CODE`."""
+    """Return a digest of the code that parts run: names and texts of the modules of :data:`CODE`."""
     digest = hashlib.sha256()
     for name in CODE:
         folder = Path(str(import_module(name).__file__)).parent

@@ -1,4 +1,4 @@
-"""What those who have learned nothing reach in an agent's place, by which a verdict on the agent is told from luck.
+"""Controls: what agents reach that have learned nothing. They tell a verdict on an agent from luck.
 
 =============  ========================================================================================================
 control        who decides
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 UNTRAINED, RANDOM_PLAY, TEACHER, UNSEEN = "untrained", "random play", "teacher", "unseen"
 CONTROLS = (UNTRAINED, RANDOM_PLAY, TEACHER)
 SEEDS = {UNTRAINED: range(5), UNSEEN: range(1000, 1005)}
-"""Of the initial networks."""
+"""Seeds of the initial networks."""
 
 
 def control_values(
@@ -42,7 +42,7 @@ def control_values(
     runs: int,
     play: Callable[[str, int], list[Played]],
 ) -> tuple[dict[str, list[float]], int]:
-    """What the controls of a training's agents reach in a case, and in how many runs.
+    """Return what the controls of a training's agents reach in a case, and in how many runs.
 
     Values are named ``START/AGAINST/METRIC/min|avg|max/CONTROL``: a number for each initial network, one for random
     play, one for the teacher or none where there is no teacher. ``references``: what each of the schedulers reaches that
@@ -56,23 +56,21 @@ def control_values(
             played = play(place, tries(config) if control == RANDOM_PLAY else runs)
         found |= {f"{name}/{control}": values for name, values in reductions_of(start, played, references).items()}
         runs_played += sum(len(one.sampled) + 1 for one in played)
-    teacher = [] if config.warm_start is None else [_as_played(reached_by(config.warm_start.teacher, case))]
-    found |= {f"{name}/{TEACHER}": values for name, values in reductions_of(start, teacher, references).items()}
+    played = []
+    if config.warm_start is not None:
+        reached = reached_by(config.warm_start.teacher, case)
+        played = [Played([reached], reached)]  # the teacher draws nothing: every run reaches the same
+    found |= {f"{name}/{TEACHER}": values for name, values in reductions_of(start, played, references).items()}
     return found, runs_played
 
 
 def tries(config: Config) -> int:
-    """Episodes of a training: as many has random play."""
+    """Return the number of a training's episodes. Random play has as many."""
     return config.iterations * config.episodes
 
 
-def _as_played(reached: Reached) -> Played:
-    """A scheduler that draws nothing reaches the same in every run."""
-    return Played([reached], reached)
-
-
 def training_in(folder: str | Path, inputs: Path) -> Config:
-    """The configuration that a training has left beside its agents, with its inputs in that folder."""
+    """Return the configuration that a training has left beside its agents, with its inputs in the folder ``inputs``."""
     files = sorted(Path(folder).glob("**/config.yaml"))
     return configuration(AgentTraining(str(files[0]), {}, False), inputs)
 
@@ -86,14 +84,14 @@ def leave(control: str, config: Config, folder: Path, seeds: Sequence[int] | Non
 
 
 def untrained_agents(config: Config, seeds: Iterable[int]) -> list[Agent]:
-    """The agents with which trainings of these seeds begin."""
+    """Return the agents with which trainings of these seeds begin."""
     from learning.training.training import untrained
 
     return [untrained(config.model_copy(update={"seed": seed, "seeds": 1})) for seed in seeds]
 
 
 def random_player(config: Config) -> Agent:
-    """An agent with equal logits for all actions: the softmax over those that can be taken is uniform."""
+    """Return an agent with equal logits for all actions: it chooses among the possible actions uniformly."""
     (agent,) = untrained_agents(config, range(1))
     agent.weights = {name: 0.0 * weight for name, weight in agent.weights.items()}
     return agent

@@ -18,14 +18,17 @@ Numbers = Sequence[float | None]
 
 
 def as_figure(name: str, caption: str, figure: go.Figure) -> PaperFigure:
-    """A plotly figure as it is kept."""
+    """Return a plotly figure in the form in which results keep it."""
     return PaperFigure(name, caption, json.loads(figure.to_json()))
 
 
 def bars(
     name: str, caption: str, x: Sequence[str], series: Mapping[str, Numbers], unit: str, zero: bool = True
 ) -> PaperFigure:
-    """A group of bars at each of ``x``, one for each series; without ``zero`` the axis shows where the values are."""
+    """Draw a group of bars at each of ``x``, one bar for each series.
+
+    Without ``zero`` the axis begins near the least value, not at 0.
+    """
     labels = plotly_text(x)
     figure = go.Figure(
         [
@@ -33,7 +36,7 @@ def bars(
             for i, (label, values) in enumerate(zip(plotly_text(series), series.values(), strict=True))
         ]
     )
-    styled(figure, name, "", unit, 340 if len(labels) <= 12 else 520, barmode="group")  # room for labels that stand
+    styled(figure, name, "", unit, 340 if len(labels) <= 12 else 520, barmode="group")  # room for upright labels
     known = [value for values in series.values() for value in values if value is not None]
     if not zero and known and min(known) > 0:
         low, high = min(known), max(known)
@@ -45,7 +48,7 @@ def bars(
 def points(
     name: str, caption: str, x: Sequence[Any], series: Mapping[str, Numbers], x_title: str, unit: str
 ) -> PaperFigure:
-    """A cloud of points for each series."""
+    """Draw a cloud of points for each series."""
     symbols = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
     figure = go.Figure(
         [
@@ -65,7 +68,7 @@ def points(
 def lines(
     name: str, caption: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], x_title: str, unit: str
 ) -> PaperFigure:
-    """A line for each of the curves (x, y)."""
+    """Draw a line for each of the curves (x, y)."""
     figure = go.Figure(
         [
             go.Scatter(name=label, x=list(x), y=list(y), mode="lines", line={"color": OKABE_ITO[i % 7]})
@@ -76,7 +79,7 @@ def lines(
 
 
 def schedule(name: str, caption: str, result: Result, **options: Any) -> PaperFigure:
-    """A run's Gantt chart. ``options`` go to :func:`analysis.gantt`."""
+    """Draw a run's Gantt chart. ``options`` go to :func:`analysis.gantt`."""
     from analysis.gantt_chart.gantt import gantt
 
     return as_figure(name, caption, gantt(result, title=name, **options))

@@ -21,14 +21,17 @@ _ENERGY, _EDP = (
     for name, what in (("energy", "Energy"), ("edp", "EDP"))
 )
 _ADAPTABLE = replace(adaptability.ROWS[0], name="adaptability", what="Energy InEPS")
-# Its figures are the thesis' own, so the agents are the thesis' too; beside them those that this paper describes.
+# The paper's figures are the thesis' own. So the agents are the thesis' too, beside those that this paper describes.
 _FEWER = {"seeds": 3}
 SMALL = "mixed:10x8@4.2,2x48@3.0"
 """The ten and two nodes of the text."""
 
 
 def _ten_features(row: AgentRow, theirs: AgentRow) -> AgentRow:
-    """The agent with the ten features of Table 1, all else as the thesis' agent: Table 5 prints its hyper-parameters."""
+    """Return the row for the agent with the ten features of Table 1.
+
+    All else is as in the thesis' agent: Table 5 prints its hyper-parameters.
+    """
     return replace(
         as_published(row, f"{theirs.training}-ten-features", theirs.file or theirs.training),
         name=f"{row.name}-ten-features",
@@ -58,7 +61,7 @@ ADAPTABILITY_12 = replace(
     training=f"{_TEN.training}-12-nodes",
     environment={**_TEN.environment, "platform": SMALL},
 )
-"""The same agent on the nodes of the text, for which the paper prints the figures of 30 and 4."""
+"""Row of that agent on the nodes of the text, for which the paper prints the figures of 30 and 4."""
 ROWS = (*CONVERGENCE, *ADAPTABILITY, ADAPTABILITY_12)
 # §5.1: mean reductions against the random heuristic, energy and EDP.
 MEANS = {"convergence-energy": ("26", "44"), "convergence-edp": ("28", "47")}
@@ -71,7 +74,7 @@ WHY_12 = "the table was made on 30 + 4 nodes: it is the thesis' Table 4.18, figu
 
 
 def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
-    """All pairs on the experiments' inputs, agents."""
+    """Return the parts: all pairs on the experiments' inputs, and the agents."""
     cases = ("3", "4-mem", "4-comp", "12-mem", "12-comp")
     return [
         *(part for case in cases for part in lopez.pair_parts(case, setting.quick)),
@@ -80,7 +83,7 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
 
 
 def claims() -> Sequence[Claim]:
-    """§5.1 with Figs. 5 and 6, §5.2 with Fig. 8 and Table 7."""
+    """Return the claims of §5.1 with Figs. 5 and 6, and of §5.2 with Fig. 8 and Table 7."""
     first, second, text = GROUPS
     sources = ("§5.1, Fig. 5", "§5.1", "§5.1", "§5.1")
     found = [replace(claim, group=first) for claim in convergence.heuristic_claims(sources, "38", "70.6")]
@@ -109,7 +112,7 @@ def claims() -> Sequence[Claim]:
 
 
 def figures(values: Values) -> Sequence[PaperFigure]:
-    """Figs. 5, 6 and 8, the last on both platforms."""
+    """Draw Figs. 5, 6 and 8, the last on both platforms."""
     drawn = [
         *lopez.pair_figure("Fig. 5", "Convergence: energy of every pair.", values, "3", "energy"),
         *lopez.pair_figure("Fig. 6", "Convergence: EDP of every pair.", values, "3", "EDP"),

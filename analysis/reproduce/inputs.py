@@ -14,7 +14,7 @@ DEFAULT = Path("..") / "shared"
 
 
 def inputs_folder(given: str | Path | None = None) -> Path:
-    """The folder of inputs: as given, else the environment variable CLUSTER_SIM_INPUTS, else ``../shared``.
+    """Return the folder of inputs: as given, else the environment variable CLUSTER_SIM_INPUTS, else ``../shared``.
 
     Raises InputError when a folder that was named is not there; the default may be absent.
     """
@@ -31,7 +31,7 @@ def missing(folder: Path, needs: Iterable[str]) -> list[str]:
 
 
 def fingerprint(folder: Path, needs: Iterable[str]) -> str:
-    """A digest of the files among ``needs`` and in the folders among them: names and contents."""
+    """Return a digest of the files among ``needs`` and in the folders among them: names and contents."""
     digest = hashlib.sha256()
     for need in sorted(set(needs)):
         path = folder / need

@@ -1,4 +1,4 @@
-"""What learning adds: agents beside what is reached without it, a line for each row of agents and each of its cases.
+"""What learning adds: agents beside what is reached without learning, a line for each row of agents and each case.
 
 The claims hold agents against print. Here they are held against what costs less: trying as often at random, the scheduler
 that they learned from, a rule of thumb. An agent that is tested on the jobs it was trained on, and reaches what the best of as
@@ -39,11 +39,11 @@ HEADINGS = (
     "so",
 )
 ALIKE = 0.1
-"""Points of % within which two are called equal."""
+"""Points of % within which two reductions are called equal."""
 
 
 def lines(rows: Sequence[AgentRow], values: Values) -> Iterator[tuple[str, ...]]:
-    """A line under HEADINGS for each row and case that was measured; nothing of what was not."""
+    """Yield a line under HEADINGS for each row and case that was measured."""
     for row in rows:
         metric = values.get(f"control/{row.name}/metric")
         if metric is None:
@@ -81,7 +81,7 @@ def _line(row: AgentRow, case: str, metric: str, values: Values) -> tuple[str, .
 def said(
     reached: Mapping[str, Sequence[float]], controls: Mapping[str, Sequence[float]], episodes: int, out_of_sample: bool
 ) -> str:
-    """What follows for a line, in words.
+    """Say in words what follows from a line.
 
     ``reached`` by agents with their likeliest actions (``greedy``), on average (``avg``) and at best (``min``) with drawn ones;
     ``controls`` the same of those who have learned nothing.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -53,7 +52,7 @@ def picture(paper: Paper, figure: PaperFigure) -> str:
 
 
 def counts(judged: Iterable[Judged]) -> dict[Kind, dict[str, int]]:
-    """How many claims of each kind have each of its verdicts; only the first kind are reproductions."""
+    """Count the claims of each kind with each of its verdicts. Only claims of the first kind are reproductions."""
     found: dict[Kind, dict[str, int]] = {}
     for one in sorted(judged, key=lambda one: list(Kind).index(one.claim.kind)):
         tally = found.setdefault(one.claim.kind, dict.fromkeys(map(str, VERDICTS[one.claim.kind]), 0))
@@ -62,7 +61,10 @@ def counts(judged: Iterable[Judged]) -> dict[Kind, dict[str, int]]:
 
 
 def slips(judged: Iterable[Judged]) -> str:
-    """How often an untrained agent that no verdict has asked would have had a verdict that speaks for an agent."""
+    """Say how often untrained agents would have had a verdict that speaks for an agent.
+
+    These are untrained agents whom no verdict has asked.
+    """
     tried = [one.unseen for one in judged if one.unseen is not None and one.verdict is VERDICTS[one.claim.kind][0]]
     tries = sum(len(each.values) for each in tried)
     passed = sum(each.agreeing for each in tried)
@@ -75,7 +77,7 @@ def slips(judged: Iterable[Judged]) -> str:
 
 
 def row(judged: Judged) -> dict[str, Any]:
-    """A claim as a row of results.csv."""
+    """Return a claim as a row of results.csv."""
     claim = judged.claim
     return {
         "key": claim.key,
@@ -96,19 +98,25 @@ def row(judged: Judged) -> dict[str, Any]:
 
 
 def cells(judged: Judged) -> tuple[str, ...]:
-    """A claim as people read it, under :data:`HEADINGS`."""
+    """Return a claim as people read it, under :data:`HEADINGS`."""
     claim = judged.claim
-    # The median of several trainings stands beside their extremes.
-    if len(judged.several) < 2:
-        measured = shown(judged.measured)
-    else:
+    measured = shown(judged.measured)
+    if len(judged.several) > 1:
         low, high = (number(value, 4) for value in (min(judged.several), max(judged.several)))
-        measured = f"{shown(judged.measured)} ({len(judged.several)} trainings: {low} to {high})"
+        measured += f" ({len(judged.several)} trainings: {low} to {high})"
+    difference = NOTHING
+    if judged.difference is not None:
+        difference = f"{judged.difference:+.3g}"
+        is_relative = claim.tolerance.kind not in ("points", "runs", "range", "at-least", "at-most", "more")
+        if is_relative and isinstance(judged.measured, float):
+            published = judged.measured - judged.difference
+            if published:
+                difference += f" ({100.0 * judged.difference / abs(published):+.2g} %)"
     return (
         claim.what,
         claim.published.replace("..", " to "),
         measured,
-        _difference(judged),
+        difference,
         claim.unit,
         claim.tolerance.text(),
         told_of(judged),
@@ -119,7 +127,7 @@ def cells(judged: Judged) -> tuple[str, ...]:
 
 
 def shown(value: float | bool | None) -> str:
-    """A measured value for people."""
+    """Return a measured value as people read it."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -128,7 +136,7 @@ def shown(value: float | bool | None) -> str:
 
 
 def told_of(judged: Judged) -> str:
-    """What the controls reach, and which of them agree with the paper as well."""
+    """Say what the controls reach, and which of them agree with the paper as well."""
     told = []
     for control in judged.controls:
         if control.values:
@@ -139,21 +147,8 @@ def told_of(judged: Judged) -> str:
     return "; ".join(told)
 
 
-def _difference(judged: Judged) -> str:
-    if judged.difference is None:
-        return NOTHING
-    claim = judged.claim
-    if claim.tolerance.kind in ("points", "runs", "range", "at-least", "at-most", "more") or not isinstance(
-        judged.measured, float
-    ):
-        return f"{judged.difference:+.3g}"
-    published = judged.measured - judged.difference
-    share = 100.0 * judged.difference / abs(published) if published else math.nan
-    return f"{judged.difference:+.3g} ({share:+.2g} %)" if published else f"{judged.difference:+.3g}"
-
-
 def text(found: Reproduction) -> str:
-    """For the terminal: published and measured side by side, then the verdicts counted."""
+    """Return the text for the terminal: published and measured side by side, then the counts of the verdicts."""
     lines = []
     group = None
     for judged in found.judged:
@@ -175,7 +170,7 @@ def text(found: Reproduction) -> str:
 
 
 def markdown(found: Reproduction, meta: Mapping[str, Any]) -> str:
-    """The tables for the manual, with command, version and date."""
+    """Return the tables for the manual, with command, version and date."""
     cost = found.cost
     lines = [
         f"# {found.paper.title}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,6 @@ import plotly.graph_objects as go
 
 from analysis.pages.page import figures_html, render
 from analysis.reproduce import learned
-from analysis.reproduce.claims import Judged
 from analysis.reproduce.outcome import HEADINGS, cells, claims_csv, counts, markdown, row, slips
 from cluster_sim import __version__
 from cluster_sim.files.atomic import atomic_files
@@ -23,8 +22,11 @@ if TYPE_CHECKING:
 
 
 def page(found: Reproduction, meta: Mapping[str, Any]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     cost = found.cost
+    groups: dict[str, list[tuple[str, tuple[str, ...]]]] = {}  # verdict and cells of each claim
+    for one in found.judged:
+        groups.setdefault(one.claim.group, []).append((one.verdict.value, cells(one)))
     return render(
         "reproduce.html",
         heading=found.paper.title,
@@ -33,7 +35,7 @@ def page(found: Reproduction, meta: Mapping[str, Any]) -> str:
         slips=slips(found.judged),
         quick=meta.get("quick"),
         columns=HEADINGS,
-        groups=_groups(found.judged),
+        groups=groups,
         learned=list(learned.lines(found.paper.rows, found.values)),
         learned_columns=learned.HEADINGS,
         learned_title=learned.TITLE,
@@ -46,14 +48,6 @@ def page(found: Reproduction, meta: Mapping[str, Any]) -> str:
         ),
         maker=f"cluster-sim {meta.get('version', '')}, {meta.get('date', '')}.",
     )
-
-
-def _groups(judged: Iterable[Judged]) -> dict[str, list[tuple[str, tuple[str, ...]]]]:
-    """Verdict and cells of each claim, by group."""
-    groups: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
-    for one in judged:
-        groups.setdefault(one.claim.group, []).append((one.verdict.value, cells(one)))
-    return groups
 
 
 def save(found: Reproduction, out: Path, meta: Mapping[str, Any]) -> Path:

@@ -24,7 +24,7 @@ class PaperFigure:
 
 @dataclass
 class Measured:
-    """What a part found: values by name (numbers, bools, lists of them), figures, and how many runs it took.
+    """Results of a part: values by name (numbers, bools, lists of them), figures, and how many runs it took.
 
     ``curtailed``: start of a value's name → what was cut short, so that nothing follows where it misses what is published.
     """
@@ -57,7 +57,7 @@ class ComputedPart:
 
 @dataclass(frozen=True)
 class ReproductionSetting:
-    """How a reproduction is to be done.
+    """Setting of a reproduction.
 
     Attributes
     ----------

@@ -57,7 +57,7 @@ edp_js | 3.78e15 | 4.25e15 | 4.07e15 | 4.21e15 | 3.175e15 | 3.181e15
 
 
 def small_schedulers(table: str) -> dict[str, str]:
-    """The six of Table 5.1 or 5.2 by the names of its columns."""
+    """Return the six schedulers of Table 5.1 or 5.2 by the names of its columns."""
     metric = "energy" if table == "5.1" else "edp"
     pcbe = {name: f"pcbe:metric={metric},job={job},node={node},aging=60" for name, (job, node) in _POLICIES.items()}
     return pcbe | HEURISTICS
@@ -67,7 +67,7 @@ def small_schedulers(table: str) -> dict[str, str]:
 
 
 def _figures(folder: Path, start: str, schedulers: Mapping[str, str], part: int | None = None) -> Measured:
-    """Every scheduler on the input in ``folder``, or a twentieth of it, with and without quirks."""
+    """Run every scheduler on the input in ``folder``, or on a twentieth of it, with and without quirks."""
     from cluster_sim import Platform, Simulation, Workload, make_scheduler
 
     platform, workload = Platform.read(folder / "platform.json"), Workload.read(folder / "workload.json")
@@ -83,7 +83,10 @@ def _figures(folder: Path, start: str, schedulers: Mapping[str, str], part: int 
 
 
 def small_table(inputs: Path, table: str, row: int) -> Measured:
-    """A row of Table 5.1 or 5.2, with the schedule of Fig. 5.4 or 5.6 for the second."""
+    """Measure a row of Table 5.1 or 5.2, and draw the schedules of Figs. 4.1, 5.4 and 5.6."""
+    from analysis.reproduce.drawing import schedule
+    from cluster_sim import Platform, Simulation, Workload, make_scheduler
+
     folder = inputs / FOLDER / f"table-{table}-row-{row}"
     found = _figures(folder, f"{table}/{row}", small_schedulers(table))
     drawn = {
@@ -100,33 +103,26 @@ def small_table(inputs: Path, table: str, row: int) -> Measured:
         ("5.2", 2): ("Fig. 5.6", "L_l", "EDP, test 2: node 0, the fast one, gets the heavy jobs."),
     }
     if (table, row) in drawn:
-        found.figures.append(_schedule(folder, table, *drawn[table, row]))
+        name, column, caption = drawn[table, row]
+        platform, workload = Platform.read(folder / "platform.json"), Workload.read(folder / "workload.json")
+        scheduler = make_scheduler(small_schedulers(table)[column])
+        result = Simulation(platform, workload, scheduler, quirks=QUIRKS).run(warn=False)
+        found.figures.append(schedule(name, caption, result))
     return found
 
 
-def _schedule(folder: Path, table: str, name: str, scheduler: str, caption: str) -> PaperFigure:
-    from analysis.reproduce.drawing import schedule
-    from cluster_sim import Platform, Simulation, Workload, make_scheduler
-
-    platform, workload = Platform.read(folder / "platform.json"), Workload.read(folder / "workload.json")
-    result = Simulation(platform, workload, make_scheduler(small_schedulers(table)[scheduler]), quirks=QUIRKS).run(
-        warn=False
-    )
-    return schedule(name, caption, result)
-
-
 def scale(inputs: Path, scheduler: str) -> Measured:
-    """A column of Table 5.3."""
+    """Measure a column of Table 5.3."""
     return _figures(inputs / FOLDER / SCALE, "5.3", {scheduler: LARGE[scheduler]})
 
 
 def segment(inputs: Path, number: int) -> Measured:
-    """A segment of the scale run: one twentieth of its jobs."""
+    """Measure a segment of the scale run: one twentieth of its jobs."""
     return _figures(inputs / FOLDER / SCALE, f"segment/{number}", LARGE, number)
 
 
 def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
-    """Tables 5.1 and 5.2 by rows, Table 5.3 by columns, the segments."""
+    """Return the parts: Tables 5.1 and 5.2 by rows, Table 5.3 by columns, and the segments."""
     rows = [
         ComputedPart(
             f"table-{table}-row-{row}",
@@ -152,7 +148,7 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
 
 
 def claims() -> Sequence[Claim]:
-    """The cells of the tables, and the text's conclusions with and without quirks."""
+    """Return the claims: the cells of the tables, and the text's conclusions with and without quirks."""
     found = [*_table_claims("5.1", TABLE_5_1, "energy_j", "J"), *_table_claims("5.2", TABLE_5_2, "edp_js", "J·s")]
     for metric, column, cell in cells_of(TABLE_5_3):
         found.append(
@@ -193,12 +189,12 @@ def _row(values: Values, table: str, row: int, label: str, metric: str) -> dict[
 
 
 def _gain(row: Mapping[str, float], name: str) -> float:
-    """% that a scheduler is below the best of the others."""
+    """Return by how many % a scheduler is below the best of the others."""
     return 100.0 * (1.0 - row[name] / min(value for other, value in row.items() if other != name))
 
 
 def _best(row: Mapping[str, float], name: str) -> bool:
-    """Whether none is better: rounding in the last place is no difference."""
+    """Return whether no scheduler is better. Rounding in the last place is no difference."""
     return row[name] <= min(row.values()) * (1 + 1e-9)
 
 
@@ -300,12 +296,12 @@ def _segment_conclusions(label: str) -> list[Claim]:
         return {name: values[f"segment/{number}/{name}/{label}/{metric}"] for name in LARGE}
 
     def gain(values: Values, number: int, metric: str) -> float:
-        """% below FCFS."""
+        """Return by how many % PCBE is below FCFS."""
         found = row(values, number, metric)
         return 100.0 * (1.0 - found["PCBE energy"] / found["FCFS"])
 
     def furthest(values: Values, metric: str) -> set[int]:
-        """The three segments in which PCBE is furthest below the best of the heuristics."""
+        """Return the three segments in which PCBE is furthest below the best of the heuristics."""
 
         def lead(number: int) -> float:
             found = row(values, number, metric)
@@ -351,7 +347,7 @@ def _segment_conclusions(label: str) -> list[Claim]:
 
 
 def figures(values: Values) -> Sequence[PaperFigure]:
-    """Figs. 5.1 to 5.3, 5.5, 5.7 to 5.11, as far as their values are there."""
+    """Draw Figs. 5.1 to 5.3, 5.5, 5.7 to 5.11, as far as their values are there."""
     from analysis.reproduce.drawing import bars
     from analysis.reproduce.drawing import points as cloud
 
@@ -368,10 +364,11 @@ def figures(values: Values) -> Sequence[PaperFigure]:
         drawn.append(bars(name, "Six schedulers in four tests, published and reproduced.", x, series, METRICS[metric]))
     for name, table, row in (("Fig. 5.3", "5.1", 2), ("Fig. 5.5", "5.2", 2), ("Fig. 5.7", "5.1", 4)):
         names = list(small_schedulers(table))
-        shares = {
-            metric: _share_of_best([values.get(f"{table}/{row}/{c}/{WITH}/{metric}") for c in names])
-            for metric in METRICS
-        }
+        shares: dict[str, list[float | None]] = {}
+        for metric in METRICS:
+            reached = [values.get(f"{table}/{row}/{c}/{WITH}/{metric}") for c in names]
+            best = min((value for value in reached if value is not None), default=0.0)
+            shares[metric] = [None if value is None else 100.0 * (value / best - 1.0) for value in reached]
         drawn.append(bars(name, f"Table {table}, test {row}: above the best of the six.", names, shares, "%"))
     if "5.3/FCFS/quirks/energy_j" in values:
         for metric, unit in METRICS.items():
@@ -387,11 +384,6 @@ def figures(values: Values) -> Sequence[PaperFigure]:
         if numbers:
             drawn.append(cloud(name, "The scale run in 20 segments.", numbers, clouds, "segment", METRICS[metric]))
     return drawn
-
-
-def _share_of_best(row: Sequence[float | None]) -> list[float | None]:
-    known = [value for value in row if value is not None]
-    return [None if value is None else 100.0 * (value / min(known) - 1.0) for value in row]
 
 
 PAPER = Paper(

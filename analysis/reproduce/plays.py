@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 METRICS = {"energy_j": "energy", "edp_js": "EDP"}
 RANDOM_SEEDS = 20
-"""A scheduler that draws at random is worth the mean of so many runs."""
+"""Runs of a scheduler that draws at random; their mean counts."""
 Reached = Mapping[str, float]
 """A number for each of METRICS."""
 
@@ -36,7 +36,7 @@ class Played:
 
 
 def plays(folder: str | Path, case: Episode, episodes: str, runs: int, kept: str) -> list[Played]:
-    """The runs of every agent in a folder, in the order of the training seeds.
+    """Return the runs of every agent in a folder, in the order of the training seeds.
 
     ``episodes`` says what made the case. Plays are looked for in the folder ``kept`` and left there; "" for nowhere.
     """
@@ -45,12 +45,12 @@ def plays(folder: str | Path, case: Episode, episodes: str, runs: int, kept: str
     found = {}
     for place in find_agents(folder):
         agent = Agent.load(place)
-        found[int(agent.facts["seed"])] = _kept(agent, place, case, episodes, runs, kept)
+        found[int(agent.facts["seed"])] = _played(agent, place, case, episodes, runs, kept)
     return [found[seed] for seed in sorted(found)]
 
 
 def reached_by(scheduler: str, case: Episode) -> Reached:
-    """What a scheduler reaches; the mean over seeds where it draws."""
+    """Return what a scheduler reaches; if it draws at random, the mean over seeds."""
     from learning.training.heuristics import metric_of, policies, run_on
 
     found = []
@@ -61,7 +61,7 @@ def reached_by(scheduler: str, case: Episode) -> Reached:
 
 
 def reductions_of(start: str, played: Sequence[Played], references: Mapping[str, Reached]) -> dict[str, list[float]]:
-    """For every scheduler and metric the reductions in % that each agent has reached in its runs.
+    """Return the reductions in % that each agent has reached in its runs, for every scheduler and metric.
 
     The papers' *min* is of consumption, so the greatest reduction of its runs; *max* the least one; *greedy* that of the
     run without chance. Values are named ``START/AGAINST/METRIC/min|avg|max|greedy``, a number for each agent.
@@ -75,41 +75,33 @@ def reductions_of(start: str, played: Sequence[Played], references: Mapping[str,
 
             name = f"{start}/{against}/{called}"
             drawn = [[less(run) for run in one.sampled] for one in played]
-            found |= {f"{name}/min": [max(each) for each in drawn], f"{name}/avg": [mean(each) for each in drawn]}
-            found |= {
-                f"{name}/max": [min(each) for each in drawn],
-                f"{name}/greedy": [less(one.greedy) for one in played],
-            }
+            found[f"{name}/min"] = [max(each) for each in drawn]
+            found[f"{name}/avg"] = [mean(each) for each in drawn]
+            found[f"{name}/max"] = [min(each) for each in drawn]
+            found[f"{name}/greedy"] = [less(one.greedy) for one in played]
     return found
 
 
-def _kept(agent: Agent, place: Path, case: Episode, episodes: str, runs: int, kept: str) -> Played:
-    path = Path(kept) / f"{_key(agent, case.name, episodes, runs)}.json"
-    if kept and path.is_file():
-        return Played(**json.loads(path.read_text(encoding="utf-8")))
-    played = _play(place, case, runs)
-    if kept:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, json.dumps(asdict(played)).encode())
-    return played
-
-
-def _play(place: Path, case: Episode, runs: int) -> Played:
+def _played(agent: Agent, place: Path, case: Episode, episodes: str, runs: int, kept: str) -> Played:
+    """Return the runs of an agent from the folder ``kept``, or play them and leave them there."""
+    from analysis.reproduce.code_digest import code
     from learning.training.evaluation import GREEDY, evaluate
 
+    # An agent's reward is no part of the key: it does not change how the agent plays.
+    environment = {key: value for key, value in agent.environment.items() if key != "reward"}
+    facts = [code(), episodes, case.name, runs, agent.network, environment]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode())
+    for name, weight in sorted(agent.weights.items()):
+        digest.update(name.encode() + weight.tobytes())
+    path = Path(kept) / f"{digest.hexdigest()}.json"
+    if kept and path.is_file():
+        return Played(**json.loads(path.read_text(encoding="utf-8")))
     tested = evaluate(place, [case], tuple(METRICS), (), runs, workers=1).runs
     reached = [{metric: float(row[metric]) for metric in METRICS} for row in tested.to_dict("records")]
     modes = tested["mode"].tolist()
     sampled = [one for one, mode in zip(reached, modes, strict=True) if mode != GREEDY]
-    return Played(sampled, reached[modes.index(GREEDY)])
-
-
-def _key(agent: Agent, case: str, episodes: str, runs: int) -> str:
-    from analysis.reproduce.code_digest import code
-
-    environment = {key: value for key, value in agent.environment.items() if key != "reward"}
-    told = json.dumps([code(), episodes, case, runs, agent.network, environment], sort_keys=True, default=str)
-    digest = hashlib.sha256(told.encode())
-    for name, weight in sorted(agent.weights.items()):
-        digest.update(name.encode() + weight.tobytes())
-    return digest.hexdigest()
+    played = Played(sampled, reached[modes.index(GREEDY)])
+    if kept:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, json.dumps(asdict(played)).encode())
+    return played

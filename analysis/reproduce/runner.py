@@ -1,7 +1,7 @@
-"""Computes the parts of a paper on all cores, keeps each that is finished, and judges its claims.
+"""The runner: it computes the parts of a paper on all cores, keeps each that is finished, and judges the claims.
 
-A finished part is a JSON file in ``DIR/parts``. It is used again when the same part, with the same arguments, inputs and
-code of cluster-sim, is asked for: so a reproduction that was interrupted goes on where it stopped.
+A finished part is a JSON file in ``DIR/parts``. It is used again for the same part with the same arguments, inputs and
+code of cluster-sim. So a reproduction that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,10 +64,17 @@ def reproduce(
     began = time.monotonic()
     parts = list(paper.parts(setting))
     absent = dict(paper.left_out(setting))
-    ready = list(_with_inputs(parts, setting, absent, tell))
+    ready = []
+    for part in parts:
+        if lacks := missing(setting.inputs, part.needs):
+            absent |= dict.fromkeys(part.measures or (part.name,), f"input missing: {', '.join(lacks)}")
+        else:
+            ready.append(part)
+    gone = ", ".join(missing(setting.inputs, (need for part in parts for need in part.needs)))
+    if gone:
+        tell(f"left out, for want of inputs in {setting.inputs}: {gone}")
     if not ready:
-        gone = missing(setting.inputs, (need for part in parts for need in part.needs))
-        raise InputError(f"{paper.name}, --inputs {setting.inputs}", "the paper's inputs", f"no {', '.join(gone)}")
+        raise InputError(f"{paper.name}, --inputs {setting.inputs}", "the paper's inputs", f"no {gone}")
     finished = _computed(ready, setting.inputs, out / "parts", workers, executor, tell, progress)
     values: dict[str, Any] = {}
     figures: list[PaperFigure] = []
@@ -86,22 +94,6 @@ def reproduce(
     return Reproduction(paper, judged, figures, values, absent, cost)
 
 
-def _with_inputs(
-    parts: Iterable[ComputedPart], setting: ReproductionSetting, absent: dict[str, str], tell: Tell
-) -> Iterator[ComputedPart]:
-    """The parts whose inputs are there; why the values of the others are absent is noted, and told in one line."""
-    gone: dict[str, None] = {}
-    for part in parts:
-        lacks = missing(setting.inputs, part.needs)
-        if not lacks:
-            yield part
-            continue
-        gone |= dict.fromkeys(lacks)
-        absent |= dict.fromkeys(part.measures or (part.name,), f"input missing: {', '.join(lacks)}")
-    if gone:
-        tell(f"left out, for want of inputs in {setting.inputs}: {', '.join(gone)}")
-
-
 def _computed(
     parts: Sequence[ComputedPart],
     inputs: Path,
@@ -111,14 +103,15 @@ def _computed(
     tell: Tell,
     progress: bool,
 ) -> dict[str, tuple[dict[str, Any], bool]]:
-    """For each part its record, and whether it was there already."""
+    """Return the record of each part, and whether it was there already."""
     folder.mkdir(parents=True, exist_ok=True)
     records: dict[str, tuple[dict[str, Any], bool]] = {}
     keys = {part.name: _key(part, inputs) for part in parts}
     for part in parts:
-        record = _kept(folder / f"{file_name(part.name)}.json", keys[part.name])
-        if record is not None:
-            records[part.name] = record, True
+        with suppress(OSError, ValueError):  # a part that is not there yet, or a broken file
+            record = json.loads((folder / f"{file_name(part.name)}.json").read_text(encoding="utf-8"))
+            if isinstance(record, dict) and record.get("key") == keys[part.name]:
+                records[part.name] = record, True
     tell(f"{len(records)} of {len(parts)} parts are kept from an earlier call")
     todo = [part for part in parts if part.name not in records]
     with Progress("reproduce", len(parts), "parts", len(records), progress) as shown:
@@ -134,7 +127,7 @@ def _computed(
 def _in_processes(
     parts: Sequence[ComputedPart], inputs: Path, workers: int | None, executor: Executor | None
 ) -> Iterator[tuple[ComputedPart, dict[str, Any]]]:
-    """Every part with its record, as they are finished."""
+    """Yield every part with its record, in the order in which they finish."""
     count = min(workers or os.cpu_count() or 1, len(parts))
     if executor is None and count <= 1:
         for part in parts:
@@ -157,7 +150,7 @@ def _in_processes(
 
 
 def compute(part: ComputedPart, inputs: Path) -> dict[str, Any]:
-    """The record of a part: what it measured, and what that cost."""
+    """Return the record of a part: what it measured, and what that cost."""
     began = time.monotonic()
     found: Measured = part.compute(inputs, **part.arguments)
     return {
@@ -171,7 +164,7 @@ def compute(part: ComputedPart, inputs: Path) -> dict[str, Any]:
 
 
 def _key(part: ComputedPart, inputs: Path) -> str:
-    """Changes with whatever could change what a part finds; the code of libraries is not looked at."""
+    """Return a digest of all that can change what a part finds, but for the code of libraries."""
     module = sys.modules[part.compute.__module__]
     source = Path(module.__file__).read_bytes() if module.__file__ else b""
     told = [
@@ -185,15 +178,6 @@ def _key(part: ComputedPart, inputs: Path) -> str:
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode() + source).hexdigest()
 
 
-def _kept(path: Path, key: str) -> dict[str, Any] | None:
-    """The record in a file, unless it is of something else, or broken."""
-    try:
-        record: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return dict(record) if isinstance(record, dict) and record.get("key") == key else None
-
-
 def file_name(part: str) -> str:
-    """A part's name as that of a file."""
+    """Return a part's name as the name of a file."""
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in part)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 
 def cells_of(table: str) -> Iterator[tuple[str, str, str]]:
-    """(row, column, number as printed) of each cell; columns are apart by ``|``, a cell ``-`` is empty."""
+    """Yield (row, column, number as printed) of each cell. ``|`` separates columns, and a cell ``-`` is empty."""
     head, *rows = (line.split("|") for line in table.strip().splitlines())
     columns = [name.strip() for name in head[1:]]
     for row in rows:

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from learning.training.configuration import Config
 
 FILES = Path(__file__).parents[2] / "examples" / "training"
-"""Part of the sources, not of an installed package."""
+"""Folder of configurations: part of the sources, not of an installed package."""
 FOLDERS = ("cases", "traces")
-"""Of the inputs: from these names on, a file that a configuration names is looked for in the folder of inputs."""
+"""Folders of the inputs: a path that a configuration names is looked for there, from these names on."""
 QUICK = {"iterations": 2, "episodes": 4, "teacher_episodes": 2, "epochs": 3}
 
 
 @dataclass(frozen=True)
 class AgentTraining:
-    """How agents are trained.
+    """Training of agents.
 
     Attributes
     ----------
@@ -46,28 +46,34 @@ class AgentTraining:
     most: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """For a part's arguments."""
+        """Return the training as an argument of a part."""
         return asdict(self)
 
     @classmethod
     def of(cls, document: Mapping[str, Any] | None) -> AgentTraining | None:
-        """The training that :meth:`as_json` wrote."""
+        """Return the training that :meth:`as_json` wrote."""
         return None if document is None else cls(**dict(document))
 
 
 def training_of(
     name: str, environment: Mapping[str, Any], setting: ReproductionSetting, most: Mapping[str, int] | None = None
 ) -> AgentTraining | None:
-    """The training of that name, if it is to be had: with the sources, and with what the extra ``learning`` installs."""
+    """Return the training of that name, or None.
+
+    It takes the sources of the project and what the extra ``learning`` installs.
+    """
     file = FILES / f"{name}.yaml"
     if setting.trainings is None or not file.is_file() or find_spec("torch") is None:
         return None
     at_most = {} if setting.seeds is None else {"seeds": setting.seeds}
     training = AgentTraining(str(file), dict(environment), setting.quick, most=fewest(most or {}, at_most))
     config = configuration(training, setting.inputs)
-    files = [config.environment.platform, config.environment.workload, config.validation.workload]
-    needs = [_below(setting.inputs, file) for file in files if file is not None]
-    return replace(training, needs=tuple(dict.fromkeys(filter(None, needs))))
+    needs: dict[str, None] = {}  # the files that lie in the folder of inputs; other names may be a generator's specs
+    for source in (config.environment.platform, config.environment.workload, config.validation.workload):
+        path = Path(source or "")
+        if path.is_absolute() and path.is_relative_to(setting.inputs):
+            needs[path.relative_to(setting.inputs).as_posix()] = None
+    return replace(training, needs=tuple(needs))
 
 
 def fewest(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
@@ -76,7 +82,10 @@ def fewest(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int
 
 
 def configuration(training: AgentTraining, inputs: Path) -> Config:
-    """What the file says, with its inputs in that folder, and as few iterations as ``quick`` allows."""
+    """Return what the file says, with its inputs in the folder ``inputs``.
+
+    If the training is quick, it has few iterations.
+    """
     from learning.training.configuration import read_config
 
     config = read_config(training.file)
@@ -105,7 +114,7 @@ def train_first(start: str, inputs: Path, folder: str, training: AgentTraining |
 
 
 def trained_in(start: str, seconds: float, training: AgentTraining) -> Measured:
-    """The cost of a training, s of CPU; and, if it was quick, that nothing follows from its results."""
+    """Return the cost of a training, s of CPU. If it was quick, also say that nothing follows from its results."""
     found = Measured({f"{start}training_s": seconds})
     if training.quick:
         said = f"trained for at most {QUICK['iterations']} iterations with one seed (--quick), not to the end"
@@ -137,12 +146,6 @@ def _shortened(config: Config) -> Config:
             "validation": validation,
         }
     )
-
-
-def _below(inputs: Path, file: str) -> str:
-    """A file in the folder of inputs relative to it; "" for anything else, such as a generator's spec."""
-    path = Path(file)
-    return path.relative_to(inputs).as_posix() if path.is_absolute() and path.is_relative_to(inputs) else ""
 
 
 def _moved(file: str | None, inputs: Path) -> str | None:

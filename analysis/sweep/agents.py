@@ -1,8 +1,8 @@
 """Trainings as factors: a configuration of ``cluster-sim train``, and for each combination of settings one of its own.
 
-A training is a task of the sweep, before the cells that its agent plays in: what it leaves lies in ``agents/KEY`` of the
-sweep's folder, KEY being the digest of its configuration. So it is trained once however many cells use it, and one that was
-killed goes on from its checkpoint.
+A training is a task of the sweep, before the cells that its agent plays in. It leaves its files in ``agents/KEY`` of
+the sweep's folder; KEY is the digest of its configuration. So an agent is trained once, however many cells use it. A
+training that was killed goes on from its checkpoint.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Variant:
     own_seed: bool
 
     def training(self, seed: int) -> dict[str, Any]:
-        """The configuration with the seed of a replication; with its own, where the seed is one of the settings."""
+        """Return the configuration with the seed of a replication; with its own if the seed is one of the settings."""
         return self.document if self.own_seed else self.document | {"seed": seed}
 
 
 def variants(train: TrainKeys, folder: Path) -> list[Variant]:
-    """Every combination of the settings, checked. Raises FormatError naming the file and the setting."""
+    """Return every combination of the settings, checked. Raises FormatError naming the file and the setting."""
     with needed("train"):
         from learning.training import configuration as learning
     path = folder / train.config
@@ -49,16 +49,20 @@ def variants(train: TrainKeys, folder: Path) -> list[Variant]:
         labels = dict(zip(train.settings, values, strict=True))
         for key, value in labels.items():
             _put(document, key, value, path)
-        # The settings' files are named in the sweep's configuration, and start in its folder; the others have their places.
-        config = learning.placed(validated(learning.Config, document, f"{path} with {_told(labels)}"), folder)
+        where = ", ".join(f"{key}={value}" for key, value in labels.items()) or "its own settings"
+        # Files of the settings lie in the folder of the sweep's configuration; the other files have been placed.
+        config = learning.placed(validated(learning.Config, document, f"{path} with {where}"), folder)
         document = config.model_dump(mode="json", exclude_none=True) | {"workers": 1, "seeds": 1}
-        shown = {PREFIX + key: _label(value) for key, value in labels.items()}
+        shown = {
+            PREFIX + key: value if isinstance(value, str | int | float | bool) else json.dumps(value)
+            for key, value in labels.items()
+        }
         found.append(Variant(shown, document, "seed" in labels))
     return found
 
 
 def key_of(document: dict[str, Any]) -> str:
-    """The name of a training's folder."""
+    """Return the name of a training's folder."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -69,11 +73,3 @@ def _put(document: dict[str, Any], key: str, value: Any, path: Path) -> None:
         if not isinstance(document, dict):
             raise FormatError(f"{path}, settings", "dotted keys of a training", key)
     document[last] = value
-
-
-def _label(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool) else json.dumps(value)
-
-
-def _told(labels: dict[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in labels.items()) or "its own settings"

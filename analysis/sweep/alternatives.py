@@ -1,4 +1,4 @@
-"""What a sweep compares: its alternatives, those that are the same in every run as one, and beside what else they stand.
+"""What a sweep compares: its alternatives; those that are the same in every run count as one.
 
 One factor makes the rows of tables and figures, in most sweeps the scheduler; each combination of the others is a *panel*.
 """
@@ -6,14 +6,14 @@ One factor makes the rows of tables and figures, in most sweeps the scheduler; e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from analysis.sweep.runs_table import DECIDERS, LARGEST_IS_BEST, POLICY, deciders, factors_of, heuristics, shared
+from analysis.sweep.runs_table import DECIDERS, LARGEST_IS_BEST, POLICY, deciders, factors_of, heuristics, plain, shared
 from analysis.tables.wording import label_of, unit_of
 from cluster_sim.amounts import scale_of
 from cluster_sim.errors import counted
@@ -28,10 +28,11 @@ _LIST = re.compile(r"list:([^/,]+)/([^,]+)")
 class Alternatives:
     """The runs of a sweep, put in order for a reader.
 
-    ``runs`` has the columns ``row`` (the name of a group of equal alternatives), ``panel``, ``replication`` and the metrics: a
-    row per group, panel and replication. ``groups``: what each group consists of, by its name. ``factor`` makes the rows,
-    ``facets`` make the panels, in rows of ``across`` if the last of several has so many values, else 0; over ``averaged``, for
-    which there would be too many panels, means are taken. Under ``learned`` groups an agent decides.
+    ``runs`` has the columns ``row`` (the name of a group of equal alternatives), ``panel``, ``replication`` and the
+    metrics: a row per group, panel and replication. ``groups`` are the members of each group, by its name. ``factor``
+    makes the rows, ``facets`` make the panels. ``across`` is how many panels stand in a row: the values of the last of
+    several facets, else 0. ``averaged`` are factors that would make too many panels: means are taken over them. In
+    ``learned`` groups an agent decides.
     """
 
     runs: pd.DataFrame
@@ -44,18 +45,17 @@ class Alternatives:
 
     @property
     def panels(self) -> list[str]:
-        """The names of the panels, in the order of the grid; one empty name where there is only one."""
+        """Return the names of the panels, in the order of the grid; one empty name if there is only one panel."""
         return list(dict.fromkeys(self.runs["panel"]))
 
     @property
     def replications(self) -> int:
-        """How many there are."""
         return int(self.runs["replication"].nunique())
 
     def order(self, metric: str) -> list[str]:
-        """The groups from best to worst, by the mean over panels of their means relative to the panel's best one.
+        """Return the groups from best to worst: by their means relative to each panel's best one, averaged over panels.
 
-        Those without a value in some panel come last: of the others they may have had the easy ones.
+        Groups without a value in some panel come last: in the other panels they may have had the easy cases.
         """
         means = self.means(metric)
         best = self.best(metric)
@@ -65,28 +65,31 @@ class Alternatives:
         return [str(name) for name in apart.sort_values(kind="stable").index]
 
     def means(self, metric: str) -> pd.DataFrame:
-        """Means over replications: a row for each group, a column for each panel."""
+        """Return the means over replications: a row for each group, a column for each panel."""
         return self.runs.pivot_table(index="row", columns="panel", values=metric, sort=False, dropna=False)
 
     def best(self, metric: str) -> pd.Series:
-        """The best mean of each panel."""
+        """Return the best mean of each panel."""
         means = self.means(metric)
         best: pd.Series = means.max() if metric in LARGEST_IS_BEST else means.min()
         return best
 
     def scale(self, metric: str) -> tuple[float, str]:
-        """The unit in which people read the means of a metric, and what to divide by."""
+        """Return what to divide the means of a metric by, and the unit in which people then read them."""
         return scale_of(unit_of(metric), float(np.nanmax(np.abs(self.means(metric).to_numpy(dtype=float)))))
 
     def of(self, name: str, panel: str, metric: str) -> np.ndarray:
-        """The values of a group in a panel, one for each replication that has one."""
+        """Return the values of a group in a panel, one for each replication that has one."""
         rows = self.runs[(self.runs["row"] == name) & (self.runs["panel"] == panel)]
         return rows[metric].dropna().to_numpy(dtype=float)
 
     def standing(
         self, metric: str, panel: str, confidence: float = CONFIDENCE, *, only_heuristics: bool = False
     ) -> Standing | None:
-        """Which groups are best in a panel and which are not told apart from these; None where there are no two with values."""
+        """Return which groups are best in a panel, and which are not told apart from the best.
+
+        It is None unless two groups have values.
+        """
         rows = self.runs[self.runs["panel"] == panel]
         values = rows.pivot_table(index="replication", columns="row", values=metric, sort=False, dropna=False)
         known = values.dropna(axis="columns", how="all")
@@ -103,7 +106,7 @@ class Alternatives:
         )  # fmt: skip
 
     def label(self, name: str, limit: int = 48) -> str:
-        """A group in a figure: as many of its members as there is room for, and how many more there are."""
+        """Return a group's name in a figure: as many members as there is room for, and the number of the others."""
         members = in_brief(self.groups[name])
         text = members[0]
         for place, member in enumerate(members[1:], start=1):
@@ -118,20 +121,27 @@ class Alternatives:
 def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
     """Lay out the runs of a sweep. Groups are equal in all of ``metrics`` in every run."""
     varying = factors_of(runs)
-    settings = [name for name in varying if name.startswith("train.")]  # of agents: they go with the scheduler
+    settings = [name for name in varying if name.startswith("train.")]  # of agents: they belong to the scheduler
     others = [name for name in varying if name not in settings]
-    # The factor whose values are compared: of those that decide, else of all, the one with most values.
-    candidates = [name for name in ("scheduler", "power_policy") if name in others] or list(others) or ["scheduler"]
-    factor = max(candidates, key=lambda name: count_of(runs, name))
-    others = [name for name in others if name != factor]
-    facets, averaged = _panels(runs, others)
+    # Compare the deciders, or else any factors, by the one with most values.
+    deciding: list[str] = [name for name in ("scheduler", "power_policy") if name in others]
+    factor = max(deciding or others or ["scheduler"], key=lambda name: count_of(runs, name))
+    # The other factors make panels; if these are too many, means are taken over the factors with most values.
+    facets, averaged = [name for name in others if name != factor], []
+    while np.prod([count_of(runs, name) for name in facets]) > MOST_PANELS:
+        averaged.append(max(facets, key=lambda name: count_of(runs, name)))
+        facets.remove(averaged[-1])
     frame = runs.copy()
     frame.attrs["factors"] = [factor, *settings]
-    frame["who"] = deciders(frame) if factor in DECIDERS else frame[factor].map(_plain)
-    frame["panel"] = _panel_names(frame, facets)
+    frame["who"] = deciders(frame) if factor in DECIDERS else frame[factor].map(plain)
+    frame["panel"] = ""
+    if facets:
+        prefix = {name: f"{name_of(name)} " if pd.api.types.is_numeric_dtype(frame[name]) else "" for name in facets}
+        texts = [[prefix[name] + plain(value) for value in frame[name]] for name in facets]
+        frame["panel"] = [", ".join(parts) for parts in zip(*texts, strict=True)]
     by_who = frame.groupby(["who", "panel", "replication"], sort=False)[list(metrics)]
     values, cases = by_who.mean(), by_who.count()
-    # A mean over fewer cases than others have would be one of the easy ones.
+    # A mean over fewer cases than others have could be one of the easy cases.
     values = values.where(cases == cases.groupby(["panel", "replication"]).transform("max")).reset_index()
     groups = _groups(values, list(metrics))
     values = values[values["who"].isin(groups)].rename(columns={"who": "row"})
@@ -142,7 +152,10 @@ def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
 
 
 def comparable(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """The runs with each metric only where all alternatives have it, and without those that have none of it there."""
+    """Return the runs with each metric only where all alternatives have it.
+
+    Runs that have none of the metrics there are left out.
+    """
     kept = runs.assign(**{metric: shared(runs, metric)[metric].reindex(runs.index) for metric in metrics})
     found: pd.DataFrame = kept[kept[list(metrics)].notna().any(axis=1)]
     found.attrs = runs.attrs
@@ -152,10 +165,10 @@ def comparable(runs: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
 def compare_sweep(
     runs: pd.DataFrame, metrics: Sequence[str], confidence: float = CONFIDENCE, failed: int = 0
 ) -> Comparison:
-    """Return what can be said of the runs of a sweep, of which so many others ``failed``.
+    """Return what can be said of the runs of a sweep; ``failed`` other runs have no result.
 
-    Of each metric and each combination of the other factors it says who is best, and who is not told apart from that, over the
-    replications that all have (:func:`analysis.sweep.runs_table.shared`).
+    Of each metric and each combination of the other factors it says who is best, and who is not told apart from the
+    best. Only replications count that all alternatives have (:func:`analysis.sweep.runs_table.shared`).
     """
     found = comparable(runs, metrics)
     used = found if len(found) else runs
@@ -176,10 +189,15 @@ def compare_sweep(
         policies = [] if against is None else policies_sentences(against)
     differences = []
     for name in factors_of(runs):
-        base, *others = dict.fromkeys(_plain(value) for value in runs[name])
+        base, *others = dict.fromkeys(plain(value) for value in runs[name])
         differences.append(Difference(name_of(name), base, tuple(others)))
     names = tuple(sweep.order(known[0])) if known else ()
-    cautions = [*_left_out(failed, len(runs) - len(found), not len(found))]
+    cautions = [f"{counted(failed, 'run')} failed."] if failed else []
+    if not len(found):
+        cautions.append("No replication has results of all alternatives: means are of different jobs.")
+    elif len(found) < len(runs):
+        left_out = f"{counted(len(runs) - len(found), 'run')} of replications in which others have no result"
+        cautions.append(f"Left out: {left_out}, so that means are of the same jobs.")
     absent = [
         f"{sweep.label(name)}{f' with {panel}' if panel else ''}"
         for panel in sweep.panels
@@ -191,29 +209,20 @@ def compare_sweep(
     return Comparison(names, tuple(differences), (), (), tuple(standings), tuple(policies), tuple(cautions))
 
 
-def _left_out(failed: int, apart: int, nothing_shared: bool) -> Iterator[str]:
-    """Say of which runs nothing is told, and why."""
-    if failed:
-        yield f"{counted(failed, 'run')} failed."
-    if nothing_shared:
-        yield "No replication has results of all alternatives: means are of different jobs."
-    elif apart:
-        left = f"{counted(apart, 'run')} of replications in which others have no result"
-        yield f"Left out: {left}, so that means are of the same jobs."
-
-
 def count_of(runs: pd.DataFrame, factor: str) -> int:
-    """How many values a factor has."""
+    """Return the number of values of a factor."""
     return len(runs[factor].drop_duplicates())
 
 
 def name_of(factor: str) -> str:
-    """A factor in words."""
+    """Return a factor's name in words."""
     return factor.removeprefix("train.").replace("_", " ")
 
 
 def in_brief(members: Sequence[str]) -> list[str]:
-    """Names of equal alternatives; of list scheduling's, all but the first without the order that they have in common.
+    """Return short names of equal alternatives.
+
+    If they are list schedulers with one order in common, all but the first are named without it.
 
     >>> in_brief(["fcfs", "list:first/first", "list:edf/first"])
     ['fcfs', 'list:first/first', 'edf']
@@ -233,7 +242,7 @@ def in_brief(members: Sequence[str]) -> list[str]:
 
 
 def in_range(metric: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of intervals, not beyond what the metric can be: no metric is negative, shares are at most 1."""
+    """Cut the ends of intervals to what the metric can be: no metric is negative, and shares are at most 1."""
     return np.maximum(low, 0.0), np.minimum(high, 1.0) if metric in SHARES else high
 
 
@@ -242,50 +251,26 @@ SHARES = frozenset({"utilisation", "share_delayed"})
 
 
 def better(metric: str) -> str:
-    """Which direction is better, in a word."""
+    """Say which direction is better."""
     return "more is better" if metric in LARGEST_IS_BEST else "less is better"
 
 
 def title_of(metric: str) -> str:
-    """A metric as a heading: ``Mean wait``."""
+    """Return a metric's name as a heading: ``Mean wait``."""
     text = label_of(metric)
     return text[:1].upper() + text[1:]
 
 
-def _panels(runs: pd.DataFrame, others: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The factors that make panels, and those with most values, over which means are taken instead."""
-    facets, averaged = list(others), []
-    while np.prod([count_of(runs, name) for name in facets]) > MOST_PANELS:
-        most = max(facets, key=lambda name: count_of(runs, name))
-        facets.remove(most)
-        averaged.append(most)
-    return facets, averaged
-
-
-def _panel_names(frame: pd.DataFrame, facets: Sequence[str]) -> list[str]:
-    if not facets:
-        return [""] * len(frame)
-    numeric = {name: pd.api.types.is_numeric_dtype(frame[name]) for name in facets}
-    texts = [[f"{name_of(name)} {_plain(v)}" if numeric[name] else _plain(v) for v in frame[name]] for name in facets]
-    return [", ".join(parts) for parts in zip(*texts, strict=True)]
-
-
 def _groups(values: pd.DataFrame, metrics: list[str]) -> dict[str, tuple[str, ...]]:
-    """Which alternatives have the same values in every panel and replication; named by the plainest."""
+    """Group the alternatives that have the same values in every panel and replication; the plainest names the group."""
     members: dict[Any, list[str]] = {}
     for who, part in values.groupby("who", sort=False):
         ordered = part.sort_values(["panel", "replication"])
         key = (tuple(ordered["panel"]), tuple(ordered["replication"]), ordered[metrics].to_numpy(dtype=float).tobytes())
         members.setdefault(key, []).append(str(who))
-    ordered_groups = [sorted(names, key=_plainness) for names in members.values()]
-    return {names[0]: tuple(names) for names in ordered_groups}
-
-
-def _plainness(name: str) -> int:
-    """Which of equal alternatives to call them all by: the least; of list scheduling's, first come, first served."""
-    return (2 if not name.startswith("list:first/") else 1) if name.startswith("list:") else 0
-
-
-def _plain(value: Any) -> str:
-    """A factor's value as it was written: numbers without a trailing ``.0``."""
-    return f"{value:.15g}" if isinstance(value, float) else str(value)
+    groups = {}
+    for names in members.values():
+        # List scheduling comes last, and of it first come, first served is the plainest.
+        names.sort(key=lambda name: (name.startswith("list:"), not name.startswith("list:first/")))
+        groups[names[0]] = tuple(names)
+    return groups

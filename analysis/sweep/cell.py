@@ -1,4 +1,4 @@
-"""What a worker does: a cell in, a row out. A run that fails is a row as well, with its traceback.
+"""The work of a worker: a cell in, a row out. A run that fails is a row as well, with its traceback.
 
 A worker keeps what it has read, a few workloads and platforms, for the cells that follow.
 """
@@ -21,6 +21,7 @@ from analysis.sweep.statuses import DONE, FAILED, TRAINED
 from cluster_sim.errors import InputError, naming, unfamiliar_to
 from cluster_sim.executors import one_thread_each
 from cluster_sim.platform.platform import Platform
+from cluster_sim.records.result import Result
 from cluster_sim.run import settings
 from cluster_sim.run.own_processes import process_of
 from cluster_sim.run.simulation import Simulation
@@ -29,17 +30,18 @@ from cluster_sim.workload.workload import Workload
 Thing = TypeVar("Thing")
 
 FINISHED = "finished"
-"""The file that says that a training has reached its end."""
+"""Name of the file that says that a training has reached its end."""
 
 _KEPT = 8
 _LONGEST_TRACEBACK = 20_000
 
 
 def run_cell(cell: dict[str, Any]) -> dict[str, Any]:
-    """Run a cell of a grid; its row: ``cell, status, error, elapsed_s, cpu_s, worker`` and the metrics of its summary.
+    """Run a cell of a grid and return its row: ``cell, status, error, elapsed_s, cpu_s, worker`` and its metrics.
 
-    And ``unfamiliar``, which is no part of the row: warnings of agents that met what they have not learned from.
-    Never raises for what goes wrong in the run: then ``status`` is failed and ``error`` holds the traceback.
+    The answer also has ``unfamiliar``, which is no part of the row: warnings of agents that met what they have not
+    learned from. If something goes wrong in the run, nothing is raised: ``status`` is failed and ``error`` has the
+    traceback.
     """
     begin, cpu = time.perf_counter(), time.process_time()
     if cell.get("lost"):
@@ -53,25 +55,7 @@ def run_cell(cell: dict[str, Any]) -> dict[str, Any]:
             result = simulation.run(warn=False)
             row["unfamiliar"] = unfamiliar_to(simulation.scheduler, simulation.power_policy)
             metrics = result.metrics
-            # Write what is wanted of a run beside its metrics; each file whole or absent.
-            wanted = cell.get("outputs") or {}
-            if any(wanted.values()):
-                from cluster_sim.files.atomic import atomic_path
-
-                out, name = Path(cell["out"]), f"{cell['cell']:07d}"
-                if wanted["jobs"]:
-                    path = out / "jobs" / f"{name}.parquet"
-                    path.parent.mkdir(exist_ok=True)
-                    with atomic_path(path) as aside:
-                        result.jobs.to_parquet(aside, index=False, compression="zstd")
-                if 0 < len(result.jobs) <= wanted["gantt"]:
-                    from analysis.reports.report import write_gantt
-
-                    write_gantt(result, out / "gantt" / f"{name}.html")
-                if wanted["charts"]:
-                    from analysis.sweep.charts import write_charts
-
-                    write_charts(result, out / "charts" / f"{name}.html", f"cell {cell['cell']}")
+            _write_outputs(result, cell)
     except Exception:
         row |= {"status": FAILED, "error": traceback.format_exc()[-_LONGEST_TRACEBACK:]}
     else:
@@ -102,7 +86,7 @@ def train_agent(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
-    """The simulation of a cell, or the same without jobs, to see whether it can be made. Raises InputError."""
+    """Return the simulation of a cell; if ``empty``, without jobs, to try whether it can be made. Raises InputError."""
     from schedulers import make_power_policy, make_scheduler
 
     platform, workload = inputs_of(cell)
@@ -116,13 +100,12 @@ def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
     if empty:
         for each in cell.get("process", ()):
             process_of(each)
-        cell = cell | {"process": ()}  # a process may hold a run open that has no jobs
+        cell = cell | {"process": ()}  # a process may hold open a run without jobs
     return settings.simulation_of(cell, platform, workload.first(0) if empty else workload, *made)
 
 
 def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
-    """The platform and the workload of a cell, read or taken from what this process has read. Raises InputError."""
-    from cluster_sim.platform.platform import Platform
+    """Return the platform and the workload of a cell, read now or kept from an earlier cell. Raises InputError."""
     from cluster_sim.run.hosts import platform_of_log
 
     says, source = cell["workload"], cell["platform"]
@@ -138,9 +121,8 @@ def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
 
 
 def read_workload(says: dict[str, Any]) -> Workload:
-    """The workload that a cell speaks of, before it is cut: a file, a generator's, or one that is mapped into memory."""
+    """Return the workload of a cell before it is cut: from a file, a generator, or columns mapped into memory."""
     from analysis.sweep.columns import mapped
-    from cluster_sim.workload.workload import Workload
 
     if says.get("columns") and Path(says["columns"]).exists():
         return mapped(says["columns"])
@@ -150,7 +132,7 @@ def read_workload(says: dict[str, Any]) -> Workload:
 
 
 def _cut(workload: Workload, says: dict[str, Any], load: float, platform: Platform) -> Workload:
-    """The part of it that is played, at its load. Raises InputError where there is none."""
+    """Return the part of the workload that is played, at its load. Raises InputError if the part has no jobs."""
     import numpy as np
 
     with naming(says["source"]):
@@ -170,12 +152,38 @@ def _cut(workload: Workload, says: dict[str, Any], load: float, platform: Platfo
     return workload.fit_to(platform, says["fit"]) if says.get("fit") else workload
 
 
+def _write_outputs(result: Result, cell: dict[str, Any]) -> None:
+    """Write the files that are wanted of a run beside its metrics, each whole or not at all."""
+    wanted = cell.get("outputs") or {}
+    if not any(wanted.values()):
+        return
+    from cluster_sim.files.atomic import atomic_path
+
+    out, name = Path(cell["out"]), f"{cell['cell']:07d}"
+    if wanted["jobs"]:
+        path = out / "jobs" / f"{name}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        with atomic_path(path) as aside:
+            result.jobs.to_parquet(aside, index=False, compression="zstd")
+    if 0 < len(result.jobs) <= wanted["gantt"]:
+        from analysis.reports.report import write_gantt
+
+        write_gantt(result, out / "gantt" / f"{name}.html")
+    if wanted["charts"]:
+        from analysis.sweep.charts import write_charts
+
+        write_charts(result, out / "charts" / f"{name}.html", f"cell {cell['cell']}")
+
+
 _cache: OrderedDict[Any, Any] = OrderedDict()
 _guard = threading.Lock()  # the executor may be one of threads
 
 
 def _kept(key: Any, make: Callable[[], Thing]) -> Thing:
-    """What was made for this key before, or now; the least recently used goes when there are too many."""
+    """Return what was made for this key before, or make it.
+
+    If too many things are kept, the least recently used goes.
+    """
     with _guard:
         if key in _cache:
             _cache.move_to_end(key)
@@ -190,7 +198,7 @@ def _kept(key: Any, make: Callable[[], Thing]) -> Thing:
 
 
 def _stamp(place: str) -> tuple[int, int] | None:
-    """What differs when a file has been written anew: a process may see several sweeps. None for specs."""
+    """Return what differs when a file has been written anew, since a process may see several sweeps; None for specs."""
     try:
         found = os.stat(place)
     except (OSError, ValueError):

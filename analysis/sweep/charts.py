@@ -23,9 +23,9 @@ from cluster_sim.records.intervals import CONFIDENCE, FEWEST_BLOCKS, ComparisonV
 from cluster_sim.records.result import Result
 
 MOST_LINES = 7
-"""As many as there are colours to tell them apart."""
+"""Number of lines for which there are colours to tell them apart."""
 SINGLE_DOTS = FEWEST_BLOCKS - 1
-"""Up to so many replications each is a dot of its own, and no interval is drawn."""
+"""Number of replications up to which each is a dot of its own, and no interval is drawn."""
 _PANELS_BESIDE = 4
 _BEST, _OTHERS = OKABE_ITO[0], "#7A8691"
 JOB_ORDER, NODE_ORDER = "job_order", "node_order"
@@ -34,10 +34,10 @@ JOB_ORDER, NODE_ORDER = "job_order", "node_order"
 def factor_plot(
     runs: pd.DataFrame, metric: str, x: str, colour: str | None = None, confidence: float = CONFIDENCE
 ) -> go.Figure:
-    """Mean of a metric over the values of a factor, with intervals, a line for each value of another one (``colour``).
+    """Draw the mean of a metric over the values of a factor, with intervals; a line for each value of ``colour``.
 
-    Over factors that are neither, the mean is taken within each replication first, and the title says so; so they should be
-    complete. Numbers on the x axis are joined by lines, names are not. No interval goes beyond what the metric can be.
+    Over all other factors the mean is taken within each replication first, and the title says so; so these factors
+    should be complete. Lines join numbers on the x axis, but not names. No interval goes beyond what the metric can be.
     Raises InputError for unknown columns or too many lines.
     """
     lines = [None] if colour is None else list(dict.fromkeys(runs[colour])) if colour in runs else []
@@ -71,7 +71,7 @@ def factor_plot(
             )
         )
     legend = {"title": {"text": plotly_text([colour])[0]}} if colour is not None else {}
-    # Beside each other where names share a place.
+    # Marks of one name stand beside each other.
     figure.update_layout(legend=legend, scattermode="overlay" if numeric else "group")
     figure.update_xaxes(exponentformat="none")
     around = f" ± {confidence:.0%} interval" if table[metric + HALF_WIDTH].notna().any() else ""
@@ -80,11 +80,11 @@ def factor_plot(
 
 
 def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -> go.Figure:
-    """A metric of every alternative: a row each, the best on top, beside each other in a panel for each other factor's value.
+    """Draw a metric of every alternative, a row each, the best on top; a panel for each value of the other factors.
 
-    Up to four replications are dots, with a line at their mean. Of more the mean is drawn with its bootstrap interval. One that
-    is told apart from all others in its panel is coloured; those that are not told apart from the best are open circles. All
-    panels have one scale.
+    Up to four replications are dots, with a line at their mean. For more, the mean has its bootstrap interval. An
+    alternative that is told apart from all others in its panel is coloured. Those that are not told apart from the best
+    are open circles. All panels have one scale.
     """
     order, panels = sweep.order(metric), sweep.panels
     is_grid = 1 < sweep.across <= _PANELS_BESIDE and len(panels) % sweep.across == 0
@@ -140,11 +140,11 @@ def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -
 
 
 _WIDE = 30.0
-"""From this ratio of the largest to the least of what is drawn on a scale is logarithmic."""
+"""Ratio of the largest to the least value from which on a scale is logarithmic."""
 
 
 def _drawn(figure: go.Figure) -> tuple[float, float]:
-    """The least and the largest value that dots and intervals of a figure reach; 0 where there are none."""
+    """Return the least and the largest value that a figure's dots and intervals reach; 0 for a figure without dots."""
     found = [np.zeros(0)]
     for trace in figure.data:
         values = np.asarray(trace.x, dtype=float)
@@ -154,7 +154,7 @@ def _drawn(figure: go.Figure) -> tuple[float, float]:
 
 
 def _length(bars: Any) -> Any:
-    """The lengths of error bars, 0 where there are none."""
+    """Return the lengths of error bars, 0 if there are none."""
     return 0.0 if bars is None else np.asarray(bars, dtype=float)
 
 
@@ -168,7 +168,7 @@ def _dots(
     confidence: float,
     look: Mapping[str, Any],
 ) -> list[go.Scatter]:
-    """What is drawn of some of the alternatives in a panel."""
+    """Return the traces of some of the alternatives in a panel."""
     known = {name: sweep.of(name, panel, metric) / divisor for name in names}
     known = {name: values for name, values in known.items() if len(values)}
     if not known:
@@ -201,10 +201,11 @@ def _dots(
 
 
 def factor_heatmap(runs: pd.DataFrame, metric: str, rows: str, columns: str) -> go.Figure:
-    """Mean of a metric for each pair of values of two factors, in % of what the best pair is worse than.
+    """Draw the mean of a metric for each pair of values of two factors.
 
-    ``job_order`` and ``node_order`` are the halves of ``list:JOB/NODE``: of the schedulers only list scheduling is shown then.
-    Over other factors that vary the mean is taken, and the title says so. Raises InputError for unknown columns.
+    The colour says by how many % a pair is worse than the best. ``job_order`` and ``node_order`` are the halves of
+    ``list:JOB/NODE``: then only list schedulers are shown. Over other factors that vary the mean is taken, and the
+    title says so. Raises InputError for unknown columns.
     """
     if {rows, columns} & {JOB_ORDER, NODE_ORDER}:
         runs = with_orders(runs)
@@ -241,7 +242,7 @@ def factor_heatmap(runs: pd.DataFrame, metric: str, rows: str, columns: str) -> 
 
 
 def with_orders(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs of list scheduling, with its two orders as the columns ``job_order`` and ``node_order``."""
+    """Return the runs of list scheduling, with its two orders as the columns ``job_order`` and ``node_order``."""
     halves = runs["scheduler"].astype(str).str.extract(r"^list:([^/,]+)/([^,]+)")
     found = runs.assign(**{JOB_ORDER: halves[0], NODE_ORDER: halves[1]})[halves[0].notna()]
     if found.empty:
@@ -251,7 +252,7 @@ def with_orders(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_charts(result: Result, path: str | Path, title: str) -> Path:
-    """A page with the power, the use of the cores and the queue of one run over time."""
+    """Write a page with the power, the use of the cores and the queue of one run over time."""
     from analysis.figures.timelines import power_timeline, queue_timeline, utilisation_timeline
     from analysis.pages.page import figures_html, page, write_whole
 
@@ -260,6 +261,6 @@ def write_charts(result: Result, path: str | Path, title: str) -> Path:
 
 
 def _means_over(runs: pd.DataFrame, shown: Iterable[str | None]) -> str:
-    """In words, over which factors a figure takes means that shows ``shown``; those of list scheduling are columns, too."""
+    """Say over which factors a figure takes means if it shows ``shown``."""
     others = [name for name in factors_of(runs) if name not in shown and name not in (JOB_ORDER, NODE_ORDER)]
     return f", over all values of {listing([name_of(name) for name in others])}" if others else ""

@@ -1,4 +1,4 @@
-"""What is wrong with a sweep, found before hours go into it: every value of every factor is tried once, on no jobs."""
+"""Checks of a sweep before hours go into it: every value of every factor is tried once, without jobs."""
 
 from __future__ import annotations
 
@@ -17,38 +17,39 @@ _STAND_INS = {name: SETTINGS[name].default for name in DECIDERS}
 def check(grid: Grid) -> list[str]:
     """Read every input, make every scheduler, policy and model of a grid, and begin a run without jobs of each.
 
-    Raises InputError for the first wrong one. What else goes wrong as a run begins is left to the rows, with its traceback.
-    One factor is varied at a time, the others keep their first value. Others stand in for agents that are still to be trained.
-    Returns what these runs will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind.
+    One factor is varied at a time; the others keep their first value. Agents that are still to be trained have
+    stand-ins. Raises InputError for the first wrong input. Rows will tell, with a traceback, what else goes wrong as a
+    run begins. Returns what these runs will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind.
     """
     assumed: dict[object, list[str]] = {}
     with naming(grid.source):
         # The first cell, and for each other value of each factor the first cell that has it.
-        found, stride = [grid[0]], grid.combinations
+        cells, stride = [grid[0]], grid.combinations
         for size in grid.sizes:
             stride //= size
-            found += [grid[stride * place] for place in range(1, size)]
-        for cell in found:
+            cells += [grid[stride * place] for place in range(1, size)]
+        for cell in cells:
             others = {name: spec for name, spec in _STAND_INS.items() if cell[name] == TRAINED}
             known = cell | others | {"agent": None}
             simulation = simulation_of(known, empty=True)
-            # Schedulers do not matter, unless they respect memory: there may be hundreds, and a log of a million jobs.
+            # Hundreds of schedulers may share a log of a million jobs: only whether they respect memory matters here.
             inputs = str([known[name] for name in ("workload", "load", "platform", "power_model", "power_policy")])
             key = inputs, simulation.scheduler is not None and simulation.scheduler.memory
             if key not in assumed:
                 assumed[key] = of_simulation(simulation, inputs_of(known)[1])
             try:
                 try_begin(simulation)
-            except Exception as error:
-                if isinstance(error, InputError):
-                    raise
+            except InputError:
+                raise
+            except Exception:
+                continue  # the rows will tell it
     return merged(assumed.values())
 
 
 def share_workloads(grid: Grid, folder: Path) -> dict[str, str]:
     """Write every workload that comes from a file where workers can map it into memory.
 
-    Returns what stands for which: a source with its options, as :func:`source_key` writes it -> the file.
+    Returns the written file of each source and its options, by their :func:`source_key`.
     """
     from analysis.sweep.columns import write
 

@@ -44,7 +44,7 @@ def write(workload: Workload, path: str | Path) -> None:
 
 
 def mapped(path: str | Path) -> Workload:
-    """The workload that :func:`write` wrote. Raises FormatError."""
+    """Return the workload that :func:`write` wrote. Raises FormatError."""
     import pyarrow as pa
 
     try:
@@ -52,27 +52,21 @@ def mapped(path: str | Path) -> Workload:
         facts = json.loads(table.schema.metadata[_KEY])
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowInvalid) as error:
         raise FormatError(path, "columns of a workload", str(error).partition("\n")[0]) from None
-    columns = {name: _array(table[name], name in facts["truths"]) for name in table.column_names}
+    columns: dict[str, np.ndarray] = {}
+    for name in table.column_names:
+        chunk = table[name].combine_chunks()
+        if hasattr(chunk, "chunks"):  # a chunked array of one chunk, in newer versions of Arrow
+            chunk = chunk.chunk(0)
+        values = chunk.to_numpy(zero_copy_only=False)  # numbers are not copied
+        columns[name] = values.view(bool) if name in facts["truths"] else values
     for name, (value, kind) in facts["constants"].items():
-        columns[name] = (
-            constant(value, facts["jobs"]) if isinstance(value, str) else _constant(value, kind, facts["jobs"])
-        )
+        if isinstance(value, str):
+            columns[name] = constant(value, facts["jobs"])
+        else:
+            columns[name] = np.broadcast_to(np.array(value, dtype=kind), facts["jobs"])
     workload = object.__new__(Workload)  # its columns have been checked before they were written
     workload._table = {name: columns[name] for name in facts["order"]}
     workload.name, workload.origin_s = facts["name"], facts["origin_s"]
     workload.header, workload.rebase = tuple(facts["header"]), facts["rebase"]
     workload.reference_gflops, workload.think_times = facts["reference_gflops"], facts["think_times"]
     return workload
-
-
-def _array(column: Any, truth: bool) -> np.ndarray:
-    """A column as numpy has it; numbers without a copy."""
-    chunk = column.combine_chunks()
-    if hasattr(chunk, "chunks"):  # a chunked array of one chunk, in newer versions of Arrow
-        chunk = chunk.chunk(0)
-    values: np.ndarray = chunk.to_numpy(zero_copy_only=False)
-    return values.view(bool) if truth else values
-
-
-def _constant(value: Any, kind: str, count: int) -> np.ndarray:
-    return np.broadcast_to(np.array(value, dtype=kind), count)

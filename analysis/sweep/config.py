@@ -39,12 +39,8 @@ def _as_list(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-def _as_workload(value: Any) -> Any:
-    return {"source": value} if isinstance(value, str) else value
-
-
 def _as_lists(value: Any) -> Any:
-    """Quirks and processes hold together: a list of names is one value of the factor, a list of lists several."""
+    """Return the values of a factor that are lists of names: a list of names is one value, a list of lists several."""
     if isinstance(value, str):
         return [[value]]
     return value if isinstance(value, list) and value and all(isinstance(one, list) for one in value) else [value]
@@ -65,12 +61,12 @@ def _values(kind: Any) -> Any:
 
 
 def _field(meaning: Any, default: Any = None, **more: Any) -> Any:
-    """A key with its meaning, for the manual."""
+    """Return a key with its meaning, which the manual shows."""
     return Field(description=meaning, **({"default": default} if "default_factory" not in more else {}), **more)
 
 
 def _factor(setting: Setting) -> tuple[Any, Any]:
-    """The type and the default of the factor that a setting is."""
+    """Return the type and the default of a setting as a factor."""
     kind, default = as_in_a_run(setting)
     if isinstance(default, tuple):
         return Annotated[list[list[str]], BeforeValidator(_as_lists)], [list(default)]
@@ -78,7 +74,7 @@ def _factor(setting: Setting) -> tuple[Any, Any]:
 
 
 class WorkloadKeys(OwnKeys):
-    """A workload, where more is to be said of it than its name."""
+    """A workload with more than a name."""
 
     source: str = _field("a file, or a spec such as lublin:jobs=1000,nodes=64", ...)
     name: str | None = _field("what tables call it; else its source, and how it is cut")
@@ -100,12 +96,16 @@ class FactorKeys(OwnKeys):
     """The factors: each a list of values, or one value. The grid is all their combinations. Most are settings of a run."""
 
     workload: Annotated[
-        list[Annotated[WorkloadKeys, BeforeValidator(_as_workload)]], BeforeValidator(_as_list), Field(min_length=1)
+        list[
+            Annotated[WorkloadKeys, BeforeValidator(lambda name: {"source": name} if isinstance(name, str) else name)]
+        ],
+        BeforeValidator(_as_list),
+        Field(min_length=1),
     ] = _field(SETTINGS["workload"].told("sweep"), ...)
     load: _values(Positive) = _field("gaps between submissions are divided by it", [1.0])  # type: ignore[valid-type]
 
     def values(self, factor: str) -> list[Any]:
-        """The values of a factor."""
+        """Return the values of a factor."""
         found: list[Any] = getattr(self, factor)
         return found
 
@@ -128,7 +128,7 @@ class TrainKeys(OwnKeys):
 
 
 class OutputKeys(OwnKeys):
-    """What is kept of a run beside its metrics."""
+    """Files that are kept of a run beside its metrics."""
 
     jobs: bool = _field("its table of jobs, jobs/CELL.parquet", False)
     gantt: Whole = _field("its Gantt chart, gantt/CELL.html, if it has at most that many jobs", 0)
@@ -161,12 +161,12 @@ SECTIONS: tuple[tuple[str, type[OwnKeys]], ...] = (
 
 
 def read_config(path: str | Path) -> SweepConfig:
-    """The configuration in a file. Raises FormatError naming file and key."""
+    """Return the configuration in a file. Raises FormatError naming file and key."""
     return config_of(read_document(path), path)
 
 
 def config_of(document: object, path: str | Path = "sweep") -> SweepConfig:
-    """A configuration from a parsed document; ``path`` is for messages. Raises FormatError."""
+    """Return the configuration in a parsed document; ``path`` is for messages. Raises FormatError."""
     if not isinstance(document, dict):
         raise FormatError(path, "a sweep: keys such as 'factors' and 'replications'", type(document).__name__)
     return validated(SweepConfig, document, path)

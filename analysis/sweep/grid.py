@@ -3,11 +3,11 @@
 Replications change slowest, then workloads: so cells that share a workload follow each other, and more replications later
 on leave the numbers of the cells as they were. Nothing grows with the number of cells.
 
-Seeds. Replication r has three, each the first word of ``numpy.random.SeedSequence(seed, spawn_key=(k, r))``: that of
-generated workloads and of windows (k = 0), of the run (k = 1), of a training (k = 2). They do not depend on the cell: in one
-replication every scheduler, policy and model meets the same jobs and the same luck (common random numbers), so that
-differences can be taken within it. A seed that is written in a generator's spec is that of replication 0; those of the others
-are derived from it, with ``SeedSequence([seed, written], spawn_key=(0, r))``.
+Seeds. Replication r has three, each the first word of ``numpy.random.SeedSequence(seed, spawn_key=(k, r))``. They are
+those of generated workloads and windows (k = 0), of the run (k = 1), and of a training (k = 2). They do not depend on
+the cell: in one replication every scheduler, policy and model meets the same jobs and the same luck (common random
+numbers). So differences can be taken within it. A seed that is written in a generator's spec is that of replication 0.
+The seeds of the other replications are derived from it, with ``SeedSequence([seed, written], spawn_key=(0, r))``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cluster_sim.workload.fields import whole_number
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
 Cell = dict[str, Any]
-"""What a worker needs to know of a run: numbers, text, lists and mappings of them, nothing else."""
+"""Facts that a worker needs to know of a run: only numbers, text, lists and mappings of them."""
 
 WORKLOADS, RUNS, TRAININGS = 0, 1, 2
 DECIDERS = ("power_policy", "scheduler")
@@ -45,7 +45,7 @@ MOST_CELLS = 2**40
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One value of a factor: what tables call it, by column, and what it says to a cell."""
+    """One value of a factor: its labels in tables, by column, and its entries in a cell."""
 
     labels: dict[str, Any]
     says: dict[str, Any]
@@ -73,12 +73,12 @@ class Grid(Sequence[Cell]):
 
     @classmethod
     def read(cls, path: str | Path) -> Grid:
-        """The grid of a configuration file. Raises FormatError naming file and key."""
+        """Return the grid of a configuration file. Raises FormatError naming file and key."""
         return cls(read_config(path), Path(path).parent, path)
 
     @classmethod
     def of(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Grid:
-        """The grid of a configuration that is given as a mapping with the keys of the file. Raises FormatError."""
+        """Return the grid of a mapping with the keys of a configuration file. Raises FormatError."""
         return cls(config_of(dict(document)), folder)
 
     def __len__(self) -> int:
@@ -96,7 +96,7 @@ class Grid(Sequence[Cell]):
 
     @cached_property
     def factors(self) -> dict[str, list[Any]]:
-        """The factors' columns, each with its values; those of trainings only where agents are trained."""
+        """Return the factors' columns, each with its values; those of trainings only if agents are trained."""
         found: dict[str, dict[Any, None]] = {}
         for levels in self._axes:
             for level in levels:
@@ -105,21 +105,21 @@ class Grid(Sequence[Cell]):
         return {column: list(values) for column, values in found.items()}
 
     def levels(self) -> Iterator[Level]:
-        """Every value of every factor."""
+        """Yield every value of every factor."""
         return (level for levels in self._axes for level in levels)
 
     def files(self) -> list[dict[str, Any]]:
-        """What cells say of the workloads that are no generators'."""
+        """Return what cells say of the workloads that no generator makes."""
         found = [level.says["workload"] for level in self._axes[0]]
         return [says for says in found if not _generator(says["source"])]
 
     @property
     def combinations(self) -> int:
-        """Combinations of factors; each is run once in every replication."""
+        """Return the number of combinations of factors; each is run once in every replication."""
         return self._length // self.config.replications
 
     def labels(self, index: int) -> dict[str, Any]:
-        """The values of the factors in a cell, None where it has no such factor, and its replication and seeds."""
+        """Return the values of a cell's factors (None where it lacks one), its replication and its seeds."""
         replication, levels = self._place(index)
         found: dict[str, Any] = {"replication": replication, **dict.fromkeys(self.factors)}
         for level in levels:
@@ -131,7 +131,7 @@ class Grid(Sequence[Cell]):
         }
 
     def training(self, index: int) -> tuple[str, dict[str, Any]] | None:
-        """The training whose agent plays in a cell: its key and its configuration; None where none does."""
+        """Return the key and the configuration of the training whose agent plays in a cell, or None."""
         replication, levels = self._place(index)
         agent = levels[-1].agent
         if agent is None:
@@ -140,12 +140,12 @@ class Grid(Sequence[Cell]):
         return key_of(document), document
 
     def seed(self, kind: int, replication: int, *written: int) -> int:
-        """The seed of that kind in a replication, see the module's docstring."""
+        """Return the seed of a kind in a replication, see the module's docstring."""
         entropy = [self.config.seed, *written] if written else self.config.seed
         return int(np.random.SeedSequence(entropy, spawn_key=(kind, replication)).generate_state(1)[0])
 
     def _place(self, index: int) -> tuple[int, list[Level]]:
-        """Replication and levels of a cell: the digits of its number."""
+        """Return the replication and the levels of a cell: the digits of its number."""
         digits = []
         for size in reversed([self.config.replications, *self.sizes]):
             index, digit = divmod(index, size)
@@ -158,7 +158,7 @@ class Grid(Sequence[Cell]):
         cell: Cell = {"cell": index, "seed": self.seed(RUNS, replication)}
         for level in levels:
             cell |= level.says
-        # What is said of a workload, with the seed of the replication in the place where it belongs.
+        # The replication's seed goes where the workload draws: into its spec, or beside its window.
         says = cell["workload"]
         source, drawn = says["source"], self._workload_seed(says["source"], replication)
         if says.get("window") or says.get("shake"):
@@ -178,7 +178,7 @@ class Grid(Sequence[Cell]):
 
 
 def source_key(says: Mapping[str, Any]) -> str:
-    """A name for what is read of a workload before it is cut: its file and how it is read."""
+    """Return a name for what is read of a workload before it is cut: its file and how it is read."""
     text = json.dumps([says["source"], says.get("time_unit"), bool(says.get("think_times"))])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -188,15 +188,31 @@ def _generator(source: str) -> bool:
 
 
 def _axes(config: SweepConfig, folder: Path) -> list[list[Level]]:
-    """The factors, the one that changes slowest first: workloads first, schedulers and policies last."""
+    """Return the levels of each factor, the slowest factor first: workloads first, schedulers and policies last.
+
+    Raises InputError where two levels of a factor would look the same in tables.
+    """
     factors = config.factors
+    workloads = []
+    for keys in factors.workload:
+        says = keys.model_dump(mode="json", exclude_defaults=True, exclude={"name"})
+        says["source"] = located(folder, keys.source)
+        workloads.append(Level({"workload": keys.name or which_jobs(keys)}, {"workload": says}))
     others = [name for name in type(factors).model_fields if name not in ("workload", *DECIDERS)]
     axes = [
-        [_workload_level(keys, folder) for keys in factors.workload],
+        workloads,
         *([_level(name, value, folder) for value in factors.values(name)] for name in others),
         _deciders(config, folder),
     ]
-    return [_unique(next(iter(levels[0].labels)), levels) for levels in axes]
+    for levels in axes:
+        known: set[str] = set()
+        for level in levels:
+            text = str(level.labels)
+            if text in known:
+                name = next(iter(levels[0].labels))
+                raise InputError(f"factors.{name}", "different values (a workload may be given a name)", text)
+            known.add(text)
+    return axes
 
 
 def _level(name: str, value: Any, folder: Path) -> Level:
@@ -212,39 +228,21 @@ def _level(name: str, value: Any, folder: Path) -> Level:
     return Level({name: label}, {name: says})
 
 
-def _unique(name: str, levels: list[Level]) -> list[Level]:
-    """The levels. Raises InputError where two would be one in the tables."""
-    seen: set[str] = set()
-    for level in levels:
-        text = str(level.labels)
-        if text in seen:
-            raise InputError(f"factors.{name}", "different values (a workload may be given a name)", text)
-        seen.add(text)
-    return levels
-
-
-def _workload_level(keys: WorkloadKeys, folder: Path) -> Level:
-    says = keys.model_dump(mode="json", exclude_defaults=True, exclude={"name"})
-    label = keys.name or which_jobs(keys)
-    return Level({"workload": label}, {"workload": says | {"source": located(folder, keys.source)}})
-
-
 def which_jobs(keys: WorkloadKeys) -> str:
-    """Which jobs a workload is, in words: its source, and all that is said of how it is read and cut."""
-    said = keys.model_dump(exclude_defaults=True, exclude={"name", "source"})
-    return ", ".join([keys.source, *(_in_words(key, value) for key, value in said.items())])
-
-
-def _in_words(key: str, value: Any) -> str:
-    """``window 128``, ``slice 0 to 2500000``, ``think_times``."""
-    if value is True:
-        return key
-    values = value if isinstance(value, tuple) else (value,)
-    return f"{key} {' to '.join(each if isinstance(each, str) else f'{each:.15g}' for each in values)}"
+    """Return a workload's source and how it is read and cut: ``log.swf, window 128, think_times``."""
+    words = [keys.source]
+    for key, value in keys.model_dump(exclude_defaults=True, exclude={"name", "source"}).items():
+        ends = value if isinstance(value, tuple) else (value,)
+        text = " to ".join(end if isinstance(end, str) else f"{end:.15g}" for end in ends)
+        words.append(key if value is True else f"{key} {text}")
+    return ", ".join(words)
 
 
 def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
-    """Pairs of a scheduler and a power policy; those with an agent once for each combination of training settings."""
+    """Return the pairs of a scheduler and a power policy.
+
+    A pair with an agent stands there once for each combination of training settings.
+    """
     factors = config.factors
     pairs = list(product(factors.values("power_policy"), schedulers_of(factors.values("scheduler"))))
     trained = any(TRAINED in pair for pair in pairs)
@@ -252,16 +250,11 @@ def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
         raise InputError("train", f"both this section and the scheduler or power policy '{TRAINED}', or neither")
     agents = variants(config.train, folder) if config.train is not None else []
     if agents:
-        # Raise InputError where an agent is to do what it does not learn.
+        # An agent can do only what it learns.
         kind = agents[0].document.get("environment", {}).get("kind", "job-node")
-        switches = kind == "node-shutdown"
-        for power, scheduler in pairs:
-            wrong = scheduler if switches else power
-            if wrong == TRAINED:
-                place = "power_policy" if switches else "scheduler"
-                raise InputError(
-                    f"train, an agent of kind {kind}", f"'{TRAINED}' as a {place}", "it in the other place"
-                )
+        own, other = ("power_policy", "scheduler") if kind == "node-shutdown" else ("scheduler", "power_policy")
+        if TRAINED in factors.values(other):
+            raise InputError(f"train, an agent of kind {kind}", f"'{TRAINED}' as a {own}", "it in the other place")
     found = []
     for power, scheduler in pairs:
         labels = {"power_policy": power, "scheduler": scheduler}

@@ -29,49 +29,43 @@ FORMAT = 1
 
 _KEYS = "format version made_with command begun ended cells combinations factors config inputs done failed".split()
 
-# What may change from one call to the next of one sweep: more replications are more cells, the rest is how they are shown.
+# Keys that may change when a sweep goes on: more replications are more cells, the others are how these are shown.
 FREE_KEYS = ("replications", "metrics", "confidence")
 
 
 def begin(grid: Grid, folder: Path, resume: bool, command: str) -> dict[str, Any]:
-    """The manifest of a sweep that begins or goes on in a folder, written there.
+    """Write the manifest of a sweep that begins or goes on in a folder, and return it.
 
-    Raises InputError where the folder holds a sweep and ``resume`` was not asked for, or another one: the first key in which
-    it differs, or the file that is not the one it was.
+    Raises InputError where the folder holds a sweep and ``resume`` was not asked for, or another sweep. The error then
+    names the first key that differs, or the file that has changed. Warns (ModelWarning) where libraries have other
+    versions now.
     """
     path = folder / MANIFEST
-    new = _manifest(grid, command)
+    new: dict[str, Any] = {
+        "format": FORMAT,
+        "version": __version__,
+        "made_with": made_with(),
+        "command": command,
+        "begun": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cells": len(grid),
+        "combinations": grid.combinations,
+        "factors": grid.factors,
+        "config": grid.config.model_dump(mode="json"),
+        "inputs": _digests(grid),
+    }
     if path.exists():
         if not resume:
             raise InputError(folder, "a folder without a sweep in it, or --resume")
         old = read_manifest(folder)
-        one, other = (dict(flat(m["config"])) for m in (new, old))
-        for key in dict.fromkeys([*other, *one]):
-            if key not in FREE_KEYS and one.get(key) != other.get(key):
-                raise InputError(
-                    f"{path}, {key}", f"{_told(other.get(key))}, as in the sweep there", _told(one.get(key))
-                )
-        if new["config"]["replications"] < old["config"]["replications"]:
-            found = new["config"]["replications"]
-            raise InputError(
-                f"{path}, replications", f"at least {old['config']['replications']}, as in the sweep there", found
-            )
-        for source, digest in new["inputs"].items():
-            if old["inputs"].get(source, digest) != digest:
-                raise InputError(
-                    f"{path}, inputs", f"the file {source} with which the sweep there began", "another content"
-                )
-        if new["version"] != old["version"]:
-            raise InputError(f"{path}, version", f"{old['version']}, with which the sweep there began", new["version"])
-        if new["factors"] != old["factors"]:  # a wildcard that means more than it did, a training's configuration
-            raise InputError(f"{path}, factors", "the values with which the sweep there began", "others")
-        before = old.get("made_with", new["made_with"])
-        # Warn (ModelWarning) where the runs to come are made with other versions than those that are there.
+        _check_same(new, old, path)
         now = new["made_with"]
-        for name in before:
-            if before[name] != now.get(name, before[name]):
-                told = f"the sweep was begun with {name} {before[name]} and goes on with {now[name]}: runs may differ for that"
-                warn_user(ModelWarning(f"{MANIFEST}: {told}"))
+        before = old.get("made_with", now)
+        for name, version in before.items():
+            if version != now.get(name, version):
+                text = (
+                    f"the sweep was begun with {name} {version} and goes on with {now[name]}: runs may differ for that"
+                )
+                warn_user(ModelWarning(f"{MANIFEST}: {text}"))
         new |= {"begun": old["begun"], "made_with": before}
     elif any((folder / name).exists() for name in ("parts", "runs.parquet", "workloads", "agents")):
         raise InputError(folder, "a folder without results, or those of a sweep", f"no {MANIFEST}")
@@ -80,13 +74,13 @@ def begin(grid: Grid, folder: Path, resume: bool, command: str) -> dict[str, Any
 
 
 def end(manifest: dict[str, Any], folder: Path, done: int, failed: int) -> None:
-    """Say how far the sweep has come."""
+    """Write how far the sweep has come."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     _write(manifest | {"done": done, "failed": failed, "ended": now}, folder / MANIFEST)
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """The manifest in a folder. Raises FormatError."""
+    """Return the manifest in a folder. Raises FormatError."""
     path = Path(folder) / MANIFEST
     content = read_own_json(path, "the manifest of a sweep")
     if content.get("format") != FORMAT:
@@ -115,48 +109,55 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     return content
 
 
-def _manifest(grid: Grid, command: str) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "version": __version__,
-        "made_with": made_with(),
-        "command": command,
-        "begun": datetime.now(UTC).isoformat(timespec="seconds"),
-        "cells": len(grid),
-        "combinations": grid.combinations,
-        "factors": grid.factors,
-        "config": grid.config.model_dump(mode="json"),
-        "inputs": {source: _digest(Path(source)) for source in _sources(grid)},
-    }
+def _digests(grid: Grid) -> dict[str, str]:
+    """Return the SHA-256 of each file that the cells are made of.
 
-
-def _sources(grid: Grid) -> list[str]:
-    """The files, and the folders of agents, that the cells are made of."""
-    found: dict[str, None] = {}
+    For a folder it is the digest of the digests of all agents in it.
+    """
+    sources: dict[str, None] = {}
     for level in grid.levels():
         for key in ("platform", "workload"):
             source = level.says.get(key)
-            found[str(source["source"] if isinstance(source, dict) else source)] = None
+            sources[str(source["source"] if isinstance(source, dict) else source)] = None
         specs = [said for said in level.says.values() if isinstance(said, str)]
         specs += level.says.get("process") or []
-        found |= dict.fromkeys(file for spec in specs for file in files_of(spec, NAMING))
+        sources |= dict.fromkeys(file for spec in specs for file in files_of(spec, NAMING))
     if grid.config.train is not None:
-        found[str((grid.folder / grid.config.train.config).resolve())] = None
-    return [source for source in found if os.path.exists(source)]
+        sources[str((grid.folder / grid.config.train.config).resolve())] = None
+    digests = {}
+    for source in filter(os.path.exists, sources):
+        path = Path(source)
+        if path.is_file():
+            digests[source] = sha256(path)
+        else:
+            whole = hashlib.sha256()
+            for file in sorted(file for file in path.rglob("best/*") if file.is_file()):
+                whole.update(bytes.fromhex(sha256(file)))
+            digests[source] = whole.hexdigest()
+    return digests
 
 
-def _digest(path: Path) -> str:
-    """SHA-256 of a file, as everyone else works it out; of a folder that of the digests of all agents in it."""
-    if path.is_file():
-        return sha256(path)
-    digest = hashlib.sha256()
-    for file in sorted(file for file in path.rglob("best/*") if file.is_file()):
-        digest.update(bytes.fromhex(sha256(file)))
-    return digest.hexdigest()
+def _check_same(new: Mapping[str, Any], old: Mapping[str, Any], path: Path) -> None:
+    """Raise InputError where a sweep is not the one whose manifest is in the folder."""
 
+    def differ(key: str, expected: str, found: Any) -> InputError:
+        return InputError(f"{path}, {key}", expected, found)
 
-def _told(value: Any) -> str:
-    return "nothing" if value is None else json.dumps(value)
+    began = "with which the sweep there began"
+    now, before = (dict(flat(manifest["config"])) for manifest in (new, old))
+    for key in dict.fromkeys([*before, *now]):
+        if key not in FREE_KEYS and now.get(key) != before.get(key):
+            here, there = ("nothing" if one.get(key) is None else json.dumps(one[key]) for one in (now, before))
+            raise differ(key, f"{there}, as in the sweep there", here)
+    if now["replications"] < before["replications"]:
+        raise differ("replications", f"at least {before['replications']}, as in the sweep there", now["replications"])
+    for source, digest in new["inputs"].items():
+        if old["inputs"].get(source, digest) != digest:
+            raise differ("inputs", f"the file {source} {began}", "another content")
+    if new["version"] != old["version"]:
+        raise differ("version", f"{old['version']}, {began}", new["version"])
+    if new["factors"] != old["factors"]:  # such as a wildcard that means more than it did
+        raise differ("factors", f"the values {began}", "others")
 
 
 def _write(manifest: Mapping[str, Any], path: Path) -> None:

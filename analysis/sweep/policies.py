@@ -21,10 +21,10 @@ ENERGY, WAIT = "energy_j", "mean_wait_s"
 _BASE = "always-on"
 _MOST_TOLD = 3
 _MOST_LABELS = 12
-_LETTER_PX, _LINE_PX, _DOT_PX = 7.0, 15.0, 8.0  # of names; of a dot its half, and what parts it from names
-_NEARER_PX = 4.0  # by so much a line may come nearer than a name
-_PLOT_PX = (800.0, 308.0)  # within the axes, where a page is not wide
-_PAD = 0.1  # of what is drawn, left free at each end of an axis
+_LETTER_PX, _LINE_PX, _DOT_PX = 7.0, 15.0, 8.0  # of names; half a dot with its distance from names
+_NEARER_PX = 4.0  # how much nearer a line may come than a name
+_PLOT_PX = (800.0, 308.0)  # within the axes, on a page that is not wide
+_PAD = 0.1  # share of the values' range that is left free at each end of an axis
 _MARGIN_PX = 160  # at the right, for names
 
 
@@ -32,13 +32,17 @@ _MARGIN_PX = 160  # at the right, for names
 class Policies:
     """The power policies of a sweep against one of them.
 
-    ``table`` has a row for each of the others, the one that saves most first: ``policy``, ``saved`` (% of the energy under
-    the base, of all runs together), ``least`` and ``most`` (the same case by case: means over replications), ``wait_s`` (mean
-    wait, s), ``later_s`` (by how much that is longer than under the base), ``least_s`` and ``most_s`` (case by case).
-    ``energy`` is how the policies stand by their energy, ``effects`` what becomes of the energy and the mean wait under each of
-    the others, over all cases, paired by replication. ``points`` has for each scheduler and policy, over all other factors,
-    ``name``, ``scheduler``, ``policy``, ``energy`` (J), ``wait`` (s) and ``best``: whether no other needs less energy without
-    more waiting, or has less waiting without more energy.
+    ``table`` has a row for each of the others, the one that saves most first. Columns: ``policy``; ``saved`` (% of the
+    energy under the base, of all runs together); ``least`` and ``most`` (the same case by case, means over
+    replications); ``wait_s`` (mean wait, s); ``later_s`` (by how much that is longer than under the base); ``least_s``
+    and ``most_s`` (case by case).
+
+    ``energy`` is how the policies stand by their energy. ``effects`` are what becomes of the energy and the mean wait
+    under each of the others, over all cases, paired by replication.
+
+    ``points`` has a row for each scheduler and policy, over all other factors: ``name``, ``scheduler``, ``policy``,
+    ``energy`` (J), ``wait`` (s) and ``best``. A point is best if no other needs less energy without more waiting, or
+    has less waiting without more energy.
     """
 
     base: str
@@ -50,14 +54,14 @@ class Policies:
 
 
 def power_policies(runs: pd.DataFrame, confidence: float = CONFIDENCE) -> Policies | None:
-    """The comparison, paired by all other factors and the replication; None where there is nothing to compare."""
+    """Compare the policies, paired by all other factors and the replication; None if there is nothing to compare."""
     varying = factors_of(runs)
     if POLICY not in varying or not {ENERGY, WAIT} <= set(runs) or runs[[ENERGY, WAIT]].isna().any(axis=None):
         return None
     others = [name for name in varying if name != POLICY]
     frame = runs.assign(**{name: runs[name].astype(str) for name in [*others, POLICY]})
     values = frame.pivot_table(index=[*others, "replication"], columns=POLICY, values=[ENERGY, WAIT], sort=False)
-    values = values.dropna()  # what ran under all policies
+    values = values.dropna()  # only cases that ran under all policies
     if values.empty:
         return None
     names = list(dict.fromkeys(frame[POLICY]))
@@ -70,7 +74,7 @@ def power_policies(runs: pd.DataFrame, confidence: float = CONFIDENCE) -> Polici
     paired = frame.set_index([*others, "replication"]).index.isin(values.index)
     by_replication = values.groupby(level="replication", sort=False)
     means, counts = by_replication.mean(), by_replication.size()
-    means = means[counts == counts.max()]  # of fewer cases they would be of others
+    means = means[counts == counts.max()]  # means over fewer cases would not be comparable
     arrays = {metric: {name: means[metric][name].to_numpy(dtype=float) for name in names} for metric in (ENERGY, WAIT)}
 
     def effect(metric: str, name: str) -> Effect:
@@ -83,16 +87,16 @@ def power_policies(runs: pd.DataFrame, confidence: float = CONFIDENCE) -> Polici
     effects = {name: (effect(ENERGY, name), effect(WAIT, name)) for name in table["policy"]}
     frame = frame[paired]
     keys = ["scheduler", POLICY] if "scheduler" in frame and frame["scheduler"].nunique() > 1 else [POLICY]
-    found = frame.groupby(keys, sort=False)[[ENERGY, WAIT]].mean().reset_index()
-    found = found.rename(columns={ENERGY: "energy", WAIT: "wait", POLICY: "policy"})
-    found["name"] = found["policy"]
-    if "scheduler" in keys:  # those that are the same dot under a policy share it
-        same = found.groupby(["policy", "energy", "wait"], sort=False)["scheduler"]
-        found["name"] = same.transform(lambda names: " = ".join(names)) + " + " + found["policy"]
-        found = found.drop_duplicates("name", ignore_index=True)
-    energy, wait = found["energy"].to_numpy(), found["wait"].to_numpy()
+    points = frame.groupby(keys, sort=False)[[ENERGY, WAIT]].mean().reset_index()
+    points = points.rename(columns={ENERGY: "energy", WAIT: "wait", POLICY: "policy"})
+    points["name"] = points["policy"]
+    if "scheduler" in keys:  # schedulers that are the same dot under a policy share it
+        same = points.groupby(["policy", "energy", "wait"], sort=False)["scheduler"]
+        points["name"] = same.transform(lambda names: " = ".join(names)) + " + " + points["policy"]
+        points = points.drop_duplicates("name", ignore_index=True)
+    energy, wait = points["energy"].to_numpy(), points["wait"].to_numpy()
     less = (energy[:, None] <= energy) & (wait[:, None] <= wait) & ((energy[:, None] < energy) | (wait[:, None] < wait))
-    points = found.assign(best=np.logical_not(np.any(less, axis=0)).tolist())
+    points["best"] = ~np.any(less, axis=0)
     return Policies(base, len(cases), table, points, standing, effects)
 
 
@@ -113,7 +117,7 @@ def _row(name: str, base: str, cases: pd.DataFrame) -> dict[str, object]:
 
 
 def policies_sentences(found: Policies) -> list[str]:
-    """Which policies need least energy, and what each saves against the base and costs in waiting."""
+    """Say which policies need least energy, and what each saves against the base and costs in waiting."""
     told = []
     if found.energy is not None:
         over = " over all other factors" if found.cases > 1 else ""
@@ -130,7 +134,7 @@ def policies_sentences(found: Policies) -> list[str]:
 
 
 def policy_rows(found: Policies) -> tuple[list[str], list[list[str]], list[list[float | None]]]:
-    """Header, rows and what to sort them by, of a table of the policies."""
+    """Return header, rows and the values to sort by, for a table of the policies."""
     head = ["power policy", f"energy saved against {found.base}", "by case", "mean wait", "longer by", "by case"]
     rows, values = [], []
     for row in found.table.to_dict("records"):
@@ -161,7 +165,7 @@ def _signed(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """A name beside a dot, its middle moved from there by ``right`` and ``up`` (px); with a line to the dot if ``led``."""
+    """A name beside a dot. Its middle is ``right`` and ``up`` px from the dot, with a line to it if ``led``."""
 
     row: int
     text: str
@@ -170,20 +174,23 @@ class _Label:
     led: bool
 
     def box(self, places: np.ndarray) -> np.ndarray:
-        """Left, bottom, right and top, px. It begins over its dot, so that a wider page only makes more room."""
+        """Return left, bottom, right and top, px.
+
+        The name begins over its dot, so that a wider page only makes more room.
+        """
         half = _LETTER_PX * len(self.text) / 2
         x, y = places[self.row]
         ends = x + self.right - half, x + self.right + half
         return np.array([min(ends[0], x), y + self.up - _LINE_PX / 2, max(ends[1], x), y + self.up + _LINE_PX / 2])
 
     def parts(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What it takes: its box, and those along its line, of which what is at the dot is the dot's."""
+        """Return the boxes that the label takes: that of its name, and those along its line outside the dot."""
         way = np.linspace(0.0, 1.0, 60 if self.led else 0)[:, None] * (self.right, self.up)
         way = way[np.hypot(*way.T) >= _DOT_PX] + places[self.row]
         return self.box(places)[None], np.column_stack([way + _NEARER_PX, way - _NEARER_PX])
 
     def note(self, x: float, y: float) -> dict[str, object]:
-        """As an annotation of the dot at these coordinates."""
+        """Return the label as an annotation of the dot at these coordinates."""
         text = plotly_text([self.text])[0]
         line = {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": OKABE_ITO[0], "standoff": 6}
         if self.led:
@@ -192,7 +199,7 @@ class _Label:
 
 
 def _tries(row: int, text: str, may_lead: bool) -> Iterator[_Label]:
-    """Beside the dot, at its corners, over and under it; then further away."""
+    """Yield places for a name: beside the dot, at its corners, over and under it; then further away."""
     side = _LETTER_PX * len(text) / 2 + _DOT_PX
     for right, up in ((side, 0), (side, 14), (side, -14), (0, 16), (0, -16), (-side, 0), (-side, 14), (-side, -14)):
         yield _Label(row, text, right, up, led=False)
@@ -203,7 +210,7 @@ def _tries(row: int, text: str, may_lead: bool) -> Iterator[_Label]:
 
 
 def _is_free(parts: tuple[np.ndarray, np.ndarray], taken: np.ndarray) -> bool:
-    """Whether the name is within the figure, and it and its line pass by whatever is there."""
+    """Return whether the name is within the figure, and neither it nor its line touches what is there."""
     name = parts[0]
     low, high = np.array([0, 2]), np.array([_PLOT_PX[0] + _MARGIN_PX - 10, _PLOT_PX[1] + 16])
     is_inside = bool(np.all(name[0, :2] >= low) and np.all(name[0, 2:] <= high))
@@ -211,10 +218,35 @@ def _is_free(parts: tuple[np.ndarray, np.ndarray], taken: np.ndarray) -> bool:
     return is_inside and not np.any(np.all((boxes[..., :2] < taken[:, 2:]) & (taken[:, :2] < boxes[..., 2:]), axis=2))
 
 
-def policies_figure(found: Policies) -> go.Figure:
-    """Energy over waiting, a dot for each scheduler and policy; those that no other beats in both are coloured and joined.
+def _labels(points: pd.DataFrame) -> list[_Label]:
+    """Place the names that have room, best ones first: none lies on another, or on a dot.
 
-    They are named first, and of the others those that have room beside their dot; hovers name all.
+    Only the names of best ones may stand away from their dots, joined by a line.
+    """
+    places = points[["wait", "energy"]].to_numpy(dtype=float)
+    span = np.ptp(places, axis=0)
+    places = (places - places.min(axis=0) + _PAD * span) / np.where(span > 0, (1 + 2 * _PAD) * span, 1.0) * _PLOT_PX
+    best = points["best"].to_numpy(dtype=bool)
+    texts = [shortened(name, 40) for name in points["name"]]
+    dots = np.column_stack([places - _DOT_PX, places + _DOT_PX])
+    made: list[_Label] = []
+    for rows in (np.flatnonzero(best), np.flatnonzero(~best)):
+        named = 0
+        for row in rows.tolist():
+            if named == _MOST_LABELS:
+                break
+            taken = np.vstack([np.delete(dots, row, axis=0), *(part for label in made for part in label.parts(places))])
+            tries = _tries(row, texts[row], best[row])
+            if label := next((each for each in tries if _is_free(each.parts(places), taken)), None):
+                made.append(label)
+                named += 1
+    return made
+
+
+def policies_figure(found: Policies) -> go.Figure:
+    """Draw energy over waiting, a dot for each scheduler and policy; those that no other beats in both are joined.
+
+    These are named first. Others are named if there is room beside their dot; hovers name all.
     """
     points = found.points
     by_wait, by_energy = (
@@ -240,26 +272,7 @@ def policies_figure(found: Policies) -> go.Figure:
         )
     styled(figure, "", f"Mean wait [{by_wait[1]}]", f"Energy [{by_energy[1]}]")
     wait, energy = (points["wait"] / by_wait[0]).to_numpy(), (points["energy"] / by_energy[0]).to_numpy()
-    # The names that have room, best ones first: none lies on another, or on a dot. Only best ones may be led
-    # away.
-    places = points[["wait", "energy"]].to_numpy(dtype=float)
-    span = np.ptp(places, axis=0)
-    places = (places - places.min(axis=0) + _PAD * span) / np.where(span > 0, (1 + 2 * _PAD) * span, 1.0) * _PLOT_PX
-    best = points["best"].to_numpy(dtype=bool)
-    texts = [shortened(name, 40) for name in points["name"]]
-    dots = np.column_stack([places - _DOT_PX, places + _DOT_PX])
-    made: list[_Label] = []
-    for rows in (np.flatnonzero(best), np.flatnonzero(~best)):
-        named = 0
-        for row in rows.tolist():
-            if named == _MOST_LABELS:
-                break
-            taken = np.vstack([np.delete(dots, row, axis=0), *(part for label in made for part in label.parts(places))])
-            tries = _tries(row, texts[row], best[row])
-            if found := next((each for each in tries if _is_free(each.parts(places), taken)), None):
-                made.append(found)
-                named += 1
-    for label in made:
+    for label in _labels(points):
         figure.add_annotation(label.note(wait[label.row], energy[label.row]))
     for update, values in ((figure.update_xaxes, wait), (figure.update_yaxes, energy)):
         if pad := _PAD * float(np.ptp(values)):

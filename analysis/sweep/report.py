@@ -47,7 +47,7 @@ from cluster_sim.records.intervals import CONFIDENCE, ComparisonVerdict
 from cluster_sim.run.settings import SETTINGS
 
 _SHOWN = 12
-"""So many rows of a table are seen at once, the others are folded."""
+"""Rows of a table that are seen at once; the others are folded."""
 _MOST_EQUALS = 8
 _MOST_MAPS = 4
 _FEWEST_ON_AN_AXIS = 4
@@ -56,7 +56,7 @@ _WORDS = {"workload": "Workload", "platform": "Platform", "scheduler": "Schedule
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of the table: an alternative, its equals, and its cells, each with a text, what it is worse by, and its mark."""
+    """A row of the table: an alternative, its equals, and its cells: text, how much worse than the best, and mark."""
 
     name: str
     equals: str
@@ -84,32 +84,35 @@ def write_sweep_page(
     confidence: float = CONFIDENCE,
     failed: int = 0,
 ) -> Path:
-    """Write the page of a sweep's runs and return its path; metrics that no run has a value of are left out.
+    """Write the page of a sweep's runs and return its path; metrics without any value are left out.
 
-    What :func:`analysis.sweep.alternatives.compare_sweep` concludes comes first, then a table, then for each metric a dot
-    plot with a panel for each value of the other factors, lines over a factor of many numbers, and a heat map of list
-    scheduling's two orders. ``facts`` are further rows of the settings, such as the seed; ``assumptions`` are told on top.
-    Means are over replications that all alternatives have (:func:`analysis.sweep.runs_table.shared`); the page tells how many
-    runs that leaves out, and how many ``failed``.
+    What :func:`analysis.sweep.alternatives.compare_sweep` concludes comes first, then a table, then the figures of each
+    metric. These are a dot plot with a panel for each value of the other factors, lines over a factor of many numbers,
+    and a heat map of list scheduling's two orders. ``facts`` are further rows of the settings, such as the seed;
+    ``assumptions`` stand on top. Means are over replications that all alternatives have
+    (:func:`analysis.sweep.runs_table.shared`). The page tells how many runs that leaves out, and how many ``failed``.
     """
     policies = power_policies(runs, confidence)
     comparison = compare_sweep(runs, metrics, confidence, failed)
-    found = comparable(runs, metrics)
-    runs = found if len(found) else runs
+    shared = comparable(runs, metrics)
+    runs = shared if len(shared) else runs
     known = [metric for metric in metrics if runs[metric].notna().any()]
     sweep = alternatives(runs, known)
     count = 0
     sections = []
+    numeric = [name for name in factors_of(runs) if pd.api.types.is_numeric_dtype(runs[name])]
+    long = [name for name in numeric if runs[name].nunique() >= _FEWEST_ON_AN_AXIS]
     for metric in known:
-        figures = []
-        found = [(dot_plot(sweep, metric, confidence), _caption(sweep, metric, confidence))]
-        for name in factors_of(runs):
-            if pd.api.types.is_numeric_dtype(runs[name]) and runs[name].nunique() >= _FEWEST_ON_AN_AXIS:
-                found += _lines(runs, sweep, metric, name, confidence)
-        for figure, caption in found + _maps(runs, sweep, metric):
-            figures.append((figure_html(figure, f"figure{count}"), caption))
-            count += 1
-        sections.append({"name": title_of(metric), "better": better(metric), "figures": figures})
+        figures = [(dot_plot(sweep, metric, confidence), _caption(sweep, metric, confidence))]
+        for name in long:
+            figures += _lines(runs, sweep, metric, name, confidence)
+        figures += _maps(runs, sweep, metric)
+        texts = [
+            (figure_html(figure, f"figure{number_of}"), caption)
+            for number_of, (figure, caption) in enumerate(figures, start=count)
+        ]
+        count += len(figures)
+        sections.append({"name": title_of(metric), "better": better(metric), "figures": texts})
     units = {metric: sweep.scale(metric) for metric in known}
     text = render(
         "sweep.html",
@@ -130,7 +133,7 @@ def write_sweep_page(
 
 
 def _policies(found: Policies) -> dict[str, object]:
-    """The part on power policies: a sentence, a table, and energy over waiting."""
+    """Return the part on power policies: a table, and the figure of energy over waiting."""
     head, rows, values = policy_rows(found)
     others = "schedulers and all other factors" if found.cases > 1 else "replications"
     return {
@@ -143,17 +146,14 @@ def _policies(found: Policies) -> dict[str, object]:
 
 
 def _heading(runs: pd.DataFrame, sweep: Alternatives) -> str:
-    varying = factors_of(runs)
-    parts = [_counted(runs, name) for name in [sweep.factor, *(name for name in varying if name != sweep.factor)]]
+    """Return the factors with their numbers of values: ``Sweep: 3 schedulers × 2 power policies``."""
+    parts = []
+    for factor in dict.fromkeys([sweep.factor, *factors_of(runs)]):
+        count, words = count_of(runs, factor), name_of(factor)
+        if count != 1:
+            words = f"{words[:-1]}ies" if words.endswith("y") else f"{words}s"
+        parts.append(f"{count} {words}")
     return "Sweep: " + " × ".join(parts)
-
-
-def _counted(runs: pd.DataFrame, factor: str) -> str:
-    """``2 power policies``."""
-    number_of, words = count_of(runs, factor), name_of(factor)
-    if number_of == 1:
-        return f"1 {words}"
-    return f"{number_of} {words[:-1] + 'ies' if words.endswith('y') else words + 's'}"
 
 
 def _lead(runs: pd.DataFrame, sweep: Alternatives) -> str:
@@ -186,25 +186,23 @@ def _table(
         best = {m: float(c.max() if m in LARGEST_IS_BEST else c.min()) for m, c in columns.items()}
         standings = {metric: sweep.standing(metric, panel, confidence) for metric in metrics}
         ordered = columns[metrics[0]].sort_values(ascending=metrics[0] not in LARGEST_IS_BEST, kind="stable").index
-        rows = [
-            _Row(
-                str(name),
-                _equals(sweep, str(name)),
-                [
-                    _cell(
-                        float(columns[metric][name]), best[metric], units[metric], _mark(standings[metric], str(name))
-                    )
-                    for metric in metrics
-                ],
-            )
-            for name in ordered
-        ]
+        rows = []
+        for name in map(str, ordered):
+            cells = [
+                _cell(float(columns[metric][name]), best[metric], units[metric], _mark(standings[metric], name))
+                for metric in metrics
+            ]
+            # Only the first of many equals are named here; the end of the page names all.
+            others = in_brief(sweep.groups[name])[1:]
+            more = f" and {len(others) - _MOST_EQUALS:,} more" if len(others) > _MOST_EQUALS else ""
+            equals = f"= {' = '.join(others[:_MOST_EQUALS])}{more} here" if others else ""
+            rows.append(_Row(name, equals, cells))
         panels.append(_Panel(panel, rows[:_SHOWN], rows[_SHOWN:]))
     return panels
 
 
 def _mark(standing: Standing | None, name: str) -> str:
-    """``best`` where all others are told apart from this one, ``tied`` where it is not told apart from the best."""
+    """Return ``best`` if a name is told apart from all others, ``tied`` if it is not told apart from the best."""
     if standing is None or standing.verdict is ComparisonVerdict.VALUES:
         return ""
     if name in standing.winners:
@@ -213,36 +211,26 @@ def _mark(standing: Standing | None, name: str) -> str:
 
 
 def _cell(value: float, best: float, unit: tuple[float, str], mark: str) -> tuple[str, str, str]:
-    """A mean, with as many decimals as three digits of the best one take, how far from it that is, and its mark."""
+    """Return a mean, how far it is from the best one, and its mark.
+
+    The mean has as many decimals as three digits of the best one take.
+    """
     if not np.isfinite(value):
         return NOTHING, "", ""
     size = abs(best / unit[0])
     text = f"{value / unit[0]:,.{max(0, 2 - int(np.floor(np.log10(size)))) if size else 2}f}"
-    worse = "" if value == best or not best else _percent(100 * (value - best) / abs(best))
+    worse = ""
+    if value != best and best:
+        change = 100 * (value - best) / abs(best)
+        worse = f"{'−' if change < 0 else '+'}{number(abs(change), 2)} %"
     return text, f"{worse} ≈".strip() if mark == "tied" else worse, mark
-
-
-def _percent(change: float) -> str:
-    """A change in %, with its sign."""
-    return f"{'−' if change < 0 else '+'}{number(abs(change), 2)} %"
-
-
-def _equals(sweep: Alternatives, name: str, most: int = _MOST_EQUALS) -> str:
-    """To which others a row is equal; of many only the first, all are named at the end of the page."""
-    others = in_brief(sweep.groups[name])[1:]
-    more = f" and {len(others) - most:,} more" if len(others) > most else ""
-    return f"= {' = '.join(others[:most])}{more} here" if others else ""
 
 
 def _caption(sweep: Alternatives, metric: str, confidence: float) -> str:
     order = sweep.order(metric)
     standings = [sweep.standing(metric, panel, confidence) for panel in sweep.panels]
     marks = {mark for standing in standings for name in order if (mark := _mark(standing, name))}
-    told = (
-        f"Least mean on top, {better(metric)}."
-        if metric not in LARGEST_IS_BEST
-        else f"Largest mean on top, {better(metric)}."
-    )
+    told = f"{'Largest' if metric in LARGEST_IS_BEST else 'Least'} mean on top, {better(metric)}."
     if "best" in marks:
         told += " In blue: told apart from all others, by paired intervals."
     if "tied" in marks:
@@ -259,7 +247,7 @@ def _caption(sweep: Alternatives, metric: str, confidence: float) -> str:
 def _lines(
     runs: pd.DataFrame, sweep: Alternatives, metric: str, x: str, confidence: float
 ) -> list[tuple[go.Figure, str]]:
-    """Lines over a factor of numbers, where there are few enough of them."""
+    """Draw lines over a factor of numbers, if there are few enough of them."""
     if len(sweep.groups) > MOST_LINES and x != sweep.factor or any(f.startswith("train.") for f in factors_of(runs)):
         return []
     kept = runs[runs[sweep.factor].astype(str).isin(sweep.groups)] if x != sweep.factor else runs
@@ -289,7 +277,7 @@ def _lines(
 
 
 def _maps(runs: pd.DataFrame, sweep: Alternatives, metric: str) -> list[tuple[go.Figure, str]]:
-    """List scheduling by its two orders, if both vary: a map for each value of the other factors."""
+    """Draw list scheduling by its two orders, if both vary: a map for each value of the other factors."""
     if sweep.factor != "scheduler" or not runs["scheduler"].astype(str).str.match(r"list:[^/]+/").any():
         return []
     listed = with_orders(runs)
@@ -309,7 +297,7 @@ def _maps(runs: pd.DataFrame, sweep: Alternatives, metric: str) -> list[tuple[go
 
 
 def _settings(runs: pd.DataFrame, sweep: Alternatives) -> dict[str, str]:
-    """What was run, in words: factors with their values, and fixed settings that are not the default."""
+    """Return what was run: factors with their values, and fixed settings that are not the default."""
     found = {}
     for name in factors_of(runs, varying=False):
         values = [None if pd.isna(value) else value for value in dict.fromkeys(runs[name])]

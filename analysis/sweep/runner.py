@@ -1,8 +1,9 @@
-"""Which task is submitted when, and what becomes of those whose worker died.
+"""The runner: it submits tasks, and tries those again whose worker died.
 
-Tasks are submitted as others end, a bounded number at a time, so that nothing grows with how many there are. A worker that
-dies takes the tasks with it that were under way, and it cannot be told which of them is to blame. So each is tried again; a
-task that was there twice is put off to the end and then tried alone; and one that is alone when a worker dies has failed.
+Tasks are submitted as others end, a bounded number at a time, so that nothing grows with how many there are. A worker
+that dies takes the tasks with it that were under way, and it cannot be told which of them is to blame. So each is tried
+again. A task that was there twice is put off to the end and then tried alone. A task that is alone when a worker dies
+has failed.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from cluster_sim.errors import InputError
 from cluster_sim.executors import UNDER_MAIN, end_processes, is_worker_death
 
 TOGETHER = 2
-"""Deaths of workers that a task may be near to before it is tried alone."""
+"""Deaths of workers that a task may be near before it is tried alone."""
 _FRUITLESS = 5  # pools that break one after the other before anything has ended
 
 
 @dataclass(slots=True)
 class SweepTask:
-    """A function of a worker and what it is given; ``deaths`` of workers that it was near to."""
+    """A function of a worker, what it is given, and the ``deaths`` of workers that it was near."""
 
     work: Callable[[dict[str, Any]], dict[str, Any]]
     given: dict[str, Any]
@@ -33,7 +34,7 @@ class SweepTask:
 
 
 class Runner:
-    """Runs tasks on executors.
+    """Runner of tasks on executors.
 
     ``make`` makes an executor, once at first and again when that one is broken. ``own`` says that it is for this object to
     end. ``in_flight`` says how many tasks may be under way; it is asked again and again, for a cluster may grow.
@@ -62,20 +63,7 @@ class Runner:
                 return
             done = wait(self._flying, return_when=FIRST_COMPLETED).done
             while done:  # not kept: when a worker dies, dask computes its ended tasks again if they are still held
-                future = done.pop()
-                task = self._flying.pop(future, None)
-                if task is not None:
-                    error = None if future.cancelled() else future.exception()
-                    if future.cancelled() or (error is not None and is_worker_death(error)):
-                        self._died(task, ended)
-                        if isinstance(error, BrokenExecutor):
-                            self._all_broken(error, ended)
-                    elif error is not None:
-                        told = "".join(traceback.format_exception(error))
-                        ended(task, {"status": FAILED, "error": f"The worker could not run it.\n{told}"})
-                    else:
-                        self._fruitless, self._lived = 0, True
-                        ended(task, future.result())
+                self._collect(done.pop(), ended)
 
     def close(self) -> None:
         """Let go of the executor; what is still under way is called off."""
@@ -100,24 +88,37 @@ class Runner:
 
     def _send(self, task: SweepTask) -> None:
         try:
-            # What is tried again is another task to an executor that knows tasks by what they are given.
+            # An executor may know tasks by what they are given: a task that is tried again gets its attempt.
             given = task.given | ({"attempt": task.deaths} if task.deaths else {})
             self._flying[self._executor.submit(task.work, given)] = task
         except (BrokenExecutor, RuntimeError) as error:
             self._again.appendleft(task)
             self._replace(error)
 
-    def _all_broken(self, error: BaseException, ended: Callable[[SweepTask, dict[str, Any]], object]) -> None:
-        """A pool is broken: all that was submitted to it ends at once, some of it well."""
-        flying, self._flying = self._flying, {}
-        wait(flying)
-        for future, task in flying.items():
-            if future.cancelled() or future.exception() is not None:
-                self._died(task, ended)
-            else:
-                self._fruitless, self._lived = 0, True
-                ended(task, future.result())
-        self._replace(error)
+    def _collect(self, future: Future[dict[str, Any]], ended: Callable[[SweepTask, dict[str, Any]], object]) -> None:
+        task = self._flying.pop(future, None)
+        if task is None:
+            return
+        error = None if future.cancelled() else future.exception()
+        if future.cancelled() or (error is not None and is_worker_death(error)):
+            self._died(task, ended)
+            if isinstance(error, BrokenExecutor):
+                # All that was submitted to a broken pool ends at once, some of it well.
+                others, self._flying = self._flying, {}
+                wait(others)
+                for other, its_task in others.items():
+                    if other.cancelled() or other.exception() is not None:
+                        self._died(its_task, ended)
+                    else:
+                        self._fruitless, self._lived = 0, True
+                        ended(its_task, other.result())
+                self._replace(error)
+        elif error is not None:
+            text = "".join(traceback.format_exception(error))
+            ended(task, {"status": FAILED, "error": f"The worker could not run it.\n{text}"})
+        else:
+            self._fruitless, self._lived = 0, True
+            ended(task, future.result())
 
     def _died(self, task: SweepTask, ended: Callable[[SweepTask, dict[str, Any]], object]) -> None:
         task.deaths += 1

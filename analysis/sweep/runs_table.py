@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from cluster_sim.records.intervals import CONFIDENCE, FEWEST_BLOCKS, half_width,
 from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 
 LARGEST_IS_BEST = frozenset(MORE_IS_BETTER)
-"""Metrics of which the most is best; of all others the least is."""
+"""Metrics whose largest value is best; for all others the least is."""
 
 DECIDERS = ("power_policy", "scheduler")
 _METRICS = tuple(names(SUMMARY_METRICS))
@@ -37,9 +36,10 @@ _NO_FACTORS = frozenset(
 
 
 def read_sweep(folder: str | Path, *, failed: bool = False) -> pd.DataFrame:
-    """The runs of a sweep, finished or not, one row each, in the order of the cells; those that failed only if wanted.
+    """Return the runs of a sweep, finished or not, one row each, in the order of the cells.
 
-    ``frame.attrs["factors"]`` names the columns of the factors. Raises FormatError where there is no sweep, or no run yet.
+    Runs that failed are there only if ``failed``. ``frame.attrs["factors"]`` names the columns of the factors. Raises
+    FormatError where there is no sweep, or no run yet.
     """
     factors = list(read_manifest(folder)["factors"])
     frame = read_runs(folder)
@@ -53,7 +53,7 @@ def read_sweep(folder: str | Path, *, failed: bool = False) -> pd.DataFrame:
 
 
 def factors_of(runs: pd.DataFrame, varying: bool = True) -> list[str]:
-    """The columns of the factors, only those with more than one value unless ``varying`` is False."""
+    """Return the columns of the factors, only those with more than one value unless ``varying`` is False."""
     factors = runs.attrs.get("factors")
     if factors is None:
         factors = [name for name in runs.columns if name not in _NO_FACTORS and name not in _METRICS]
@@ -66,15 +66,16 @@ def sweep_table(
     by: Sequence[str] | None = None,
     confidence: float = CONFIDENCE,
 ) -> pd.DataFrame:
-    """Means over replications, a row for each combination of factors.
+    """Return the means over replications, a row for each combination of factors.
 
-    Columns: the factors (those that vary, or ``by``; over others the mean is taken first, within each replication), ``runs``,
-    and for each metric its mean and ``METRIC ±``, half of the confidence interval, NaN for a single replication. Raises
-    InputError for names that the runs do not have.
+    Columns: the factors, ``runs``, and for each metric its mean and ``METRIC ±``. The factors are those that vary, or
+    ``by``; over others the mean is taken first, within each replication. ``METRIC ±`` is half of the confidence
+    interval, NaN for a single replication. Raises InputError for names that the runs do not have.
     """
     by = factors_of(runs) if by is None else list(by)
     _check(runs, [*by, *metrics])
-    values, keys = _by_replication(runs, metrics, by)
+    frame, keys = (runs, by) if by else (runs.assign(all=""), ["all"])
+    values = frame.groupby([*keys, "replication"], dropna=False, sort=False)[list(metrics)].mean().reset_index()
     groups = values.groupby(keys, dropna=False, sort=False)
     table = groups.size().rename("runs").reset_index()
     (means, spreads), counts = _mean_and_deviation(groups[list(metrics)]), groups[list(metrics)].count()
@@ -85,10 +86,10 @@ def sweep_table(
 
 
 def shared(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The runs that may be compared: in each combination of the factors that do not decide, the replications that all have.
+    """Return the runs that may be compared: in each combination of the other factors, the replications that all have.
 
-    A scheduler that fails where there is much to do would else be judged by the jobs with which it did not. One that has no
-    value at all in a combination keeps out no other there.
+    A scheduler that fails where there is much to do would otherwise be judged by the easy cases. An alternative without
+    any value in a combination keeps out no other there.
     """
     _check(runs, [metric, "replication"])
     found: pd.DataFrame = runs[_is_shared(runs, metric)]
@@ -97,12 +98,14 @@ def shared(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def best_table(runs: pd.DataFrame, metric: str, confidence: float = CONFIDENCE) -> pd.DataFrame:
-    """Who decides best, in each combination of the other factors, over the replications that all have there (:func:`shared`).
+    """Return who decides best in each combination of the other factors, over the :func:`shared` replications.
 
-    Columns: those other factors that vary; ``best``, the scheduler (with policy or training settings, where they vary) with
-    the best mean over replications; ``mean`` and ``mean ±``; ``tied``, the others that are not told apart from it
-    (:func:`cluster_sim.records.intervals.told_apart`); ``next``, the second best; ``next vs best, %``, its paired
-    difference to the best one relative to that, and ``next vs best, % ±``.
+    Columns are those other factors that vary, and:
+
+    ``best``: the scheduler (with policy or training settings, if they vary) with the best mean over replications;
+    ``mean``, ``mean ±``: that mean and its interval; ``tied``: the others that are not told apart from it
+    (:func:`cluster_sim.records.intervals.told_apart`); ``next``: the second best; ``next vs best, %``, ``next vs best,
+    % ±``: its paired difference to the best one, relative to that.
     """
     _check(runs, [metric, "replication"])
     others = _other_factors(runs)
@@ -128,12 +131,13 @@ def best_table(runs: pd.DataFrame, metric: str, confidence: float = CONFIDENCE) 
 
 
 def ranking(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Which scheduler (and policy) decides best over all: ``who``, ``ratio``, ``wins``, ``equals``; the best first.
+    """Return which scheduler (and policy) decides best over all: ``who``, ``ratio``, ``wins``, ``equals``.
 
-    ``ratio`` is the mean, over the combinations of the other factors, of the mean over replications relative to the best one
-    in that combination: 1 if it is best everywhere; NaN, and so among the last, if it has no value in one in which others have.
-    ``wins`` counts those in which its mean is the best (equals share them), ``equals`` who else has the same value in every
-    run. Replications count that all have (:func:`shared`).
+    The best one is first. ``ratio`` is a mean over the combinations of the other factors, of the mean over replications
+    relative to the best one in that combination. It is 1 for one that is best everywhere. It is NaN, and so among the
+    last, for one without a value in a combination in which others have one. ``wins`` counts the combinations in which
+    its mean is the best (equals share them). ``equals`` counts the others that have the same value in every run. Only
+    replications count that all have (:func:`shared`).
     """
     _check(runs, [metric, "replication"])
     others = _other_factors(runs)
@@ -164,10 +168,11 @@ def paired_table(
     reference: Any = None,
     confidence: float = CONFIDENCE,
 ) -> pd.DataFrame:
-    """Differences between the levels of a factor, within each replication and each combination of the other factors.
+    """Return the differences between a factor's levels, paired by replication and the other factors.
 
-    Columns: the other factors that vary, ``factor``, ``pairs``, ``difference`` to the ``reference`` level (the first one unless
-    given), ``difference ±``, and both relative to the reference's mean, in %. Raises InputError for an unknown level.
+    Columns: the other factors that vary, ``factor``, ``pairs``, ``difference`` to the ``reference`` level (the first
+    one unless given), ``difference ±``, and both relative to the reference's mean, in %. Raises InputError for an
+    unknown level.
     """
     _check(runs, [metric, factor])
     levels = list(dict.fromkeys(runs[factor]))
@@ -198,14 +203,13 @@ def paired_table(
 
 
 def deciders(runs: pd.DataFrame) -> pd.Series:
-    """Who decides in each run, as text: the scheduler, and the power policy and training settings where these vary."""
+    """Return who decides in each run, as text: the scheduler, and power policy and training settings if these vary."""
     columns = [name for name in _decider_columns(runs) if runs[name].nunique(dropna=False) > 1] or ["scheduler"]
     columns.sort(key=lambda name: name != "scheduler")
-    parts = [
-        runs[name].map(lambda value, name=name: f"{name.removeprefix('train.')}={_plain(value)}") if name.startswith("train.")
-        else runs[name]
-        for name in columns
-    ]  # fmt: skip
+    parts = []
+    for name in columns:
+        label = f"{name.removeprefix('train.')}=" if name.startswith("train.") else ""
+        parts.append([label + plain(value) for value in runs[name]] if label else runs[name])
     texts = [
         " + ".join(str(value) for value in values if not (value is None or str(value).endswith(("=None", "=nan"))))
         for values in zip(*parts, strict=True)
@@ -214,7 +218,7 @@ def deciders(runs: pd.DataFrame) -> pd.Series:
 
 
 def heuristics(runs: pd.DataFrame) -> pd.DataFrame:
-    """Only the runs in which no agent decides that was learned."""
+    """Return only the runs in which no learned agent decides."""
     learned = np.zeros(len(runs), bool)
     for name in set(DECIDERS) & set(runs):
         learned |= runs[name].astype(str).str.match(f"{TRAINED}$|learned:").to_numpy(dtype=bool)
@@ -224,16 +228,23 @@ def heuristics(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def table_text(table: pd.DataFrame, most: int = 40) -> str:
-    """A table of :func:`sweep_table` or the others as aligned text, means with their intervals; at most so many rows.
+    """Return a table of :func:`sweep_table` or the others as aligned text, with at most so many rows.
 
-    The heading of a metric has the unit of its column, the one in which people read amounts of that size.
+    Means stand with their intervals. The heading of a metric has the unit of its column, the one in which people read
+    amounts of that size.
     """
-    units = {str(name): scale_of(unit_of(str(name)), _largest(table[name])) for name in table if name in _METRICS}
-    for name, (divisor, _) in units.items():
-        around = [each for each in (name + HALF_WIDTH,) if each in table]
-        table = table.assign(**{each: table[each] / divisor for each in (name, *around)})
-    shown = [str(name) for name in table.columns if not str(name).endswith(HALF_WIDTH)]
-    rows = [[_heading(name, units[name][1] if name in units else "") for name in shown]]
+    headings = {}
+    for name in [str(name) for name in table.columns if not str(name).endswith(HALF_WIDTH)]:
+        headings[name] = name
+        if name in _METRICS:
+            sizes = table[name].astype(float).abs()
+            finite = sizes[sizes < np.inf]
+            divisor, unit = scale_of(unit_of(name), float(finite.max()) if len(finite) else 0.0)
+            columns = [column for column in (name, name + HALF_WIDTH) if column in table]
+            table = table.assign(**{column: table[column] / divisor for column in columns})
+            headings[name] = f"{label_of(name)} [{unit}]" if unit else label_of(name)
+    shown = list(headings)
+    rows = [list(headings.values())]
     rows += [[_cell(row, name) for name in shown] for row in table.head(most).to_dict("records")]
     widths = [max(len(row[i]) for row in rows) for i in range(len(shown))]
     right = [
@@ -250,16 +261,6 @@ def table_text(table: pd.DataFrame, most: int = 40) -> str:
     return "\n".join(lines)
 
 
-def _heading(name: str, unit: str) -> str:
-    label = label_of(name) if name in _METRICS else name
-    return f"{label} [{unit}]" if unit else label
-
-
-def _largest(values: pd.Series) -> float:
-    size = values.astype(float).abs()
-    return float(size[size < np.inf].max()) if (size < np.inf).any() else 0.0
-
-
 def _cell(row: Mapping[Hashable, Any], name: str) -> str:
     value = row[name]
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
@@ -269,11 +270,9 @@ def _cell(row: Mapping[Hashable, Any], name: str) -> str:
     around = row.get(name + HALF_WIDTH, np.nan)
     if name.endswith("%"):
         return percent(float(value)) + (f" ± {around:.2f}" if np.isfinite(around) else "")
-    return _with_interval(float(value), float(around)) if np.isfinite(around) and around else number(value)
-
-
-def _with_interval(value: float, around: float) -> str:
-    """A mean and its interval to the same digit: two digits of the interval, at least four of the mean."""
+    if not (np.isfinite(around) and around):
+        return number(value)
+    # Mean and interval have the same last digit: two digits of the interval, at least four of the mean.
     scale, unit = 1.0, ""
     if max(abs(value), around) >= 1e9:
         power = int(np.floor(np.log10(max(abs(value), around))))
@@ -286,8 +285,8 @@ def _with_interval(value: float, around: float) -> str:
     return f"({text}){unit}" if unit else text
 
 
-def _plain(value: Any) -> str:
-    """A setting as it was written: a column that some rows leave empty holds whole numbers as 2.0."""
+def plain(value: Any) -> str:
+    """Return a setting as it was written: a column that some rows leave empty holds 2 as 2.0."""
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
@@ -296,16 +295,8 @@ def _decider_columns(runs: pd.DataFrame) -> list[str]:
 
 
 def _other_factors(runs: pd.DataFrame) -> list[str]:
-    """The factors that vary and do not decide: who decides is compared within each combination of them."""
+    """Return the factors that vary and do not decide: deciders are compared within each combination of them."""
     return [name for name in factors_of(runs) if name not in _decider_columns(runs)]
-
-
-def _by_replication(runs: pd.DataFrame, metrics: Sequence[str], by: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """One row for each combination of ``by`` and replication: means over whatever else varies."""
-    frame = runs if by else runs.assign(all="")
-    keys = list(by) or ["all"]
-    groups = frame.groupby([*keys, "replication"], dropna=False, sort=False)
-    return groups[list(metrics)].mean().reset_index(), keys
 
 
 def _filled(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -340,15 +331,11 @@ def _mean_and_deviation(groups: Any) -> tuple[Any, Any]:
 
 
 def _half(spread: np.ndarray, count: np.ndarray, confidence: float) -> np.ndarray:
-    """Half-widths of intervals of means of ``count`` values; NaN for too few."""
-    quantile = np.array([_quantile(int(n), confidence) for n in count])
+    """Return the half-widths of intervals of means of ``count`` values; NaN for too few."""
+    distinct, place = np.unique(count, return_inverse=True)
+    quantiles = [student_quantile(int(n) - 1, confidence) if n >= FEWEST_BLOCKS else np.nan for n in distinct]
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(quantile * spread / np.sqrt(count))
-
-
-@cache
-def _quantile(count: int, confidence: float) -> float:
-    return student_quantile(count - 1, confidence) if count >= FEWEST_BLOCKS else float("nan")
+        return np.asarray(np.array(quantiles)[place] * spread / np.sqrt(count))
 
 
 def _check(runs: pd.DataFrame, columns: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""``sweep``: a grid is run, on whatever executor, and its rows kept; what was begun and killed goes on."""
+"""``sweep``: it runs a grid on any executor and keeps the rows; a sweep that was killed goes on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AnyExecutor = Executor | Callable[[], Executor]
-_OTHERS_IN_FLIGHT = 32  # of an executor that does not say how many workers it has
+_OTHERS_IN_FLIGHT = 32  # for an executor that does not say how many workers it has
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a sweep stands: its cells, how many of them are done and failed, how many this call has run; where it lies.
+    """State of a sweep: its cells, how many are done and failed, how many this call has run, and its folder.
 
     ``assumptions``: what its runs assume where their inputs say nothing (:mod:`cluster_sim.records.assumptions`).
     """
@@ -49,7 +50,10 @@ class Outcome:
     assumptions: tuple[str, ...] = ()
 
     def runs(self, columns: Iterable[str] | None = None) -> pd.DataFrame:
-        """One row per run, in the order of the cells: numbers, factors, how it went, metrics; ``columns`` only, if given."""
+        """Return one row per run, in the order of the cells: numbers, factors, how it went, metrics.
+
+        If ``columns`` are given, the rows have only these.
+        """
         import pyarrow as pa
 
         chunks = list(self.store.chunks(None if columns is None else list(columns)))
@@ -58,7 +62,7 @@ class Outcome:
         return frame
 
     def failures(self) -> pd.DataFrame:
-        """The runs that failed: their cells, factors, and tracebacks in ``error``."""
+        """Return the runs that failed: their cells, factors, and tracebacks in ``error``."""
         frame = self.runs(["cell", "replication", *self.grid.factors, "status", "error"])
         return frame[frame["status"] != DONE].drop(columns="status")
 
@@ -118,7 +122,7 @@ def sweep(
 def _resources(
     executor: AnyExecutor | None, workers: int | None, in_flight: int | Callable[[], int] | None, left: int
 ) -> tuple[Callable[[], Executor], bool, Callable[[], int]]:
-    """How an executor is made, whether it is ours to end, and how many runs may be under way."""
+    """Return a maker of executors, whether these are ours to end, and how many runs may be under way."""
     make: Callable[[], Executor]
     own, most = False, _OTHERS_IN_FLIGHT
     if executor is None:
@@ -135,7 +139,7 @@ def _resources(
 
 
 class _Once:
-    """Hands out the executor that was given; there is no other when it is broken."""
+    """Maker that hands out the executor that was given. When that is broken, there is no other."""
 
     def __init__(self, executor: Executor):
         self._executor: Executor | None = executor
@@ -150,23 +154,22 @@ class _Once:
 
 
 class _Session:
-    """One call of ``sweep``: makes tasks of cells, and rows of answers."""
+    """One call of ``sweep``: it makes tasks of cells, and rows of answers."""
 
     def __init__(self, grid: Grid, folder: Path | None, store: Storage | Memory, progress: bool):
         self._grid, self._folder, self._store, self._progress = grid, folder, store, progress
         self._columns = {} if folder is None else share_workloads(grid, folder)
         self._todo = np.flatnonzero(store.state != STATUS[DONE])
-        # The trainings, by their keys, whose agents play in cells that are left to do and that have not ended yet.
-        found: dict[str, dict[str, Any]] = {}
-        if self._grid.config.train is None or self._folder is None:
-            wanted_trainings = found
-        else:
+        # Trainings that have not ended yet, and whose agents play in cells that are left to do.
+        self._trainings: dict[str, SweepTask] = {}
+        if grid.config.train is not None and folder is not None:
             for index in self._todo:
-                training = self._grid.training(int(index))
-                if training is not None and not (self._folder / AGENTS / training[0] / FINISHED).exists():
-                    found[training[0]] = training[1]
-            wanted_trainings = found
-        self._trainings, self._lost = wanted_trainings, {}  # type: dict[str, dict[str, Any]], dict[str, str]
+                key, document = grid.training(int(index)) or ("", {})
+                place = folder / AGENTS / key
+                if key and not (place / FINISHED).exists():
+                    given = {"agent": key, "document": document, "folder": str(place)}
+                    self._trainings[key] = SweepTask(train_agent, given)
+        self._lost: dict[str, str] = {}
         self.left = len(self._todo)
         self._failed = 0
         self._unfamiliar: dict[tuple[str, str], tuple[int, UnfamiliarWarning]] = {}
@@ -177,27 +180,20 @@ class _Session:
             warnings.warn(UnfamiliarWarning(f"{source}: {one}", one.agent, source), stacklevel=3)
 
     def run(self, make: Callable[[], Executor], own: bool, in_flight: Callable[[], int]) -> int:
-        """Run what is left to do; how many cells that were."""
+        """Run what is left to do, and return how many cells that were."""
         if not self.left:
             return 0
         runner = Runner(make, own, in_flight)
         cells = len(self._grid)
         with Progress("sweep", cells, "runs", done=cells - self.left, shown=self._progress) as progress:
             try:
-                # Agents first; meanwhile the cells that do without them.
-                runner.run(self._first_tasks(), partial(self._ended, progress))
+                # Agents are trained first, and meanwhile the cells without agents run.
+                first = chain(self._trainings.values(), self._tasks(with_agents=False))
+                runner.run(first, partial(self._ended, progress))
                 runner.run(self._tasks(with_agents=True), partial(self._ended, progress))
             finally:
                 runner.close()
         return self.left
-
-    def _first_tasks(self) -> Iterator[SweepTask]:
-        for key, document in self._trainings.items():
-            assert self._folder is not None
-            yield SweepTask(
-                train_agent, {"agent": key, "document": document, "folder": str(self._folder / AGENTS / key)}
-            )
-        yield from self._tasks(with_agents=False)
 
     def _tasks(self, with_agents: bool) -> Iterator[SweepTask]:
         if with_agents and self._grid.config.train is None:
@@ -205,7 +201,7 @@ class _Session:
         for index in self._todo:
             cell = self._grid[int(index)]
             if (cell["agent"] is not None) == with_agents:
-                # The cell with what this session adds: where its files go, and where its workload's columns are.
+                # A worker also needs to know where files go, and where the workload's columns are.
                 cell["outputs"] = self._grid.config.outputs.model_dump()
                 cell["out"] = None if self._folder is None else str(self._folder)
                 columns = self._columns.get(source_key(cell["workload"]))

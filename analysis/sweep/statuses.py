@@ -1,15 +1,8 @@
-"""What became of a run of a sweep, and the name of its own agent."""
+"""Names: the statuses of a sweep's runs, and the agent that it trains itself."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
-
 DONE, FAILED = "done", "failed"
 
-
 TRAINED = "trained"
-"""The scheduler, or power policy, that the sweep trains itself."""
+"""Name of the scheduler, or power policy, that the sweep trains itself."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ _AFTER = {"status": "string", "error": "string", "elapsed_s": "float64", "cpu_s"
 
 
 class Storage:
-    """Takes rows in, and knows which cells have one.
+    """Storage of rows in a folder. It knows which cells have one.
 
     ``factors`` are the columns of the factors with their values, from which their types follow.
     """
@@ -57,33 +57,19 @@ class Storage:
         self._rows: list[dict[str, Any]] = []
         self._journal: IO[bytes] | None = None
         parts = self.folder / PARTS
-        parts.mkdir(parents=True, exist_ok=True)  # empty at the end, and then gone
+        parts.mkdir(parents=True, exist_ok=True)  # removed again when it is empty at the end
         self._number = 1 + max((int(path.stem[5:]) for path in parts.glob("part-*")), default=0)
-        # Make parts of the journals that a killed program left, and see which cells have rows.
-        for journal in sorted(parts.glob("part-*.jsonl")):
-            part = journal.with_suffix(".parquet")
-            rows = [] if part.exists() else list(_lines(journal))
-            if rows:
-                with atomic_path(part) as aside, _told_as_rows(journal):
-                    _write(rows, self.schema, aside)
-            journal.unlink()
-        for aside in (*parts.glob(".*.parquet"), *self.folder.glob(f".*.{RUNS}")):
-            aside.unlink()  # what was being written when the program was killed
-        import pyarrow.parquet as pq
-
-        for path in _files(self.folder):
-            with _told_as_rows(path):
-                table = pq.read_table(path, columns=["cell", "status"], partitioning=None)
-                cells = cells_of(table)
-            if len(cells) and not 0 <= cells.min() <= cells.max() < len(self.state):
-                raise FormatError(path, f"rows of {len(self.state)} cells", f"cells {cells.min()} to {cells.max()}")
-            self.state[cells] = np.where(table["status"].to_numpy() == DONE, STATUS[DONE], STATUS[FAILED])
+        self._recover(parts)
 
     def append(self, row: dict[str, Any]) -> None:
         """Keep a row: when this returns it outlives the program."""
         if self._journal is None:
             self._journal = self._place("jsonl").open("ab", buffering=0)
-        self._journal.write(json.dumps(row, default=_plain).encode() + b"\n")
+        # Numpy's numbers and paths are no JSON.
+        text = json.dumps(
+            row, default=lambda value: value.item() if isinstance(value, np.generic) else os.fspath(value)
+        )
+        self._journal.write(text.encode() + b"\n")
         self._rows.append(row)
         self.state[row["cell"]] = STATUS[row["status"]]
         if len(self._rows) >= self._part_rows:
@@ -121,7 +107,7 @@ class Storage:
             (self.folder / PARTS).rmdir()
 
     def chunks(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """The last row of each cell, in the order of the cells, so many cells at a time."""
+        """Yield the last row of each cell, in the order of the cells, so many cells at a time."""
         files = _files(self.folder)
         for begin in range(0, len(self.state), _CHUNK) if files else ():
             yield _last_rows(files, self.schema, columns, (begin, begin + _CHUNK))
@@ -129,9 +115,30 @@ class Storage:
     def _place(self, suffix: str) -> Path:
         return self.folder / PARTS / f"part-{self._number:05d}.{suffix}"
 
+    def _recover(self, parts: Path) -> None:
+        """Make parts of the journals that a killed program left, and see which cells have rows."""
+        import pyarrow.parquet as pq
+
+        for journal in sorted(parts.glob("part-*.jsonl")):
+            part = journal.with_suffix(".parquet")
+            rows = [] if part.exists() else list(_lines(journal))
+            if rows:
+                with atomic_path(part) as aside, _told_as_rows(journal):
+                    _write(rows, self.schema, aside)
+            journal.unlink()
+        for aside in (*parts.glob(".*.parquet"), *self.folder.glob(f".*.{RUNS}")):
+            aside.unlink()  # what was being written when the program was killed
+        for path in _files(self.folder):
+            with _told_as_rows(path):
+                table = pq.read_table(path, columns=["cell", "status"], partitioning=None)
+                cells = cells_of(table)
+            if len(cells) and not 0 <= cells.min() <= cells.max() < len(self.state):
+                raise FormatError(path, f"rows of {len(self.state)} cells", f"cells {cells.min()} to {cells.max()}")
+            self.state[cells] = np.where(table["status"].to_numpy() == DONE, STATUS[DONE], STATUS[FAILED])
+
 
 class Memory:
-    """Keeps the rows of a sweep without a folder in this process."""
+    """Storage of rows in this process, for a sweep without a folder."""
 
     def __init__(self, factors: Mapping[str, Sequence[Any]], cells: int):
         self.schema = schema_of(factors)
@@ -148,30 +155,21 @@ class Memory:
         self._rows = dict(sorted(self._rows.items()))
 
     def chunks(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """All rows, at once."""
+        """Yield all rows at once."""
         table = _table(list(self._rows.values()), self.schema)
         yield table if columns is None else table.select(list(columns))
 
 
 def read_runs(folder: str | Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """The rows of a sweep, finished or not, one per cell in the order of the cells; ``columns`` only, where given.
+    """Return the rows of a sweep, finished or not, one per cell in the order of the cells.
 
-    The journal of a program that was killed, or still runs, is read, too. Raises FormatError where there are no rows.
+    If ``columns`` are given, the rows have only these. The journal of a program that was killed, or still runs, is
+    read, too. Raises FormatError where there are no rows.
     """
     folder = Path(folder)
     for _ in range(_TRIES):
-        with suppress(FileNotFoundError):  # a sweep that goes on has made one file of others meanwhile
-            # What the files hold, the oldest first; the journal is looked at first, for it becomes a part and not the
-            # reverse.
-            found = []
-            for journal in sorted((folder / PARTS).glob("part-*.jsonl")):
-                with _told_as_rows(journal):
-                    lines = pd.DataFrame(list(_lines(journal)))
-                if len(lines):
-                    wanted = [name for name in columns or lines.columns if name in lines]
-                    found.append(lines[list(dict.fromkeys(["cell", *wanted]))])
-            files = _files(folder)
-            frames = [*([_last_rows(files, None, columns).to_pandas()] if files else []), *found]
+        with suppress(FileNotFoundError):  # a sweep that still runs may join files meanwhile
+            frames = _frames(folder, columns)
             break
     else:
         raise FormatError(folder, "the results of a sweep", "files that come and go")
@@ -182,23 +180,37 @@ def read_runs(folder: str | Path, columns: Sequence[str] | None = None) -> pd.Da
     return frame if columns is None or "cell" in columns else frame.drop(columns="cell")
 
 
+def _frames(folder: Path, columns: Sequence[str] | None) -> list[pd.DataFrame]:
+    """Read the rows of all files, the oldest first."""
+    # The journal is read first: it becomes a part, and a part never becomes a journal.
+    frames: list[pd.DataFrame] = []
+    for journal in sorted((folder / PARTS).glob("part-*.jsonl")):
+        with _told_as_rows(journal):
+            lines = pd.DataFrame(list(_lines(journal)))
+        if len(lines):
+            wanted = [name for name in columns or lines.columns if name in lines]
+            frames.append(lines[list(dict.fromkeys(["cell", *wanted]))])
+    if files := _files(folder):
+        frames.insert(0, _last_rows(files, None, columns).to_pandas())
+    return frames
+
+
 def schema_of(factors: Mapping[str, Sequence[Any]]) -> pa.Schema:
-    """The columns of the rows: what numbers them, the factors, how the run went, its metrics.
+    """Return the columns of the rows: numbers and seeds, the factors, how the run went, its metrics.
 
     Raises InputError where pyarrow is not installed.
     """
     with needed("sweep", "pyarrow"):
         import pyarrow as pa
-    kinds = _BEFORE | {name: _kind(values) for name, values in factors.items()} | _AFTER
-    kinds |= dict.fromkeys(names(SUMMARY_METRICS), "float64")
+    kinds = dict(_BEFORE)
+    for name, values in factors.items():
+        types = {type(value) for value in values if value is not None}
+        if types and types <= {int, float}:
+            kinds[name] = "float64" if float in types else "int64"
+        else:
+            kinds[name] = "bool" if types == {bool} else "string"
+    kinds |= _AFTER | dict.fromkeys(names(SUMMARY_METRICS), "float64")
     return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in kinds.items()])
-
-
-def _kind(values: Iterable[Any]) -> str:
-    types = {type(value) for value in values if value is not None}
-    if types and types <= {int, float}:
-        return "float64" if float in types else "int64"
-    return "bool" if types == {bool} else "string"
 
 
 def _table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -220,8 +232,8 @@ def _write(rows: list[dict[str, Any]], schema: pa.Schema, path: Path) -> None:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The files with rows, the oldest first."""
-    parts = sorted((folder / PARTS).glob("part-*.parquet"))  # before the other: that is there when they go
+    """Return the files with rows, the oldest first."""
+    parts = sorted((folder / PARTS).glob("part-*.parquet"))  # listed first: when parts go, the joined file is there
     joined = folder / RUNS
     return [*([joined] if joined.exists() else []), *parts]
 
@@ -232,7 +244,7 @@ def _last_rows(
     columns: Sequence[str] | None,
     between: tuple[int, int] | None = None,
 ) -> pa.Table:
-    """The last row of each cell with a number in a range; ``cell`` is always among the columns."""
+    """Return the last row of each cell with a number in a range; ``cell`` is always among the columns."""
     with needed("analysis.sweep", "pyarrow"):
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -255,7 +267,7 @@ def _last_rows(
 
 
 def _lines(journal: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a journal; the last line may be torn, if the program was killed while it wrote."""
+    """Yield the rows of a journal. The last line may be torn, if the program was killed while it wrote."""
     with journal.open("rb") as file:
         for line in file:
             with suppress(ValueError, RecursionError):
@@ -265,7 +277,7 @@ def _lines(journal: Path) -> Iterator[dict[str, Any]]:
 
 
 def cells_of(table: pa.Table) -> np.ndarray:
-    """The numbers of the cells that the rows of a table are about. Raises ValueError where there are none."""
+    """Return the numbers of the cells that the rows of a table are about. Raises ValueError if there are none."""
     cells: np.ndarray = table["cell"].to_numpy()
     if cells.dtype.kind != "i":
         raise ValueError("cells that are no numbers")
@@ -274,7 +286,7 @@ def cells_of(table: pa.Table) -> np.ndarray:
 
 @contextmanager
 def _told_as_rows(path: Path) -> Iterator[None]:
-    """What pyarrow finds wrong with a file, as a FormatError; a file that has gone meanwhile is another matter."""
+    """Raise what pyarrow finds wrong with a file as a FormatError; that a file has gone is told as it is."""
     import pyarrow as pa
 
     try:
@@ -283,9 +295,3 @@ def _told_as_rows(path: Path) -> Iterator[None]:
         raise
     except (OSError, ValueError, KeyError, TypeError, OverflowError, pa.ArrowException) as error:
         raise FormatError(path, "rows of a sweep", str(error).partition("\n")[0]) from None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    return os.fspath(value)

@@ -11,24 +11,24 @@ from cluster_sim.registry import Spec
 
 
 def schedulers_of(specs: Iterable[str]) -> list[str]:
-    """The specs, each ``list:JOB/NODE`` with ``*`` or ``?`` in place replaced by all that it stands for, none twice.
+    """Return the specs with each pattern ``list:JOB/NODE`` replaced by all schedulers that fit it, none twice.
 
     Options behind it go to each: ``list:smallest/*,blocking=no``. Raises SpecError for a pattern that no order fits.
     """
-    return list(dict.fromkeys(one for spec in specs for one in _expanded(spec)))
-
-
-def _expanded(text: str) -> list[str]:
-    spec = Spec.parse(text)
-    pattern = spec.positional[0] if spec.positional else ""
-    if spec.name != "list" or not set("*?") & set(pattern):
-        return [text]
-    jobs, slash, nodes = pattern.partition("/")
     from schedulers import job_orders, node_orders
 
-    pairs = product(_fitting(job_orders, jobs, text), _fitting(node_orders, nodes if slash else "*", text))
-    rest = "".join(f",{key}={value}" for key, value in spec.options.items())
-    return [f"list:{job}/{node}{rest}" for job, node in pairs]
+    found: dict[str, None] = {}
+    for text in specs:
+        spec = Spec.parse(text)
+        pattern = spec.positional[0] if spec.positional else ""
+        if spec.name != "list" or not set("*?") & set(pattern):
+            found[text] = None
+            continue
+        jobs, slash, nodes = pattern.partition("/")
+        rest = "".join(f",{key}={value}" for key, value in spec.options.items())
+        pairs = product(_fitting(job_orders, jobs, text), _fitting(node_orders, nodes if slash else "*", text))
+        found |= {f"list:{job}/{node}{rest}": None for job, node in pairs}
+    return list(found)
 
 
 def _fitting(orders: Iterable[str], pattern: str, text: str) -> list[str]:

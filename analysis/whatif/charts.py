@@ -24,7 +24,7 @@ from cluster_sim.records.intervals import ComparisonVerdict
 
 LOOKS = {RECORDED: ("#7A8691", "diamond"), UNCHANGED: (OKABE_ITO[0], "circle"), CHANGED: (OKABE_ITO[1], "circle")}
 LESS, MORE, UNSURE = "#009E73", "#D55E00", "#9AA5B1"
-"""Of a change: it is less wait, more wait, or nobody can tell."""
+"""Colours of a change: less wait, more wait, or not known."""
 _BETWEEN = transparent("#7A8691", 0.25)
 _ROW_PX, _ROOM_PX = 27, 118
 MOST_ROWS = 20
@@ -32,7 +32,7 @@ _MOST_TICKS = 6
 
 
 def use_by_day(jobs: pd.DataFrame, cores: Mapping[str, int], start: datetime.datetime | None) -> go.Figure:
-    """The share of the cores that were busy, day by day, recorded and in each run."""
+    """Draw the share of the cores that were busy, day by day, recorded and in each run."""
     first = float(jobs["submit_time"].min())
     midnight = first - (0.0 if start is None else (start.hour * 60 + start.minute) * 60.0 + start.second + first % 1)
     edges: np.ndarray = midnight + DAY * np.arange(math.ceil((float(jobs["submit_time"].max()) - midnight) / DAY) + 1)
@@ -54,9 +54,10 @@ def _legend() -> dict[str, object]:
 
 
 def waits_of_classes(table: pd.DataFrame) -> go.Figure:
-    """Mean waits of each class of jobs, a row each, and beside them the change with its interval, if the table has one.
+    """Draw the mean waits of each class of jobs, a row each.
 
-    ``table`` is that of :func:`analysis.whatif.effects.by_class`, of which at most 20 rows are drawn.
+    If the table has the change with its interval, it stands beside the waits. ``table`` is that of
+    :func:`analysis.whatif.effects.by_class`, of which at most 20 rows are drawn.
     """
     rows = table.head(MOST_ROWS).iloc[::-1]
     names = [name for name in LOOKS if f"{name}_s" in table]
@@ -94,7 +95,7 @@ def waits_of_classes(table: pd.DataFrame) -> go.Figure:
 
 
 def _with_changes(figure: go.Figure, rows: pd.DataFrame, labels: list[str]) -> go.Figure:
-    """The second panel: differences with their intervals, green where waits are surely less, red where they are more."""
+    """Draw the second panel: differences with their intervals, green if waits are surely less, red if they are more."""
     change, low, high = (rows[name].to_numpy(dtype=float) for name in ("change_s", "low_s", "high_s"))
     ends = np.concatenate([[0.0], *(values[np.isfinite(values)] for values in (change, low, high))])
     effects = [effect_of_class(row) for row in rows.to_dict("records")]
@@ -120,18 +121,18 @@ def _with_changes(figure: go.Figure, rows: pd.DataFrame, labels: list[str]) -> g
 
 
 def _lengths(figure: go.Figure, axis: str, title: str, ends: tuple[float, float]) -> None:
-    """Title, range and ticks of an axis of lengths of time; each tick has its unit, since panels may differ in size."""
+    """Set title, range and ticks of an axis of times. Each tick has its unit, since panels may differ in size."""
     figure.update_layout({axis: {"range": ends, "title": {"text": title, "standoff": 8}}})
     show_durations(figure, axis, *ends, most=_MOST_TICKS)
 
 
 def verdict_colour(effect: Effect) -> str:
-    """Green if waits are shown to be less, red if more, grey if that is not known or too little to matter."""
+    """Return green if waits are shown to be less, red if more, grey if unknown or too little to matter."""
     return (
         LESS if effect.shown is ComparisonVerdict.LESS else MORE if effect.shown is ComparisonVerdict.MORE else UNSURE
     )
 
 
 def signed(seconds: float) -> str:
-    """A difference of times with its sign: +5 min."""
+    """Return a difference of times with its sign: +5 min."""
     return f"+{duration(seconds)}" if seconds > 0 else duration(seconds)

@@ -1,8 +1,8 @@
 """What a change makes of the waits, by class of jobs, with intervals over the weeks of the log.
 
-Both runs have the same jobs, so differences are taken job by job. An interval says how far the mean difference would be another
-one had the log other weeks of the same kind: weeks, with all their jobs, are drawn from those that there are (a block
-bootstrap). It says nothing of how well the simulation is like the machine: for that there is the replay.
+Both runs have the same jobs, so differences are taken job by job. An interval says how far the mean difference would
+change if the log had other weeks of the same kind. For it, weeks with all their jobs are drawn from those of the log (a
+block bootstrap). It says nothing of how well the simulation is like the machine: for that there is the replay.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ CLASSES = ("partition", "account", "size", "limit", "user")
 
 
 def by_class(jobs: pd.DataFrame, by: str = "", names: Sequence[str] = (RECORDED, UNCHANGED, CHANGED)) -> pd.DataFrame:
-    """Mean waits of the classes of jobs, those with the most core-seconds first (sizes and limits in their order).
+    """Return the mean waits of the classes of jobs, those with the most core-seconds first.
 
-    Of jobs that started in all the ``names``. Columns: ``by``, ``group``, ``jobs``, ``share`` of core-seconds, for each name
-    ``NAME_s`` (mean wait, s), and, of both runs, ``change_s``, ``low_s`` and ``high_s``: the mean difference and its 95 %
-    interval (NaN with fewer than five weeks). Without ``by`` it is one row, of all jobs.
+    Sizes and limits keep their order. Only jobs count that started in all the ``names``. Columns: ``by``, ``group``,
+    ``jobs``, ``share`` of core-seconds, for each name ``NAME_s`` (mean wait, s), and, of both runs, ``change_s``,
+    ``low_s`` and ``high_s``: the mean difference and its 95 % interval (NaN with fewer than five weeks). Without ``by``
+    it is one row, of all jobs.
     """
     jobs = jobs[np.logical_and.reduce([jobs[f"{name}_wait"].notna() for name in names])]
     groups = jobs[by] if by else pd.Series(ALL, jobs.index)
@@ -47,7 +48,7 @@ def by_class(jobs: pd.DataFrame, by: str = "", names: Sequence[str] = (RECORDED,
 
 
 def _differences(jobs: pd.DataFrame, groups: pd.Series, after: str, before: str) -> pd.DataFrame:
-    """The mean difference of a column from another in each group, with its interval, by group."""
+    """Return the mean difference of two columns in each group, with its interval."""
     apart = pd.DataFrame({"week": jobs["week"], "group": groups, "apart": jobs[after] - jobs[before]})
     if apart.empty:
         return pd.DataFrame(np.nan, index=[ALL], columns=["change", "low", "high"])
@@ -61,11 +62,11 @@ def _differences(jobs: pd.DataFrame, groups: pd.Series, after: str, before: str)
 
 
 def effects_of(jobs: pd.DataFrame, runs: Mapping[str, Result]) -> list[Effect]:
-    """What becomes of the mean wait, the mean bounded slowdown, the utilisation and the energy, paired by week.
+    """Return the effects on mean wait, mean bounded slowdown, utilisation and energy, paired by week.
 
-    Of jobs that started in the log and in both runs; the utilisation is that of each run's own cores from the first submission to
-    the last. The energy is of the whole runs; it is left out where the change hardly moves it and neither nodes nor their
-    power policy are otherwise.
+    Only jobs count that started in the log and in both runs. The utilisation is that of each run's own cores from the
+    first submission to the last. The energy is of the whole runs. It is left out if the change hardly moves it and both
+    runs have the same nodes and power policy.
     """
     names = (RECORDED, UNCHANGED, CHANGED)
     both = jobs[np.logical_and.reduce([jobs[f"{name}_wait"].notna() for name in names])]
@@ -125,7 +126,7 @@ def _weekly(
 
 
 def effect_of_class(row: Mapping[Any, Any]) -> Effect:
-    """The effect on the mean wait in a row of :func:`by_class`."""
+    """Return the effect on the mean wait in a row of :func:`by_class`."""
     low, high = float(row["low_s"]), float(row["high_s"])
     blocks = FEWEST_BLOCKS if np.isfinite(low) else 1  # at least
     base, value = float(row[f"{UNCHANGED}_s"]), float(row[f"{CHANGED}_s"])
@@ -135,10 +136,11 @@ def effect_of_class(row: Mapping[Any, Any]) -> Effect:
 
 
 def overall(jobs: pd.DataFrame, effects: Sequence[Effect], cores: int) -> pd.DataFrame:
-    """What becomes of all jobs: rows of measures with a ``unit``, for the log and each run, and the ``change``.
+    """Return what becomes of all jobs: rows of measures for the log and each run, and the ``change``.
 
-    ``low`` and ``high`` are the ends of its interval; medians and percentiles have none. Of jobs that started in all three, but
-    for the started jobs and the utilisation (%): see :func:`effects_of`. The log's machine has ``cores`` cores.
+    ``unit`` is the unit of a row. ``low`` and ``high`` are the ends of the interval of the change; medians and
+    percentiles have none. Only jobs count that started in all three, but for the started jobs and the utilisation (%):
+    see :func:`effects_of`. The log's machine has ``cores`` cores.
     """
     names = (RECORDED, UNCHANGED, CHANGED)
     both = jobs[np.logical_and.reduce([jobs[f"{name}_wait"].notna() for name in names])]
@@ -163,7 +165,10 @@ def overall(jobs: pd.DataFrame, effects: Sequence[Effect], cores: int) -> pd.Dat
 
 
 def most_moved(jobs: pd.DataFrame, most: int) -> pd.DataFrame:
-    """The jobs that gain and lose most wait by the change, ``most`` of each: ``job_id`` and ``shift_s``, the gains first."""
+    """Return the ``most`` jobs that gain and the ``most`` that lose most wait by the change, the gains first.
+
+    Columns: ``job_id`` and ``shift_s``.
+    """
     shift = (jobs[f"{CHANGED}_wait"] - jobs[f"{UNCHANGED}_wait"]).rename("shift_s")
     table = pd.concat([jobs["job_id"], shift], axis=1).dropna().sort_values("shift_s", kind="stable")
     return pd.concat([table[table["shift_s"] < 0].head(most), table[table["shift_s"] > 0].iloc[::-1].head(most)])

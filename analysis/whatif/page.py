@@ -72,46 +72,55 @@ def write_page(study: Replayed, path: str | Path) -> Path:
     def drawn(figure: Any) -> Markup:
         return figure_html(figure, f"figure{next(count)}")
 
-    has_change = CHANGED in study.runs
-    result = study.runs[UNCHANGED]
+    jobs, runs, result = study.jobs, study.runs, study.runs[UNCHANGED]
+    days, since = float(np.ptp(jobs["submit_time"])) / 86_400, study.workload.start_date
+    lead = (
+        f"{len(jobs):,} jobs of {jobs['user'].nunique():,} users, submitted in {number(days, 2)} days"
+        f"{f' from {since:%d %B %Y} on' if since else ''}, on {result.platform.node_count:,} nodes with "
+        f"{result.platform.core_count:,} CPUs."
+    )
+    causes = [
+        [row["cause"], number(row["jobs"]), f"{row['share']:.0%}", signed(row["mean_s"])]
+        for row in study.causes.to_dict("records")
+    ]
+    cause_head = ("a job …", "jobs", "of all difference", "mean shift")
+    options: dict[str, Any] = {"colour_by": "wait_time", "workload": study.workload, "panels": ("busy", "queue")}
+    has_change = CHANGED in runs
+    difference = ""
+    if has_change:
+        marks = "By wait; ◂ ▸ where a job starts earlier or later than unchanged"
+        schedule = gantt_runs(runs, title=marks, **options)
+        before, after = ((study.folder / name / CONF).read_text().splitlines() for name in (UNCHANGED, CHANGED))
+        lines = difflib.unified_diff(before, after, UNCHANGED, CHANGED, n=0, lineterm="")
+        difference = "\n".join(line for line in lines if not line.startswith(("@@", "---", "+++")))
+    else:
+        schedule = gantt(result, **options)
     text = render(
         "whatif.html",
         heading=f"What if {'; '.join(study.changes)}?" if has_change else f"How well {study.workload.name} is replayed",
         sentences=study.comparison.sentences,
-        lead=_lead(study),
+        lead=lead,
         tiles=_tiles(study),
         weeks=_weeks(study),
-        use=drawn(use_by_day(study.jobs, study.cores, study.workload.start_date)),
+        use=drawn(use_by_day(jobs, study.cores, since)),
         agreement=cells_html(*_headed(agreement_rows(study))),
-        causes=_causes(study),
+        causes=cells_html(cause_head, causes, "causes") if causes else None,
         replayed=[] if has_change else [_by_class(study, by, drawn) for by in CLASSES],
         overall=cells_html(*_headed(overall_rows(study))) if has_change else None,
         effects=[_by_class(study, by, drawn) for by in CLASSES] if has_change else [],
-        schedule=drawn(_schedules(study)),
+        schedule=drawn(schedule),
         explained=_explained(study) if has_change else [],
-        difference=_difference(study) if has_change else "",
-        settings={
-            f"{name} run": f"{run.meta['scheduler']}, {run.meta['power_policy']}" for name, run in study.runs.items()
-        },
+        difference=difference,
+        settings={f"{name} run": f"{run.meta['scheduler']}, {run.meta['power_policy']}" for name, run in runs.items()},
         folder=str(study.folder),
         maker=f"cluster-sim {result.meta.get('version', '')}, {result.meta.get('command', 'analysis.what_if')}",
-        cautions=Cautions.of_runs({name: run.cautions for name, run in study.runs.items()}).by_kind(),
+        cautions=Cautions.of_runs({name: run.cautions for name, run in runs.items()}).by_kind(),
     )
     return write_whole(path, text)
 
 
-def _lead(study: Replayed) -> str:
-    jobs, platform = study.jobs, study.runs[UNCHANGED].platform
-    days = float(np.ptp(jobs["submit_time"])) / 86_400
-    since = study.workload.start_date
-    return (
-        f"{len(jobs):,} jobs of {jobs['user'].nunique():,} users, submitted in {number(days, 2)} days"
-        f"{f' from {since:%d %B %Y} on' if since else ''}, on {platform.node_count:,} nodes with {platform.core_count:,} CPUs."
-    )
-
-
 def _tiles(study: Replayed) -> list[dict[str, str]]:
-    """The figures that matter most: of the change if there is one, of the replay otherwise."""
+    """Return the figures that matter most: of the change if there is one, of the replay otherwise."""
     if CHANGED not in study.runs:
         return [
             {"name": name, "value": simulated, "kind": "", "note": f"{recorded} recorded"}
@@ -129,7 +138,7 @@ def _tiles(study: Replayed) -> list[dict[str, str]]:
 
 
 def _weeks(study: Replayed) -> str:
-    """How the intervals of changes came about, or why there are none."""
+    """Say how the intervals of changes came about, or why there are none."""
     weeks = int(study.jobs["week"].nunique())
     if weeks < FEWEST_BLOCKS:
         return f"There are {too_few(weeks, 'week')}: changes are those of this log."
@@ -144,29 +153,20 @@ def _headed(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
 
 
 def _text(value: float, unit: str) -> str:
-    """An amount; times in whole seconds, as Slurm counts them."""
+    """Return an amount with its unit; times in whole seconds, as Slurm counts them."""
     return amount(float(np.rint(value)) if unit == "s" else value, unit)
 
 
 def agreement_rows(study: Replayed) -> list[list[str]]:
-    """The log and its replay beside each other, as texts under a header."""
+    """Return the log and its replay beside each other, as texts under a header."""
     return [["", RECORDED, UNCHANGED]] + [
         [str(name), *(_text(row[run], str(row["unit"])) for run in (RECORDED, UNCHANGED))]
         for name, row in study.agreement.iterrows()
     ]
 
 
-def _causes(study: Replayed) -> Markup | None:
-    table = study.causes
-    columns = (table[name].tolist() for name in ("cause", "jobs", "share", "mean_s"))
-    rows = [
-        [cause, number(jobs), f"{share:.0%}", signed(mean)] for cause, jobs, share, mean in zip(*columns, strict=True)
-    ]
-    return cells_html(("a job …", "jobs", "of all difference", "mean shift"), rows, "causes") if rows else None
-
-
 def _by_class(study: Replayed, by: str, drawn: Any) -> dict[str, Any]:
-    """A figure of a class of jobs, and all its rows as a table to unfold; nothing where there is one group only."""
+    """Return a figure of a class of jobs, and all its rows as a table to unfold; no figure for a single group."""
     names = (RECORDED, *study.runs)
     table = by_class(study.jobs, by, names)
     if len(table) < 2:
@@ -186,7 +186,7 @@ def _by_class(study: Replayed, by: str, drawn: Any) -> dict[str, Any]:
 
 
 def overall_rows(study: Replayed) -> list[list[str]]:
-    """What the change makes of all jobs and of the energy, as texts under a header."""
+    """Return what the change makes of all jobs and of the energy, as texts under a header."""
     rows = [["", RECORDED, UNCHANGED, CHANGED, _change_heading(study)]]
     effects = {effect.label: effect for effect in study.comparison.effects}
     for name, row in study.overall.iterrows():
@@ -207,15 +207,8 @@ def _change_heading(study: Replayed) -> str:
     return "change (95 % interval)" if study.jobs["week"].nunique() >= FEWEST_BLOCKS else "change"
 
 
-def _schedules(study: Replayed) -> Any:
-    options: dict[str, Any] = {"colour_by": "wait_time", "workload": study.workload, "panels": ("busy", "queue")}
-    if len(study.runs) == 1:
-        return gantt(study.runs[UNCHANGED], **options)
-    return gantt_runs(study.runs, title="By wait; ◂ ▸ where a job starts earlier or later than unchanged", **options)
-
-
 def _explained(study: Replayed) -> list[dict[str, Any]]:
-    """The jobs that the change moves most, and what both runs say of them."""
+    """Return the jobs that the change moves most, and what both runs say of them."""
     table = most_moved(study.jobs, _EXPLAINED)
     found = []
     for job, shift in zip(table["job_id"].tolist(), table["shift_s"].tolist(), strict=True):
@@ -224,9 +217,3 @@ def _explained(study: Replayed) -> list[dict[str, Any]]:
             {"job": job, "shift": f"waits {duration(abs(shift))} {'less' if shift < 0 else 'more'}", "told": told}
         )
     return found
-
-
-def _difference(study: Replayed) -> str:
-    before, after = ((study.folder / name / CONF).read_text().splitlines() for name in (UNCHANGED, CHANGED))
-    lines = difflib.unified_diff(before, after, UNCHANGED, CHANGED, n=0, lineterm="")
-    return "\n".join(line for line in lines if not line.startswith(("@@", "---", "+++")))

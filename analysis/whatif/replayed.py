@@ -1,8 +1,9 @@
-"""How well a replay agrees with the log that it is of, and what explains the rest."""
+"""How well a replay agrees with its log, and what explains the rest."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ CONF = "slurm.conf"
 RECORDED, UNCHANGED, CHANGED = "recorded", "unchanged", "changed"
 DAY, WEEK = 86_400.0, 604_800.0
 SAME_S = 60.0
-"""Starts that are so near to each other, s, are taken for the same: Slurm starts jobs in passes, some of them every minute."""
+"""Seconds within which starts are taken for the same: Slurm starts jobs in passes, some of them every minute."""
 WITHIN_S = {"1 min": 60.0, "10 min": 600.0, "1 h": 3_600.0}
 _SIZES = (1, 4, 16, 64, 256, 1_024)
 _LIMITS = {"up to 1 h": 3_600.0, "up to 6 h": 21_600.0, "up to 1 d": 86_400.0, "longer": math.inf}
@@ -36,24 +37,24 @@ EARLY, ROOM, BEHIND, HELD, OVERTAKEN = (
 
 
 def jobs_of(workload: Workload, runs: dict[str, Result]) -> pd.DataFrame:
-    """The jobs of a log with what became of them, recorded and in each run: a row each, in the order of submission.
+    """Return the jobs of a log with what became of them, recorded and in each run.
 
-    Columns: ``job_id``, ``submit_time``, ``cores``, ``run_s``; ``partition``, ``account``, ``user``, ``size`` and ``limit`` as
-    classes; ``week``, counted from the first submission; for the log and each run ``NAME_start`` and ``NAME_wait`` (s; NaN:
-    not known, not started) and ``NAME_slowdown``, bounded.
+    There is a row for each, in the order of submission. Columns: ``job_id``, ``submit_time``, ``cores``, ``run_s``;
+    ``partition``, ``account``, ``user``, ``size`` and ``limit`` as classes; ``week``, counted from the first
+    submission; for the log and each run ``NAME_start`` and ``NAME_wait`` (s; NaN: not known, not started) and
+    ``NAME_slowdown``, bounded.
     """
     columns = workload.columns
     submit, run = columns["submit_time"].astype(float), columns["recorded_run_time"].astype(float)
     cores = columns["requested_cores"]
     weeks = max(1, round(float(np.ptp(submit)) / WEEK))
-    names = ["1 CPU", *(f"{low + 1:,}–{high:,} CPUs" for low, high in pairwise(_SIZES)), f"over {_SIZES[-1]:,} CPUs"]
-    sizes = _classes(np.searchsorted(_SIZES, cores), names)
-    limits = _classes(np.searchsorted(list(_LIMITS.values()), columns["requested_time"].astype(float)), list(_LIMITS))
-    jobs = pd.DataFrame(
-        {"job_id": columns["job_id"].astype(str), "submit_time": submit, "cores": cores, "run_s": run}
-        | {name: _texts(columns[name]) for name in ("partition", "account", "user")}
-        | {"size": sizes, "limit": limits}
-    )
+    jobs = pd.DataFrame({"job_id": columns["job_id"].astype(str), "submit_time": submit, "cores": cores, "run_s": run})
+    for name in ("partition", "account", "user"):
+        texts = pd.Series(columns[name]).astype(str)
+        jobs[name] = texts.where(~texts.isin(["", "-1"]), "(none)")
+    sizes = ["1 CPU", *(f"{low + 1:,}–{high:,} CPUs" for low, high in pairwise(_SIZES)), f"over {_SIZES[-1]:,} CPUs"]
+    jobs["size"] = _classes(cores, _SIZES, sizes)
+    jobs["limit"] = _classes(columns["requested_time"].astype(float), list(_LIMITS.values()), list(_LIMITS))
     jobs["week"] = np.minimum((submit - submit.min()) // WEEK, weeks - 1).astype(int)
     waits = {RECORDED: np.where(columns["recorded_wait_time"] >= 0, columns["recorded_wait_time"], np.nan)}
     for name, result in runs.items():
@@ -65,17 +66,14 @@ def jobs_of(workload: Workload, runs: dict[str, Result]) -> pd.DataFrame:
     return jobs
 
 
-def _texts(column: np.ndarray) -> pd.Series:
-    texts = pd.Series(column).astype(str)
-    return texts.where(~texts.isin(["", "-1"]), "(none)")
-
-
-def _classes(codes: np.ndarray, names: list[str]) -> pd.Series:
+def _classes(values: np.ndarray, ends: Sequence[float], names: list[str]) -> pd.Series:
+    """Return the class of each value: the name of the first of the ``ends`` that is not below it."""
+    codes = np.searchsorted(ends, values)
     return pd.Series(pd.Categorical(np.array(names)[codes], categories=names, ordered=True))
 
 
 def busy_core_s(jobs: pd.DataFrame, name: str, edges: Floats) -> Floats:
-    """Core-seconds that the jobs computed between each two of the ``edges`` (s)."""
+    """Return the core-seconds that the jobs computed between each two of the ``edges`` (s)."""
     started = jobs[jobs[f"{name}_start"].notna()]
     start, run = started[f"{name}_start"].to_numpy(), started["run_s"].to_numpy()
     cores = started["cores"].to_numpy(dtype=float)
@@ -89,9 +87,9 @@ def week_edges(jobs: pd.DataFrame) -> Floats:
 
 
 def agreement(jobs: pd.DataFrame, cores: int) -> pd.DataFrame:
-    """What the log and its replay have in common, in the columns ``recorded`` and ``unchanged``, with ``unit``.
+    """Compare the log and its replay, in the columns ``recorded`` and ``unchanged``, with ``unit``.
 
-    Of jobs that started in both. Utilisation is that from the first submission to the last one.
+    Only jobs count that started in both. The utilisation is that from the first submission to the last one.
     """
     both = jobs[jobs[f"{RECORDED}_start"].notna() & jobs[f"{UNCHANGED}_start"].notna()]
     edges = week_edges(jobs)[[0, -1]]
@@ -111,17 +109,20 @@ def agreement(jobs: pd.DataFrame, cores: int) -> pd.DataFrame:
 
 
 def near_starts(jobs: pd.DataFrame) -> dict[str, float]:
-    """The share of jobs that start within so much time of their recorded start, of those that started in both."""
+    """Return the share of jobs that start within so much time of their recorded start.
+
+    Only jobs count that started in both.
+    """
     apart = (jobs[f"{UNCHANGED}_start"] - jobs[f"{RECORDED}_start"]).dropna().abs()
     return {label: float((apart <= seconds).mean()) for label, seconds in WITHIN_S.items()}
 
 
 def causes(jobs: pd.DataFrame, cores: int) -> pd.DataFrame:
-    """Why jobs start otherwise than recorded, as far as the log shows: a row for each cause that some job has.
+    """Say why jobs start otherwise than recorded, as far as the log shows: a row for each cause that some job has.
 
     Columns: ``cause``, ``jobs``, ``share`` (of the time by which all jobs together are off) and ``mean_s`` (their mean
-    shift, later above 0). Of a job it is the first cause that fits, in the order of the constants of this module; starts within
-    a minute count as the same.
+    shift, later above 0). A job has the first cause that fits, in the order of the constants of this module. Starts
+    within a minute count as the same.
     """
     both = jobs[jobs[f"{RECORDED}_start"].notna() & jobs[f"{UNCHANGED}_start"].notna()]
     shift = (both[f"{UNCHANGED}_start"] - both[f"{RECORDED}_start"]).to_numpy()
@@ -152,7 +153,7 @@ def causes(jobs: pd.DataFrame, cores: int) -> pd.DataFrame:
 
 
 def _levels(jobs: pd.DataFrame, name: str) -> tuple[Floats, Floats]:
-    """When the number of cores that jobs have changes, s, and what it is from then on."""
+    """Return the times (s) when the number of busy cores changes, and that number from then on."""
     started = jobs[jobs[f"{name}_start"].notna()]
     start, cores = started[f"{name}_start"].to_numpy(), started["cores"].to_numpy(dtype=float)
     times, which = np.unique(np.concatenate([start, start + started["run_s"].to_numpy()]), return_inverse=True)
@@ -160,13 +161,13 @@ def _levels(jobs: pd.DataFrame, name: str) -> tuple[Floats, Floats]:
 
 
 def beyond(jobs: pd.DataFrame, cores: int) -> tuple[float, float]:
-    """The most cores that the log's jobs had at once, and how long they had more than ``cores``, s."""
+    """Return the most cores that the log's jobs had at once, and how long they had more than ``cores``, s."""
     times, level = _levels(jobs, RECORDED)
     return float(level.max()), float(np.diff(times)[level[:-1] > cores].sum())
 
 
 def _peaks(jobs: pd.DataFrame, name: str, begin: Floats, end: Floats) -> Floats:
-    """The most cores that jobs had at once from each ``begin`` until before the ``end`` that belongs to it."""
+    """Return the most cores that jobs had at once from each ``begin`` until before its ``end``."""
     times, level = _levels(jobs, name)
     low = np.maximum(np.searchsorted(times, begin, side="right") - 1, 0)
     count = np.maximum(np.searchsorted(times, end, side="left") - low, 1)

@@ -1,4 +1,4 @@
-"""From a log of Slurm's and its slurm.conf to what a change of the configuration would make."""
+"""What a change of slurm.conf would make, from a log of Slurm and its configuration."""
 
 from __future__ import annotations
 
@@ -55,12 +55,13 @@ _ROUNDING = 0.001
 
 @dataclass(frozen=True)
 class Study:
-    """A log, its replay, and the same with a change: ``runs`` are by name, ``unchanged`` and, if there is a change, ``changed``.
+    """A log and its ``runs``: the replay, ``unchanged``, and, if there is a change, ``changed``.
 
-    ``jobs`` is the table of :func:`analysis.whatif.replayed.jobs_of`. ``agreement`` says how well the replay agrees with the log,
-    ``causes`` why not better; ``effects`` is what the change makes of the mean waits of all classes of jobs, ``overall`` of all
-    jobs. ``differences`` is what differs between the two configurations, ``remarks`` are what a reader has to know before
-    believing any of it. ``comparison`` has all of this in the sentences that every output prints.
+    ``jobs`` is the table of :func:`analysis.whatif.replayed.jobs_of`. ``agreement`` says how well the replay agrees
+    with the log, ``causes`` why not better. ``effects`` is what the change makes of the mean waits of all classes of
+    jobs, ``overall`` of all jobs. ``differences`` is what differs between the two configurations. ``remarks`` are what
+    a reader has to know before believing any of it. ``comparison`` has all of this in the sentences that every output
+    prints.
     """
 
     workload: Workload
@@ -73,8 +74,7 @@ class Study:
 
     @cached_property
     def comparison(self) -> Comparison:
-        """What differs, how well the log is replayed, what the change makes, and the cautions; of a mere replay only that."""
-        # How well the log is replayed, in a sentence.
+        """Compare the runs: what differs, how well the log is replayed, what the change makes, and the cautions."""
         shares = ", ".join(f"{100 * share:.0f} % within {label}" for label, share in self.near_starts.items())
         recorded, simulated = (float(self.agreement[name]["mean wait"]) for name in (RECORDED, UNCHANGED))
         change = f" ({100 * (simulated - recorded) / recorded:+z.0f} %)".replace("-", "−") if recorded else ""
@@ -85,9 +85,18 @@ class Study:
         )
         if CHANGED not in self.runs:
             return Comparison((UNCHANGED,), soundness=(replay,), cautions=tuple(self.remarks))
+        cautions, small = list(self.remarks), []
+        for each in self._effects:
+            if each.label in self.overall.index and each.value != each.base:
+                error = float(self.overall[UNCHANGED][each.label] - self.overall[RECORDED][each.label])
+                if abs(each.difference) < abs(error):
+                    off = Effect(each.metric, each.label, each.unit, "", "", 0.0, error, floor=each.floor).change()
+                    small.append(f"{each.label} (replay off by {off})")
+        if small:
+            text = "Smaller than what the replay is off by, so an effect on the machine is not shown"
+            cautions.insert(0, f"{text}: {'; '.join(small)}.")
         effects = tuple(self._effects)
-        small = _beside_the_replay(effects, self.overall)
-        return Comparison((UNCHANGED, CHANGED), self.differences, (replay,), effects, cautions=(*small, *self.remarks))
+        return Comparison((UNCHANGED, CHANGED), self.differences, (replay,), effects, cautions=tuple(cautions))
 
     def __str__(self) -> str:
         return str(self.comparison)
@@ -102,34 +111,37 @@ class Study:
 
     @cached_property
     def agreement(self) -> pd.DataFrame:
-        """See :func:`analysis.whatif.replayed.agreement`."""
+        """Return :func:`analysis.whatif.replayed.agreement`."""
         return agreement(self.jobs, self.cores[UNCHANGED])
 
     @cached_property
     def near_starts(self) -> dict[str, float]:
-        """See :func:`analysis.whatif.replayed.near_starts`."""
+        """Return :func:`analysis.whatif.replayed.near_starts`."""
         return near_starts(self.jobs)
 
     @cached_property
     def causes(self) -> pd.DataFrame:
-        """See :func:`analysis.whatif.replayed.causes`."""
+        """Return :func:`analysis.whatif.replayed.causes`."""
         return causes(self.jobs, self.cores[UNCHANGED])
 
     @cached_property
     def overall(self) -> pd.DataFrame:
-        """See :func:`analysis.whatif.effects.overall`. Raises InputError where there is no change."""
+        """Return :func:`analysis.whatif.effects.overall`. Raises InputError if there is no change."""
         self._needs_change()
         return overall(self.jobs, self._effects, self.cores[RECORDED])
 
     @cached_property
     def effects(self) -> pd.DataFrame:
-        """:func:`analysis.whatif.effects.by_class` of all jobs, then of each class. Raises InputError without a change."""
+        """Return :func:`analysis.whatif.effects.by_class` of all jobs, then of each class.
+
+        Raises InputError without a change.
+        """
         self._needs_change()
         return pd.concat([by_class(self.jobs, by) for by in ("", *CLASSES)], ignore_index=True)
 
     @cached_property
     def cores(self) -> dict[str, int]:
-        """How many cores the machine of the log and of each run has; the log's is that of the configuration."""
+        """Return the cores of each run's machine, and of the log's, which is that of the configuration."""
         own = {name: result.platform.core_count for name, result in self.runs.items()}
         return {RECORDED: own[UNCHANGED], **own}
 
@@ -138,7 +150,7 @@ class Study:
             raise InputError("what_if", "a change, a scheduler, nodes or a power policy", "none")
 
     def save(self) -> Path:
-        """Leave everything in the folder: both runs, replay.csv (jobs), effects.csv, and the page, which is returned."""
+        """Write both runs, replay.csv (jobs), effects.csv and the page into the folder, and return the page's path."""
         from analysis.whatif.page import write_page
 
         (self.folder / PAGE).unlink(missing_ok=True)
@@ -209,24 +221,26 @@ def what_if(
         lines = {name: without_people(those) for name, those in lines.items()}
         told |= {text for those in lines.values() for text in _said_of(those, str(conf))}
     for spec in filter(None, (scheduler, baseline)):
-        make_scheduler(spec)  # what is wrong with it is not the configuration's fault
+        make_scheduler(spec)  # an error here is not the configuration's fault
     power = {UNCHANGED: "always-on", CHANGED: power_policy or "always-on"}
     make_power_policy(power[CHANGED])
 
     def rules(name: str, at: Path) -> str:
-        return own[name] or _slurm(at / name / CONF, accounts, workload)
+        limits = f",accounts={accounts}" if accounts else ""
+        return own[name] or f"slurm:conf={at / name / CONF}{limits},epoch={workload.unix_start_time or 0}"
 
     def simulation(name: str, at: Path, jobs: Workload, explain: bool = True) -> Simulation:
-        """A run under the configuration that lies in that folder. What its scheduler warns of is told once."""
+        """Return a run under the configuration in that folder. What its scheduler warns of is told once."""
         with _once(told, name, lambda text: _in_words(text, at / name / CONF, lines[name], str(conf))):
             made = make_scheduler(rules(name, at)), make_power_policy(power[name])
         return Simulation(platforms[name], jobs, *made, accounts=shares if own[name] else None, explain=explain)
 
-    # What is wrong with the configuration or the change is told before hours of replay, and before anything is overwritten.
+    # What is wrong is told before hours of replay, and before anything is overwritten.
+    blamed = {UNCHANGED: conf, CHANGED: f"change {changes[0]}" if len(changes) == 1 else "the changed configuration"}
     with TemporaryDirectory() as aside:
         _write(lines, Path(aside))
         for name in platforms:
-            with naming(conf if name == UNCHANGED else _changes_told(changes)):
+            with naming(blamed[name]):
                 try:
                     try_begin(simulation(name, Path(aside), workload.first(0), explain=False))
                 except InputError as error:
@@ -241,22 +255,18 @@ def what_if(
         said_of = {"scheduler": rules(name, folder), "power_policy": power[name]}
         result.meta |= {**said_of, "workload": workload.name, "platform": str(conf)}
         runs[name] = result
-    differing: list[Difference] = []
-    if said:
-        differing = differences(lines[UNCHANGED], lines[CHANGED])
-        if unchanged != changed:
-            differing.append(Difference("scheduler", unchanged, changed))
-        if power[UNCHANGED] != power[CHANGED]:
-            differing.append(Difference("power policy", power[UNCHANGED], power[CHANGED]))
-        if not differing:
-            remarks.append(_nothing_differs(changes))
+    specs = (("scheduler", unchanged, changed), ("power policy", power[UNCHANGED], power[CHANGED]))
+    differing = differences(lines[UNCHANGED], lines[CHANGED]) if said else []
+    differing += [Difference(what, before, after) for what, before, after in specs if before != after]
+    if said and not differing:
+        remarks.append(_nothing_differs(changes))
     study = Study(workload, runs, jobs_of(workload, runs), tuple(said), folder, remarks, tuple(differing))
     study.remarks.extend(_of_runs(study, stalls))
     return study
 
 
 def _read(log: str | Path, reading: Mapping[str, Any]) -> Workload:
-    """What sacct printed, its jobs as they became eligible. Raises InputError for a log of another format."""
+    """Return what sacct printed, its jobs as they became eligible. Raises InputError for a log of another format."""
     if os.path.isfile(log) and not is_sacct(os.fspath(log)):
         raise InputError(
             str(log), "what sacct printed (--parsable2, or the same as CSV or Parquet)", "a workload of another format"
@@ -269,29 +279,6 @@ def _nothing_differs(changes: Sequence[str]) -> str:
     whole = [key for each in changes if (key := each.partition("=")[0]).lower() in LISTS]
     more = f" {whole[0]}:=… would replace the whole list." if whole else ""
     return f"The configuration says already what the change asks for: both runs are the same.{more}"
-
-
-def _beside_the_replay(effects: Sequence[Effect], table: pd.DataFrame) -> list[str]:
-    """Which effects are smaller than what the replay is off by, in a sentence."""
-    small = []
-    for each in effects:
-        if each.label in table.index and each.value != each.base:
-            error = float(table[UNCHANGED][each.label] - table[RECORDED][each.label])
-            if abs(each.difference) < abs(error):
-                off = Effect(each.metric, each.label, each.unit, "", "", 0.0, error, floor=each.floor).change()
-                small.append(f"{each.label} (replay off by {off})")
-    told = f"Smaller than what the replay is off by, so an effect on the machine is not shown: {'; '.join(small)}."
-    return [told] if small else []
-
-
-def _changes_told(changes: Sequence[str]) -> str:
-    return f"change {changes[0]}" if len(changes) == 1 else "the changed configuration"
-
-
-def _slurm(conf: Path, accounts: str | None, workload: Workload) -> str:
-    """Slurm's rules with a configuration, by the clock of the log."""
-    shares = f",accounts={accounts}" if accounts else ""
-    return f"slurm:conf={conf}{shares},epoch={workload.unix_start_time or 0}"
 
 
 @contextmanager
@@ -323,13 +310,13 @@ def _once(
 
 
 def _in_words(text: str, copy: Path, lines: Sequence[Line], conf: str) -> str:
-    """A message about a written configuration, which names the lines that it was written from, and changes."""
+    """Return a message about a written configuration with the names of the lines that it was written from."""
     named = re.sub(rf"{re.escape(str(copy))} line ([0-9]+)", lambda match: lines[int(match[1]) - 1].place, text)
     return named.replace(str(copy), conf)
 
 
 def _said_of(lines: Sequence[Line], conf: str) -> set[str]:
-    """What reading a configuration warns of."""
+    """Return what reading a configuration warns of."""
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
         platform_of(list(lines), conf)
@@ -344,7 +331,7 @@ def _write(lines: dict[str, list[Line]], folder: Path) -> None:
 
 
 def _of_log(workload: Workload, platform: Platform, log: object, conf: str) -> list[str]:
-    """Remarks on the log alone. Raises InputError where it cannot be compared with anything."""
+    """Return remarks on the log alone. Raises InputError if it cannot be compared with anything."""
     where = workload.name if isinstance(log, Workload) else str(log)
     known = workload.columns["recorded_wait_time"] >= 0
     if not known.any():
@@ -376,7 +363,7 @@ def _of_log(workload: Workload, platform: Platform, log: object, conf: str) -> l
 
 
 def _of_runs(study: Study, stalls: Mapping[str, StallWarning]) -> list[str]:
-    """Remarks on what the runs show of themselves and of the log."""
+    """Return remarks on what the runs show of themselves and of the log."""
     remarks, jobs = [], study.jobs
     cores = study.cores[UNCHANGED]
     most, seconds = beyond(jobs, cores)
@@ -401,7 +388,7 @@ def _of_runs(study: Study, stalls: Mapping[str, StallWarning]) -> list[str]:
     for remark in remarks:
         warnings.warn(remark, ModelWarning, stacklevel=3)
     spec = study.runs[UNCHANGED].meta["scheduler"]
-    if not spec.startswith("slurm"):  # reading the configuration has warned of what is passed over
+    if not spec.startswith("slurm"):  # else reading the configuration has warned of what is ignored
         remarks.append(
             f"The unchanged run is under {spec} and not under Slurm's rules: of slurm.conf it follows the nodes, and no"
             " priorities, partitions or limits of partitions."

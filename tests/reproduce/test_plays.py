@@ -36,7 +36,8 @@ def test_what_was_played_once_is_not_played_again(
     kept = str(tmp_path / "plays")
     [first] = plays.plays(tmp_path / "energy", case, "made", 3, kept)
     assert len(first.sampled) == 3
-    monkeypatch.setattr(plays, "_play", lambda *given: pytest.fail("played again"))
+    again = "learning.training.evaluation.evaluate"
+    monkeypatch.setattr(again, lambda *given, **options: pytest.fail("played again"))
     assert plays.plays(tmp_path / "edp", case, "made", 3, kept) == [first]
     with pytest.raises(pytest.fail.Exception, match="played again"):
         plays.plays(tmp_path / "edp", case, "made", 4, kept)

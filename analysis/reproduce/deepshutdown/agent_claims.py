@@ -38,8 +38,22 @@ HEADLINE = (
 
 
 def agent_claims() -> list[Claim]:
-    """All that is said of the agent: by its authors' rows, by ours on days that they have not seen, busy and ordinary."""
-    busy = [*_ours(BUSY, OUT_OF_SAMPLE), *_limits(BUSY, OUT_OF_SAMPLE), *_behaviour()]
+    """Return all claims about the agent.
+
+    They rest on its authors' rows, and on our agents on busy and ordinary days that these have not seen. Those on
+    behaviour are what §6.1 says of the jobs that DS delays.
+    """
+    start, timeout = f"agent/{ROW.name}", "Taurus, 48 busy days/T(0)"
+    gaps = ("0-5 min", "5-60 min", "> 60 min")
+    behaviour = [
+        Claim("fig-7-agent", "agents trained here: slowdown diminishes with the time since the submission before",
+              "yes", "", "Fig. 7, §6.1", lambda v: v[f"{start}/slowdown {gaps[0]}"] > v[f"{start}/slowdown {gaps[1]}"]
+              > v[f"{start}/slowdown {gaps[2]}"], HOLDS, kind=Kind.OURS, group=OUT_OF_SAMPLE),
+        Claim("fig-8-agent", "agents trained here: the most slowed-down jobs are shorter than T(0)'s (mean logarithm)",
+              "yes", "", "Fig. 8, §6.1",
+              lambda v: v[f"{start}/run time of the slowest"] < v[f"{timeout}/run time of the slowest"],
+              HOLDS, kind=Kind.OURS, group=OUT_OF_SAMPLE),
+    ]  # fmt: skip
 
     def less(values: Values, group: int | str, column: str = "waste") -> float:
         ds, timeout = (values[f"released/{name}/{column} {group}"] for name in ("DeepShutdown", "Timeout (1)"))
@@ -62,11 +76,18 @@ def agent_claims() -> list[Claim]:
                 Claim(f"group-{group}/{against}", f"group {group}: DS wastes less than {against}", number, "%", "§5.4",
                       lambda v, g=group: less(v, g), points(5), how=HOW_RELEASED, reason=FEW, group=RELEASED)  # type: ignore[misc]
             )  # fmt: skip
-    return [*found, *busy, *_ours(ORDINARY, ORDINARY_GROUP), *_limits(ORDINARY, ORDINARY_GROUP)]
+    return [
+        *found,
+        *_ours(BUSY, OUT_OF_SAMPLE),
+        *_limits(BUSY, OUT_OF_SAMPLE),
+        *behaviour,
+        *_ours(ORDINARY, ORDINARY_GROUP),
+        *_limits(ORDINARY, ORDINARY_GROUP),
+    ]
 
 
 def _ours(days: str, heading: str) -> list[Claim]:
-    """The headline, and on the busy days the percentages by group, of our agents, with all who have learned nothing."""
+    """Return the claims about our agents: the headline, and on the busy days the percentages by group."""
     unseen = days == BUSY
     found = [
         _beside(
@@ -109,36 +130,15 @@ def _beside(key: str, what: str, number: str, source: str, measure: str, heading
 
 
 def _limits(days: str, heading: str) -> list[Claim]:
-    """Whether the limit on the mean stretch is kept, also on days of another kind than those of the training."""
+    """Return the claims that the limit on the mean stretch is kept, also on days unlike those of the training."""
     row, source = ROW.name, "docs/results/agents.md"
     limit: dict[str, Any] = {"tolerance": AT_MOST, "kind": Kind.OURS, "group": heading}
     return [
         Claim(f"{days}/limit", "mean stretch of a day, within the limit of the training", f"{LIMIT:g}", "", source,
               f"agent/{row}/{days}/stretch", how="mean over days; over the seeds of their training", **limit),
         Claim(f"{days}/rule-waste", "the one-number rule wastes no more than the agents (median of the seeds)", "yes", "", source,
-              lambda v: _rule(v, days, "waste") <= _agents(v, days, "waste"), HOLDS, kind=Kind.OURS, group=heading),
+              lambda v: mean(v[f"control/{row}/{days}/waste/{RULE}"]) <= median(v[f"agent/{row}/{days}/waste"]), HOLDS,
+              kind=Kind.OURS, group=heading),
         Claim(f"{days}/rule-stretch", "the one-number rule keeps the limit on the stretch", f"{LIMIT:g}", "", source,
               f"control/{row}/{days}/stretch/{RULE}", **limit),
-    ]  # fmt: skip
-
-
-def _rule(values: Values, days: str, metric: str) -> float:
-    return float(mean(values[f"control/{ROW.name}/{days}/{metric}/{RULE}"]))
-
-
-def _agents(values: Values, days: str, metric: str) -> float:
-    return float(median(values[f"agent/{ROW.name}/{days}/{metric}"]))
-
-
-def _behaviour() -> list[Claim]:
-    """What §6.1 says of the jobs that DS delays, of our agents on the busy days."""
-    start, timeout = f"agent/{ROW.name}", "Taurus, 48 busy days/T(0)"
-    gaps = ("0-5 min", "5-60 min", "> 60 min")
-    return [
-        Claim("fig-7-agent", "agents trained here: slowdown diminishes with the time since the submission before", "yes", "",
-              "Fig. 7, §6.1", lambda v: v[f"{start}/slowdown {gaps[0]}"] > v[f"{start}/slowdown {gaps[1]}"]
-              > v[f"{start}/slowdown {gaps[2]}"], HOLDS, kind=Kind.OURS, group=OUT_OF_SAMPLE),
-        Claim("fig-8-agent", "agents trained here: the most slowed-down jobs are shorter than T(0)'s (mean logarithm)", "yes", "",
-              "Fig. 8, §6.1", lambda v: v[f"{start}/run time of the slowest"] < v[f"{timeout}/run time of the slowest"], HOLDS,
-              kind=Kind.OURS, group=OUT_OF_SAMPLE),
     ]  # fmt: skip

@@ -1,9 +1,9 @@
-"""The agent of DeepShutdown's tables, and beside it those who have learned nothing, all on days that none of them has seen.
+"""The agent of DeepShutdown's tables, and its controls, on days that none of them has seen.
 
-Two sets of days: the 48 busy ones, each played by the agents of the fold that left it out, and every twentieth of the 1,357
-others, the ordinary ones, played by the agents of the first fold. Beside the controls that every agent's row has there is
-the *one-number rule*, ``summed-stretch:θ``: of the thresholds that keep the agents' limit on the mean stretch on the
-training days of a fold, the one that wastes least there.
+There are two sets of days. The 48 busy ones are each played by the agents of the fold that left it out. Every twentieth
+of the 1,357 others, the ordinary ones, is played by the agents of the first fold. Beside the usual controls stands the
+*one-number rule*, ``summed-stretch:θ``. Its θ is chosen on the training days of a fold: of the thresholds that keep the
+agents' limit on the mean stretch, the one that wastes least.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from analysis.reproduce.agent_row import AgentRow
@@ -29,23 +30,23 @@ if TYPE_CHECKING:
 
 NAME = "deepshutdown"
 BUSY, ORDINARY = "all", "ordinary"
-"""What the two sets of days are called in the names of values."""
+"""Names of the two sets of days in the names of values."""
 AGAINST = {name: POLICIES[name] for name in ("T(0)", "T(1)", "T(5)", "OR*")}
 ROW = AgentRow("taurus", "agent on Taurus", (), tuple(AGAINST.values()), NAME)
 AGENT, RULE = "agent", "one-number rule"
 BESIDE = (UNTRAINED, RANDOM_PLAY, TEACHER, RULE)
-"""Those who have learned nothing; of the rule one number was chosen on the days that the agents were trained on."""
+"""Players who have learned nothing. Only the rule's number was chosen on the days that the agents were trained on."""
 THRESHOLDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0)
 METRICS = ("waste", "node waste", "switches", "stretch")
-"""Of a day: W·min by core and by node, switches of nodes, and the mean stretch of the jobs that started."""
+"""Metrics of a day: W·min by core and by node, switches of nodes, and the mean stretch of the jobs that started."""
 EVERY_ORDINARY = 20
 LIMIT = 0.175
-"""The mean stretch that the agents were trained to keep to, the paper's agent's on its training days (docs/results/agents.md)."""
+"""Mean stretch to which the agents keep: that of the paper's agent on its training days (docs/results/agents.md)."""
 
 
 @dataclass(frozen=True)
 class Player:
-    """Somebody who plays a day: a power policy of that spec, under this seed. ``number`` tells several of a kind apart."""
+    """Player of a day: a power policy of that spec, under this seed. ``number`` tells several of a kind apart."""
 
     who: str
     number: int
@@ -53,7 +54,7 @@ class Player:
     seed: int = 0
 
     def play(self, day: Episode) -> Result:
-        """The run of a day, beside saf-easy."""
+        """Run a day beside saf-easy."""
         from cluster_sim import Simulation
         from learning.training.heuristics import policies
 
@@ -73,42 +74,50 @@ def agent_days(
     written: int,
     training: Mapping[str, Any] | None,
 ) -> Measured:
-    """Trains the agents of a row if they are not there, has all play, and says how they and the others compare.
+    """Train the agents of a row if they are not there, let all play, and compare them with the others.
 
     ``folder`` holds ``fold-K`` for each K of the ``fold: [K, n]`` of the configuration ``file``: agents that left out days K,
     K + n, … and are tested on them. With ``training`` they are trained first; ``quick`` does with four days of one fold.
     Names of the values: see :func:`compared`.
     """
-    from time import process_time
-
     import pandas as pd
 
     how = AgentTraining.of(training)
     config = configuration(how or AgentTraining(file, {}, False), inputs)
-    began = process_time()
+    found = Measured()
     if how is not None:
-        _train(config, Path(folder), how.quick)
-    found = Measured() if how is None else trained_in(f"agent/{row}/", process_time() - began, how)
+        from learning.training.training_seeds import train
+
+        began = process_time()
+        for (fold, _), of_fold in _folds(config, how.quick):
+            train(of_fold, Path(folder) / f"fold-{fold}", resume=True)
+        found = trained_in(f"agent/{row}/", process_time() - began, how)
     rows: list[dict[str, Any]] = []
     jobs: list[pd.DataFrame] = []
     for line, result in _played(config, Path(folder), inputs, against, quick):
         rows.append(line)
         if line["who"] == AGENT and line["days"] == BUSY:
             jobs.append(with_gaps(result.jobs))
-    table = pd.DataFrame(rows)
+    table, ran = pd.DataFrame(rows), pd.concat(jobs)
     found.runs = len(table)
-    found.values |= compared(table, row, tuple(against)) | _drawn(table, pd.concat(jobs), row)
+    found.values |= compared(table, row, tuple(against))
+    # Figs. 6 to 8 show of the agents: waste by node of each busy day (mean over trainings), slowdowns and run times.
+    own = table[(table["who"] == AGENT) & (table["days"] == BUSY)]
+    found.values[f"agent/{row}/daily waste"] = own.groupby("day")["node waste"].mean().round(1).tolist()
+    shown = of_jobs(ran[ran["start_time"].notna()])
+    found.values |= {f"agent/{row}/{name}": value for name, value in shown.items()}
     if quick:
         found.curtailed.setdefault(f"agent/{row}/", "four days only (--quick)")
     return found
 
 
 def compared(table: pd.DataFrame, row: str, against: Sequence[str]) -> dict[str, Any]:
-    """Lists with a number for each training, or for each of a control: means over days, and % below the policies ``against``.
+    """Return means over days, and by how many % they are below the policies ``against``.
 
-    ``table`` has a line for each day and player: ``days``, ``group``, ``day``, ``who``, ``number`` and :data:`METRICS`. Values
-    are ``agent/ROW/DAYS/AGAINST/METRIC`` (DAYS: all, group K or ordinary) and ``agent/ROW/DAYS/METRIC`` for the mean itself;
-    of a control ``control/…/CONTROL``, of the policies ``policy/ROW/DAYS/METRIC/AGAINST``.
+    Each value is a list with a number for each training, or for each of a control. ``table`` has a line for each day
+    and player: ``days``, ``group``, ``day``, ``who``, ``number`` and :data:`METRICS`. Values are
+    ``agent/ROW/DAYS/AGAINST/METRIC`` (DAYS: all, group K or ordinary) and ``agent/ROW/DAYS/METRIC`` for the mean
+    itself; of a control ``control/…/CONTROL``, of the policies ``policy/ROW/DAYS/METRIC/AGAINST``.
     """
     found: dict[str, Any] = {}
     busy = table[table["days"] == BUSY]
@@ -129,78 +138,69 @@ def compared(table: pd.DataFrame, row: str, against: Sequence[str]) -> dict[str,
     return found
 
 
-def _drawn(table: pd.DataFrame, jobs: pd.DataFrame, row: str) -> dict[str, Any]:
-    """What Figs. 6 to 8 show of the agents: waste by node of each busy day, means over trainings; slowdowns and run times."""
-    own = table[(table["who"] == AGENT) & (table["days"] == BUSY)]
-    daily = own.groupby("day")["node waste"].mean()
-    ran = jobs[jobs["start_time"].notna()]
-    values = {"daily waste": daily.round(1).tolist(), **of_jobs(ran)}
-    return {f"agent/{row}/{name}": value for name, value in values.items()}
-
-
 # --------------------------------------------------------------------------------------------------- who plays which day
 
 
 def _folds(config: Config, quick: bool) -> Iterator[tuple[tuple[int, int], Config]]:
-    """Each fold ``(K, n)`` with the configuration of its training; of a quick reproduction only the first one."""
+    """Yield each fold ``(K, n)`` with the configuration of its training; only the first if ``quick``."""
     _, number = config.environment.fold or (0, 1)
     for fold in range(1 if quick else number):
         environment = config.environment.model_copy(update={"fold": (fold, number)})
         yield (fold, number), config.model_copy(update={"environment": environment})
 
 
-def _train(config: Config, folder: Path, quick: bool) -> None:
-    from learning.training.training_seeds import train
-
-    for (fold, _), of_fold in _folds(config, quick):
-        train(of_fold, folder / f"fold-{fold}", resume=True)
-
-
 def _played(
     config: Config, folder: Path, inputs: Path, against: Mapping[str, str], quick: bool
 ) -> Iterator[tuple[dict[str, Any], Result]]:
-    """A line and the run of each day and player: busy days by those who have not seen them, then the ordinary ones."""
+    """Yield a line and the run of each day and player.
+
+    Agents play the busy days that they have not seen, and those of the first fold also the ordinary ones.
+    """
+    from learning.tasks.episodes import Episode
     from learning.training.inputs import all_days, split_days
 
-    busy = all_days(config.environment)
-    # Every twentieth of the days that were released besides, as episodes by the same rules.
+    busy, most = all_days(config.environment), 4 if quick else None
     like = busy[0]
-    most = 4 if quick else None
-    from learning.tasks.episodes import Episode
-
+    # Every twentieth of the other released days, as episodes by the same rules.
     folders = (*ORDINARY_DAYS["train"], *ORDINARY_DAYS["test"])
-    days = released_days(inputs, folders, like.platform, every=EVERY_ORDINARY)[:most]
-    ordinary = [Episode(like.platform, day, **like.rules()) for day in days]
+    others = released_days(inputs, folders, like.platform, every=EVERY_ORDINARY)[:most]
+    ordinary = [Episode(like.platform, day, **like.rules()) for day in others]
     rules = rules_on(busy[: 8 if quick else None], THRESHOLDS[4:5] if quick else THRESHOLDS)
     for (fold, number), of_fold in _folds(config, quick):
         if not (folder / f"fold-{fold}").is_dir():
             continue
         seen, left_out = split_days(range(len(busy)), fold, number)
-        sets = [(BUSY, [busy[i] for i in left_out[: 4 if quick else None]])]
+        sets = [(BUSY, [busy[i] for i in left_out[:most]])]
         sets += [(ORDINARY, ordinary)] if fold == 0 else []
         with TemporaryDirectory() as place:
             players = _players(folder / f"fold-{fold}", of_fold, inputs, Path(place), len(left_out), quick)
             players += [Player(name, 0, spec) for name, spec in against.items()]
             players.append(Player(RULE, 0, chosen_rule(rules[rules["day"].isin(seen)])))
-            for days, chosen in sets:
-                for day in chosen:
-                    # A line and the run of each player on a day, and of the teacher where there is one.
-                    from analysis.reproduce.deepshutdown.days import group_of
+            for days, episodes in sets:
+                for day in episodes:
+                    yield from _on_day(days, day, players, of_fold)
 
-                    number = int(day.workload.name.rpartition("_")[2])
-                    which = {"days": days, "group": group_of(day.workload.share_of_sequential_jobs()), "day": number}
-                    for player in players:
-                        if days == ORDINARY and player.who == UNSEEN:
-                            continue  # asked only where a verdict on the paper's numbers depends on it
-                        result = player.play(day)
-                        yield {**which, "who": player.who, "number": player.number} | _numbers(result), result
-                    if of_fold.warm_start is not None:
-                        result = taught(day, of_fold)
-                        yield {**which, "who": TEACHER, "number": 0} | _numbers(result), result
+
+def _on_day(
+    days: str, day: Episode, players: Sequence[Player], config: Config
+) -> Iterator[tuple[dict[str, Any], Result]]:
+    """Yield a line and the run of each player on a day, and of the teacher where there is one."""
+    from analysis.reproduce.deepshutdown.days import group_of
+
+    number = int(day.workload.name.rpartition("_")[2])
+    which = {"days": days, "group": group_of(day.workload.share_of_sequential_jobs()), "day": number}
+    for player in players:
+        if days == ORDINARY and player.who == UNSEEN:
+            continue  # asked only where a verdict on the paper's numbers depends on it
+        result = player.play(day)
+        yield {**which, "who": player.who, "number": player.number} | _numbers(result), result
+    if config.warm_start is not None:
+        result = taught(day, config)
+        yield {**which, "who": TEACHER, "number": 0} | _numbers(result), result
 
 
 def _players(fold: Path, config: Config, inputs: Path, place: Path, days: int, quick: bool) -> list[Player]:
-    """The agents of a fold, and the controls that are agents; ``place`` is a folder for the latter.
+    """Return the agents of a fold, and the controls that are agents; these are left in the folder ``place``.
 
     Random play has as many episodes as a training, spread over the days that are played.
     """
@@ -233,7 +233,7 @@ def _numbers(result: Result) -> dict[str, float]:
 
 
 def taught(day: Episode, config: Config) -> Result:
-    """The run of a day under the teacher of a configuration."""
+    """Run a day under the teacher of a configuration."""
     from learning.tasks.episodes import Whole
     from learning.tasks.node_shutdown.teachers import make_shutdown_teacher
     from learning.training.inputs import environment_on
@@ -250,7 +250,10 @@ def taught(day: Episode, config: Config) -> Result:
 
 
 def rules_on(days: Sequence[Episode], thresholds: Sequence[float]) -> pd.DataFrame:
-    """What the rule does with each threshold on each day: ``threshold``, ``day`` (its place) and :data:`METRICS`."""
+    """Return the :data:`METRICS` of the rule with each threshold on each day.
+
+    There is a row for each ``threshold`` and ``day`` (its place).
+    """
     import pandas as pd
 
     rows = [
@@ -262,7 +265,10 @@ def rules_on(days: Sequence[Episode], thresholds: Sequence[float]) -> pd.DataFra
 
 
 def chosen_rule(rules: pd.DataFrame) -> str:
-    """The spec that wastes least by core, of those that keep the agents' limit on the mean stretch; else the least threshold."""
+    """Return the rule that wastes least by core and keeps the agents' limit on the mean stretch.
+
+    If no threshold keeps the limit, it is the least threshold.
+    """
     means = rules.groupby("threshold")[["waste", "stretch"]].mean()
     kept = means[means["stretch"] <= LIMIT]
     threshold = kept["waste"].idxmin() if len(kept) else means.index.min()

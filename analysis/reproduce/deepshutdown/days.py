@@ -30,19 +30,19 @@ def group_of(share: float) -> int:
 
 
 def days_per_group(days: Iterable[Workload]) -> pd.Series:
-    """How many of these days are in each group: a row of the paper's Table 2."""
+    """Count the days of each group, as the paper's Table 2 does for a cluster."""
     groups = [group_of(day.share_of_sequential_jobs()) for day in days]
     counts = np.bincount(groups, minlength=len(GROUPS) + 1)[1:]
     return pd.Series(counts, index=pd.Index(GROUPS, name="sequential jobs"), name="days")
 
 
 def figures(result: Result) -> pd.Series:
-    """What the paper and the data released with it count, for one run, under the names of the released file.
+    """Return what the paper and its released data count for one run, under the names of the released file.
 
-    ``time_…`` are core-minutes (a node in transition has all its cores in transition, a core of a computing node that has
-    no task is idle), ``consumed_joules`` and ``energy_waste`` watt-minutes *by core*, ``nb_switches`` node switches.
-    ``node_waste`` is the paper's Table 3: node-level states, a node drawing what the model gives *one* core, W·min; it
-    takes each node's waste through its number of cores.
+    ``time_…`` are core-minutes: a node in transition has all its cores in transition, and a core of a computing node
+    without a task is idle. ``consumed_joules`` and ``energy_waste`` are watt-minutes *by core*, ``nb_switches`` are
+    node switches. ``node_waste`` is the paper's Table 3, W·min: states of nodes, a node drawing what the model gives
+    *one* core. It takes each node's waste through its number of cores.
     """
     nodes, cores = result.nodes, result.platform.node_cores
     on = (nodes["idle_s"] + nodes["computing_s"]) * cores

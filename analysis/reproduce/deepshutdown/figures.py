@@ -25,13 +25,13 @@ FIG_3 = "Fig. 3 by part"
 FIG_9 = "Fig. 9"
 AGENTS_AND_RULES = "Agents and rules"
 SHARES = ("to 25 %", "to 50 %", "to 75 %", "below 100 %", "100 %")
-"""Of sequential jobs: the groups of days, as a small panel has room for."""
+"""Shares of sequential jobs in the groups of days, short enough for a small panel."""
 COLOURS = dict(zip(("T(0)", "T(1)", "OR*", "random", "T(5)", OUR_AGENT), OKABE_ITO, strict=False))
 MARKS = {AGENT: "circle"} | dict(zip(BESIDE, ("x", "cross", "diamond", "star"), strict=True))
 
 
 def all_figures(values: Values) -> Sequence[PaperFigure]:
-    """What can be drawn of what was measured."""
+    """Draw all figures for which there are values."""
     names = [name for name in POLICIES if f"{TAURUS}/{name}/waste avg" in values]
     shares = {key.partition("/")[2]: value for key, value in values.items() if key.startswith("Fig. 3/")}
     found = []
@@ -40,10 +40,9 @@ def all_figures(values: Values) -> Sequence[PaperFigure]:
         x = list(dict.fromkeys(name.partition(", ")[2] for name in shares))
         series = {f"days to {use} on": [shares.get(f"{use}, {part}") for part in x] for use in ("train", "test")}
         caption = "Sequential jobs by part of the released days, in place of years: the days are not dated."
-        fig_3 = bars(FIG_3, caption, x, series, "% of jobs")
-        found.append(fig_3)
+        found.append(bars(FIG_3, caption, x, series, "% of jobs"))
     if all(f"{label}/{name}/daily waste" in values for label in PANELS for name in ("OR*", "T(0)", "T(1)", "T(5)")):
-        found += [_fig_6(values), _fig_7(values), _fig_8(values)]
+        found += [_fig_6(values), *_figs_7_and_8(values)]
     if names:
         score = {"score": [values[f"{TAURUS}/{name}/score avg"] for name in names]}
         found.append(
@@ -59,7 +58,7 @@ def all_figures(values: Values) -> Sequence[PaperFigure]:
 
 
 def _curves(values: Values, label: str) -> dict[str, Sequence[float]]:
-    """Waste of each day under each policy, and of the agents where they have played these days."""
+    """Return the waste of each day under each policy, and of the agents where they have played these days."""
     found = {name: values[f"{label}/{name}/daily waste"] for name in ("OR*", "T(0)", "T(1)", "T(5)")}
     own = values.get(f"agent/{ROW.name}/daily waste", ())
     if label == BUSY_TAURUS and len(own) == len(found["T(0)"]):
@@ -68,7 +67,10 @@ def _curves(values: Values, label: str) -> dict[str, Sequence[float]]:
 
 
 def _fig_6(values: Values) -> PaperFigure:
-    """Cumulated waste by group of days, as a share of what T(5) wastes in all; a line where the days to test on begin."""
+    """Draw cumulated waste by group of days, as a share of what T(5) wastes in all.
+
+    A line shows where the days to test on begin.
+    """
     titles = [f"group {i}: {share}" for i, share in enumerate(SHARES, start=1)]
     figure = make_subplots(
         2, 5, subplot_titles=plotly_text(titles), shared_yaxes=True, horizontal_spacing=0.02, vertical_spacing=0.14
@@ -110,35 +112,25 @@ def _fig_6(values: Values) -> PaperFigure:
     return as_figure("Fig. 6", caption, figure)
 
 
-def _fig_7(values: Values) -> PaperFigure:
-    """Slowdowns by the time since the submission before."""
-    sources = {label: _of_jobs(values, label) for label in PANELS}
-    boxes = {
-        label: {name: [values[f"{start}/slowdown {gap} box"] for gap in GAPS] for name, start in of.items()}
-        for label, of in sources.items()
-    }
-    caption = "Slowdown by the time since the submission before: quartiles, whiskers at 5 and 95 %."
-    return _boxes("Fig. 7", "Fig. 7: slowdown of jobs", caption, list(GAPS), boxes, "slowdown")
-
-
-def _fig_8(values: Values) -> PaperFigure:
-    """Run times of the jobs that were slowed down most."""
-    parts = (" of the slowest", "")
-    boxes = {
-        label: {name: [values[f"{start}/run time{part} box"] for part in parts] for name, start in of.items()}
-        for label, of in ((label, _of_jobs(values, label)) for label in PANELS)
-    }
-    caption = "Run times of the eighth of jobs slowed down most, and of all: quartiles, whiskers at 5 and 95 %."
+def _figs_7_and_8(values: Values) -> list[PaperFigure]:
+    """Draw slowdowns by the time since the submission before, and run times of the jobs that were slowed down most."""
+    slowdowns: dict[str, dict[str, list[Sequence[float]]]] = {}
+    run_times: dict[str, dict[str, list[Sequence[float]]]] = {}
+    for label in PANELS:
+        starts = {name: f"{label}/{name}" for name in ("OR*", "T(0)")}
+        if OUR_AGENT in _curves(values, label):
+            starts[OUR_AGENT] = f"agent/{ROW.name}"
+        slowdowns[label], run_times[label] = {}, {}
+        for name, start in starts.items():
+            slowdowns[label][name] = [values[f"{start}/slowdown {gap} box"] for gap in GAPS]
+            run_times[label][name] = [values[f"{start}/run time{part} box"] for part in (" of the slowest", "")]
+    caption_7 = "Slowdown by the time since the submission before: quartiles, whiskers at 5 and 95 %."
+    caption_8 = "Run times of the eighth of jobs slowed down most, and of all: quartiles, whiskers at 5 and 95 %."
     x = ["most slowed-down eighth", "all jobs"]
-    return _boxes("Fig. 8", "Fig. 8: run time of jobs", caption, x, boxes, "run time, min")
-
-
-def _of_jobs(values: Values, label: str) -> dict[str, str]:
-    """Return where the boxes of each policy stand."""
-    found = {name: f"{label}/{name}" for name in ("OR*", "T(0)")}
-    if OUR_AGENT in _curves(values, label):
-        found[OUR_AGENT] = f"agent/{ROW.name}"
-    return found
+    return [
+        _boxes("Fig. 7", "Fig. 7: slowdown of jobs", caption_7, list(GAPS), slowdowns, "slowdown"),
+        _boxes("Fig. 8", "Fig. 8: run time of jobs", caption_8, x, run_times, "run time, min"),
+    ]
 
 
 def _boxes(
@@ -149,7 +141,7 @@ def _boxes(
     boxes: Mapping[str, Mapping[str, Sequence[Sequence[float]]]],
     unit: str,
 ) -> PaperFigure:
-    """Boxes by quantiles of decimal logarithms, one panel for all days and one for the busy ones."""
+    """Draw boxes by quantiles of decimal logarithms, one panel for all days and one for the busy ones."""
     figure = make_subplots(
         1, 2, subplot_titles=plotly_text(PANELS.values()), shared_yaxes=True, horizontal_spacing=0.04
     )
@@ -177,7 +169,7 @@ def _boxes(
 
 
 def _framed(figure: go.Figure) -> go.Figure:
-    """All panels with the axes that :func:`styled` gives the first, and one legend above them."""
+    """Give all panels the axes that :func:`styled` gives the first, and one legend above them."""
     style = figure.layout.xaxis.to_plotly_json()
     keys = ("gridcolor", "zeroline", "linecolor", "showline", "ticks")
     figure.update_xaxes({key: style[key] for key in keys})
@@ -188,7 +180,10 @@ def _framed(figure: go.Figure) -> go.Figure:
 
 
 def _agents_and_rules(values: Values) -> PaperFigure:
-    """Mean waste against mean stretch, on busy and on ordinary days: a mark for each training, control and policy."""
+    """Draw mean waste against mean stretch, on busy and on ordinary days.
+
+    There is a mark for each training, control and policy.
+    """
     sets = {BUSY: "48 busy days, each unseen", ORDINARY: "68 ordinary days, unseen"}
     figure = make_subplots(1, 2, subplot_titles=list(sets.values()), horizontal_spacing=0.08)
     styled(figure, AGENTS_AND_RULES, "mean stretch of a day", "waste a day by core, W·min", 460)

@@ -1,8 +1,9 @@
 """DeepShutdown (Casagrande et al. 2022): Tables 1 to 3, Figs. 3 and 6 to 9 and the percentages of §5.4.
 
-Of the paper's logs 1,405 of 2,152 days of Taurus were released: how the policies relate on them is checked, and the means of
-Table 3 as those of another sample of days. The 48 of them that came with a benchmark are mostly busy and stand beside all. The
-other three clusters are synthetic stand-ins, calibrated to Tables 1 and 2 and labelled as such.
+Of the paper's logs 1,405 of 2,152 days of Taurus were released. It is checked how the policies relate on them, and
+whether their means fit Table 3, as those of another sample of days. The 48 days that came with a benchmark are mostly
+busy and stand beside all. The other three clusters are synthetic stand-ins, calibrated to Tables 1 and 2 and labelled
+as such.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ PARTS_OF_DAYS = {"train, the 48 busy days": BUSY_DAYS} | {
 
 
 def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
-    """Policies on the released days and on the stand-ins, the released rows, the logs, agents."""
+    """Return the parts: policies on the released days and on the stand-ins, released rows, logs, and agents."""
     synthetic = 6 if setting.quick else 60
     machine = f"{FOLDER}/platform_taurus_168cores.xml"
     found = [
@@ -109,7 +110,7 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
 
 
 def claims() -> Sequence[Claim]:
-    """All cells of Tables 1 to 3, the percentages of §5.4, the headline, and what Figs. 3 and 6 to 9 are said to show."""
+    """Return the claims: Tables 1 to 3, the percentages of §5.4, the headline, and what Figs. 3 and 6 to 9 show."""
     on_all, on_busy = _relations(TAURUS, ORDER, Kind.PAPER), _relations(BUSY, ON_BUSY_DAYS, Kind.OURS)
     parts = [f"Fig. 3/{name}" for name in PARTS_OF_DAYS]
     fig_3 = [
@@ -153,7 +154,10 @@ def claims() -> Sequence[Claim]:
 
 
 def _relations(label: str, group: str, kind: Kind) -> list[Claim]:
-    """What the text says of the policies. Of all days the paper's claims; of the busy ones, of which it does not speak, ours."""
+    """Return the claims on how the policies relate.
+
+    On all days they are the paper's. On the busy days, of which the paper does not speak, they are ours.
+    """
     start = "" if kind is Kind.PAPER else "busy/"
 
     def below(column: str, *order: str) -> Any:
@@ -206,7 +210,10 @@ def _relations(label: str, group: str, kind: Kind) -> list[Claim]:
 
 
 def _by_group() -> list[Claim]:
-    """What §5.4 says of the groups of days, as far as it does not need the agent: its percentages imply ratios of the others."""
+    """Return the claims of §5.4 on groups of days that need no agent.
+
+    Its percentages are of the agent; they imply ratios of the other policies.
+    """
 
     def waste(v: Values, name: str, group: int) -> float:
         return float(v[f"{TAURUS}/{name}/waste group {group}"])
@@ -234,7 +241,7 @@ def _by_group() -> list[Claim]:
 
 
 def _on(v: Values, name: str, tested: bool) -> float:
-    """Waste on the days that the authors tested on, or on those they trained on."""
+    """Return the waste on the days that the authors tested on, or on the days that they trained on."""
     days = zip(v[f"{TAURUS}/{name}/daily waste"], v[f"{TAURUS}/tested"], strict=True)
     return math.fsum(waste for waste, of_test in days if of_test is tested)
 
@@ -292,14 +299,16 @@ def _logs() -> list[Claim]:
 
 
 def _table_3() -> list[Claim]:
-    """Every cell. Of Taurus under a policy without an agent the means can be checked: two thirds of its days are released."""
+    """Return a claim for every cell of Table 3.
+
+    Two thirds of the days of Taurus are released, so its means can be checked for policies without an agent.
+    """
     found = []
     for row, column, number in cells_of(TABLE_3):
         cluster, policy = row.split()
         name, what = column.split()
         if cluster == TAURUS and policy != "DS" and what == "avg":
-            # A mean over days is that of another sample of the same days: within its 95 % interval by the printed
-            # deviation.
+            # The released days are another sample: its mean lies in the 95 % interval that the printed deviation gives.
             measured = f"{TAURUS}/{policy}/{name} avg"
             width = 1.96 * CELLS[f"{TAURUS} {policy}", f"{name} std"] * math.sqrt(1.0 / 2152 + 1.0 / 1405)
             if name in ("waste", "switches"):
@@ -307,37 +316,24 @@ def _table_3() -> list[Claim]:
                 how = "days weighted so that their groups are those of Table 2; ± is the 95 % interval of two samples' means"
             else:  # the jobs of a day are not independent of each other
                 how = "over the jobs of the 1,405 days; ± as if each day were one job"
-            reason = (
-                "the threshold of a delay is not printed (0.5 here), nor whether jobs that are not late count"
-                if name == "delay"
-                else ""
-            )
-            mean_of_taurus = Claim(
-                f"table-3/{TAURUS} {policy}/{name} avg",
-                f"{TAURUS} {policy}: {name} avg",
-                number,
-                _UNITS[name],
-                "Table 3",
-                measured,
-                points(width),
-                how=how,
-                reason=reason,
-                group=MEANS,
-            )
-            found.append(mean_of_taurus)
+            why = "the threshold of a delay is not printed (0.5 here), nor whether jobs that are not late count"
+            found.append(
+                Claim(f"table-3/{row}/{column}", f"{row}: {column}", number, _UNITS[name], "Table 3", measured,
+                      points(width), how=how, reason=why if name == "delay" else "", group=MEANS)
+            )  # fmt: skip
             continue
         reason = OTHER_DAYS if cluster == TAURUS else STAND_IN
         if policy == "DS":
             reason = f"an agent, trained on logs that are not public; {PRIVATE}"
         found.append(
-            Claim(f"table-3/{row}/{column}", f"{row}: {column}", number, _UNITS[column.split()[0]], "Table 3",
+            Claim(f"table-3/{row}/{column}", f"{row}: {column}", number, _UNITS[name], "Table 3",
                   f"{cluster}/{policy}/{column}", impossible=True, reason=reason, group=MEANS)
         )  # fmt: skip
     return found
 
 
 def figures(values: Values) -> Sequence[PaperFigure]:
-    """Figs. 3 and 6 to 9, Table 3 by both accountings, and where agents and rules stand."""
+    """Draw Figs. 3 and 6 to 9, Table 3 by both accountings, and where agents and rules stand."""
     from analysis.reproduce.deepshutdown.figures import all_figures
 
     return all_figures(values)

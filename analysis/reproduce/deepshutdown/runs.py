@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analysis.reproduce.deepshutdown.stand_ins import CLUSTERS, stand_in_day, stand_in_platform
 from analysis.reproduce.paper import Measured
@@ -14,7 +14,6 @@ from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 
@@ -22,9 +21,9 @@ FOLDER = "cases/deepshutdown"
 BUSY_DAYS = (f"{FOLDER}/train_days",)
 """The 48 days of Taurus that the authors released with a benchmark; most are busy. The authors trained on them."""
 ORDINARY_DAYS = {part: tuple(f"{FOLDER}/more_days/lyon_{i}_{part}" for i in range(1, 5)) for part in ("train", "test")}
-"""1,357 others from the history of their repository, by whether the authors trained or tested on them."""
+"""Folders of 1,357 others from the history of their repository, those to train on and those to test on."""
 ALL_DAYS = (*BUSY_DAYS, *ORDINARY_DAYS["train"], *ORDINARY_DAYS["test"])
-"""1,405 of the 2,152 days that the paper simulates; those to train on come first."""
+"""Folders of 1,405 of the 2,152 days that the paper simulates; those to train on come first."""
 POLICIES = {
     "OR*": "off-reservation:0.5",
     "T(0)": "timeout:0",
@@ -48,18 +47,15 @@ BOX = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def taurus(inputs: Path) -> Platform:
-    """The authors' platform: 168 one-core hosts in 14 nodes."""
-    from cluster_sim import Platform
-
+    """Return the authors' platform: 168 one-core hosts in 14 nodes."""
     return Platform.read(inputs / FOLDER / "platform_taurus_168cores.xml", time_unit="minutes")
 
 
 def released_days(
     inputs: Path, folders: Sequence[str], platform: Platform, most: int | None = None, every: int = 1
 ) -> list[Workload]:
-    """Every so manyth of the days in these folders as episodes; at most so many, then spread evenly over them."""
+    """Return days in these folders as episodes: every ``every``-th, and of these at most ``most``, evenly spread."""
     from analysis.reproduce.deepshutdown.days import episode
-    from cluster_sim import Workload
 
     paths = day_files(inputs, folders)[::every]
     count = len(paths) if most is None else min(most, len(paths))
@@ -68,17 +64,15 @@ def released_days(
 
 
 def day_files(inputs: Path, folders: Iterable[str]) -> list[Path]:
-    """The files of the days in these folders, by their numbers."""
-    return [path for folder in folders for path in sorted((inputs / folder).glob("*.json"), key=_number_of)]
-
-
-def _number_of(day: Path) -> int:
-    """The last number in the name of a day's file: which day of its part of the log it is."""
-    return int(day.stem.rpartition("_")[2])
+    """Return the files of the days in these folders, by the numbers at the ends of their names."""
+    files: list[Path] = []
+    for folder in folders:
+        files += sorted((inputs / folder).glob("*.json"), key=lambda day: int(day.stem.rpartition("_")[2]))
+    return files
 
 
 def run_day(platform: Platform, day: Workload, power: str, seed: int) -> Result:
-    """A day under saf-easy and the power policy of a spec."""
+    """Run a day under saf-easy and the power policy of a spec."""
     from analysis.reproduce.deepshutdown.days import DAY_S
     from cluster_sim import Simulation, make_power_policy, make_scheduler
 
@@ -89,7 +83,7 @@ def run_day(platform: Platform, day: Workload, power: str, seed: int) -> Result:
 
 
 def on_days(inputs: Path, label: str, policy: str, folders: Sequence[str], days: int | None) -> Measured:
-    """At most so many of the days of Taurus that were released in these folders, under a policy."""
+    """Measure a policy on the released days of Taurus in these folders, on at most ``days`` of them."""
     import numpy as np
 
     from analysis.reproduce.deepshutdown.days import group_of
@@ -99,12 +93,14 @@ def on_days(inputs: Path, label: str, policy: str, folders: Sequence[str], days:
     found = _measured(label, policy, platform, workloads)
     groups = [group_of(day.share_of_sequential_jobs()) for day in workloads]
     start = f"{label}/{policy}"
+    # A group of days counts as much as it has days in Table 2; groups without a day here are left out.
+    weights = {group: days for group, days in enumerate(CLUSTERS["Taurus"][2], start=1) if group in groups}
     for name in ("waste", "switches"):
         daily = np.array(found.values[f"{start}/daily {name}"])
-        found.values[f"{start}/{name} avg, groups as in Table 2"] = _as_in_table_2(daily, np.array(groups))
-        found.values |= {
-            f"{start}/{name} group {group}": float(daily[np.array(groups) == group].mean()) for group in set(groups)
-        }
+        means = {group: float(daily[np.array(groups) == group].mean()) for group in weights}
+        weighted = sum(days * means[group] for group, days in weights.items()) / sum(weights.values())
+        found.values[f"{start}/{name} avg, groups as in Table 2"] = weighted
+        found.values |= {f"{start}/{name} group {group}": mean for group, mean in means.items()}
     if policy == "T(0)":
         found.values |= {f"{label}/group {i}": groups.count(i) for i in range(1, 6)}
         found.values[f"{label}/groups"] = groups
@@ -112,40 +108,33 @@ def on_days(inputs: Path, label: str, policy: str, folders: Sequence[str], days:
     return found
 
 
-def _as_in_table_2(daily: np.ndarray[Any, Any], groups: np.ndarray[Any, Any]) -> float:
-    """The mean over days, each group of days counting as much as it has days in Table 2; those that are not here left out."""
-    there = {group: days for group, days in enumerate(CLUSTERS["Taurus"][2], start=1) if (groups == group).any()}
-    return sum(days * float(daily[groups == group].mean()) for group, days in there.items()) / sum(there.values())
-
-
 def on_stand_in(inputs: Path, cluster: str, policy: str, days: int) -> Measured:
-    """Synthetic days of a cluster whose log is not public, under a policy."""
+    """Measure a policy on synthetic days of a cluster whose log is not public."""
     platform = stand_in_platform(*CLUSTERS[cluster][0])
     return _measured(cluster, policy, platform, [stand_in_day(cluster, day) for day in range(days)])
 
 
 def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Workload]) -> Measured:
-    """Table 3's columns of a policy over days, and what Figs. 6 to 9 show. Delays and stretches are of jobs, the rest of days."""
+    """Return Table 3's columns of a policy over days, and what Figs. 6 to 9 show.
+
+    Delays and stretches are of jobs, the rest of days.
+    """
     import numpy as np
     import pandas as pd
 
-    from analysis.reproduce.deepshutdown.days import figures
+    from analysis.reproduce.deepshutdown.days import DAY_S, figures
     from cluster_sim.records.metrics import delays, utilisation
 
     rows, tables, late = [], [], []
-    for seed, day in enumerate(days):  # no run is kept: a thousand of them are much for the memory and its collector
+    for seed, day in enumerate(days):  # no run is kept: a thousand of them would fill the memory
         result = run_day(platform, day, POLICIES[policy], seed)
         rows.append(figures(result))
         tables.append(with_gaps(result.jobs)[list(_OF_A_JOB)])
-        # The QoS term of a day's score (Eq. 5): cores of jobs waiting beyond half their requested time, over all
-        # minutes.
-        jobs = result.jobs
-        from analysis.reproduce.deepshutdown.days import DAY_S
-
-        limit = jobs["submit_time"] + THETA * jobs["requested_time"]
-        until = jobs["start_time"].fillna(DAY_S).clip(upper=DAY_S)
-        late_core_minutes = float(((until - limit).clip(lower=0.0) * jobs["requested_cores"]).sum()) / 60.0
-        late.append(late_core_minutes)
+        # A day's score counts service (Eq. 5): core-minutes in which jobs wait beyond half their requested time.
+        of_day = result.jobs
+        limit = of_day["submit_time"] + THETA * of_day["requested_time"]
+        until = of_day["start_time"].fillna(DAY_S).clip(upper=DAY_S)
+        late.append(float(((until - limit).clip(lower=0.0) * of_day["requested_cores"]).sum()) / 60.0)
     counted, jobs = pd.DataFrame(rows), pd.concat(tables)
     ran = jobs[jobs["start_time"].notna()]
     columns = {
@@ -174,16 +163,17 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
 
 
 def with_gaps(jobs: pd.DataFrame) -> pd.DataFrame:
-    """The jobs of a day with ``gap``, the time since the submission before."""
+    """Return the jobs of a day with ``gap``, the time since the submission before."""
     ordered = jobs.sort_values("submit_time", kind="stable")
     return ordered.assign(gap=ordered["submit_time"].diff())
 
 
 def of_jobs(ran: pd.DataFrame) -> Mapping[str, float | list[float]]:
-    """What Figs. 7 and 8 show of jobs that started: log10 of the slowdown by gap, and run times of those slowed down most.
+    """Return what Figs. 7 and 8 show of jobs that started: slowdowns by gap, and run times of the slowest jobs.
 
-    ``slowdown GAP`` is a mean, ``slowdown GAP box`` has the quantiles :data:`BOX`. ``run time`` and ``run time of the slowest``,
-    the share :data:`SLOWEST` of the jobs, are log10 of minutes likewise: run times are whole minutes, so that medians tie.
+    ``slowdown GAP`` is a mean of log10, ``slowdown GAP box`` has the quantiles :data:`BOX`. ``run time`` and ``run time
+    of the slowest``, the share :data:`SLOWEST` of the jobs, are log10 of minutes likewise. Run times are whole minutes,
+    so medians would tie.
     """
     import numpy as np
 
@@ -202,11 +192,10 @@ def of_jobs(ran: pd.DataFrame) -> Mapping[str, float | list[float]]:
 
 
 def released(inputs: Path) -> Measured:
-    """Means of the rows that the authors released, by policy, over all days and by group of the day."""
+    """Return means of the rows that the authors released, by policy, over all days and by group of the day."""
     import pandas as pd
 
     from analysis.reproduce.deepshutdown.days import group_of
-    from cluster_sim import Workload
 
     rows = pd.read_csv(inputs / FOLDER / "train_benchmark.csv")
     group = {}
@@ -224,7 +213,7 @@ def released(inputs: Path) -> Measured:
 
 
 def sequential_by_part(inputs: Path, parts: Mapping[str, Sequence[str]], days: int | None) -> Measured:
-    """Share of sequential jobs in each part of the released days (name → folders), %: what is left to check Fig. 3 by."""
+    """Measure the share of sequential jobs (%) in each part of the released days (name → folders), for Fig. 3."""
     import numpy as np
 
     platform = taurus(inputs)
@@ -237,12 +226,12 @@ def sequential_by_part(inputs: Path, parts: Mapping[str, Sequence[str]], days: i
 
 
 def sequential_jobs(inputs: Path, label: str, log: str) -> Measured:
-    """Share of sequential jobs of a log, %."""
-    from cluster_sim import ModelWarning, Workload
+    """Measure the share of sequential jobs of a log, %."""
+    from cluster_sim import ModelWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", ModelWarning
-        )  # of jobs that cannot be simulated; they were submitted all the same
+        )  # about jobs that cannot be simulated: they were submitted all the same
         share = Workload.read(inputs / log).share_of_sequential_jobs()
     return Measured({f"sequential/{label}": 100.0 * share})

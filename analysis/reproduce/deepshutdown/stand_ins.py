@@ -1,15 +1,12 @@
-"""Stand-ins for the clusters of DeepShutdown whose logs are not public: machines of their size, days drawn by Tables 1 and 2."""
+"""Stand-ins for the clusters of DeepShutdown whose logs are not public.
+
+The machines have their size, and the days are drawn by Tables 1 and 2.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from cluster_sim.platform.platform import Platform
 from cluster_sim.workload.workload import Workload
-
-if TYPE_CHECKING:
-    import numpy as np
-
 
 # (nodes, cores of a node), jobs, days with two jobs or more in groups 1 to 5, utilisation: §5.2 and Tables 1 and 2.
 CLUSTERS: dict[str, tuple[tuple[int, int], int, tuple[int, ...], float]] = {
@@ -21,9 +18,12 @@ CLUSTERS: dict[str, tuple[tuple[int, int], int, tuple[int, ...], float]] = {
 
 
 def stand_in_platform(nodes: int, cores: int) -> Platform:
-    """Nodes with the paper's watts and transitions (Fig. 4), each for every core; off at the start, as Taurus' are."""
+    """Return nodes with the paper's watts and transitions (Fig. 4) for every core.
+
+    They are off at the start, as Taurus' are.
+    """
     from cluster_sim.platform.hardware import PowerTransitions
-    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
+    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, ProcessorType
 
     power = {"static_w": 95.0 * cores, "dynamic_w": 95.0, "min_power": 1.0}
     processor = ProcessorType("core-by-core", cores, 1.0, power=power)
@@ -35,14 +35,13 @@ def stand_in_platform(nodes: int, cores: int) -> Platform:
 
 
 def stand_in_day(cluster: str, day: int) -> Workload:
-    """A synthetic day: as many jobs, as many of them sequential, and as much load as Tables 1 and 2 say, on average.
+    """Draw a synthetic day: on average the jobs, the sequential jobs and the load are those of Tables 1 and 2.
 
-    The day's group is drawn by Table 2, its share of sequential jobs within the group, its number of jobs from a lognormal
-    distribution; bursts begin at any time of the day. Most jobs take whole nodes. Run times are lognormal, in whole minutes.
+    The day's group is drawn by Table 2, and its share of sequential jobs within the group. Its number of jobs is
+    lognormal. Bursts begin at any time of the day. Most jobs take whole nodes. Run times are lognormal, in whole
+    minutes.
     """
     import numpy as np
-
-    from cluster_sim import Workload
 
     (nodes, width), jobs, groups, utilisation = CLUSTERS[cluster]
     rng = np.random.default_rng([2022, list(CLUSTERS).index(cluster), day])
@@ -50,7 +49,14 @@ def stand_in_day(cluster: str, day: int) -> Workload:
     share = 1.0 if group == 4 else 0.25 * (group + rng.random())
     a_day = jobs / sum(groups)
     count = max(2, round(float(rng.lognormal(np.log(a_day) - 0.5, 1.0))))
-    submit = _submissions(rng, count, share)
+    # Bursts begin at any time of the day, and the jobs of a burst follow each other within four minutes.
+    bursts = count - round(share * (count - 1))
+    begins = np.sort(rng.uniform(0.0, 1_380.0, bursts))
+    burst_of = np.sort(np.concatenate([np.arange(bursts), rng.integers(0, bursts, count - bursts)]))
+    is_first = np.diff(burst_of, prepend=-1) > 0
+    since_day = np.cumsum(np.where(is_first, 0.0, rng.integers(0, 4, count)))
+    since_burst = since_day - np.maximum.accumulate(np.where(is_first, since_day, 0.0))
+    submit = np.sort(60.0 * np.minimum(np.floor(begins[burst_of] + since_burst), 1_439.0))
     node_counts = np.minimum(rng.geometric(0.5, count), nodes)
     cores = np.where(rng.random(count) < 0.7, node_counts * width, rng.integers(1, width + 1, count))
     mean_s = utilisation * nodes * width * 86_400.0 / (a_day * float(cores.mean()))
@@ -58,15 +64,3 @@ def stand_in_day(cluster: str, day: int) -> Workload:
     wall = 60.0 * np.ceil(run * rng.uniform(1.0, 3.0, count) / 60.0)
     columns = {"submit_time": submit, "requested_cores": cores, "recorded_run_time": run, "requested_time": wall}
     return Workload(columns | {"fixed_run_time": np.full(count, True)}, f"{cluster}, synthetic day {day}")
-
-
-def _submissions(rng: np.random.Generator, count: int, share: float) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Submission times in whole minutes: bursts, whose jobs follow each other within four minutes."""
-    import numpy as np
-
-    bursts = count - round(share * (count - 1))
-    begins = np.sort(rng.uniform(0.0, 1_380.0, bursts))
-    of = np.sort(np.concatenate([np.arange(bursts), rng.integers(0, bursts, count - bursts)]))
-    gaps = np.where(np.diff(of, prepend=-1) > 0, 0.0, rng.integers(0, 4, count))
-    within = np.cumsum(gaps) - np.maximum.accumulate(np.where(np.diff(of, prepend=-1) > 0, np.cumsum(gaps), 0.0))
-    return np.sort(60.0 * np.minimum(np.floor(begins[of] + within), 1_439.0))

@@ -60,8 +60,8 @@ _PROSE = (
     ("Orion", "T(5)", "waste", "55.4"), ("Graphite", "T(5)", "switches", "11.1"), ("Orion", "T(5)", "switches", "8.5"),
     ("Graphite", "OR*", "stretch", "-36.6"), ("Econome", "T(0)", "stretch", "-46.6"), ("Orion", "T(0)", "stretch", "-80"),
 )  # fmt: skip
-# §5.4, averages by group over all clusters: DS wastes so many % less than T(0), T(1), T(5) and, below 0, than OR*. What they
-# imply of the others: group, policy, its waste over T(0)'s. Of group 2 only OR* is compared with DS.
+# §5.4 prints by how many % DS wastes less than T(0), T(1), T(5) and OR* (below 0: more), by group, over all clusters.
+# This implies for the others: group, policy, its waste over T(0)'s. In group 2 only OR* is compared with DS.
 BY_GROUPS = (
     (1, "OR*", 0.87 * 0.975), (1, "T(1)", 0.87 / 0.746), (1, "T(5)", 0.87 / 0.49),
     (3, "OR*", 0.892 * 0.82), (3, "T(5)", 0.892 / 0.56),
@@ -71,23 +71,23 @@ BY_GROUPS = (
 
 
 def prose_claims(group: str) -> Sequence[Claim]:
-    """The percentages of §5.4 and §4 that follow from printed cells: whether they do is all that can be checked."""
+    """Return the claims that percentages of §5.4 and §4 follow from printed cells.
+
+    Nothing else about them can be checked.
+    """
     how = "from the printed cells"
-    found = [
-        Claim(f"prose/{cluster}/{against}/{column}", f"{cluster}: mean {column} of DS below that of {against}", number, "%",
-              "§5.4", lambda v, row=(cluster, against, column): _below(*row), points(0.15),  # type: ignore[misc]
-              how=how, kind=Kind.PRINTED, group=group)
-        for cluster, against, column, number in _PROSE
-    ]  # fmt: skip
+    found = []
+    for cluster, against, column, number in _PROSE:
+        ours, theirs = (CELLS[f"{cluster} {policy}", f"{column} avg"] for policy in ("DS", against))
+        below = 100.0 * (1.0 - ours / theirs)
+        found.append(
+            Claim(f"prose/{cluster}/{against}/{column}", f"{cluster}: mean {column} of DS below that of {against}",
+                  number, "%", "§5.4", lambda v, below=below: below, points(0.15),  # type: ignore[misc]
+                  how=how, kind=Kind.PRINTED, group=group)
+        )  # fmt: skip
     sequential = mean(float(cell) for _, column, cell in cells_of(TABLE_1) if column.startswith("sequential"))
     found.append(
         Claim("prose/sequential", "share of sequential jobs, mean of the nine clusters", "58.4", "%", "§4",
               lambda v: sequential, points(0.06), how=how, kind=Kind.PRINTED, group=group)
     )  # fmt: skip
     return found
-
-
-def _below(cluster: str, against: str, column: str) -> float:
-    """% that DS' average is below another policy's."""
-    ours, theirs = (CELLS[f"{cluster} {policy}", f"{column} avg"] for policy in ("DS", against))
-    return 100.0 * (1.0 - ours / theirs)

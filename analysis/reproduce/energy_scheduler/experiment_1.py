@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NAME = "energy-scheduler-1"
 CITATION = "López (2023), bachelor's thesis, Universidad de Cantabria."
 BEST = "low_mem_ops/high_mem_bw"
-"""What the thesis calls the best heuristic: what its selector learned."""
+"""Pair that the thesis calls the best heuristic: its selector learned it."""
 
 _NO_WAIT, _WAIT_ENERGY, _WAIT_EDP = (
     AgentRow("no-wait", "agent without waiting", ("1",), (f"list:{BEST}",), "experiment1-energy", rule=lopez.RULE),
@@ -61,7 +61,7 @@ HEURISTICS, OPTIMUM = "heuristics", "the optimum, which the agent's best schedul
 
 
 def episode(inputs: Path, case: str) -> Episode:
-    """What agents of any of the four experiments are tested on."""
+    """Return the case on which agents of any of the four experiments are tested."""
     from learning.tasks.episodes import Episode
 
     platform, workload = lopez.experiment(case)
@@ -69,7 +69,7 @@ def episode(inputs: Path, case: str) -> Episode:
 
 
 def best_schedule(inputs: Path, objective: str, waiting: bool, figure: str, caption: str) -> Measured:
-    """The exact optimum: value, the rest of its figures, and its schedule."""
+    """Measure the exact optimum, and draw its schedule."""
     from analysis.reproduce.drawing import schedule
     from cluster_sim import Simulation
     from schedulers.optimum import optimum
@@ -87,7 +87,7 @@ def best_schedule(inputs: Path, objective: str, waiting: bool, figure: str, capt
 
 
 def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
-    """All pairs, four optima, the schedules of Figs. 4.4 and 4.5, and agents."""
+    """Return the parts: all pairs, the optima, the schedules of Figs. 4.4 and 4.5, and the agents."""
     drawn = {
         "Fig. 4.4": ("Configuration 2: as smallest–high_gflops schedules, 3564.94 J.", "list:smallest/high_gflops"),
         "Fig. 4.5": ("The best heuristic of the thesis, low_mem_ops–high_mem_bw.", f"list:{BEST}"),
@@ -113,7 +113,7 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
 
 
 def claims() -> Sequence[Claim]:
-    """Tables 4.2 to 4.6 and Figs. 4.3 to 4.11."""
+    """Return the claims of Tables 4.2 to 4.6 and Figs. 4.3 to 4.11."""
     smallest = tuple(f"smallest/{node}" for node in lopez.NODES if node != "random")
     heuristics = [
         Claim("best-heuristic", "low_mem_ops–high_mem_bw, energy", "3575.07", "J", "§4.2.1, Fig. 4.5",
@@ -171,7 +171,7 @@ def claims() -> Sequence[Claim]:
 
 
 def figures(values: Values) -> Sequence[PaperFigure]:
-    """Figs. 4.10 and 4.11, all pairs in place of five."""
+    """Draw Figs. 4.10 and 4.11, with all pairs in place of five."""
     return lopez.pair_figures("Fig. 4.10", "Fig. 4.11", values, "1")
 
 

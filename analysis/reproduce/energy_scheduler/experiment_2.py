@@ -1,8 +1,9 @@
 """The Energy scheduler, experiment 2 (López 2023, §4.2.2): eighteen jobs on four different nodes.
 
-The schedule of her first agent, Fig. 4.14, is a picture. The text beside it says where all jobs of profiles B and C run, and
-which shared a node; the agent cannot wait and places one job at each event, so the rest follows but for the order of the first
-thirteen, which are alike and fill the machine. The figure takes them as Fig. 4.13 does, the numbers in many orders.
+The schedule of her first agent, Fig. 4.14, is a picture. The text beside it says where all jobs of profiles B and C
+run, and which shared a node. The agent cannot wait and places one job at each event, so most of the rest follows. Open
+is only the order of the first thirteen jobs, which are alike and fill the machine. Our figure takes them as Fig. 4.13
+does; the numbers are medians over many orders.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from schedulers.policy.policy import Scheduler
 NAME = "energy-scheduler-2"
 BEST, PRINTED_BEST = "smallest/most_used_mem", "smallest/high_mem_bw"
 GREEDY = "contention-aware, one at a time"
-# What the default observation tells, but for watts and energies.
+# Features of the default observation, but for watts and energies.
 _SEEN = (
     "age+oldest_rank+smallest_rank+shortest_rank+work+node_share+left+bandwidth+rate+load+jobs+idle+on+contended+slowed+others"
     "+finish+delay_regret+least_delay+extends+gain_delay+wait+next_end+pending+eligible+pending_cores+running+free+idle_nodes"
@@ -74,20 +75,22 @@ TABLE_4_11 = {
 _FIRST = {job: node for node, jobs in enumerate((range(1), range(1, 3), range(3, 7), range(7, 13))) for job in jobs}
 DESCRIBED = {**_FIRST, 16: 1, 17: 0, 15: 1, 14: 2, 13: 2}
 EXCHANGED = {**DESCRIBED, 13: 1, 16: 2}
-"""As she says would have been better: J13 beside J15 on node 1, in place of J16, which goes where J13 was."""
+"""Placement that she says would have been better: J13 beside J15 on node 1, and J16 where J13 was."""
 ORDERS = 30
 _HEAVY_FIRST = (16, 17, 15, 14, 13)
 
 
 class Described(Scheduler):
-    """Starts each job on a given node, at each event the first for which there is room; those of profiles B and C go first."""
+    """Scheduler that starts, at each event, the first job for which there is room on its given node.
+
+    Jobs of profiles B and C go first.
+    """
 
     def __init__(self, nodes: Mapping[int, int]):
         self.spec = "as Fig. 4.14 is described"
         self._nodes = nodes
 
     def schedule(self, view: View) -> Iterable[Decision]:
-        """One job at most."""
         pending = {int(job.job_id): job for job in view.pending}
         for number in (*_HEAVY_FIRST, *_FIRST):
             job = pending.get(number)
@@ -97,15 +100,19 @@ class Described(Scheduler):
 
 
 def described(inputs: Path, figure: str, caption: str) -> Measured:
-    """Fig. 4.14 as the text describes it, and with two jobs exchanged as it proposes: energy, EDP, when jobs start and end.
+    """Measure Fig. 4.14 as the text describes it, and with two jobs exchanged as it proposes.
 
-    Medians over ORDERS orders of the first thirteen jobs; ``…/least`` and ``…/greatest`` of the energy.
+    It measures energy, EDP, and when jobs start and end. Medians over ORDERS orders of the first thirteen jobs;
+    ``…/least`` and ``…/greatest`` of the energy.
     """
     from analysis.reproduce.drawing import schedule
 
     found = Measured(runs=2 * ORDERS + 1)
     for name, nodes in (("described", DESCRIBED), ("exchanged", EXCHANGED)):
-        each = [_figures_of(_in_another_order(nodes, seed)) for seed in range(ORDERS)]
+        each = []
+        for seed in range(ORDERS):  # the first thirteen jobs in an order that is drawn, on the same nodes
+            shuffled = np.random.default_rng(seed).permutation([nodes[job] for job in _FIRST]).tolist()
+            each.append(_figures_of({**nodes, **dict(zip(_FIRST, shuffled, strict=True))}))
         found.values |= {f"{name}/{key}": median(one[key] for one in each) for key in each[0]}
         energies = [one["energy"] for one in each]
         found.values |= {f"{name}/least": min(energies), f"{name}/greatest": max(energies)}
@@ -114,14 +121,8 @@ def described(inputs: Path, figure: str, caption: str) -> Measured:
     return found
 
 
-def _in_another_order(nodes: Mapping[int, int], seed: int) -> dict[int, int]:
-    """Return the jobs with the first thirteen in an order that is drawn, on the same nodes."""
-    shuffled = np.random.default_rng(seed).permutation([nodes[job] for job in _FIRST]).tolist()
-    return {**nodes, **dict(zip(_FIRST, shuffled, strict=True))}
-
-
 def _figures_of(nodes: Mapping[int, int]) -> dict[str, float]:
-    """What is measured of a schedule: metrics, J15's run time, when the last of B and C start and the first job on N3 ends."""
+    """Measure a schedule: metrics, J15's run time, the last start of B and C, and the first end on N3."""
     result = Simulation(*lopez.experiment("2"), Described(nodes)).run(warn=False)
     summary, jobs = result.summary(), result.jobs
     start, finish = (
@@ -135,7 +136,7 @@ def _figures_of(nodes: Mapping[int, int]) -> dict[str, float]:
 
 
 def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
-    """All pairs, schedules, agents."""
+    """Return the parts: all pairs, schedules, and agents."""
     drawn = {
         "Fig. 4.13": ("The best heuristic: smallest–high_mem of the thesis' program.", f"list:{BEST}"),
         "Fig. 4.17": ("What the agent for EDP found, as the contention-aware greedy does it.", lopez.GREEDY[GREEDY]),
@@ -156,7 +157,7 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
 
 
 def claims() -> Sequence[Claim]:
-    """Tables 4.7 to 4.11 and Figs. 4.13 to 4.19."""
+    """Return the claims of Tables 4.7 to 4.11 and Figs. 4.13 to 4.19."""
     heuristics = [
         Claim("best-energy", "smallest–high_mem, energy", "32090", "J", "§4.2.2", f"2/{BEST}/energy"),
         Claim("best-edp", "smallest–high_mem, EDP", "5071504", "J·s", "§4.2.2", f"2/{BEST}/EDP"),
@@ -194,7 +195,7 @@ def claims() -> Sequence[Claim]:
     ]  # fmt: skip
     found = [replace(claim, group=HEURISTICS) for claim in heuristics]
     without = "the agent's best schedule, found without learning"
-    found += [replace(claim, group=without, kind=Kind.OURS) for claim in reached]  # no word of the thesis
+    found += [replace(claim, group=without, kind=Kind.OURS) for claim in reached]  # the thesis does not speak of it
     found += [replace(claim, group="the first agent's schedule, as the text describes it") for claim in first]
     for row in ROWS:
         found += both_reductions(row, "2", f"list:{BEST}", TABLE_4_11[row.printed], "Table 4.11")
@@ -202,12 +203,12 @@ def claims() -> Sequence[Claim]:
 
 
 def _gain(values: Values, metric: str) -> float:
-    """% by which the schedule described is below the best heuristic."""
+    """Return by how many % the described schedule is below the best heuristic."""
     return float(100.0 * (1.0 - values[f"described/{metric}"] / values[f"2/{BEST}/{metric}"]))
 
 
 def figures(values: Values) -> Sequence[PaperFigure]:
-    """Figs. 4.18 and 4.19, all pairs in place of five."""
+    """Draw Figs. 4.18 and 4.19, with all pairs in place of five."""
     return lopez.pair_figures("Fig. 4.18", "Fig. 4.19", values, "2")
 
 

@@ -27,7 +27,7 @@ _ENERGY, _EDP = (
     for name, what in (("energy", "energy"), ("edp", "EDP"))
 )
 _PUBLISHED = "experiment3-as-published"
-_FEWER = {"seeds": 5}  # a training takes four minutes; the ten for energy show how far trainings lie apart
+_FEWER = {"seeds": 5}  # a training takes four minutes; ten for energy show how far trainings lie apart
 ROWS = (
     _ENERGY,
     _EDP,
@@ -45,7 +45,7 @@ _WHY_RANDOM = "the mean of our random runs; how many hers is of is not said: 4.3
 
 
 def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
-    """All pairs, agents."""
+    """Return the parts: all pairs, and agents."""
     return [
         *lopez.pair_parts("3", setting.quick),
         *agent_parts(NAME, ROWS, setting, "analysis.reproduce.energy_scheduler.experiment_1:episode"),
@@ -53,7 +53,10 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
 
 
 def heuristic_claims(sources: tuple[str, str, str, str], energy: str, edp: str) -> list[Claim]:
-    """What both papers say of the heuristics; ``sources`` of: the best, the reductions, what agents reach, the tables."""
+    """Return what both papers claim of the heuristics.
+
+    ``sources`` are those of: the best heuristic, the reductions, what agents reach, and the tables.
+    """
     best, random, reached, implied = sources
     found = [
         Claim("is-best", "smallest–high_mem is the best heuristic in energy", "yes", "", best,
@@ -84,7 +87,7 @@ def _rank_correlation(values: Values) -> float:
 
 
 def claims() -> Sequence[Claim]:
-    """Tables 4.12 to 4.15 and Figs. 4.22, 4.23."""
+    """Return the claims of Tables 4.12 to 4.15 and Figs. 4.22, 4.23."""
     sources = ("§4.3.1, Fig. 4.22", "Table 4.15", "§4.3.1", "Table 4.14")
     found = heuristic_claims(sources, "38.09", "70.58")
     for row in ROWS:
@@ -95,7 +98,7 @@ def claims() -> Sequence[Claim]:
 
 
 def figures(values: Values) -> Sequence[PaperFigure]:
-    """Figs. 4.22 and 4.23, all pairs in place of five."""
+    """Draw Figs. 4.22 and 4.23, with all pairs in place of five."""
     return lopez.pair_figures("Fig. 4.22", "Fig. 4.23", values, "3")
 
 

@@ -42,7 +42,7 @@ ROWS = (_ENERGY, as_published(_ENERGY, "experiment4-as-published"))
 
 
 def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
-    """All pairs on both workloads, agents."""
+    """Return the parts: all pairs on both workloads, and agents."""
     return [
         *lopez.pair_parts("4-mem", setting.quick),
         *lopez.pair_parts("4-comp", setting.quick),
@@ -51,7 +51,7 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
 
 
 def heuristic_claims(platform: str, source: str, text: str) -> list[Claim]:
-    """What Table 4.18 (Table 7) says of the heuristics among themselves, on ``4`` (30 + 4 nodes) or ``12`` (10 + 2)."""
+    """Return what Table 4.18 (Table 7) claims of the heuristics, on ``4`` (30 + 4 nodes) or ``12`` (10 + 2)."""
     found = [
         _implied(platform, kind, pair, against, source)
         for kind, pair, against in (
@@ -76,7 +76,10 @@ def heuristic_claims(platform: str, source: str, text: str) -> list[Claim]:
 
 
 def _implied(platform: str, kind: str, pair: str, against: str, source: str) -> Claim:
-    """The ratio of two heuristics that the agent's reductions against both imply: (1 - r_against) / (1 - r_pair)."""
+    """Return the claim on the ratio of two heuristics that the agent's reductions against both imply.
+
+    The ratio is (1 - r_against) / (1 - r_pair).
+    """
     ours, theirs = (1.0 - float(TABLE[kind][name][0]) / 100.0 for name in (pair, against))
     name = f"{platform}-{kind}"
     return Claim(
@@ -92,7 +95,7 @@ def _implied(platform: str, kind: str, pair: str, against: str, source: str) -> 
 
 
 def claims() -> Sequence[Claim]:
-    """Tables 4.16 to 4.18 and Fig. 4.25."""
+    """Return the claims of Tables 4.16 to 4.18 and Fig. 4.25."""
     found = [replace(claim, group=HEURISTICS) for claim in heuristic_claims("4", "Table 4.18", "§4.3.2, Fig. 4.25")]
     greedy = [
         Claim("mem/greedy", "greedy (delay) below high_gflops by at least the agent's luckiest 12.66 %",
@@ -107,7 +110,7 @@ def claims() -> Sequence[Claim]:
 
 
 def agent_claims(rows: Sequence[AgentRow], source: str, platform: str = "4") -> list[Claim]:
-    """The 18 reductions of the table, of each row, on ``4`` (30 + 4 nodes) or ``12`` (10 + 2)."""
+    """Return the claims for the 18 reductions of each row, on ``4`` (30 + 4 nodes) or ``12`` (10 + 2)."""
     return [
         claim
         for row in rows
@@ -118,7 +121,7 @@ def agent_claims(rows: Sequence[AgentRow], source: str, platform: str = "4") -> 
 
 
 def figures(values: Values) -> Sequence[PaperFigure]:
-    """Fig. 4.25, all pairs in place of three."""
+    """Draw Fig. 4.25, with all pairs in place of three."""
     return [
         figure
         for kind, what in WORK.items()

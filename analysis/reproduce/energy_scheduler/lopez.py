@@ -1,9 +1,11 @@
 """The experiments of López (2023), which López, Stafford and Bosque (2025) report again: inputs, runs, shared claims.
 
-The inputs are written out here as her program had them. Where the text differs, the program counts: profile B of
-experiment 1 moves 10⁶ MB (Table 4.3 prints 10⁴, with which there is no contention at all), experiment 3 has the letters A
-and B of its table swapped, and C of experiment 2 takes four cores. Her program's ``high_mem`` sorts by the memory *in use*,
-most first: ``most_used_mem``.
+The inputs are written out here as her program had them. Where the text differs, the program counts:
+
+- Profile B of experiment 1 moves 10⁶ MB. Table 4.3 prints 10⁴, with which there is no contention at all.
+- Profile C of experiment 2 takes four cores.
+- Experiment 3 has the letters A and B of its table swapped.
+- Her program's ``high_mem`` sorts by the memory *in use*, most first: ``most_used_mem``.
 """
 
 from __future__ import annotations
@@ -29,23 +31,21 @@ GREEDY = {
     "contention-aware, delay": "contention-aware:metric=delay,order=longest,placements=all",
     "contention-aware, energy": "contention-aware:metric=energy,order=longest,placements=all",
 }
-"""The baseline that agents have to beat, which the papers do not have."""
+"""Baseline that agents have to beat. The papers do not have it."""
 RULE = GREEDY["contention-aware, one at a time"]
-"""What stands beside agents as a rule that learns nothing: it places as they do, one job at a time."""
+"""Rule that stands beside agents and learns nothing: it places one job at a time, as they do."""
 
 QUICK = (
     "random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100, "
     "and those not given with --agents are hardly trained: 2 iterations, one seed."
 )
-"""What ``--quick`` leaves out of each experiment."""
+"""Sentence on what ``--quick`` leaves out of each experiment."""
 
 _LETTERS_4 = "AABBCCAABABBAACCBBAABBAAAABCCBAACCCCAABABCCBAACCABAACCBBBBBBBBAACCAABBCCAAAABCCBAACCACACBAACCAAABBAB"
 
 
 def _processor(cores: int, ghz: float, c: float, db: float, dd: float) -> ProcessorType:
-    """A processor of experiments 2 to 4: watts by the square of the clock."""
-    from cluster_sim.platform.platform import ProcessorType
-
+    """Return a processor of experiments 2 to 4. Its watts grow with the square of the clock."""
     square = (ghz / 3.0) ** 2
     return ProcessorType(
         f"proc_{cores}_{ghz}",
@@ -56,27 +56,19 @@ def _processor(cores: int, ghz: float, c: float, db: float, dd: float) -> Proces
     )
 
 
-def _small_kinds() -> tuple[ProcessorType, ...]:
-    """Nodes 0 and 1 of Table 4.2."""
-    from cluster_sim.platform.platform import ProcessorType
-
-    power = {"static_w": 24.38, "dynamic_w": 2.3, "min_power": 0.05}
-    contention = {"b": -1.85e-5, "c": 32000, "da": 1.75, "db": 2000, "dc": 50000, "dd": 6000}
-    return tuple(ProcessorType(f"proc_{cores}_2.5", cores, 2.5, power=power, contention=contention) for cores in (4, 8))
-
-
 def _cluster(*groups: tuple[int, ProcessorType]) -> Platform:
-    """Nodes of one processor each, from (how many, of which kind)."""
-    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform
+    """Return nodes of one processor each, from pairs (how many, of which kind)."""
+    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType
 
     nodes = [NodeGroup(NodeType(f"node_{kind.name}", (kind,)), count) for count, kind in groups]
     return Platform((Cluster("cluster0", tuple(nodes)),))
 
 
 def _jobs(letters: str, step: float, profiles: Mapping[str, tuple[int, float, float, float]]) -> Workload:
-    """A job every ``step`` s. Profiles: cores, instructions, requested time (s) and memory volume (MB) of a task."""
-    from cluster_sim.workload.workload import Workload
+    """Return a job every ``step`` s.
 
+    A profile is the cores, instructions, requested time (s) and memory volume (MB) of a task.
+    """
     described = {
         letter: {"req_ops": work, "req_time": seconds, "mem_vol": volume, "mem": 100, "ipc": 1}
         for letter, (_, work, seconds, volume) in profiles.items()
@@ -93,13 +85,18 @@ _PROFILES_4 = {
 
 
 def experiment(name: str) -> tuple[Platform, Workload]:
-    """Platform and workload of experiment 1, 2, 3, 4-mem or 4-comp.
+    """Return platform and workload of experiment 1, 2, 3, 4-mem or 4-comp.
 
     12-mem and 12-comp are experiment 4 on the ten and two nodes of which the journal version's text speaks.
     """
     if name == "1":
+        power = {"static_w": 24.38, "dynamic_w": 2.3, "min_power": 0.05}
+        contention = {"b": -1.85e-5, "c": 32000, "da": 1.75, "db": 2000, "dc": 50000, "dd": 6000}
+        small = [
+            ProcessorType(f"proc_{n}_2.5", n, 2.5, power=power, contention=contention) for n in (4, 8)
+        ]  # Table 4.2
         profiles = {"A": (4, 12.5e9, 5.5, 1.0), "B": (2, 62.5e9, 25.0, 1e6)}
-        return _cluster(*((1, kind) for kind in _small_kinds())), _jobs("AABABA", 0.05, profiles)
+        return _cluster(*((1, kind) for kind in small)), _jobs("AABABA", 0.05, profiles)
     kinds = (
         _processor(8, 4.2, 32000, 500, 500),
         _processor(16, 3.8, 21000, 169, 100),
@@ -118,7 +115,7 @@ def experiment(name: str) -> tuple[Platform, Workload]:
 
 
 def run(name: str, scheduler: str, seed: int = 0) -> Result:
-    """One experiment under one scheduler."""
+    """Run one experiment under one scheduler."""
     from cluster_sim import Simulation, make_scheduler
 
     platform, workload = experiment(name)
@@ -129,7 +126,7 @@ def run(name: str, scheduler: str, seed: int = 0) -> Result:
 
 
 def pairs(inputs: Path, name: str, job: str, seeds: int) -> Measured:
-    """All pairs of one job order; those that draw at random are means over ``seeds``."""
+    """Measure all pairs of one job order; pairs that draw at random have means over ``seeds``."""
     found = Measured()
     for node in NODES:
         pair = f"{job}/{node}"
@@ -148,7 +145,7 @@ def pairs(inputs: Path, name: str, job: str, seeds: int) -> Measured:
 
 
 def greedy(inputs: Path, name: str) -> Measured:
-    """The contention-aware greedy in three settings."""
+    """Measure the contention-aware greedy in three settings."""
     found = Measured()
     for label, spec in GREEDY.items():
         summary = run(name, spec).summary()
@@ -158,7 +155,7 @@ def greedy(inputs: Path, name: str) -> Measured:
 
 
 def schedules(inputs: Path, name: str, drawn: Mapping[str, Sequence[str]]) -> Measured:
-    """Gantt charts: figure → (caption, scheduler)."""
+    """Draw Gantt charts; ``drawn`` has (caption, scheduler) by figure."""
     from analysis.reproduce.drawing import schedule
 
     charts = [
@@ -169,7 +166,7 @@ def schedules(inputs: Path, name: str, drawn: Mapping[str, Sequence[str]]) -> Me
 
 
 def pair_parts(name: str, quick: bool) -> list[ComputedPart]:
-    """All pairs and the greedy on one experiment."""
+    """Return the parts of one experiment: all pairs and the greedy."""
     seeds = 5 if quick else 20
     found = [
         ComputedPart(f"{name} {job}", pairs, {"name": name, "job": job, "seeds": seeds}, measures=(f"{name}/",))
@@ -182,28 +179,28 @@ def pair_parts(name: str, quick: bool) -> list[ComputedPart]:
 
 
 def of_pairs(values: Values, name: str, metric: str, pairs: Sequence[str] = FIXED) -> dict[str, float]:
-    """The metric of each pair."""
+    """Return the metric of each pair."""
     return {pair: values[f"{name}/{pair}/{metric}"] for pair in pairs}
 
 
 def best_pair(values: Values, name: str, metric: str) -> str:
-    """The pair of the least energy (or EDP) among those that draw nothing at random."""
+    """Return the pair of the least energy (or EDP) among those that draw nothing at random."""
     row = of_pairs(values, name, metric)
     return min(row, key=row.__getitem__)
 
 
 def reduction(values: Values, name: str, metric: str, pair: str, against: str) -> float:
-    """% that ``pair`` is below ``against``."""
+    """Return by how many % ``pair`` is below ``against``."""
     return float(100.0 * (1.0 - values[f"{name}/{pair}/{metric}"] / values[f"{name}/{against}/{metric}"]))
 
 
 def ratio(values: Values, name: str, pair: str, against: str) -> float:
-    """Energy of ``pair`` over that of ``against``."""
+    """Return the energy of ``pair`` over that of ``against``."""
     return float(values[f"{name}/{pair}/energy"]) / float(values[f"{name}/{against}/energy"])
 
 
 def pair_figures(energy: str, edp: str, values: Values, experiment: str) -> list[PaperFigure]:
-    """Both figures of an experiment, with all pairs in place of the paper's five, by their names."""
+    """Draw both figures of an experiment, with all pairs by their names in place of the paper's five."""
     return [
         *pair_figure(energy, "Energy of every pair; random ones are means.", values, experiment, "energy"),
         *pair_figure(edp, "EDP of every pair; random ones are means.", values, experiment, "EDP"),
@@ -211,7 +208,7 @@ def pair_figures(energy: str, edp: str, values: Values, experiment: str) -> list
 
 
 def pair_figure(name: str, caption: str, values: Values, experiment: str, metric: str) -> list[PaperFigure]:
-    """Bars of all pairs and the greedy, where they are measured."""
+    """Draw bars of all pairs and the greedy, where they are measured."""
     from analysis.reproduce.drawing import bars
 
     labels = [label for label in (*PAIRS, *GREEDY) if f"{experiment}/{label}/{metric}" in values]

@@ -1,15 +1,15 @@
 """The agents of IRMaSim, which choose one of six policies: what they end with, and how soon.
 
-Judged is the *last* policy of every training and its last rollouts: what validation kept may be an untrained agent that was
-lucky. Beside them stand as many untrained agents, and random play.
+Claims are about the *last* policy of every training and its last rollouts: the agent that validation kept may be an
+untrained one that was lucky. Beside them stand as many untrained agents, and random play.
 
-How good a policy is, is told as its *way*: 0 % is the mean of the six policies, each of them kept for the whole run, and
-100 % the best of them. A mixture of policies may need less than all of them, or more.
+The *way* says how good a policy is. 0 % is the mean of the six policies, each of them kept for the whole run. 100 % is
+the best of them. A mixture of policies may need less than all of them, or more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -33,45 +33,45 @@ MODEL_KEYS: dict[str, dict[str, Any]] = {
     "contention": {},
 }
 REWARDS, LEVELS = ("makespan", "energy", "edp"), ("normal", "small", "minimal")
-"""Of Table I and §IV.B."""
+"""Rewards of Table I, and levels of observation of §IV.B."""
 TABLE_MOST = {"seeds": 3, "iterations": 30}
-"""The trainings of the table are fewer and shorter than those of the figures: it has 18 kinds of them, the figures 4."""
+"""Limits of the table's trainings: fewer and shorter than those of the figures, for it has 18 kinds of them, not 4."""
 LAST_ROLLOUTS = 5
 TRIES = 6
 """Episodes that a policy is played with drawn actions, to see what it chooses."""
 HALF_WAY = 50.0
-"""From here on a policy is nearer to the best of the six than to their mean."""
+"""Way (%) from which on a policy is nearer to the best of the six than to their mean."""
 
 
-def _rows() -> tuple[AgentRow, ...]:
-    """Figs. 10 and 11 with both agents."""
-    found = []
-    for agent, file in AGENTS.items():
-        for model, keys in MODEL_KEYS.items():
-            training = file if model == "contention" else f"{file}-{model}"
-            found.append(AgentRow(f"{model} {agent}", f"{agent}, {model} model", (), (), training, file, keys))
-    return tuple(found)
-
-
-def _table() -> tuple[AgentRow, ...]:
-    """Agents × rewards of Table I × levels of observation, under the contention model."""
-    return tuple(
-        AgentRow(
-            f"table-1 {agent} {reward} {level}",
-            f"{agent}, reward of Table I for {reward}, {level} observation",
-            (),
-            (),
-            f"irmasim-table-1/{agent}-{reward}-{level}",
-            file,
-            {"reward": f"as-published:{reward}", "observation": f"as-published:{level}"},
-        )
-        for agent, file in AGENTS.items()
-        for reward in REWARDS
-        for level in LEVELS
+FIGURE_ROWS = tuple(
+    AgentRow(
+        f"{model} {agent}",
+        f"{agent}, {model} model",
+        (),
+        (),
+        file if model == "contention" else f"{file}-{model}",
+        file,
+        keys,
     )
-
-
-FIGURE_ROWS, TABLE_ROWS = _rows(), _table()
+    for agent, file in AGENTS.items()
+    for model, keys in MODEL_KEYS.items()
+)
+"""Rows of Figs. 10 and 11: both agents under both models."""
+TABLE_ROWS = tuple(
+    AgentRow(
+        f"table-1 {agent} {reward} {level}",
+        f"{agent}, reward of Table I for {reward}, {level} observation",
+        (),
+        (),
+        f"irmasim-table-1/{agent}-{reward}-{level}",
+        file,
+        {"reward": f"as-published:{reward}", "observation": f"as-published:{level}"},
+    )
+    for agent, file in AGENTS.items()
+    for reward in REWARDS
+    for level in LEVELS
+)
+"""Rows of agents × rewards of Table I × levels of observation, under the contention model."""
 ROWS = (*FIGURE_ROWS, *TABLE_ROWS)
 
 
@@ -84,29 +84,29 @@ def converged(
 
     way : of the mean of the last rollouts, %.
     share : of the policy that is chosen most often, among all decisions, %.
-    favoured : which one that is, by number.
-    best favoured : whether in more than half of the trainings it is chosen more often than all others together, and is the
-        one of least objective.
-    episodes : after which the mean of a rollout stays at half the way or more; all of them where it never does.
+    favoured : number of that policy.
+    best favoured : whether, in more than half of the trainings, it is chosen more often than all others together and
+        has the least objective.
+    episodes : after which the mean of a rollout stays at half the way or more; all of them if it never does.
     curve : mean objective of every rollout.
     """
-    from learning.training.training import last
+    from learning.training.configuration import read_config
+    from learning.training.logs import CSV, read_metrics
+    from learning.training.training import CHECKPOINT, CONFIG, last
 
     start = f"agent/{row}/"
     asked = AgentTraining.of(training)
     found = train_first(start, inputs, folder, None if asked is None else replace(asked, most=fewest(most, asked.most)))
-    # The folders of the trainings in a folder: of all seeds, or itself.
-    folder = Path(folder)
-    from learning.training.training import CHECKPOINT
-
-    seeds = sorted(folder.glob(f"seed-*/{CHECKPOINT}"), key=lambda path: int(path.parent.name.removeprefix("seed-")))
-    places = [path.parent for path in seeds] or [folder]
+    seeds = [path.parent for path in Path(folder).glob(f"seed-*/{CHECKPOINT}")]
+    # Without folders of seeds, the folder is that of a single training.
+    places = sorted(seeds, key=lambda place: int(place.name.removeprefix("seed-"))) or [Path(folder)]
     agents = [last(place) for place in places]
-    from learning.training.configuration import read_config
-    from learning.training.training import CONFIG
-
     case = _Case(read_config(places[0] / CONFIG), agents[0])
-    curves = [_curve(place) for place in places]
+    curves = []
+    for place in places:
+        curves.append([row["rollout/objective_mean"] for row in read_metrics(place) if "rollout/objective_mean" in row])
+        if not curves[-1]:
+            raise InputError(place / CSV, "the numbers of a training's iterations", "none")
     _note(found, start, "", case, case.play_each(agents), [mean(c[-LAST_ROLLOUTS:]) for c in curves])
     found.values |= {
         f"{start}curve": curves,
@@ -120,7 +120,10 @@ def converged(
 
 
 def _note_controls(found: Measured, row: str, case: _Case, count: int) -> None:
-    """As many untrained agents as there are trainings; and random play, in the figures in as many episodes as a training."""
+    """Note what the controls of a row reach: ``count`` untrained agents, and random play.
+
+    In the figures random play has as many episodes as a training.
+    """
     start = f"control/{row}/"
     _note(found, start, f"/{UNTRAINED}", case, case.play_each(untrained_agents(case.config, range(count))))
     random = random_player(case.config)
@@ -161,17 +164,17 @@ class _Played:
 
     @property
     def favoured(self) -> int:
-        """The policy that is chosen most often."""
+        """Return the policy that is chosen most often."""
         return max(range(len(self.chosen)), key=self.chosen.__getitem__)
 
     @property
     def share(self) -> float:
-        """How often that is, %."""
+        """Return how often the favoured policy is chosen, %."""
         return 100.0 * self.chosen[self.favoured] / sum(self.chosen)
 
 
 class _Case:
-    """What the agents of a row are trained on, and what each of the policies reaches there by itself."""
+    """Case on which the agents of a row are trained, and what each of the policies reaches there by itself."""
 
     def __init__(self, config: Config, agent: Agent):
         from learning.training.inputs import MakeEnvironment
@@ -179,31 +182,28 @@ class _Case:
         self.config = config
         self.metric = str(agent.facts["objective"])
         self.make = MakeEnvironment.of(config.environment)
-        self.alone = list(self._alone())
-        least = min(self.alone)
-        self.best = [number for number, value in enumerate(self.alone) if value <= 1.0001 * least]
-        self.played = len(self.alone)
-
-    def _alone(self) -> Iterator[float]:
-        """The objective with every decision by one policy."""
+        self.alone: list[float] = []  # the objective with every decision by one policy
         environment = self.make()
         for action in range(int(environment.action_space.n)):  # type: ignore[attr-defined]
             environment.reset(seed=0)
             over = False
             while not over:
                 _, _, over, _, info = environment.step(action)
-            yield float(info["metrics"][self.metric])
+            self.alone.append(float(info["metrics"][self.metric]))
+        least = min(self.alone)
+        self.best = [number for number, value in enumerate(self.alone) if value <= 1.0001 * least]
+        self.played = len(self.alone)
 
     def favours_best(self, played: _Played) -> bool:
-        """Whether a best policy is chosen more often than all others together."""
+        """Return whether a best policy is chosen more often than all others together."""
         return played.share > 50.0 and played.favoured in self.best
 
     def play_each(self, agents: Sequence[Agent]) -> list[_Played]:
-        """A few episodes of each agent, with other draws."""
+        """Play a few episodes of each agent, each with draws of its own."""
         return [self.play(agent, TRIES, number) for number, agent in enumerate(agents)]
 
     def play(self, agent: Agent, episodes: int, number: int) -> _Played:
-        """Episodes with drawn actions; another ``number`` draws others."""
+        """Play episodes with drawn actions; another ``number`` draws others."""
         import numpy as np
 
         from learning.algorithms.rollouts import collect, episode_seeds
@@ -216,22 +216,12 @@ class _Case:
 
 
 def way(value: float, alone: Sequence[float]) -> float:
-    """How far a value is on the way from the mean of what the policies reach alone to the least of it, %."""
+    """Return how far a value is on the way from the mean of the six policies to the least of them, %."""
     middle = mean(alone)
     return 100.0 * (middle - value) / (middle - min(alone))
 
 
 def until_half_way(curve: Sequence[float], alone: Sequence[float]) -> int:
-    """Rollouts after which all are at half the way or more; all of them where the last is not."""
+    """Return after how many rollouts all are at half the way or more; the number of rollouts if the last is not."""
     short = [i for i, value in enumerate(curve, 1) if way(value, alone) < HALF_WAY]
     return min(short[-1] + 1, len(curve)) if short else 1
-
-
-def _curve(folder: Path) -> list[float]:
-    from learning.training.logs import CSV, read_metrics
-
-    name = "rollout/objective_mean"
-    curve = [numbers[name] for numbers in read_metrics(folder) if name in numbers]
-    if not curve:
-        raise InputError(folder / CSV, "the numbers of a training's iterations", "none")
-    return curve

@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import mean, median
 from time import perf_counter
 
+import numpy as np
+
 from analysis.reproduce.agent_row import IN_SAMPLE
 from analysis.reproduce.agents import left_out, row_part
 from analysis.reproduce.claims import AT_LEAST, HOLDS, MORE, RANGE, Claim, Kind, Values, points, relative
@@ -48,33 +50,34 @@ NPB = {
 }
 CLUSTERS = {"homogeneous": {3.4: 15}, "heterogeneous": {3.4: 8, 2.5: 4, 1.7: 3}}
 BATCHES = (300, 600, 1200, 1800, 2400)
-"""Long enough that their ends, where nodes stand idle, count little: 440 W is 97 % of full load, and the published error of
-the makespan is the same in all five."""
+"""Jobs of the batches: so many that the ends, where nodes stand idle, count little. 440 W is 97 % of full load, and the
+published error of the makespan is the same in all five batches."""
 NAME = "irmasim"
 MODELS = {"baseline": ("none", "baseline"), "contention": ("piecewise", "linear")}
 SUBMITTED_WITHIN_S = 120.0
 SCHEDULER = "list:first/first"
 BATCH = "npb:jobs=120,at_once=80,seed=0"
-"""Of Figs. 9 to 11: twice as many jobs as there are cores, most of them in a burst, the rest in the first two minutes."""
+"""Batch of Figs. 9 to 11: twice as many jobs as cores, most of them in a burst, the rest in the first two minutes."""
 JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
 NODES = ("random", "current_gflops", "high_cores", "total_mem", "free_mem_bw", "current_watts")
-"""Table II, word by word."""
+"""Orders of jobs and of nodes in Table II, word by word."""
 DIFFERENT_JOBS = ("random", "first", "shortest", "low_mem_bw")
-"""All jobs ask for one core and no memory, so smallest and low_mem are first here."""
+"""Job orders that differ here: all jobs ask for one core and no memory, so smallest and low_mem are like first."""
 OF_REWARDS = {
     "makespan": "paid at every decision and not by time, so it grows with the number of decisions",
     "energy": "power now times the times of jobs that have just ended does not add up to the energy",
     "edp": "power now times the squared times of jobs that have just ended does not add up to the EDP",
 }
-"""What is to be known of the rewards of Table I."""
+"""Remarks on the rewards of Table I."""
 RANK_LIMIT = 0.41
-"""Of a rank correlation over 24 pairs: 5 % of random orders are further from 0, on either side."""
+"""Rank correlation over 24 pairs from which 5 % of random orders are further away from 0, on either side."""
 
 
 def processor(ghz: float, min_power: float = 1.0) -> ProcessorType:
-    """The quad-core of §VI at one of its three clocks; idle it draws the share ``min_power`` of pb: all, by Eq. 5."""
-    from cluster_sim.platform.platform import ProcessorType
+    """Return the quad-core of §VI at one of its three clocks.
 
+    Idle, it draws the share ``min_power`` of pb: all of it by Eq. 5.
+    """
     core, common = WATTS[ghz]
     power = {"static_w": common, "dynamic_w": core, "min_power": min_power}
     return ProcessorType(f"i5-7500@{ghz}", 4, ghz, power=power, contention=CONTENTION)
@@ -82,25 +85,21 @@ def processor(ghz: float, min_power: float = 1.0) -> ProcessorType:
 
 def cluster(clocks: dict[float, int], model: str, min_power: float = 1.0) -> Platform:
     """Return a platform with that many nodes of each clock under one of :data:`MODELS`."""
-    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform
+    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType
 
     groups = [NodeGroup(NodeType(f"node@{ghz}", (processor(ghz, min_power),)), count) for ghz, count in clocks.items()]
     return Platform((Cluster("cluster0", tuple(groups)),)).with_models(*MODELS[model])
 
 
 def batch(jobs: int, seed: int) -> Workload:
-    """Sequential jobs drawn from Table IV, submitted within the first two minutes."""
-    import numpy as np
-
+    """Draw sequential jobs from Table IV, submitted within the first two minutes."""
     rng = np.random.default_rng([2021, jobs, seed])
     submits = np.sort(rng.uniform(0.0, SUBMITTED_WITHIN_S, jobs)).round(3)
     return of_profiles(list(zip(submits.tolist(), rng.choice(list(NPB), jobs).tolist(), strict=True)))
 
 
 def of_profiles(jobs: Sequence[tuple[float, str]]) -> Workload:
-    """Sequential jobs from (submission, benchmark); they ask for the time that they take at 3.4 GHz alone."""
-    from cluster_sim.workload.workload import Workload
-
+    """Return sequential jobs from (submission, benchmark). They ask for the time that they take alone at 3.4 GHz."""
     profiles = {
         name: {"req_ops": work, "ipc": ipc, "mem_vol": volume, "req_time": work / ipc / 3.4e9}
         for name, (work, ipc, volume) in NPB.items()
@@ -109,7 +108,7 @@ def of_profiles(jobs: Sequence[tuple[float, str]]) -> Workload:
 
 
 def run(platform: Platform, workload: Workload, scheduler: str = SCHEDULER, seed: int = 0) -> Result:
-    """One simulation."""
+    """Run one simulation."""
     from cluster_sim import Simulation, make_scheduler
 
     return Simulation(platform, workload, make_scheduler(scheduler), seed=seed).run(warn=False)
@@ -119,7 +118,7 @@ def run(platform: Platform, workload: Workload, scheduler: str = SCHEDULER, seed
 
 
 def two_nodes(inputs: Path) -> Measured:
-    """Fig. 1: ten executions each of ep and lu on a fast and a slow node, without and with contention."""
+    """Measure Fig. 1: ten executions each of ep and lu on a fast and a slow node, without and with contention."""
     from analysis.reproduce.drawing import schedule
 
     found = Measured()
@@ -141,8 +140,7 @@ def two_nodes(inputs: Path) -> Measured:
 
 
 def surface(inputs: Path) -> Measured:
-    """Fig. 3: speedup of a task beside three others, over its own bandwidth and theirs, with k = 0.6 and k = 1."""
-    import numpy as np
+    """Measure Fig. 3: a task's speedup beside three others, by its own and their bandwidth, with k = 0.6 and k = 1."""
     import plotly.graph_objects as go
 
     from analysis.figures.figure_style import styled
@@ -164,7 +162,7 @@ def surface(inputs: Path) -> Measured:
 
 
 def batches(inputs: Path, name: str, jobs: int, seeds: int) -> Measured:
-    """A batch of Fig. 7 or 8 under both models; means over seeds."""
+    """Measure a batch of Fig. 7 or 8 under both models, with means over seeds."""
     found = Measured()
     for model in MODELS:
         platform = cluster(CLUSTERS[name], model)
@@ -180,7 +178,7 @@ def batches(inputs: Path, name: str, jobs: int, seeds: int) -> Measured:
 
 
 def full_load(inputs: Path) -> Measured:
-    """The watts of the homogeneous cluster with every core busy under both models."""
+    """Measure the watts of the homogeneous cluster with every core busy, under both models."""
     found = Measured()
     for model in MODELS:
         result = run(cluster(CLUSTERS["homogeneous"], model), of_profiles([(0.0, "ep.C")] * 60))
@@ -190,13 +188,11 @@ def full_load(inputs: Path) -> Measured:
 
 
 def policies(inputs: Path) -> Measured:
-    """Fig. 9: energy of the 36 pairs of Table II under both models; and how they group jobs, with what that saves.
+    """Measure Fig. 9: the energy of the 36 pairs of Table II under both models, and how they group jobs.
 
-    ``policy/JOB/NODE/MODEL`` is the energy, and with ``/grouped`` busy cores per processor that has some, both over time.
-    ``policy/JOB/NODE/idle draws nothing`` is the energy under contention if processors without jobs drew nothing.
+    ``policy/JOB/NODE/MODEL`` is the energy, and with ``/grouped`` busy cores per processor that has some, both over
+    time. ``policy/JOB/NODE/idle draws nothing`` is the energy under contention if processors without jobs drew nothing.
     """
-    from cluster_sim.workload.workload import Workload
-
     found = Measured()
     workload = Workload.read(BATCH)
     machines = {model: cluster(CLUSTERS["heterogeneous"], model) for model in MODELS}
@@ -212,7 +208,10 @@ def policies(inputs: Path) -> Measured:
 
 
 def grouped(result: Result) -> float:
-    """Busy cores per processor that has some, over time; of single-core jobs on nodes of one processor."""
+    """Return the busy cores per processor in use, mean over time.
+
+    Jobs have a single core each, and nodes one processor.
+    """
     jobs = result.jobs.set_index("job_id")
     times = result.allocations.join(jobs[["start_time", "finish_time"]], on="job_id")
     in_use = 0.0
@@ -225,7 +224,7 @@ def grouped(result: Result) -> float:
 
 
 def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
-    """Figs. 1 and 3, five batches on two clusters, the policies of Table II, agents."""
+    """Return the parts: Figs. 1 and 3, five batches on two clusters, the policies of Table II, and the agents."""
     few = 2 if setting.quick else 10
     grown = [
         ComputedPart(f"{name} {jobs}", batches, {"name": name, "jobs": jobs, "seeds": few})
@@ -252,7 +251,7 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
 
 
 def implied(baseline: float, model: float) -> str:
-    """The range of baseline over model that errors against the real cluster imply.
+    """Return the range of baseline over model that follows from the errors against the real cluster.
 
     The baseline is too low by its error: it has no contention, and no common power. The model is off by its error, up or down.
     """
@@ -260,7 +259,7 @@ def implied(baseline: float, model: float) -> str:
 
 
 def claims() -> Sequence[Claim]:
-    """Every number of §VII, and Figs. 1 and 3."""
+    """Return the claims: every number of §VII, and Figs. 1 and 3."""
     lu = "two/lu.C/contention"
     shape, ratios, watts, rest = (
         "Figs. 1 and 3: what contention does",
@@ -286,7 +285,6 @@ def claims() -> Sequence[Claim]:
     ]  # fmt: skip
     errors = {"homogeneous": ((0.37, 0.03), (0.47, 0.10)), "heterogeneous": ((0.30, 0.05), (0.45, 0.05))}
     for name, pair in errors.items():
-        source = "Fig. 7" if name == "homogeneous" else "Fig. 8"
         for metric, (baseline, model) in zip(("makespan", "energy"), pair, strict=True):
             seen.append(
                 Claim(
@@ -294,8 +292,8 @@ def claims() -> Sequence[Claim]:
                     f"{name} cluster, {metric}: baseline over contention model",
                     implied(baseline, model),
                     "",
-                    f"{source}, §VII.A",
-                    lambda v, name=name, metric=metric: _ratio(v, name, metric),  # type: ignore[misc]
+                    f"{'Fig. 7' if name == 'homogeneous' else 'Fig. 8'}, §VII.A",
+                    lambda v, name=name, metric=metric: mean(_ratios(v, name, metric)),  # type: ignore[misc]
                     RANGE,
                     how=f"implied by the errors {100 * baseline:g} % and {100 * model:g} %; mean of the five batches",
                     reason="batches are random draws of unpublished size; Table IV's bandwidths are taken at their word",
@@ -304,17 +302,18 @@ def claims() -> Sequence[Claim]:
             )
     seen += [
         Claim("constant", "homogeneous cluster: the error of the makespan is about the same in all five batches (± 3 %)",
-              "yes", "", "§VII.A", lambda v: _spread(v) < 0.06, HOLDS, group=ratios),
+              "yes", "", "§VII.A", lambda v: float(np.ptp(_ratios(v, "homogeneous", "makespan"))) < 0.06, HOLDS,
+              group=ratios),
         Claim("milder", "the ratio of makespans is nearer to 1 on the heterogeneous cluster", "yes", "", "§VII.A",
-              lambda v: _ratio(v, "heterogeneous", "makespan") > _ratio(v, "homogeneous", "makespan"), HOLDS, group=ratios),
+              lambda v: mean(_ratios(v, "heterogeneous", "makespan")) > mean(_ratios(v, "homogeneous", "makespan")),
+              HOLDS, group=ratios),
         Claim("baseline-w", "watts of the cluster as Batsim reports them", "320", "W", "§VII.A",
               lambda v: _watts(v, "baseline"), relative(0.05), how="mean over the batches: energy / makespan", group=watts,
               reason="what Batsim counted is not published; busy cores alone draw 369 W at full load"),
         Claim("model-w", "watts of the cluster as IRMaSim reports them", "440", "W", "§VII.A",
               lambda v: _watts(v, "contention"), relative(0.05), how="mean over the batches: energy / makespan", group=watts),
         Claim("full-w", "watts at full load from Table III: 15 (4 pa + pb)", "452", "W", "Table III",
-              "watts/contention/full load", points(1.0),
-              group=watts),
+              "watts/contention/full load", points(1.0), group=watts),
         Claim("real-w", "watts of the real cluster", "400", "W", "§VII.A", None, impossible=True,
               reason="measured on the authors' cluster", group=watts),
         Claim("errors", "errors against the real cluster: 37, 3, 47, 10, 30, 45, 5 %", "7 numbers", "", "§VII.A", None,
@@ -348,7 +347,7 @@ def claims() -> Sequence[Claim]:
 
 
 def _of_agents(group: str) -> list[Claim]:
-    """Figs. 10 and 11 of both agents; beside each what its controls do."""
+    """Return the claims of Figs. 10 and 11 for both agents, each with its controls."""
     found = []
     for agent in AGENTS:
         for model, figure in (("baseline", "10"), ("contention", "11")):
@@ -402,17 +401,10 @@ def _controls(row: str, value: str) -> dict[str, str]:
     return {control: f"control/{row}/{value}/{control}" for control in ("untrained", "random play")}
 
 
-def _ratio(values: Values, name: str, metric: str) -> float:
-    """Baseline over contention model, mean of the five batches."""
-    start = [f"{name}/{n}" for n in BATCHES]
-    return mean(float(values[f"{of}/baseline/{metric}"] / values[f"{of}/contention/{metric}"]) for of in start)
-
-
-def _spread(values: Values) -> float:
-    """Greatest less least ratio of makespans among the five batches on the homogeneous cluster."""
-    start = [f"homogeneous/{n}" for n in BATCHES]
-    ratios = [float(values[f"{of}/baseline/makespan"] / values[f"{of}/contention/makespan"]) for of in start]
-    return max(ratios) - min(ratios)
+def _ratios(values: Values, name: str, metric: str) -> list[float]:
+    """Return baseline over contention model for each of the five batches."""
+    starts = [f"{name}/{n}" for n in BATCHES]
+    return [float(values[f"{batch}/baseline/{metric}"] / values[f"{batch}/contention/{metric}"]) for batch in starts]
 
 
 def _watts(values: Values, model: str) -> float:
@@ -421,14 +413,14 @@ def _watts(values: Values, model: str) -> float:
 
 
 def _slower(values: Values, agent: str) -> bool:
-    """Whether the median training gets there under both models, and later with the baseline."""
+    """Return whether the median training gets there under both models, and later with the baseline."""
     model, baseline = (values[f"agent/{name} {agent}/episodes"] for name in ("contention", "baseline"))
     never = values[f"agent/baseline {agent}/per rollout"] * len(values[f"agent/baseline {agent}/curve"][0])
     return bool(median(model) < median(baseline) < never)
 
 
 def _of_grouping(values: Values, name: str) -> float:
-    """Rank correlation of a policy's energy with how it groups jobs."""
+    """Return the rank correlation of a policy's energy with how it groups jobs."""
     import pandas as pd
 
     pairs = [f"policy/{job}/{node}/{name}" for job in DIFFERENT_JOBS for node in NODES]
@@ -449,7 +441,7 @@ def _policy_spread(values: Values, model: str) -> float:
 
 
 def figures(values: Values) -> Sequence[PaperFigure]:
-    """Figs. 7, 8 and 9."""
+    """Draw Figs. 7 to 11, and where the agents of Table I end."""
     from analysis.reproduce.drawing import bars
 
     drawn = []
@@ -461,21 +453,16 @@ def figures(values: Values) -> Sequence[PaperFigure]:
     pairs = [f"{job}/{node}" for job in JOBS for node in NODES if f"policy/{job}/{node}/baseline" in values]
     series = {model: [values.get(f"policy/{pair}/{model}") for pair in pairs] for model in MODELS}
     drawn.append(bars("Fig. 9", "Energy of 36 policies on the heterogeneous cluster, both models.", pairs, series, "J"))
-    return [*drawn, *_curves(values), *_ends(values)]
-
-
-def _curves(values: Values) -> Sequence[PaperFigure]:
-    """Figs. 10 and 11: mean energy of the rollouts of every training."""
-    drawn = []
     for agent in AGENTS:
         for model, figure in (("baseline", "10"), ("contention", "11")):
             row = f"{model} {agent}"
             if f"agent/{row}/curve" in values:
                 drawn.append(_curve(values, row, f"Fig. {figure}, {agent}", f"{agent}, {model} model"))
-    return drawn
+    return [*drawn, _ends(values)]
 
 
 def _curve(values: Values, row: str, name: str, what: str) -> PaperFigure:
+    """Draw the mean energy of the rollouts of every training of a row."""
     import plotly.graph_objects as go
 
     from analysis.figures.figure_style import styled
@@ -501,8 +488,8 @@ def _curve(values: Values, row: str, name: str, what: str) -> PaperFigure:
     return as_figure(name, f"Mean energy of a rollout's {each} episodes, a line for each training, {what}.", figure)
 
 
-def _ends(values: Values) -> Sequence[PaperFigure]:
-    """Table I: how far agents have come by each reward and at each level of observation."""
+def _ends(values: Values) -> PaperFigure:
+    """Draw how far agents have come by each reward of Table I and at each level of observation."""
     from analysis.reproduce.drawing import bars
 
     names = {(reward, level): f"{reward}, {level}" for reward in REWARDS for level in LEVELS}
@@ -514,7 +501,7 @@ def _ends(values: Values) -> Sequence[PaperFigure]:
         "How far the last rollouts are on the way from the mean of the six policies (0 %) to the best of them (100 %), "
         f"median of {TABLE_MOST['seeds']} trainings, by reward of Table I and level of observation, contention model."
     )
-    return [bars("Table I, where agents end", caption, list(names.values()), series, "%")]
+    return bars("Table I, where agents end", caption, list(names.values()), series, "%")
 
 
 PAPER = Paper(
