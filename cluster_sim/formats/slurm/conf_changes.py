@@ -30,7 +30,6 @@ from cluster_sim.formats.slurm.conf_keys import (
     NOT_SIMULATED,
     OPTIONS,
     PARTITIONS_NOT_SIMULATED,
-    Options,
 )
 from cluster_sim.formats.slurm.conf_lines import Line
 from cluster_sim.formats.slurm.conf_values import host_list
@@ -98,21 +97,18 @@ def with_changes(lines: Sequence[Line], changes: Iterable[str]) -> list[Line]:
     """
     found = list(lines)
     for text in changes:
-        # The changes that a text asks for: several where it is a line of a slurm.conf with several keys.
-        where, text = f"change {text}", text.strip()
-        if line := _LINE.fullmatch(text):
-            understood = [_one(where, f"{line['head']}:{pair}", found) for pair in line["pairs"].split()]
-        else:
-            understood = [_one(where, text, found)]
-        for change in understood:
+        where, parts = f"change {text}", [text.strip()]
+        if line := _LINE.fullmatch(text.strip()):
+            parts = [f"{line['head']}:{pair}" for pair in line["pairs"].split()]
+        for change in [_one(where, part, found) for part in parts]:
             if change.kind:
                 found = list(_with_machine_key(found, change))
             elif change.option:
                 found = _with_global_key(found, change, _with_option(_value_of(found, change.key), change))
             elif change.key in LISTS and not change.whole and change.value.lower() not in _NO_OPTIONS:
                 value = _value_of(found, change.key)
-                for part in _parts(change.value):
-                    name, sign, rest = _taken_apart(part)
+                for option in _parts(change.value):
+                    name, sign, rest = _taken_apart(option)
                     said = _FLAG if not sign else f"{sign}{rest}" if rest else ""
                     value = _with_option(value, change._replace(option=name, value=said))
                 found = _with_global_key(found, change, value)
@@ -132,12 +128,19 @@ def _one(where: str, text: str, lines: Sequence[Line]) -> _Change:
         raise InputError(where, "a value of printable characters without quotes", value)
     if key.lower() in _NOT_SIMULATED[kind]:
         raise InputError(where, "a key that is simulated", f"{key}: {_NOT_SIMULATED[kind][key.lower()]}")
-    _check_name(where, key, _FOLLOWED[kind] if kind else [*FOLLOWED, *_all_options()])
+    options_of_lists = [name for _, options in LISTS.values() for name in options.values()]
+    _check_name(where, key, _FOLLOWED[kind] if kind else [*FOLLOWED, *options_of_lists])
     if (match["option"] or match["whole"]) and (kind or key.lower() not in LISTS):
         expected = ", ".join(spelled for spelled, _ in LISTS.values())
         raise InputError(where, f"a key with a list of options before the colon ({expected})", key)
     if not kind and key.lower() in OPTIONS:
-        _check_options(where, OPTIONS[key.lower()], match["option"] or value or "")
+        options = OPTIONS[key.lower()]
+        unused, unknown = options.apart(match["option"] or value or "")
+        if unused:
+            raise InputError(where, "an option that is simulated", unused[0])
+        for name in unknown:
+            if name.lower() not in _NO_OPTIONS:
+                _check_name(where, name, sorted(options.spelling[each] for each in options.followed))
     elif not kind and key.lower() == "accountingstorageenforce":
         for part in _parts(match["option"] or value or ""):
             if part.lower() not in (*_NO_OPTIONS, "1"):
@@ -184,19 +187,6 @@ def _named(lines: Iterable[Line], kind: str, whole: bool = False) -> list[str]:
     if kind == "partitionname" or whole:
         return texts
     return [name for text in texts for name in _names("NodeName", text)]
-
-
-def _all_options() -> list[str]:
-    return [name for _, options in LISTS.values() for name in options.values()]
-
-
-def _check_options(where: str, options: Options, value: str) -> None:
-    unused, unknown = options.apart(value)
-    if unused:
-        raise InputError(where, "an option that is simulated", unused[0])
-    for name in unknown:
-        if name.lower() not in _NO_OPTIONS:
-            _check_name(where, name, sorted(options.spelling[each] for each in options.followed))
 
 
 _FLAG = "\0"
@@ -330,26 +320,25 @@ def with_nodes(lines: Sequence[Line], text: str) -> list[Line]:
     prefix = next(name for number in itertools.count(1) if (name := f"added{number}-") not in taken)
     added = f"{prefix}[{'1'.zfill(len(str(count)))}-{count}]"
     alike = Line(where, {**_without(line.pairs, *_ONE_OF_ITS_NODES), "nodename": added}, line.written)
-    found = [_joined(each, set(names), added, where) for each in lines]
+    found: list[Line] = []
+    for each in lines:
+        nodes = each.pairs.get("nodes", "")
+        is_group = each.key in ("partitionname", "nodeset") and nodes.lower() not in ("", "all", "(null)")
+        if is_group and set(names) & set(_names(each.place, nodes)):
+            each = Line(where, each.pairs | {"nodes": f"{nodes},{added}"}, each.written)
+        found.append(each)
     return [*found[: place + 1], alike, *found[place + 1 :]]
-
-
-def _joined(line: Line, names: set[str], added: str, where: str) -> Line:
-    """A partition or a set that names some of the nodes, with those that are added."""
-    nodes = line.pairs.get("nodes", "")
-    if line.key not in ("partitionname", "nodeset") or nodes.lower() in ("", "all", "(null)"):
-        return line
-    return (
-        Line(where, line.pairs | {"nodes": f"{nodes},{added}"}, line.written)
-        if names & set(_names(line.place, nodes))
-        else line
-    )
 
 
 def differences(before: Sequence[Line], after: Sequence[Line]) -> list[Difference]:
     """What two configurations say otherwise, key by key and option by option; options of a list that stay are told with it."""
     found = [*_of_the_machine(before, after), *_of_partitions_and_nodes(before, after)]
-    counts = [len(set(_named(lines, "nodename")) - _down(lines)) for lines in (before, after)]
+    counts: list[int] = []
+    for lines in (before, after):
+        down = [
+            name for each in lines if each.key == "downnodes" for name in _names(each.place, each.pairs["downnodes"])
+        ]
+        counts.append(len(set(_named(lines, "nodename")) - set(down)))
     if counts[0] != counts[1]:
         found.append(Difference("number of nodes", f"{counts[0]:,}", f"{counts[1]:,}"))
     return found
@@ -401,11 +390,6 @@ def _pairs_by_name(lines: Sequence[Line], kind: str) -> dict[str, dict[str, tupl
     return found
 
 
-def _down(lines: Iterable[Line]) -> set[str]:
-    """The nodes that a line DownNodes has."""
-    return {name for line in lines if line.key == "downnodes" for name in _names(line.place, line.pairs["downnodes"])}
-
-
 def without_people(lines: Iterable[Line]) -> list[Line]:
     """The lines without the keys that name users, groups or accounts, or may; none of them changes a run."""
     kept = ((line, _without(line.pairs, *_OF_PEOPLE)) for line in lines)
@@ -414,12 +398,12 @@ def without_people(lines: Iterable[Line]) -> list[Line]:
 
 def written(lines: Iterable[Line]) -> str:
     """The text of a slurm.conf with these lines, which reads as they do; included files are part of it."""
-    return "".join(
-        " ".join(f"{line.written.get(key, key)}={_quoted(value)}" for key, value in line.pairs.items()) + "\n"
-        for line in lines
-    )
-
-
-def _quoted(value: str) -> str:
-    escaped = value.replace("#", "\\#")
-    return f'"{escaped}"' if not value or re.search(r"[\s\\]", value) else escaped
+    text = ""
+    for line in lines:
+        pairs: list[str] = []
+        for key, value in line.pairs.items():
+            escaped = value.replace("#", "\\#")
+            has_quotes = not value or re.search(r"[\s\\]", value)
+            pairs.append(f"{line.written.get(key, key)}=" + (f'"{escaped}"' if has_quotes else escaped))
+        text += " ".join(pairs) + "\n"
+    return text

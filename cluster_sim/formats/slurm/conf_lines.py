@@ -99,28 +99,31 @@ def _lines(path: str, content: str, included: list[int]) -> Iterator[Line]:
                 content_of_other = read_text(other, MAX_JSON_BYTES)
             yield from _lines(other, content_of_other, included)
         elif text.strip():
-            pairs: dict[str, str] = {}
-            written: dict[str, str] = {}
-            repeated: list[str] = []
-            position = 0
-            while position < len(text):
-                match = _PAIR.match(text, position)
-                if match is None:
-                    column = position + len(text[position:]) - len(text[position:].lstrip()) + 1
-                    raise FormatError(f"{place} column {column}", "Key=Value", text[position:].strip())
-                key, value = match[1].lower(), match[3] if match[2] is None else match[2]
-                if key == next(iter(pairs), ""):
-                    raise FormatError(f"{place} column {match.start(1) + 1}", f"{match[1]} once on a line", "it twice")
-                if key in pairs:
-                    repeated.append(match[1])
-                if not is_plain(key) or not value.isprintable():
-                    raise FormatError(
-                        f"{place} column {match.start(1) + 1}", "a key and a value of printable characters", value
-                    )
-                pairs[key], written[key] = value, match[1]
-                position = match.end()
-            line = Line(place, pairs, written, tuple(repeated))
-            yield line
+            yield _line_of(place, text)
+
+
+def _line_of(place: str, text: str) -> Line:
+    """Return the pairs of a text. Raises FormatError naming the column."""
+    pairs: dict[str, str] = {}
+    written: dict[str, str] = {}
+    repeated: list[str] = []
+    position = 0
+    while position < len(text):
+        match = _PAIR.match(text, position)
+        if match is None:
+            column = position + len(text[position:]) - len(text[position:].lstrip()) + 1
+            raise FormatError(f"{place} column {column}", "Key=Value", text[position:].strip())
+        key, value = match[1].lower(), match[3] if match[2] is None else match[2]
+        where = f"{place} column {match.start(1) + 1}"
+        if key == next(iter(pairs), ""):
+            raise FormatError(where, f"{match[1]} once on a line", "it twice")
+        if key in pairs:
+            repeated.append(match[1])
+        if not is_plain(key) or not value.isprintable():
+            raise FormatError(where, "a key and a value of printable characters", value)
+        pairs[key], written[key] = value, match[1]
+        position = match.end()
+    return Line(place, pairs, written, tuple(repeated))
 
 
 def _joined(text: str) -> Iterator[tuple[int, str]]:

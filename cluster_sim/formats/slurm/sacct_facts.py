@@ -50,7 +50,7 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
 
     def counts(tres: str, part: str, *columns: str) -> np.ndarray:
         sources = [(name, sacct_columns.count) for name in columns]
-        told = cells.numbers(rows, *sources, (tres, lambda text: _of_tres(text, part)))
+        told = cells.numbers(rows, *sources, (tres, lambda text: sacct_columns.count(values.tres(text).get(part, ""))))
         return np.where(np.isnan(told), 0.0, told)
 
     used = counts("alloctres", "cpu", "alloccpus", "ncpus")
@@ -80,6 +80,7 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
     for name in ("allocgres", "reqgres"):
         listed = np.array(cells.understood(name, rows, values.gpus_of_gres)) * np.maximum(held_nodes, 1)
         gpus = np.where(gpus > 0, gpus, listed)
+    other_tres = [name for each in req_tres for name in each if name not in (*TRES_READ, "billing")]
     stated = cells.texts("licenses", rows)
     licences = [_licences(said) or _licences(got) for said, got in zip(req_tres, alloc_tres, strict=True)]
     return Facts(
@@ -89,16 +90,8 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
         [own if own.lower() not in ("", "none", "(null)") else found for own, found in zip(stated, licences, strict=True)],
         [tags or "" for tags in requires],
         sum(tags is None for tags in requires),
-        Counter(name for each in req_tres for name in each if not _is_read(name)),
+        Counter(name for name in other_tres if not name.startswith(("gres/gpu", "license/"))),
     )  # fmt: skip
-
-
-def _is_read(name: str) -> bool:
-    return name in TRES_READ or name == "billing" or name.startswith(("gres/gpu", "license/"))
-
-
-def _of_tres(text: str, part: str) -> float:
-    return sacct_columns.count(values.tres(text).get(part, ""))
 
 
 def _licences(said: dict[str, str]) -> str:

@@ -107,7 +107,7 @@ class FoldedJobs:
         self.tasks = np.array([1 if each is None else len(each) for each in self._tasks], dtype=int)
         self.rows = [own[position] for position in last]
         self.times = {name: column[last] for name, column in times.items()}
-        self.submitted = np.array([_least(self._submit[each.positions]) for each in found], dtype=float)
+        self.submitted = np.array([np.fmin.reduce(self._submit[each.positions]) for each in found], dtype=float)
         starts = [len({self._start[at] for at in each.positions if self._start[at] > 0}) for each in found]
         again = self._restarts[last]
         self.attempts = np.maximum(np.array(starts, dtype=float), np.where(again > 0, again + 1, 0))
@@ -180,7 +180,8 @@ class FoldedJobs:
             tasks = np.unique(
                 np.concatenate([np.arange(r.start, r.stop, r.step) for r in ranges] or [np.empty(0, int)])
             )
-            known = [np.array([task for task, rows in own.items() if self._is_one_of(position, rows)], dtype=int)]
+            with_rows = [task for task, rows in own.items() if any(self._is_same_job(position, row) for row in rows)]
+            known = [np.array(with_rows, dtype=int)]
             known += [others for at, others in later if self._is_same_job(position, at)]
             left = np.setdiff1d(tasks, np.concatenate(known))
             later.append((position, tasks))
@@ -191,9 +192,6 @@ class FoldedJobs:
             if len(left):
                 found.append(_Found(number, [position], left))
         return found
-
-    def _is_one_of(self, shared: int, rows: list[int]) -> bool:
-        return any(self._is_same_job(shared, row) for row in rows)
 
     def _is_same_job(self, earlier: int, later: int) -> bool:
         """Whether two rows of one id are of one job: one record, or a requeue of it."""
@@ -217,7 +215,3 @@ class FoldedJobs:
 def _numbered(name: str, time: int) -> str:
     """The id of a job, which tells jobs apart to which Slurm gave the same number."""
     return name if time == 1 else f"{name}#{time}"
-
-
-def _least(times: np.ndarray) -> float:
-    return float(np.fmin.reduce(times))

@@ -51,7 +51,7 @@ def table_of_document(document: Mapping[str, Any]) -> SacctTable:
 def _rows_of(job: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """The row of a job, and one of each step that tells its memory."""
     time, state, required = job["time"], job["state"]["current"], _mapping(job.get("required"))
-    tres = _mapping(job.get("tres"))
+    tres, suspended_s = _mapping(job.get("tres")), _number(time.get("suspended"))
     row = {
         "JobID": _id_of(job),
         "JobName": _text(job.get("name")),
@@ -65,7 +65,7 @@ def _rows_of(job: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         "Start": _moment(time.get("start")),
         "End": _moment(time.get("end")),
         "ElapsedRaw": _number(time.get("elapsed")),
-        "Suspended": _seconds(time.get("suspended")),
+        "Suspended": f"0-00:00:{suspended_s}" if suspended_s else "",
         "TimelimitRaw": _number(time.get("limit")),
         "State": state if isinstance(state, str) else str(state[0]),
         "ReqCPUS": _number(required.get("CPUs")),
@@ -129,11 +129,6 @@ def _number(value: Any) -> str:
 def _moment(value: Any) -> str:
     text = _number(value)
     return "" if text == "0" else text  # Slurm's own word for no time
-
-
-def _seconds(value: Any) -> str:
-    text = _number(value)
-    return f"0-00:00:{text}" if text else ""
 
 
 def _memory(required: Mapping[str, Any]) -> str:

@@ -174,26 +174,7 @@ class _Rows:
         while self._at + 1 < len(self._lines):
             self._at += 1
             if self._lines[self._at].strip():
-                # Take the row that begins in this line, with as many of the next lines as it needs.
-                first, part = self._at, self._parts[-1]
-                width, text = len(part.names), self._lines[self._at]
-                cells = self._cells(text)
-                if cells is not None and len(cells) == width + 1 and not cells[-1]:
-                    cells.pop()
-                if cells is not None and len(cells) == width:
-                    if [cell.strip().lower() for cell in cells] != part.names:
-                        part.add(first + 1, cells)
-                elif header := self._header_in(text):
-                    self._begin_part(header)
-                elif cells is not None and not self._begins(cells):
-                    last = self._left_out[-1].place if self._left_out else 0
-                    if part.names[-1] in FREE_TEXT and part.rows and part.places[-1] > last:
-                        part.rows[-1][-1] += "\n" + text
-                        self._joined.add(part.places[-1])
-                    else:
-                        self._leave_out(first)
-                else:
-                    self._take_several_lines(first, part)
+                self._take_row(self._at)
         names = {low: name for part in reversed(self._parts) for low, name in zip(part.names, part.header, strict=True)}
         columns: dict[str, list[str]] = {low: [] for low in names}
         for part in self._parts:
@@ -226,20 +207,36 @@ class _Rows:
         except csv.Error:
             return None
 
-    def _take_several_lines(self, first: int, part: _Part) -> None:
-        text = self._lines[first]
+    def _take_row(self, first: int) -> None:
+        """Take the row that begins in a line, with as many of the next lines as it needs."""
+        part, text = self._parts[-1], self._lines[first]
+        width, cells = len(part.names), self._cells(text)
+        if cells is not None and len(cells) == width + 1 and not cells[-1]:
+            cells.pop()
+        if cells is not None and len(cells) == width:
+            if [cell.strip().lower() for cell in cells] != part.names:
+                part.add(first + 1, cells)
+            return
+        if header := self._header_in(text):
+            self._begin_part(header)
+            return
+        if cells is not None and not self._begins(cells):
+            last_left_out = self._left_out[-1].place if self._left_out else 0
+            if part.names[-1] in FREE_TEXT and part.rows and part.places[-1] > last_left_out:
+                part.rows[-1][-1] += "\n" + text
+                self._joined.add(part.places[-1])
+            else:
+                self._leave_out(first)
+            return
         for last in range(first, min(len(self._lines), first + _MOST_LINES)):
             if last > first:
                 line = self._lines[last]
-                cells = self._cells(line) or []
-                is_whole = bool(self._header_in(line)) or (
-                    len(cells) >= len(self._parts[-1].names) and self._begins(cells)
-                )
-                if is_whole:
-                    break
-                text += "\n" + self._lines[last]
-            cells = self._cells(text) or []
-            if len(cells) >= len(part.names) and (fitted := self._fitted(cells, part)):
+                own_cells = self._cells(line) or []
+                if self._header_in(line) or (len(own_cells) >= width and self._begins(own_cells)):
+                    break  # another row or header begins there
+                text += "\n" + line
+            pieces = self._cells(text) or []
+            if len(pieces) >= width and (fitted := self._fitted(pieces, part)):
                 self._at = last
                 self._joined.add(first + 1)
                 part.add(first + 1, fitted)

@@ -38,6 +38,7 @@ _NOT_SIMULATED = frozenset(
     "minprio mintres minpriothresh usagethres limitfactor flags".split()
 )
 """Columns that would change a schedule, and change none here: named where one is set."""
+_NOT_SET = ("", "-1", "0", "00:00:00", "0.000000", "1.000000")
 _READ = frozenset(
     "cluster account user partition parentname share grpjobs grptres maxjobs maxtres maxwall qos defaultqos name priority "
     "preempt preemptmode usagefactor maxjobspu maxtrespu maxjobspa maxtrespa".split()
@@ -95,33 +96,13 @@ def read_accounts(path: str) -> Accounts:
     """
     found, unused = _Found(), dict[str, None]()
     for row in _rows(path, unused):
-        unused.update(
-            {row.written[name]: None for name in row.cells if name in _NOT_SIMULATED and _is_set(row.cells[name])}
-        )
+        limits = (name for name, text in row.cells.items() if name in _NOT_SIMULATED and text not in _NOT_SET)
+        unused.update({row.written[name]: None for name in limits})
         if row.cells.keys() >= {"account", "user"}:
             found.associations.append((row.place, _association(row)))
             found.clusters[row.cells.get("cluster", "")] = None
         else:
-            if not row.cells["name"]:
-                raise FormatError(f"{row.place}, {row.written['name']}", "the name of a quality of service", "none")
-            mode = row.cells.get("preemptmode", "").upper()
-            quality = QualityOfService(
-                row.cells["name"].lower(),
-                row.get("priority", _whole, 0),
-                row.get("usagefactor", _factor, 1.0),
-                frozenset(filter(None, row.cells.get("preempt", "").lower().split(","))),
-                "" if mode == "CLUSTER" else mode,
-                row.get("preemptexempttime", values.duration, None),
-                row.get("gracetime", values.duration, 0.0),
-                grp_jobs=row.get("grpjobs", _most, math.inf),
-                grp_tres=row.tres("grptres"),
-                max_jobs_per_user=row.get("maxjobspu", _most, math.inf),
-                max_tres_per_user=row.tres("maxtrespu"),
-                max_jobs_per_account=row.get("maxjobspa", _most, math.inf),
-                max_tres_per_account=row.tres("maxtrespa"),
-                max_tres=row.tres("maxtres"),
-                max_wall_s=row.get("maxwall", _wall, math.inf),
-            )
+            quality = _quality(row)
             if quality.name in found.qos:
                 raise FormatError(f"{row.place}, Name", "every quality of service once", f"{quality.name} twice")
             found.qos[quality.name] = quality
@@ -140,13 +121,6 @@ def read_accounts(path: str) -> Accounts:
     return Accounts(tuple(_parents_first(found.associations)), qos)
 
 
-def _header(cells: list[str]) -> list[str] | None:
-    """The names of the columns, if cells are a header; one without a name at the end is ``--parsable``'s separator."""
-    names = [re.sub("[^a-z0-9]", "", cell.lower()) for cell in cells]
-    names = [_OTHER_NAMES.get(name, name) for name in names]
-    return names if {"account", "user"} <= set(names) or {"name", "priority"} <= set(names) else None
-
-
 def _rows(path: str, unused: dict[str, None]) -> Iterator[_Row]:
     names: list[str] = []
     written: dict[str, str] = {}
@@ -154,8 +128,10 @@ def _rows(path: str, unused: dict[str, None]) -> Iterator[_Row]:
         if not line.strip():
             continue
         cells = line.split("|")
-        header = _header(cells)
-        if header is not None:
+        # `--parsable` ends every line with a separator: the last column then has no name.
+        header = [re.sub("[^a-z0-9]", "", cell.lower()) for cell in cells]
+        header = [_OTHER_NAMES.get(name, name) for name in header]
+        if {"account", "user"} <= set(header) or {"name", "priority"} <= set(header):
             names, written = header, dict(zip(header, (cell.strip() for cell in cells), strict=True))
             twice = next((written[name] for name in names if name and names.count(name) > 1), None)
             if twice:
@@ -174,10 +150,6 @@ def _rows(path: str, unused: dict[str, None]) -> Iterator[_Row]:
             yield _Row(place, dict(zip(names, (c.strip() for c in cells), strict=True)), written, unused)
 
 
-def _is_set(text: str) -> bool:
-    return text not in ("", "-1", "0", "00:00:00", "0.000000", "1.000000")
-
-
 def _association(row: _Row) -> Association:
     account, user = row.cells["account"].lower(), row.cells["user"].lower()
     if not account:
@@ -190,11 +162,34 @@ def _association(row: _Row) -> Association:
         user,
         above,
         row.cells.get("partition", "") if user else "",
-        shares=row.get("share", _shares, default_shares),
+        shares=row.get("share", lambda text: None if text.lower() == "parent" else _whole(text), default_shares),
         default_qos=row.cells.get("defaultqos", "").lower(),
         grp_jobs=row.get("grpjobs", _most, math.inf),
         grp_tres=row.tres("grptres"),
         max_jobs=row.get("maxjobs", _most, math.inf),
+        max_tres=row.tres("maxtres"),
+        max_wall_s=row.get("maxwall", _wall, math.inf),
+    )
+
+
+def _quality(row: _Row) -> QualityOfService:
+    if not row.cells["name"]:
+        raise FormatError(f"{row.place}, {row.written['name']}", "the name of a quality of service", "none")
+    mode = row.cells.get("preemptmode", "").upper()
+    return QualityOfService(
+        row.cells["name"].lower(),
+        row.get("priority", _whole, 0),
+        row.get("usagefactor", _factor, 1.0),
+        frozenset(filter(None, row.cells.get("preempt", "").lower().split(","))),
+        "" if mode == "CLUSTER" else mode,
+        row.get("preemptexempttime", values.duration, None),
+        row.get("gracetime", values.duration, 0.0),
+        grp_jobs=row.get("grpjobs", _most, math.inf),
+        grp_tres=row.tres("grptres"),
+        max_jobs_per_user=row.get("maxjobspu", _most, math.inf),
+        max_tres_per_user=row.tres("maxtrespu"),
+        max_jobs_per_account=row.get("maxjobspa", _most, math.inf),
+        max_tres_per_account=row.tres("maxtrespa"),
         max_tres=row.tres("maxtres"),
         max_wall_s=row.get("maxwall", _wall, math.inf),
     )
@@ -223,10 +218,6 @@ def _parents_first(rows: list[tuple[str, Association]]) -> list[Association]:
         place = next(place for place, a in rows if not a.user and a.account == account)
         raise FormatError(f"{place}, ParentName", "an account that is not below itself", account)
     return ordered
-
-
-def _shares(text: str) -> int | None:
-    return None if text.lower() == "parent" else _whole(text)
 
 
 def _whole(text: str) -> int:

@@ -128,12 +128,12 @@ def platform_of(lines: list[Line], path: str) -> Platform:
     switches = Switches(found.parameters, [line.pairs for line in of_partitions])
     for line in _with_defaults(lines, "nodename"):
         _add_nodes(line, found, switches)
-    for line in lines:
-        if line.key == "downnodes":
-            _set_states(line, found)
-        elif line.key == "nodeset":
-            found.sets[line.pairs["nodeset"].lower()] = _members(line, found)
-    members = [_nodes_of(line, found) for line in of_partitions]
+    _follow_states_and_sets(lines, found)
+    members: list[list[str]] = []
+    for line in of_partitions:
+        listed = ",".join(line.pairs.get("nodes", "").split())  # Slurm takes blanks for commas
+        with_commas = replace(line, pairs=line.pairs | {"nodes": listed})
+        members.append([] if listed.lower() in ("", "(null)") else _named(with_commas, "nodes", found))
     up = [node for node in found.nodes.values() if node.state not in _LEFT_OUT]
     inside = {name for names in members for name in names} if members else found.nodes.keys()
     kept = [node for node in up if node.name in inside]
@@ -177,13 +177,9 @@ def platform_of(lines: list[Line], path: str) -> Platform:
 def read_for(schedulers: Iterable[str]) -> Iterator[None]:
     """In here configurations are read for runs under these schedulers (specs): what all of them follow is not told."""
     with warnings.catch_warnings():
-        if set(map(_name, schedulers)) == {"slurm"}:
+        if {spec.strip().partition(":")[0] for spec in schedulers} == {"slurm"}:
             warnings.simplefilter("ignore", SchedulerWarning)
         yield
-
-
-def _name(spec: str) -> str:
-    return spec.strip().partition(":")[0]
 
 
 def _with_defaults(lines: list[Line], key: str) -> Iterator[Line]:
@@ -224,14 +220,32 @@ def _whole(text: str) -> int:
 
 def _add_nodes(line: Line, found: _Configuration, switches: Switches) -> None:
     names = _value(line, values.host_list, list[str](), "nodename")
-    kind, threads = _node_type(line, found)
+    given = {key: _value(line, _whole, 1, key.lower()) for key in hardware.KEYS if key.lower() in line.pairs}
+    if "CPUs" not in given and "procs" in line.pairs:
+        given["CPUs"] = _value(line, _whole, 1, "procs")
+    (cpus, sockets, threads), notes = hardware.hardware_of(given)
+    for note in notes:
+        found.corrected.setdefault(note, []).append(line.pairs["nodename"])
+    if given.keys().isdisjoint(("Sockets", "SocketsPerBoard", "CoresPerSocket")) or cpus % sockets:
+        sockets = 1
+    memory_mb = _value(line, _whole, 1, "realmemory")  # 1 is what Slurm takes if nothing is said
+    tags = frozenset(filter(None, re.split(r"[,\s]+", line.pairs.get("feature", line.pairs.get("features", "")))))
+    key = (cpus, sockets, memory_mb, tags)
+    if key not in found.types:  # lines that say the same share a type
+        type_name = line.pairs["nodename"] if len(line.pairs["nodename"]) <= 60 else f"type {len(found.types) + 1}"
+        try:
+            processor = ProcessorType(f"{cpus // sockets} CPUs", cpus // sockets, CLOCK_GHZ, power=power_at(CLOCK_GHZ))
+            memory_gb = None if memory_mb <= 1 else memory_mb / 1024
+            found.types[key] = NodeType(type_name, (processor,) * sockets, memory_gb, tags=tags)
+        except InputError as error:
+            raise FormatError(f"{line.place}, {error.where}", error.expected, error.found) from None
     weight = _value(line, _whole, 1, "weight")
     _value(line, values.gpus_of_gres, 0, "gres")
     state = _value(line, _state, "UNKNOWN", "state")
     for name in names:
         if name in found.nodes:
             raise FormatError(f"{line.place}, NodeName", "every node once", f"{name} twice")
-        found.nodes[name] = _Node(name, kind, threads, weight, line.pairs.get("gres", ""), state)
+        found.nodes[name] = _Node(name, found.types[key], threads, weight, line.pairs.get("gres", ""), state)
     if len(found.nodes) > values.MAX_NODES_IN_LIST:
         raise FormatError(f"{line.place}, NodeName", f"at most {values.MAX_NODES_IN_LIST:,} nodes", len(found.nodes))
     _note_keys(line, _OF_NODES, NODES_NOT_SIMULATED, found, switches)
@@ -260,42 +274,18 @@ def _state(text: str) -> str:
     return state
 
 
-def _node_type(line: Line, found: _Configuration) -> tuple[NodeType, int]:
-    """The hardware of a line's nodes, and how many CPUs make a core; lines that say the same share it."""
-    given = {key: _value(line, _whole, 1, key.lower()) for key in hardware.KEYS if key.lower() in line.pairs}
-    if "CPUs" not in given and "procs" in line.pairs:
-        given["CPUs"] = _value(line, _whole, 1, "procs")
-    (cpus, sockets, threads), notes = hardware.hardware_of(given)
-    for note in notes:
-        found.corrected.setdefault(note, []).append(line.pairs["nodename"])
-    if given.keys().isdisjoint(("Sockets", "SocketsPerBoard", "CoresPerSocket")) or cpus % sockets:
-        sockets = 1
-    memory_mb = _value(line, _whole, 1, "realmemory")  # 1 is what Slurm takes if nothing is said
-    tags = frozenset(filter(None, re.split(r"[,\s]+", line.pairs.get("feature", line.pairs.get("features", "")))))
-    key = (cpus, sockets, memory_mb, tags)
-    if key not in found.types:
-        name = line.pairs["nodename"] if len(line.pairs["nodename"]) <= 60 else f"type {len(found.types) + 1}"
-        try:
-            processor = ProcessorType(f"{cpus // sockets} CPUs", cpus // sockets, CLOCK_GHZ, power=power_at(CLOCK_GHZ))
-            memory_gb = None if memory_mb <= 1 else memory_mb / 1024
-            found.types[key] = NodeType(name, (processor,) * sockets, memory_gb, tags=tags)
-        except InputError as error:
-            raise FormatError(f"{line.place}, {error.where}", error.expected, error.found) from None
-    return found.types[key], threads
-
-
-def _set_states(line: Line, found: _Configuration) -> None:
-    """A line ``DownNodes=n[1-2] State=DOWN``."""
-    state = _value(line, _state, "DOWN", "state")
-    for name in _named(line, "downnodes", found):
-        found.nodes[name].state = state
-
-
-def _members(line: Line, found: _Configuration) -> list[str]:
-    """The nodes of a set: those with its feature, and those that it names."""
-    feature = line.pairs.get("feature", "")
-    tagged = [node.name for node in found.nodes.values() if feature in node.type.tags]
-    return list(dict.fromkeys([*tagged, *(_named(line, "nodes", found) if "nodes" in line.pairs else [])]))
+def _follow_states_and_sets(lines: list[Line], found: _Configuration) -> None:
+    """Follow lines such as ``DownNodes=n[1-2] State=DOWN`` and ``NodeSet=big Feature=bigmem Nodes=n7``."""
+    for line in lines:
+        if line.key == "downnodes":
+            state = _value(line, _state, "DOWN", "state")
+            for name in _named(line, "downnodes", found):
+                found.nodes[name].state = state
+        elif line.key == "nodeset":
+            feature = line.pairs.get("feature", "")
+            tagged = [node.name for node in found.nodes.values() if feature in node.type.tags]
+            named = _named(line, "nodes", found) if "nodes" in line.pairs else []
+            found.sets[line.pairs["nodeset"].lower()] = list(dict.fromkeys([*tagged, *named]))
 
 
 def _named(line: Line, key: str, found: _Configuration) -> list[str]:
@@ -314,19 +304,11 @@ def _named(line: Line, key: str, found: _Configuration) -> list[str]:
 # ---------------------------------------------------------------------- partitions and parameters
 
 
-def _nodes_of(line: Line, found: _Configuration) -> list[str]:
-    """The nodes of a partition, up or not."""
-    text = ",".join(line.pairs.get("nodes", "").split())  # Slurm takes blanks for commas
-    if text.lower() in ("", "(null)"):
-        return []
-    return _named(replace(line, pairs=line.pairs | {"nodes": text}), "nodes", found)
-
-
 def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tuple[int, ...]) -> Partition:
     name = line.pairs["partitionname"]
     _note_keys(line, _OF_PARTITIONS, PARTITIONS_NOT_SIMULATED, found, switches)
-    number = _value(line, values.duration, math.inf, "maxtime")
-    max_time = math.inf if math.isnan(number) else number
+    max_time = _value(line, values.duration, math.inf, "maxtime")
+    max_time = math.inf if math.isnan(max_time) else max_time
     default_time = _value(line, values.duration, math.nan, "defaulttime")
     if default_time > max_time:
         found.corrected.setdefault("DefaultTime beyond MaxTime: Slurm takes MaxTime", []).append(name)
@@ -407,16 +389,6 @@ def _note_parameters(found: _Configuration, switches: Switches) -> None:
             found.unknown[f"{written}{_meant(key, _KNOWN)}"] = None
 
 
-def _options(parameters: Mapping[str, str], switches: Switches) -> tuple[list[str], list[str]]:
-    """Options within keys that are not simulated, and that nobody knows, with the name of their key."""
-    unused, unknown = list[str](), list[str]()
-    for key, options in OPTIONS.items():
-        for some, into in zip(options.apart(parameters.get(key, "")), (unused, unknown), strict=True):
-            if some and switches.is_on(key):
-                into.append(f"{options.key} {', '.join(some)}")
-    return unused, unknown
-
-
 def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMachine, outside: list[str]) -> None:
     """A line of all that a run on this platform does otherwise than the machine; one of what only some schedulers do."""
     parts = []
@@ -430,19 +402,27 @@ def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMach
     if found.repeated:
         parts.append(f"written more than once, of which the last counts, as in Slurm: {', '.join(found.repeated)}")
     parts += [f"{few(names, 5)}, {note}" for note, names in found.corrected.items()]
-    parts += [f"{key}: {why}" for why in dict.fromkeys(found.unused.values()) for key in [_keys(found.unused, why)]]
-    others = {part.partition(":")[0].strip() for gres in slurm.gres for part in gres.split(",")} - {"gpu", "gres", ""}
-    if others:
-        parts.append(f"Gres {', '.join(sorted(others))}: not simulated")
-    unused, unknown = _options(found.parameters, switches)
-    parts += [f"{options}: not simulated" for options in unused]
-    if found.unknown or unknown:
-        parts.append(f"not known: {', '.join([*found.unknown, *unknown])}")
+    keys_by_reason: dict[str, list[str]] = {}
+    for key, why in found.unused.items():
+        keys_by_reason.setdefault(why, []).append(key)
+    parts += [f"{', '.join(keys)}: {why}" for why, keys in keys_by_reason.items()]
+    gres = {part.partition(":")[0].strip() for of_node in slurm.gres for part in of_node.split(",")}
+    if other_gres := gres - {"gpu", "gres", ""}:
+        parts.append(f"Gres {', '.join(sorted(other_gres))}: not simulated")
+    unknown = list(found.unknown)
+    for key, options in OPTIONS.items():
+        not_simulated, not_known = options.apart(found.parameters.get(key, "")) if switches.is_on(key) else ([], [])
+        if not_simulated:
+            parts.append(f"{options.key} {', '.join(not_simulated)}: not simulated")
+        if not_known:
+            unknown.append(f"{options.key} {', '.join(not_known)}")
+    if unknown:
+        parts.append(f"not known: {', '.join(unknown)}")
     if parts:
         warn_user(ModelWarning(f"{path}: {'; '.join(parts)}"))
     # What the scheduler `slurm` does as the machine, and others do not.
     parts = []
-    if gpus := sum(values.gpus_of_gres(gres) > 0 for gres in slurm.gres):
+    if gpus := sum(values.gpus_of_gres(of_node) > 0 for of_node in slurm.gres):
         parts.append(f"Gres of {counted(gpus, 'node')}: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs")
     if any(_restricts(partition, len(slurm.node_names)) for partition in slurm.partitions):
         parts.append("nodes, limits, tiers and states of partitions: only the scheduler slurm:conf=FILE follows them")
@@ -454,12 +434,8 @@ def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMach
         )
     if others:
         parts.append(f"{', '.join(others)}: only the scheduler slurm:conf=FILE follows them")
-    if by_slurm := parts:
-        warn_user(SchedulerWarning(f"{path}: {'; '.join(by_slurm)}"))
-
-
-def _keys(unused: Mapping[str, str], why: str) -> str:
-    return ", ".join(key for key, reason in unused.items() if reason == why)
+    if parts:
+        warn_user(SchedulerWarning(f"{path}: {'; '.join(parts)}"))
 
 
 def _restricts(partition: Partition, node_count: int) -> bool:
