@@ -197,19 +197,18 @@ def machine_states_table(result: Result) -> pd.DataFrame:
         changes.append((start, stop, of_node[chosen]))
     end = float(result.power["time"].iloc[-1])
     times = np.unique(np.concatenate([[0.0, end], *(np.concatenate([start, stop]) for start, stop, _ in changes)]))
-    computing, sleeping, switching_on, switching_off = (_level(times, *change) for change in changes)
+    levels: list[npt.NDArray[np.int64]] = []
+    for start, stop, cores in changes:
+        change = np.bincount(np.searchsorted(times, start), cores, len(times))
+        change -= np.bincount(np.searchsorted(times, stop), cores, len(times))
+        levels.append(np.cumsum(change).astype(np.int64))
+    computing, sleeping, switching_on, switching_off = levels
     # When the run ends, so do all intervals; the last row says what it was like before, as Batsim's does after.
     sleeping[-1], switching_on[-1], switching_off[-1] = _last(sleeping), _last(switching_on), _last(switching_off)
     idle = platform.core_count - computing - sleeping - switching_on - switching_off
     return pd.DataFrame(
         dict(zip(STATE_COLUMNS, (times, sleeping, switching_on, switching_off, idle, computing), strict=True))
     )
-
-
-def _level(times: Floats, start: Floats, stop: Floats, cores: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    change = np.bincount(np.searchsorted(times, start), cores, len(times))
-    change -= np.bincount(np.searchsorted(times, stop), cores, len(times))
-    return np.cumsum(change).astype(np.int64)
 
 
 def _last(level: np.ndarray) -> int:
@@ -231,9 +230,9 @@ def consumed_energy_table(result: Result) -> pd.DataFrame:
     ).sort_values("time", kind="stable", ignore_index=True)
     times = events["time"].to_numpy(dtype=float)
     edges, watts = result.power["time"].to_numpy(), result.power["watts"].to_numpy()
-    summed = np.concatenate([[0.0], np.cumsum(watts[:-1] * np.diff(edges))])
+    energy_at_edge = np.concatenate([[0.0], np.cumsum(watts[:-1] * np.diff(edges))])
     row = np.searchsorted(edges, times, side="right") - 1
-    energy = np.asarray(summed[row] + watts[row] * (times - edges[row]))
+    energy = energy_at_edge[row] + watts[row] * (times - edges[row])
     with np.errstate(divide="ignore", invalid="ignore"):
         power = np.diff(energy, prepend=0.0) / np.diff(times, prepend=0.0)
     events["energy"] = energy
@@ -405,20 +404,17 @@ def _read(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
         if name not in table:
             raise FormatError(path, f"a column '{name}'", f"columns {', '.join(map(str, table.columns))}")
     for name in table.columns.intersection([*JOB_COLUMNS, *STATE_COLUMNS, *ENERGY_COLUMNS]):
-        if name not in _TEXT_COLUMNS:
-            # A column as floats: finite, or NaN for an empty cell of one that is not always known.
-            column = table[name]
-            where = f"{path} row {{row}}, column {name}"
-            needed = name in _EVER_PRESENT[kind]
-            numbers = as_numbers(column)
-            wrong = (numbers.isna() & column.notna()) | np.isinf(numbers)
-            if needed and column.name not in _MAY_BE_EMPTY:
-                wrong |= numbers.isna()
-            if wrong.any():
-                row = int(wrong.to_numpy().argmax())
-                found = column.iloc[row]
-                raise FormatError(where.format(row=row), "a number", "nothing" if pd.isna(found) else found)
-            table[name] = numbers
+        if name in _TEXT_COLUMNS:
+            continue
+        column, numbers = table[name], as_numbers(table[name])
+        wrong = (numbers.isna() & column.notna()) | np.isinf(numbers)
+        if name in _EVER_PRESENT[kind] and name not in _MAY_BE_EMPTY:
+            wrong |= numbers.isna()
+        if wrong.any():
+            row = int(wrong.to_numpy().argmax())
+            found = "nothing" if pd.isna(column.iloc[row]) else column.iloc[row]
+            raise FormatError(f"{path} row {row}, column {name}", "a number", found)
+        table[name] = numbers
     return table
 
 

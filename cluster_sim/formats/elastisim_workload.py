@@ -106,7 +106,7 @@ class _Reader:
     def __init__(self, source: str, reference_gflops: float | None):
         self._source = source
         self._gflops = reference_gflops
-        self._applications: dict[str, Any] = {}
+        self._applications: dict[str, dict[str, Any]] = {}
         self._now: set[str] = set()
         self.left_out: Counter[str] = Counter()
         self.keys = UnknownKeys(source)
@@ -134,20 +134,11 @@ class _Reader:
             for name, value in object_in(job.get("arguments", {}), f"{where}.arguments").items()
         }
         sized |= {"num_nodes": nodes, "num_gpus_per_node": gpus, "num_gpus": nodes * gpus}
-        # The application of a job, from its file where it names one: beside the jobs, or in a folder above them.
-        given = job.get("application_model", job.get("application"))
-        if not isinstance(given, str):
-            inline = object_in(given, f"{where}.application")
-            self._look_at(inline, f"{where}.application")
-            application = inline
+        application = job.get("application_model", job.get("application"))
+        if isinstance(application, str):
+            application = self._application_in(application)
         else:
-            if given not in self._applications:
-                folder = Path.cwd() if is_stdin(self._source) else Path(os.path.abspath(self._source)).parent
-                places = [place / given for place in (folder, *folder.parents)]
-                path = str(next((place for place in places if place.is_file()), places[0]))
-                self._applications[given] = object_in(parse_json(path, read_text(path)), path)
-                self._look_at(self._applications[given], path)
-            application = self._applications[given]
+            self._look_at(object_in(application, f"{where}.application"), f"{where}.application")
         row |= self._columns_of_work(application, kind, base, sized, where)
         self._now |= {f"attribute {name}" for name in attributes if name != "priority"}
         self.left_out.update(sorted(self._now))
@@ -163,7 +154,11 @@ class _Reader:
             once[unit] + sum(phase.iterations * phase.amount[unit] for phase in phases) for unit in (0, 1)
         )
         computes, waits = bool(flops.any()), bool(seconds.any())
-        rate, nodes = self._rate(computes and waits, where), sized["num_nodes"]
+        rate, nodes = 1.0, sized["num_nodes"]
+        if computes and waits:  # operations become seconds
+            if self._gflops is None:
+                raise FormatError(where, "flops or delays, or both with reference_gflops, the rate of a node", "both")
+            rate = self._gflops * 1e9 or 1.0  # the workload refuses a rate of 0 later
         first, at = slowest(once, nodes, rate), int(base - nodes[0])
         times = [slowest(phase.amount, nodes, rate) for phase in phases]
         whole = first + sum(phase.iterations * time for phase, time in zip(phases, times, strict=True))
@@ -174,19 +169,14 @@ class _Reader:
             not np.allclose(time * whole[at], whole * time[at], rtol=_EQUAL, atol=0.0) for time in (first, *times)
         ):
             self._now.add("phases of their own speedup, all have that of the job")
-        parts = (
-            self._parts(kind, float(first[at]), [float(time[at]) for time in times], phases, sized, where)
-            if changes
-            else ""
-        )
-        # The law that a job's times on these numbers of nodes follow.
-        if np.allclose(whole * nodes, whole[0] * nodes[0], rtol=_EQUAL, atol=0.0):
-            speedup = LINEAR
-        else:
+        parts = ""
+        if changes:
+            parts = self._parts(kind, float(first[at]), [float(time[at]) for time in times], phases, sized, where)
+        speedup = LINEAR
+        if not np.allclose(whole * nodes, whole[0] * nodes[0], rtol=_EQUAL, atol=0.0):
             if len(nodes) > MOST_WIDTHS:
-                raise FormatError(
-                    where, f"at most {MOST_WIDTHS:,} numbers of nodes where time x nodes changes", len(nodes)
-                )
+                expected = f"at most {MOST_WIDTHS:,} numbers of nodes where time x nodes changes"
+                raise FormatError(where, expected, len(nodes))
             pairs = zip(nodes.astype(int).tolist(), (whole[0] / whole).tolist(), strict=True)
             speedup = f"table:{','.join(f'{size}={factor!r}' for size, factor in pairs)}"
         return {
@@ -198,6 +188,16 @@ class _Reader:
             "speedup": speedup,
             "reconfiguration_time": self._reconfiguration(application, sized, at, where) if changes else 0.0,
         }
+
+    def _application_in(self, name: str) -> dict[str, Any]:
+        """Return the application of a file, which is looked for beside the jobs and in the folders above them."""
+        if name not in self._applications:
+            folder = Path.cwd() if is_stdin(self._source) else Path(os.path.abspath(self._source)).parent
+            places = [place / name for place in (folder, *folder.parents)]
+            path = str(next((place for place in places if place.is_file()), places[0]))
+            self._applications[name] = object_in(parse_json(path, read_text(path)), path)
+            self._look_at(self._applications[name], path)
+        return self._applications[name]
 
     def _look_at(self, application: dict[str, Any], where: str) -> None:
         """Note the keys of an application that ElastiSim does not know."""
@@ -235,12 +235,6 @@ class _Reader:
         amount = amount_of(given, sized, f"{where} {key}", self._now)
         times = 1 if isinstance(given, list) else evaluate(given.get("iterations", 1), {}, f"{where} {key}.iterations")
         return Amount(times * amount.flops, times * amount.seconds)
-
-    def _rate(self, both: bool, where: str) -> float:
-        """Operations that count as one unit of work: 1, or those of a second where a job ``both`` computes and waits."""
-        if both and self._gflops is None:
-            raise FormatError(where, "flops or delays, or both with reference_gflops, the rate of a node", "both")
-        return self._gflops * 1e9 if both and self._gflops else 1.0
 
     def _reconfiguration(self, application: dict[str, Any], sized: dict[str, Any], at: int, where: str) -> float:
         """What a change of the job's nodes takes, s: one number, whatever their number."""
@@ -293,10 +287,8 @@ class _Reader:
         if done[0][1]:
             self._now.add("evolving_request before any work")
             done[0] = done[0][0], 0
-        # The column `parts`, of shares above 0 and what each asks for; an evolving job in one part is moldable
-        # only.
         if len(done) < 2 and kind == "evolving":
-            return ""
+            return ""  # it is only moldable
         shares = [share for share, _ in done]
         if not any(cores for _, cores in done) and max(shares) - min(shares) <= _EQUAL * max(shares):
             return str(len(shares))

@@ -166,7 +166,17 @@ def platform_from(data: object, path: str | Path, name: str | None = None) -> Pl
     """The platform that a parsed IRMaSim document describes; library files are looked for beside ``path``."""
     if not isinstance(data, dict):
         raise FormatError(path, "an object with the key 'platform'", type(data).__name__)
-    name, description = _description(data, path, name)
+    if "clusters" in data:
+        name, description = name or "platform", data
+    else:
+        described = _types(data.get("platform"), f"{path}: platform")
+        if name is None and len(described) != 1:
+            found = ", ".join(described) or "none"
+            raise FormatError(f"{path}: platform", "one platform, or a name to choose by", found)
+        name = next(iter(described)) if name is None else name
+        if name not in described:
+            raise FormatError(f"{path}: platform", f"one of the platforms {', '.join(described)}", name)
+        description = described[name]
     key = f"platform.{name}" if "platform" in data else ""
     document = validated(_Description, description, path, key)
     if document.model_name not in (None, "modelV1"):
@@ -204,18 +214,6 @@ def _errors_of(path: str | Path, key: str) -> Iterator[None]:
         _, comma, word = error.where.rpartition(", ")
         place = f"{key}.{_OWN_WORDS.get(word, word)}" if comma else error.where
         raise FormatError(f"{path}: {place}", error.expected, error.found) from None
-
-
-def _description(data: Mapping[str, Any], path: str | Path, name: str | None) -> tuple[str, Any]:
-    if "clusters" in data:
-        return name or "platform", data
-    platforms = _types(data.get("platform"), f"{path}: platform")
-    if name is None and len(platforms) != 1:
-        raise FormatError(f"{path}: platform", "one platform, or a name to choose by", ", ".join(platforms) or "none")
-    name = next(iter(platforms)) if name is None else name
-    if name not in platforms:
-        raise FormatError(f"{path}: platform", f"one of the platforms {', '.join(platforms)}", name)
-    return name, platforms[name]
 
 
 def _types(data: object, where: str) -> dict[str, Any]:
@@ -258,9 +256,8 @@ class _Library:
                 for i, some in enumerate(entry.processors):
                     key = f"node.{name}.processors[{i}]"
                     if some.model is not None:
-                        raise InputError(
-                            f"{key}.model", "IRMaSim's layout (Batsim's heterogeneous one is not supported yet)"
-                        )
+                        expected = "IRMaSim's layout (Batsim's heterogeneous one is not supported yet)"
+                        raise InputError(f"{key}.model", expected)
                     check_count(f"{key}.number", some.number, MAX_PROCESSORS_PER_NODE, least=0)
                     processors += [self._processor(some.type, f"{key}.type")] * some.number
                     check_count(f"node.{name}.processors", len(processors), MAX_PROCESSORS_PER_NODE, least=0)
@@ -292,15 +289,12 @@ class _Library:
                 parameters = {key: getattr(entry, key) for key in PIECEWISE_CONTENTION}
                 static = entry.static_power if entry.static_power is not None else entry.pb
                 dynamic = entry.dynamic_power if entry.dynamic_power is not None else entry.pa
-                if static is None and dynamic is None:
-                    power = {}
-                else:
-                    least = entry.min_power
-                    if least is None:
-                        least = 1.0
-                        if entry.static_power is not None:
-                            warn_user(ModelWarning(f"{where}: no min_power; idle, it draws all its static power"))
+                power: dict[str, float] = {}
+                if static is not None or dynamic is not None:
+                    least = 1.0 if entry.min_power is None else entry.min_power
                     power = {"static_w": static or 0.0, "dynamic_w": dynamic or 0.0, "min_power": least}
+                if entry.min_power is None and entry.static_power is not None:
+                    warn_user(ModelWarning(f"{where}: no min_power; idle, it draws all its static power"))
                 self._processors[name] = ProcessorType(
                     name,
                     entry.cores,

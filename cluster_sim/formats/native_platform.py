@@ -161,9 +161,24 @@ def platform_from(data: object, path: str | Path) -> Platform:
         for models, spec in ((contention_models, document.contention_model), (power_models, document.power_model)):
             if may_run(spec):
                 models.make(spec)
-        processors = {name: _processor_type(name, entry, document) for name, entry in document.processor_types.items()}
-        nodes = {name: _node_type(name, entry, processors) for name, entry in document.node_types.items()}
-        clusters = [_cluster(i, entry, nodes) for i, entry in enumerate(document.clusters)]
+        processors: dict[str, ProcessorType] = {}
+        for name, entry in document.processor_types.items():
+            where = f"processor_types.{name}"
+            _check_parameters(f"{where}.contention", entry.contention, document.contention_model)
+            _check_parameters(f"{where}.power", entry.power, document.power_model, whole=True)
+            for i, state in enumerate(entry.p_states):
+                _check_parameters(f"{where}.p_states[{i}].power", state.power or {}, document.power_model, whole=True)
+            states = tuple(PState(state.clock_ghz, state.power) for state in entry.p_states)
+            cores, clock, flops = entry.cores, entry.clock_ghz, entry.flops_per_cycle
+            processors[name] = ProcessorType(name, cores, clock, flops, entry.power, entry.contention, states)
+        nodes = {name: _node_type(name, node, processors) for name, node in document.node_types.items()}
+        clusters: list[Cluster] = []
+        for i, cluster in enumerate(document.clusters):
+            groups = [
+                NodeGroup(lookup(f"clusters[{i}].nodes[{j}].type", "node", some.type, nodes), some.count)
+                for j, some in enumerate(cluster.nodes)
+            ]
+            clusters.append(Cluster(f"cluster{i}" if cluster.id is None else cluster.id, tuple(groups)))
         return Platform(tuple(clusters), document.id, document.contention_model, document.power_model)
     except InputError as error:
         raise FormatError(f"{path}: {error.where}", error.expected, error.found) from None
@@ -193,9 +208,14 @@ def validated(model: type[Entry], data: object, path: str | Path, key: str = "")
             expected = " or ".join(dict.fromkeys(_expected(each) for each in told))
             if first["type"] not in _WORDS and isinstance(found, dict):
                 found = None  # what its keys say together does not fit
-        text = key + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place if part != "[key]")
-        where = text.lstrip(".")
-        raise FormatError(f"{path}: {where}" if where else path, expected, _in_short(found)) from None
+        # A whole mapping or list is not worth printing; a text must look different from a number.
+        if isinstance(found, dict | list):
+            found = "a mapping" if isinstance(found, dict) else "a list" if found else "an empty list"
+        else:
+            found = told_apart(found)
+        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in place if part != "[key]")
+        where = f"{key}{''.join(parts)}".lstrip(".")
+        raise FormatError(f"{path}: {where}" if where else path, expected, found) from None
 
 
 def _expected(error: ErrorDetails) -> str:
@@ -284,17 +304,6 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _processor_type(name: str, entry: _Processor, document: _Document) -> ProcessorType:
-    where = f"processor_types.{name}"
-    _check_parameters(f"{where}.contention", entry.contention, document.contention_model)
-    _check_parameters(f"{where}.power", entry.power, document.power_model, whole=True)
-    for i, state in enumerate(entry.p_states):
-        _check_parameters(f"{where}.p_states[{i}].power", state.power or {}, document.power_model, whole=True)
-    states = tuple(PState(state.clock_ghz, state.power) for state in entry.p_states)
-    cores, clock, flops = entry.cores, entry.clock_ghz, entry.flops_per_cycle
-    return ProcessorType(name, cores, clock, flops, entry.power, entry.contention, states)
-
-
 def _check_parameters(where: str, given: Mapping[str, float], spec: str, whole: bool = False) -> None:
     """Refuse parameters that a model of our own does not know, and, if they are to be ``whole``, that some are left out."""
     known = _PARAMETERS.get(Spec.parse(spec).name)
@@ -320,27 +329,15 @@ def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> N
         processors += [lookup(f"{where}.type", "processor", some.type, types)] * some.count
         check_count(f"node_types.{name}.processors", len(processors), MAX_PROCESSORS_PER_NODE)
     try:
-        transitions = _power_transitions(entry.transitions, sum(processor.cores for processor in processors))
+        transitions = PowerTransitions(**entry.transitions.model_dump(exclude={"per"}))
+        if entry.transitions.per == "core":
+            transitions = transitions.scaled(sum(processor.cores for processor in processors))
     except InputError as error:
         key = error.where.rpartition(", ")[2]
         raise InputError(f"node_types.{name}.transitions.{key}", error.expected, error.found) from None
     return NodeType(
         name, tuple(processors), entry.memory_gb, transitions, entry.initially_off, frozenset(entry.tags), entry.hosts
     )
-
-
-def _power_transitions(entry: _Transitions, cores: int) -> PowerTransitions:
-    """Return the transitions of the whole node in watts, whatever the file gives."""
-    transitions = PowerTransitions(**entry.model_dump(exclude={"per"}))
-    return transitions.scaled(cores) if entry.per == "core" else transitions
-
-
-def _cluster(position: int, entry: _Cluster, types: Mapping[str, NodeType]) -> Cluster:
-    groups = [
-        NodeGroup(lookup(f"clusters[{position}].nodes[{i}].type", "node", some.type, types), some.count)
-        for i, some in enumerate(entry.nodes)
-    ]
-    return Cluster(f"cluster{position}" if entry.id is None else entry.id, tuple(groups))
 
 
 def _processor_entry(processor: ProcessorType, linear: bool) -> dict[str, Any]:
@@ -365,11 +362,22 @@ def _processor_entry(processor: ProcessorType, linear: bool) -> dict[str, Any]:
 
 
 def _node_entry(node: NodeType) -> dict[str, Any]:
-    entry: dict[str, Any] = {"processors": _runs(processor.name for processor in node.processors)}
+    # Equal neighbours are counted; the order stays, because a job fills the processors of a node in order.
+    runs = itertools.groupby(processor.name for processor in node.processors)
+    entry: dict[str, Any] = {"processors": [{"type": name, "count": sum(1 for _ in run)} for name, run in runs]}
     if node.memory_gb is not None:
         entry["memory_gb"] = float(node.memory_gb)
-    if node.transitions != PowerTransitions():
-        entry["transitions"] = _transitions_entry(node.transitions)
+    switching = node.transitions
+    if switching != PowerTransitions():
+        watts_and_seconds = ["off_w", "switch_on_s", "switch_on_w", "switch_off_s", "switch_off_w"]
+        if switching.switch_on_distribution:
+            watts_and_seconds.remove("switch_on_s")  # its mean
+        if switching.failed_w:
+            watts_and_seconds.append("failed_w")
+        given = {name: getattr(switching, name) for name in watts_and_seconds}
+        entry["transitions"] = {name: float(value) for name, value in given.items() if value is not None}
+        if switching.switch_on_distribution:
+            entry["transitions"]["switch_on_distribution"] = switching.switch_on_distribution
     if node.initially_off:
         entry["initially_off"] = True
     if node.tags:
@@ -379,40 +387,8 @@ def _node_entry(node: NodeType) -> dict[str, Any]:
     return entry
 
 
-def _transitions_entry(transitions: PowerTransitions) -> dict[str, float | str]:
-    names = ["off_w", "switch_on_s", "switch_on_w", "switch_off_s", "switch_off_w"]
-    distribution = transitions.switch_on_distribution
-    if distribution:
-        names.remove("switch_on_s")  # its mean
-    if transitions.failed_w:
-        names.append("failed_w")
-    values = {name: getattr(transitions, name) for name in names}
-    entry: dict[str, float | str] = {name: float(value) for name, value in values.items() if value is not None}
-    return entry | {"switch_on_distribution": distribution} if distribution else entry
-
-
-def _runs(names: Iterable[str]) -> list[dict[str, Any]]:
-    """Equal neighbours counted; the order stays, because a job fills the processors of a node in order."""
-    runs: list[dict[str, Any]] = []
-    for name in names:
-        if runs and runs[-1]["type"] == name:
-            runs[-1]["count"] += 1
-        else:
-            runs.append({"type": name, "count": 1})
-    return runs
-
-
 def _unknown(key: object, known: Iterable[str]) -> dict[str, Any]:
     names = list(known)
     close = near(str(key), names, 2)
     expected = "key " + " or ".join(f"'{name}'" for name in close) if close else f"one of the keys {', '.join(names)}"
     return {"expected": expected, "key": str(key)}
-
-
-def _in_short(found: object) -> object:
-    """A whole mapping or list is not worth printing; a text is to be told from a number."""
-    if isinstance(found, dict):
-        return "a mapping"
-    if isinstance(found, list):
-        return "a list" if found else "an empty list"
-    return told_apart(found)

@@ -25,7 +25,6 @@ Other fields are −1. SWF writes seconds without saying how fine; these keep al
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,18 +100,7 @@ def schedule_table(result: Result) -> pd.DataFrame:
         "think": unknown,
     }
     if pieces:
-        # The fields with, after the line of each job in pieces, a line for each of them.
-        submit_times = result.jobs["submit_time"].to_numpy(dtype=float)
-        line_of = np.cumsum(~np.isnan(submit_times)) - 1
-        lines = np.concatenate([np.full(len(own), line_of[row]) for row, own in pieces.items()])
-        told = pd.DataFrame(
-            [told for row, own in pieces.items() for told in _pieces(fields, int(line_of[row]), submit_times[row], own)]
-        )
-        order = np.argsort(np.append(np.arange(len(fields["job"])), lines + 0.5), kind="stable")
-        fields = {
-            name: np.append(values, told[name].to_numpy() if name in told else values[lines])[order]
-            for name, values in fields.items()
-        }
+        fields = _with_pieces(fields, result.jobs["submit_time"].to_numpy(dtype=float), pieces)
     return pd.DataFrame({name: whole_where_possible(values) for name, values in fields.items()})
 
 
@@ -121,18 +109,32 @@ def _numbers_of(jobs: pd.DataFrame, column: str, otherwise: np.ndarray) -> np.nd
     return numbers_of_names(jobs[column].to_numpy(dtype=object)) if column in jobs else otherwise
 
 
-def _pieces(fields: _Fields, line: int, submit_time: float, own: list[Spell]) -> Iterator[dict[str, float]]:
-    """What the lines of a job's pieces say for themselves."""
-    over, before = int(fields["status"][line]), submit_time
-    for number, piece in enumerate(own, start=1):
-        yield {
-            "submit": float(fields["submit"][line]) if number == 1 else UNKNOWN,
-            "wait": piece.start - before,
-            "run": piece.end - piece.start,
-            "allocated": piece.cores,
-            "status": _LAST_PIECE.get(over, _TO_BE_CONTINUED) if number == len(own) else _TO_BE_CONTINUED,
-        }
-        before = piece.end
+def _with_pieces(fields: _Fields, submit_times: np.ndarray, pieces: dict[int, list[Spell]]) -> _Fields:
+    """Return the fields with a line for each piece of a job after the job's own line."""
+    line_of = np.cumsum(~np.isnan(submit_times)) - 1
+    lines: list[int] = []
+    told: list[dict[str, float]] = []
+    for row, own in pieces.items():
+        line, before = int(line_of[row]), submit_times[row]
+        last_status = _LAST_PIECE.get(int(fields["status"][line]), _TO_BE_CONTINUED)
+        for piece in own:
+            lines.append(line)
+            told.append(
+                {
+                    "submit": float(fields["submit"][line]) if piece is own[0] else UNKNOWN,
+                    "wait": piece.start - before,
+                    "run": piece.end - piece.start,
+                    "allocated": piece.cores,
+                    "status": last_status if piece is own[-1] else _TO_BE_CONTINUED,
+                }
+            )
+            before = piece.end
+    own_values = pd.DataFrame(told)
+    order = np.argsort(np.append(np.arange(len(fields["job"])), np.array(lines) + 0.5), kind="stable")
+    return {
+        name: np.append(values, own_values[name].to_numpy() if name in own_values else values[lines])[order]
+        for name, values in fields.items()
+    }
 
 
 def _header(result: Result, lines: int) -> list[str]:

@@ -53,7 +53,14 @@ def unbroken_times(result: Result) -> Unbroken:
             cores[row].append((low, high))
     for own in cores:
         own.sort()
-    last = _of_last_attempts(result, in_pieces)
+    # The cores in use in the last attempt of each job in pieces, by the job's row.
+    holds = result.core_holds
+    in_use = holds.used.where(in_pieces[holds.job[holds.used.tenant]])
+    job, attempt = holds.job[in_use.tenant], holds.attempt[in_use.tenant]
+    last_attempt = np.zeros(len(jobs), np.int64)
+    np.maximum.at(last_attempt, job, attempt)
+    chosen = np.flatnonzero(attempt == last_attempt[job])
+    last = in_use.of(job).where(chosen[np.argsort(job[chosen], kind="stable")])
     bounds = np.searchsorted(last.tenant, np.arange(len(jobs) + 1))
     for row in np.flatnonzero(in_pieces).tolist():
         since, until, kept = _kept(last.where(slice(bounds[row], bounds[row + 1])))
@@ -84,19 +91,6 @@ def told_of_pieces(result: Result, in_pieces: npt.NDArray[np.bool_]) -> str:
         if some
     ]
     return f"{len(rows):,} of {counted(len(in_pieces), 'job')} ran in pieces ({', '.join(reasons)})"
-
-
-def _of_last_attempts(result: Result, rows: npt.NDArray[np.bool_]) -> Holds:
-    """The cores in use in the last attempt that ran of some jobs, by their rows, in that order."""
-    holds = result.core_holds
-    used = holds.used
-    used = used.where(rows[holds.job[used.tenant]])
-    job, attempt = holds.job[used.tenant], holds.attempt[used.tenant]
-    last = np.zeros(len(rows), np.int64)
-    np.maximum.at(last, job, attempt)
-    chosen = np.flatnonzero(attempt == last[job])
-    order = chosen[np.argsort(job[chosen], kind="stable")]
-    return used.of(job).where(order)
 
 
 def _kept(used: Holds) -> tuple[float, float, Ints]:
