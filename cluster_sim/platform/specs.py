@@ -53,7 +53,6 @@ def mixed(*groups: str, memory_gb: float = math.inf) -> Platform:
             raise SpecError("platform 'mixed'", "COUNTxCORES@GHZ such as 3x64@3.0", group)
         cores, ghz = int(match[2]), float(match[3])
         if (cores, ghz) not in types:
-            memory_gb = _unlimited(memory_gb)
             entry = documented(cores, ghz)
             if entry is None:
                 text = "its power follows the law of the documented ones, and its tasks do not slow each other"
@@ -62,7 +61,7 @@ def mixed(*groups: str, memory_gb: float = math.inf) -> Platform:
             power = power_at(ghz) if entry is None else entry.power
             contention = {} if entry is None else entry.contention
             processor = ProcessorType(f"proc_{cores}_{ghz}", cores, ghz, power=power, contention=contention)
-            types[cores, ghz] = NodeType(f"node_{cores}_{ghz}", (processor,), memory_gb)
+            types[cores, ghz] = NodeType(f"node_{cores}_{ghz}", (processor,), _unlimited(memory_gb))
         members.append(NodeGroup(types[cores, ghz], int(match[1])))
     return Platform((Cluster("cluster0", tuple(members)),), id="mixed")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -181,21 +181,15 @@ def to_seconds(columns: Columns, time_unit: str) -> None:
     if factor == 1.0:
         return
     if "checkpoint_interval" in columns:  # numbers as text
-        columns["checkpoint_interval"] = np.array(
-            [_times(text, factor) for text in columns["checkpoint_interval"].tolist()], dtype=object
-        )
+        intervals = columns["checkpoint_interval"].tolist()
+        for row, text in enumerate(intervals):
+            with suppress(TypeError, ValueError):  # a word, for the checks of the table
+                intervals[row] = repr(float(text) * factor)
+        columns["checkpoint_interval"] = np.array(intervals, dtype=object)
     for name in columns.keys() & {field.name for field in JOB_FIELDS if field.unit == "s"}:
         times = columns[name]
         marked_unknown = JOB_FIELD[name].default == UNKNOWN
         columns[name] = np.where(times == UNKNOWN, times, times * factor) if marked_unknown else times * factor
-
-
-def _times(value: object, factor: float) -> object:
-    """A number, or a text that is one, times a factor; anything else as it is."""
-    try:
-        return repr(float(value) * factor)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return value
 
 
 def first_submission(columns: Columns) -> float:
@@ -360,10 +354,9 @@ def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.
     if not allowed.all():
         row = int((~allowed).argmax())
         is_too_large = field.most < array[row] < math.inf
-        noun = {"float": "a finite number", "int": f"a whole number below {_LARGEST_INTEGER}", "bool": "0 or 1"}[
-            field.kind
-        ]
-        raise refuse(row, f"{noun} {field.range_text if is_too_large else field.allowed}".rstrip())
+        nouns = {"float": "a finite number", "int": f"a whole number below {_LARGEST_INTEGER}", "bool": "0 or 1"}
+        bounds = field.range_text if is_too_large else field.allowed
+        raise refuse(row, f"{nouns[field.kind]} {bounds}".rstrip())
     return array.astype({"float": np.float64, "int": np.int64, "bool": np.bool_}[field.kind], copy=False)
 
 

@@ -76,10 +76,8 @@ def parse_speedup(text: str) -> Speedup:
     """The law that a text names; empty: linear. Raises SpecError."""
     if text in ("", LINEAR):
         return Linear()  # without a look at what other packages offer, which takes longer than a small run
-    return _table(text) if text.startswith("table:") else speedups.make(text)
-
-
-def _table(text: str) -> Table:
+    if not text.startswith("table:"):
+        return speedups.make(text)
     points: dict[int, float] = {}
     for pair in text.removeprefix("table:").split(","):
         cores, _, factor = pair.partition("=")
