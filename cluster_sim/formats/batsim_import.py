@@ -1,4 +1,4 @@
-"""Read Batsim's result files, or evalys' table of jobs, so that our tables and figures show what another program simulated.
+"""Results from Batsim's files, or from evalys' table of jobs: another program's simulation in our tables and figures.
 
 | file | gives |
 |---|---|

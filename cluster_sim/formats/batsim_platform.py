@@ -74,7 +74,7 @@ def read_simgrid(
 
 
 class _Reader:
-    """Makes node types of host kinds, each once, named after the first host of the kind."""
+    """Maker of node types from host kinds, each once, named after the first host of the kind."""
 
     def __init__(self, path: str, unit_s: float, cores_per_node: int | None):
         self._path = path
@@ -84,7 +84,7 @@ class _Reader:
         self._warned = False
 
     def clusters(self, all_hosts: Iterable[Host]) -> Iterable[Cluster]:
-        """A cluster per zone, in the order of their first hosts."""
+        """Yield a cluster for each zone, in the order of the zones' first hosts."""
         by_zone: dict[Zone, list[Host]] = {}
         for host in all_hosts:
             by_zone.setdefault(host.zone, []).append(host)

@@ -121,7 +121,7 @@ def _csv_bytes(table: pd.DataFrame) -> bytes:
 
 
 def jobs_table(result: Result) -> pd.DataFrame:
-    """The jobs that are over or were rejected, as Batsim lists them; unfinished ones it does not list.
+    """Return the jobs that are over or were rejected, as Batsim lists them; it does not list unfinished jobs.
 
     Batsim has one time and one set of cores for a job. Of one that was run again, suspended or had its cores changed the
     row tells the last time in which it ran without a break, and the cores that it kept throughout; what was before
@@ -186,7 +186,7 @@ def _ranges_text(ranges: Sequence[tuple[int, int]]) -> str:
 
 
 def machine_states_table(result: Result) -> pd.DataFrame:
-    """How many cores sleep, boot, shut down, idle and compute, from each time on at which that changes."""
+    """Return how many cores sleep, boot, shut down, idle and compute, with a row for each change."""
     platform = result.platform
     states, used = result.node_states, result.core_holds.used
     of_node = platform.node_cores[platform.node_indices(states["node"])]
@@ -216,7 +216,7 @@ def _last(level: np.ndarray) -> int:
 
 
 def consumed_energy_table(result: Result) -> pd.DataFrame:
-    """Energy since time 0 at each event, and the mean power since the event before (NaN if it was at the same time)."""
+    """Return the energy since time 0 at each event, and the mean power since the last one (NaN at the same time)."""
     jobs, states = result.jobs, result.node_states
     power_states = [str(NodeState.OFF), str(NodeState.SWITCHING_ON), str(NodeState.SWITCHING_OFF)]
     moved = states[states["state"].isin(power_states) & (states["start"] > 0)]
@@ -244,7 +244,7 @@ def consumed_energy_table(result: Result) -> pd.DataFrame:
 
 
 def read_jobs(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Batsim's ``_jobs.csv`` of any version, or evalys' table, ids and resources as text, under the columns' newest names.
+    """Read Batsim's ``_jobs.csv`` of any version, or evalys' table, under the newest names of the columns.
 
     Jobs of several workloads that share an id get Batsim's other name for them, ``workload!id``. Raises FormatError naming
     file and column, also for an id that a workload has twice.
@@ -306,7 +306,7 @@ def _is_none(values: Floats) -> npt.NDArray[np.bool_]:
 
 
 def _rounding(values: Floats) -> Floats:
-    """By how much two numbers in these files that say the same may differ: they have six digits, or more."""
+    """Return by how much two equal values in these files may differ, as they have at least six digits."""
     return _ROUNDED * np.maximum(1.0, np.abs(values))
 
 
@@ -338,13 +338,13 @@ def _tell_contradictions(table: pd.DataFrame, path: str | os.PathLike[str]) -> N
 
 
 def is_jobs_header(line: bytes) -> bool:
-    """Whether a line is the header of such a table, of any version."""
+    """Return whether a line is the header of a table of jobs, of any version."""
     # Not all: one that is misspelt is to be told.
     return len(set(_EVER_PRESENT["jobs"]) & set(_columns(line.decode("utf-8", "replace")))) >= _FEWEST_COLUMNS
 
 
 def read_machine_states(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Batsim's ``_machine_states.csv``. Raises FormatError naming file, row and column."""
+    """Read Batsim's ``_machine_states.csv``. Raises FormatError naming file, row and column."""
     table = _read(path, "machine_states")
     counts = {name: table[name].to_numpy(dtype=float) for name in STATE_COLUMNS[1:]}
     expected = f"a whole number from 0 to {MAX_CORES}"
@@ -358,7 +358,7 @@ def read_machine_states(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def read_consumed_energy(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Batsim's ``_consumed_energy.csv``; NaN for ``NA``. Raises FormatError naming file, row and column."""
+    """Read Batsim's ``_consumed_energy.csv``; NaN for ``NA``. Raises FormatError naming file, row and column."""
     table = _read(path, "consumed_energy")
     checks = [*_rising(table, "time", LONGEST_S), *_rising(table, "energy", _MOST_J)]
     if "epower" in table:
@@ -373,7 +373,7 @@ def read_consumed_energy(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def _rising(table: pd.DataFrame, name: str, most: float) -> list[tuple[str, str, npt.NDArray[np.bool_]]]:
-    """The checks of a column that begins at 0 or later and never falls."""
+    """Return the checks of a column that begins at 0 or later and never falls."""
     values = table[name].to_numpy(dtype=float)
     return [
         (name, f"a number from 0 to {most:g}", (values >= 0) & (values <= most)),
@@ -419,13 +419,16 @@ def _read(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
 
 
 def _columns(header: str) -> list[str]:
-    """The names in the first line of a table, old ones as they are called now."""
+    """Return the names in the first line of a table; old names are replaced by the newest."""
     names = [name.strip().strip('"') for name in header.lstrip("\ufeff").split(",")]
     return [_OLD_NAMES.get(name, name) for name in names]
 
 
 def parse_resources(text: str, platform: Platform, where: str) -> npt.NDArray[np.int64]:
-    """Core numbers of ``0-3 7``, rising. Raises FormatError for other text and for cores the platform lacks."""
+    """Return the core numbers of ``0-3 7``, rising.
+
+    Raises FormatError for other text and for cores the platform lacks.
+    """
     numbers: list[npt.NDArray[np.int64]] = []
     for part in text.split():
         first, dash, last = part.partition("-")

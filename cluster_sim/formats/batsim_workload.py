@@ -106,7 +106,7 @@ class _Amount(NamedTuple):
 
 
 def is_batsim(document: object) -> bool:
-    """Whether a parsed workload is Batsim's: its profiles have a type, and none counts ``req_ops`` as IRMaSim's do."""
+    """Return whether a parsed workload is Batsim's: its profiles have a type, and none has IRMaSim's ``req_ops``."""
     profiles = document.get("profiles") if isinstance(document, dict) else None
     if not isinstance(profiles, dict):
         return False
@@ -117,7 +117,7 @@ def is_batsim(document: object) -> bool:
 def from_document(
     document: Any, source: str, *, time_unit: str = "seconds", unsupported: Literal["refuse", "drop"] = "refuse"
 ) -> Workload:
-    """A workload from the parsed JSON; ``source`` is what errors call it.
+    """Make a workload from the parsed JSON; ``source`` is what errors call it.
 
     ``unsupported="drop"`` leaves out the jobs whose profiles cannot be run, with a ModelWarning, instead of refusing
     the file. Raises FormatError naming the job or the profile.
@@ -169,7 +169,7 @@ def _jobs_and_profiles(document: Any, source: str) -> tuple[list[dict[str, Any]]
 def _amounts(
     jobs: list[dict[str, Any]], profiles: _Profiles, source: str, unsupported: str
 ) -> tuple[list[_Amount], list[int]]:
-    """What each job asks for, and the positions of the jobs that are kept. Warns of what is left out."""
+    """Return what each job asks for, and the positions of the jobs that are kept. Warns of what is left out."""
     amounts: list[_Amount] = []
     kept: list[int] = []
     refused: list[_UnsupportedProfileError] = []
@@ -246,7 +246,7 @@ def _columns(jobs: list[dict[str, Any]], amounts: list[_Amount], where: Callable
 
 
 class _UnsupportedProfileError(FormatError):
-    """A profile that is right, but needs what is not simulated."""
+    """A correct profile that needs what is not simulated."""
 
 
 class _Profiles:
@@ -350,7 +350,7 @@ def _finite(value: object, where: str) -> float:
 
 
 def _noun(value: object) -> str:
-    """What a JSON value is, in a word, or itself when it is short."""
+    """Return what a JSON value is, in a word, or the value itself when it is short."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

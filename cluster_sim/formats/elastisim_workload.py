@@ -61,7 +61,7 @@ class _Phase(NamedTuple):
 
 
 def is_elastisim(document: object) -> bool:
-    """Whether a parsed workload is ElastiSim's: its jobs have a ``submit_time`` and nodes or an application."""
+    """Return whether a parsed workload is ElastiSim's: its jobs have a ``submit_time``, and nodes or an application."""
     jobs = document.get("jobs") if isinstance(document, dict) else None
     known = {"application_model", "application", "num_nodes", "num_nodes_min"}
     return isinstance(jobs, list) and any(
@@ -70,7 +70,7 @@ def is_elastisim(document: object) -> bool:
 
 
 def from_document(document: Any, source: str, *, reference_gflops: float | None = None) -> Workload:
-    """A workload from the parsed JSON; ``source`` is what errors call it, and where applications are looked for.
+    """Make a workload from the parsed JSON; ``source`` names it in errors, and applications are looked for beside it.
 
     What has no time here, network, files and GPUs, is named in one ModelWarning. ``reference_gflops`` is the rate of a node, for
     jobs that both compute and wait. Raises FormatError naming the job.
@@ -101,7 +101,7 @@ def from_document(document: Any, source: str, *, reference_gflops: float | None 
 
 
 class _Reader:
-    """Reads the jobs of one file, its applications, and counts the jobs of which something is left out."""
+    """Reader of the jobs and applications of one file; it counts the jobs of which something is left out."""
 
     def __init__(self, source: str, reference_gflops: float | None):
         self._source = source
@@ -112,7 +112,7 @@ class _Reader:
         self.keys = UnknownKeys(source)
 
     def job(self, job: Any, where: str) -> dict[str, Any]:
-        """The columns of one job."""
+        """Return the columns of one job."""
         kind = str(object_in(job, where).get("type", "nothing")).lower()
         if kind not in _TYPES:
             raise FormatError(f"{where}.type", f"one of {', '.join(_TYPES)}", kind)
@@ -148,7 +148,7 @@ class _Reader:
     def _columns_of_work(
         self, application: dict[str, Any], kind: str, base: int, sized: dict[str, Any], where: str
     ) -> dict[str, Any]:
-        """What an application means for a job that asks for ``base`` nodes: its work, speedup and parts."""
+        """Return the work, speedup and parts that an application gives a job which asks for ``base`` nodes."""
         once, phases = self._work(application, sized, where)
         flops, seconds = (
             once[unit] + sum(phase.iterations * phase.amount[unit] for phase in phases) for unit in (0, 1)
@@ -213,7 +213,7 @@ class _Reader:
                 look_at_tasks(phase, self.keys, place)
 
     def _work(self, application: dict[str, Any], sized: dict[str, Any], where: str) -> tuple[Amount, list[_Phase]]:
-        """What a job does once at its start, and its phases."""
+        """Return what a job does once at its start, and its phases."""
         once = self._once(application, "on_init", sized, where)
         constant = {name: value for name, value in sized.items() if name not in _BY_SIZE}
         found: list[_Phase] = []
@@ -230,14 +230,14 @@ class _Reader:
         return once, found
 
     def _once(self, application: dict[str, Any], key: str, sized: dict[str, Any], where: str) -> Amount:
-        """What a job does on an occasion: the tasks of a list, or of an object that may say how many times."""
+        """Return what a job does on an occasion: the tasks of a list, or of an object that may say how many times."""
         given = application.get(key) or []
         amount = amount_of(given, sized, f"{where} {key}", self._now)
         times = 1 if isinstance(given, list) else evaluate(given.get("iterations", 1), {}, f"{where} {key}.iterations")
         return Amount(times * amount.flops, times * amount.seconds)
 
     def _reconfiguration(self, application: dict[str, Any], sized: dict[str, Any], at: int, where: str) -> float:
-        """What a change of the job's nodes takes, s: one number, whatever their number."""
+        """Return the time (s) that a change of the job's nodes takes; it does not depend on their number."""
         if application.get("on_expansion"):
             self._now.add("on_expansion")
         amount = self._once(application, "on_reconfiguration", sized, where)
@@ -258,7 +258,7 @@ class _Reader:
         sized: dict[str, Any],
         where: str,
     ) -> str:
-        """The column ``parts`` of a job whose nodes may change: what it does between two points where they may."""
+        """Return the column ``parts`` of a job whose nodes may change: its work between two points where they may."""
         shares: list[float] = []
         asks: list[int] = []
         if sum(phase.iterations for phase in phases) > MOST_PARTS:
@@ -296,7 +296,7 @@ class _Reader:
 
 
 def _sizes(job: dict[str, Any], kind: str, where: str) -> tuple[int, Values]:
-    """The nodes that a job asks for, and all numbers of them that it can have."""
+    """Return the nodes that a job asks for, and all numbers of nodes that it can have."""
     given = _number(job, "num_nodes", where, None if kind == "rigid" else math.nan)
     least, most = (
         (_number(job, name, where, None) for name in ("num_nodes_min", "num_nodes_max"))

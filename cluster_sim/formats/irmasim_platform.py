@@ -58,12 +58,12 @@ _PREFIXES = {"": 1e-9, "k": 1e-6, "m": 1e-3, "g": 1.0, "t": 1e3}
 
 
 def _not_truth(value: Any) -> Any:
-    """JSON's true is no number, though pydantic would read it as 1."""
+    """Refuse JSON's true as a number, though pydantic would read it as 1."""
     return repr(value) if isinstance(value, bool) else value
 
 
 def _gigahertz(value: Any) -> Any:
-    """Old files write ``"2.6GHz"`` or ``"500MHz"``."""
+    """Convert the ``"2.6GHz"`` or ``"500MHz"`` of old files."""
     match = re.fullmatch(r"\s*([-+.0-9eE]+)\s*([kmgtKMGT]?)[hH][zZ]\s*", value) if isinstance(value, str) else None
     if match is None:
         return _not_truth(value)
@@ -154,7 +154,7 @@ def _look(keys: UnknownKeys, model: type[_Entry], data: Any, place: str) -> None
 
 
 def is_irmasim(document: object) -> bool:
-    """Whether a parsed document is laid out as IRMaSim's platforms are."""
+    """Return whether a parsed document is laid out as IRMaSim's platforms are."""
     if not isinstance(document, dict):
         return False
     described_by_id = isinstance(document.get("platform"), dict)
@@ -163,7 +163,7 @@ def is_irmasim(document: object) -> bool:
 
 
 def platform_from(data: object, path: str | Path, name: str | None = None) -> Platform:
-    """The platform that a parsed IRMaSim document describes; library files are looked for beside ``path``."""
+    """Make the platform that a parsed IRMaSim document describes; library files are looked for beside ``path``."""
     if not isinstance(data, dict):
         raise FormatError(path, "an object with the key 'platform'", type(data).__name__)
     if "clusters" in data:
@@ -237,7 +237,7 @@ class _Library:
         self._keys: dict[str, UnknownKeys] = {}
 
     def keys(self, path: str | Path) -> UnknownKeys:
-        """The keys of a file, the platform's or one beside it, that are not known."""
+        """Return the unknown keys of a file: the platform's, or one beside it."""
         return self._keys.setdefault(str(path), UnknownKeys(path))
 
     def tell_unknown(self) -> None:
@@ -246,7 +246,7 @@ class _Library:
             keys.tell()
 
     def node(self, name: str, key: str) -> NodeType:
-        """The node type that ``key`` of the platform refers to. Raises InputError, listing the names there are."""
+        """Return the node type that ``key`` of the platform refers to. Raises InputError that lists the known names."""
         if name not in self._nodes:
             path, data = self._find("node", name, key)
             _look(self.keys(path), _Node, data, f"node.{name}")

@@ -85,7 +85,7 @@ KEPT = frozenset(
 
 
 def is_csv(path: str) -> bool:
-    """Whether a CSV file is IRMaSim's: its header has ``subtime``, or, as that may be misspelt, two of its other words."""
+    """Return whether a CSV file is IRMaSim's: its header has ``subtime``, or two of its other words."""
     header = read_bytes(path).partition(b"\n")[0].decode(errors="replace")
     return "subtime" in header or len(_OWN_COLUMNS & {name.strip() for name in header.split(",")}) > 1
 
@@ -110,7 +110,7 @@ def from_document(
     time_unit: str = "seconds",
     reference_gflops: float | None = None,
 ) -> Workload:
-    """A workload from the parsed JSON; ``source`` is what errors call it.
+    """Make a workload from the parsed JSON; ``source`` is what errors call it.
 
     Times are shifted so that the first submission is 0 (``workload.origin_s``). Raises FormatError naming the job.
     """
@@ -183,7 +183,7 @@ def write(workload: Workload, path: str) -> None:
 
 
 def _cell(key: str, cell: str) -> Any:
-    """A CSV cell as JSON would have it: numbers as numbers (what cannot be one is left for the checks to refuse)."""
+    """Return a CSV cell as JSON would have it: numbers as numbers. The checks refuse a cell that cannot be one."""
     if key in ("id", "application", "profile", *_TEXTS):
         return cell
     if key in _TRUTHS:
@@ -293,7 +293,7 @@ def _widths(jobs: list[dict[str, Any]], source: str) -> Columns:
 
 
 def _numbers(jobs: list[dict[str, Any]], key: str, source: str, default: float | None) -> np.ndarray:
-    """Values of ``key`` as floats; ``default`` where it is absent, None if it may not be."""
+    """Return the values of ``key`` as floats; ``default`` where it is absent, None if it must be there."""
     values: list[Any] = [job.get(key, default) for job in jobs]
     if not set(map(type, values)) <= {int, float}:
         row = next(i for i, value in enumerate(values) if type(value) not in (int, float))
@@ -320,7 +320,7 @@ def _refuse(rows: np.ndarray, source: str, expected: str, found: str) -> None:
 
 
 def _kind(value: Any) -> str:
-    """What a JSON value is, in a word or by itself when short."""
+    """Return what a JSON value is, in a word, or the value itself when it is short."""
     if isinstance(value, dict):
         return f"an object with {', '.join(map(str, list(value)[:5])) or 'nothing in it'}"
     return f"a list of {len(value)}" if isinstance(value, list) else json.dumps(value, default=repr)

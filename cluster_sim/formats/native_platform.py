@@ -70,7 +70,7 @@ Text = Annotated[str, AfterValidator(_plain)]
 
 
 class OwnKeys(BaseModel):
-    """A mapping of a document: only its own keys, only values of the right kind. For :func:`validated`."""
+    """A mapping of a document that has only its own keys and values of the right kind. For :func:`validated`."""
 
     model_config = ConfigDict(strict=True)
 
@@ -85,7 +85,7 @@ class OwnKeys(BaseModel):
 
     @classmethod
     def _hint(cls, key: object) -> dict[str, Any]:
-        """What was expected in the place of a key that the mapping does not have."""
+        """Return what was expected in the place of a key that the mapping does not have."""
         return {"expected": nearest(str(key), cls.model_fields), "key": str(key)}
 
 
@@ -155,7 +155,7 @@ class _Document(_Entry):
 
 
 def platform_from(data: object, path: str | Path) -> Platform:
-    """The platform that a parsed document describes; ``path`` is for messages."""
+    """Make the platform that a parsed document describes; ``path`` is for messages."""
     document = validated(_Document, data, path)
     try:
         for models, spec in ((contention_models, document.contention_model), (power_models, document.power_model)):
@@ -185,7 +185,7 @@ def platform_from(data: object, path: str | Path) -> Platform:
 
 
 def validated(model: type[Entry], data: object, path: str | Path, key: str = "") -> Entry:
-    """``data``, which stands under ``key`` in the file, as an instance of a pydantic model.
+    """Return ``data``, which stands under ``key`` in the file, as an instance of a pydantic model.
 
     Raises FormatError for the first thing that does not fit.
     """
@@ -219,7 +219,7 @@ def validated(model: type[Entry], data: object, path: str | Path, key: str = "")
 
 
 def _expected(error: ErrorDetails) -> str:
-    """What one of pydantic's errors says was expected."""
+    """Return what was expected, as one of pydantic's errors says."""
     if error["type"] == "too_long":
         return f"at most {error['ctx']['max_length']} values"
     if error["type"] == "string_pattern_mismatch":
@@ -229,7 +229,7 @@ def _expected(error: ErrorDetails) -> str:
 
 
 def _in_file(location: Sequence[int | str], data: Any) -> tuple[int | str, ...]:
-    """A place as the file has it, without the names that pydantic gives to the branches of a union."""
+    """Return a place as the file has it, without pydantic's names for the branches of a union."""
     kept: list[int | str] = []
     for part in location:
         if isinstance(part, int):  # of a list, or of one value that may stand in the place of a list
@@ -242,7 +242,7 @@ def _in_file(location: Sequence[int | str], data: Any) -> tuple[int | str, ...]:
 
 
 def lookup(where: str, kind: str, name: str, known: Mapping[str, Entry] | Mapping[str, Any]) -> Any:
-    """``known[name]``. Raises InputError that lists the names there are."""
+    """Return ``known[name]``. Raises InputError that lists the known names."""
     if name not in known:
         shown = near(name, known, 3) or list(itertools.islice(known, 8)) or ["(there are none)"]
         ellipsis = ", …" if known and len(shown) < len(known) else ""
@@ -262,7 +262,7 @@ def write_native(platform: Platform, path: str | Path) -> None:
 
 
 def native_bytes(platform: Platform, path: str | Path) -> bytes:
-    """What a file of that name says of a platform. Raises InputError when it would be longer than the reader accepts."""
+    """Return the content of a file with that name. Raises InputError if it is longer than the reader accepts."""
     document = document_of(platform)
     if is_yaml_name(path):
         text = yaml.dump(
@@ -278,7 +278,7 @@ def native_bytes(platform: Platform, path: str | Path) -> bytes:
 
 
 def document_of(platform: Platform) -> dict[str, Any]:
-    """The platform as plain dictionaries, lists and numbers, defaults left out."""
+    """Return the platform as plain dictionaries, lists and numbers, without defaults."""
     groups = [group for cluster in platform.clusters for group in cluster.groups]
     nodes = dict.fromkeys(group.type for group in groups)
     processors = dict.fromkeys(processor for node in nodes for processor in node.processors)
@@ -298,7 +298,7 @@ def document_of(platform: Platform) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes equal values out each time: the reader refuses aliases."""
+    """A dumper that writes equal values out each time, since the reader refuses aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -317,7 +317,7 @@ def _check_parameters(where: str, given: Mapping[str, float], spec: str, whole: 
 
 
 def _is_linear(power_model: str) -> bool:
-    """Whether it needs all of the linear parameters or none."""
+    """Return whether a power model needs all of the linear parameters or none."""
     return POWER_PARAMETERS.get(Spec.parse(power_model).name) is LINEAR_POWER
 
 
@@ -341,7 +341,10 @@ def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> N
 
 
 def _processor_entry(processor: ProcessorType, linear: bool) -> dict[str, Any]:
-    """With ``linear`` power the parameters that were left out, which count as 0, are written too: the file is read so."""
+    """Return a processor's entry.
+
+    With ``linear`` power, parameters that are left out are written as 0, as the reader wants.
+    """
 
     def watts(parameters: Mapping[str, float]) -> dict[str, float]:
         whole = dict.fromkeys(LINEAR_POWER, 0.0) if linear and parameters else {}

@@ -85,7 +85,7 @@ class HostKind:
 
     @property
     def computing_pstates(self) -> tuple[int, ...]:
-        """P-states in which tasks can run: neither asleep nor a transition."""
+        """Return the p-states in which tasks can run: neither asleep nor a transition."""
         others = {pstate for states in self.sleep for pstate in states}
         return tuple(pstate for pstate in range(len(self.speeds)) if pstate not in others)
 
@@ -108,7 +108,7 @@ class Zone:
 
 
 def read_hosts(path: str | Path) -> list[Host]:
-    """All hosts of a file, those without jobs included, in the order in which Batsim numbers them.
+    """Read all hosts of a file, also those without jobs, in the order in which Batsim numbers them.
 
     Batsim sorts by name, numbers within a name as numbers: ``host2`` comes before ``host10``.
     Raises FormatError naming file and host.
@@ -147,7 +147,7 @@ def _look(keys: UnknownKeys, element: Element, depth: int) -> None:
 
 
 def parse(path: str | Path) -> Element:
-    """The root of an XML file, ``.gz`` too. Raises FormatError, also for entities, which no platform needs."""
+    """Return the root of an XML file, ``.gz`` too. Raises FormatError, also for entities, which no platform needs."""
     text = read_text(path, MAX_JSON_BYTES)
     try:
         root: Element = defusedxml.ElementTree.fromstring(text.lstrip(), forbid_dtd=False)
@@ -162,7 +162,7 @@ def parse(path: str | Path) -> Element:
 
 
 def batsim_order(name: str) -> list[tuple[int, int]]:
-    """Sort key of host names: character by character, but runs of digits by their value."""
+    """Return the sort key of a host name: character by character, but runs of digits by their value."""
     parts = re.findall(r"[0-9]+|[^0-9]", name)
     return [(ord("0"), int(part)) if part.isascii() and part.isdigit() else (ord(part), 0) for part in parts]
 
@@ -184,7 +184,7 @@ def _hosts_in(element: Element, zone: Zone, path: str, depth: int) -> Iterator[H
 
 
 def _hosts_of(element: Element, zone: Zone, path: str) -> Iterator[Host]:
-    """The hosts of one element: itself, or all that a cluster's or cabinet's radical counts."""
+    """Yield the hosts of one element: itself, or all that a cluster's or cabinet's radical counts."""
     if element.tag in ("host", "peer"):
         name = _name(element, path)
         yield Host(name, _kind(element, name, f"{path}: host '{name}'"), zone)
@@ -201,7 +201,7 @@ def _hosts_of(element: Element, zone: Zone, path: str) -> Iterator[Host]:
 
 
 def _radical(text: str, where: str) -> list[int]:
-    """The numbers of ``1-29,58,59``."""
+    """Return the numbers of ``1-29,58,59``."""
     numbers: list[int] = []
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())

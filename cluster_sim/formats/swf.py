@@ -222,7 +222,7 @@ def _header(data: bytes, path: str) -> tuple[list[str], int]:
 
 
 class _Log(NamedTuple):
-    """The jobs of a log as its lines say them."""
+    """Jobs of a log as its lines say them."""
 
     ids: np.ndarray  #: Text.
     fields: np.ndarray  #: (jobs, 18) floats, -1 for what is unknown.
@@ -230,12 +230,12 @@ class _Log(NamedTuple):
     data: bytes
 
     def line_of(self, row: int) -> int:
-        """Line of a job; looked up only when something is wrong with it."""
+        """Return the line of a job; looked up only when something is wrong with it."""
         return next(islice(_job_lines(self.data), row, None))[0]
 
 
 def _parse(data: bytes, path: str, start: int) -> _Log:
-    """The jobs of a log. Raises FormatError where no line is one, and for what is no number."""
+    """Parse the jobs of a log. Raises FormatError if no line is a job, and for text that is no number."""
     if not data[start:].strip():
         raise FormatError(path, "at least one job line", "none")
     if b"\0" in data:
@@ -300,7 +300,7 @@ def _parse_carefully(data: bytes, path: str) -> _Log:
 
 
 def _id_of(text: bytes) -> str:
-    """An id as text: a whole number without zeros or decimals that say nothing, anything else as it stands there."""
+    """Return an id as text: a whole number without superfluous zeros or decimals, anything else as it is."""
     number = _as_float(text)
     if number.is_integer() and abs(number) < _LARGEST_EXACT:
         return str(int(number))
@@ -316,7 +316,7 @@ def _as_float(text: bytes) -> float:
 
 
 def _job_lines(data: bytes) -> Iterator[tuple[int, list[bytes]]]:
-    """(line number from 1, fields) of each line that holds a job."""
+    """Yield (line number from 1, fields) of each line that holds a job."""
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
         fields = line.partition(b";")[0].split()
         if fields:
@@ -376,7 +376,7 @@ def _kept_rows(log: _Log, path: str, cancelled: str, failed: str, zero_length: s
 
 
 def _columns(log: _Log, assume_recorded: bool) -> Columns:
-    """Columns of the job schema."""
+    """Return the columns of the job schema."""
     fields = log.fields
     columns: Columns = {name: _compact(fields[:, position]) for position, name in _AS_LOGGED.items()}
     columns["job_id"] = log.ids
@@ -398,12 +398,12 @@ def _columns(log: _Log, assume_recorded: bool) -> Columns:
 
 
 def _compact(values: np.ndarray) -> np.ndarray:
-    """A column that holds one value throughout, in the memory of one."""
+    """Return a column; if it holds one value throughout, in the memory of one."""
     return constant(values[0], len(values)) if (values == values[0]).all() else values
 
 
 def _names(numbers: np.ndarray) -> np.ndarray:
-    """Numbers of users or groups as text; unknown ones as empty text."""
+    """Return numbers of users or groups as text; unknown ones as empty text."""
     if (numbers == numbers[0]).all():
         return constant(_name_of(float(numbers[0])), len(numbers))
     distinct, positions = np.unique(numbers, return_inverse=True)
@@ -420,7 +420,7 @@ def _name_of(number: float) -> str:
 
 
 def numbers_of_names(names: np.ndarray) -> np.ndarray:
-    """Names as whole numbers: themselves where all of them are, else numbered by appearance; -1 where empty."""
+    """Return names as whole numbers: themselves if all of them are, else numbered by appearance; -1 where empty."""
     distinct = dict.fromkeys(names.tolist(), UNKNOWN)
     is_number = _are_numbers(distinct)
     for order, name in enumerate((name for name in distinct if name), start=1):
@@ -429,7 +429,7 @@ def numbers_of_names(names: np.ndarray) -> np.ndarray:
 
 
 def _are_numbers(names: Iterable[str]) -> bool:
-    """Whether names are whole numbers as SWF writes them, or unknown."""
+    """Return whether names are whole numbers as SWF writes them, or unknown."""
     return all(name == "" or name == str(whole_number(name)) for name in names)
 
 
@@ -444,7 +444,7 @@ def warn_of_names(columns: Columns, path: str | os.PathLike[str]) -> None:
 
 
 def whole_where_possible(values: np.ndarray) -> np.ndarray:
-    """A column for printing: 12 rather than 12.0, and other floats with all the digits they need."""
+    """Return a column for printing: 12 rather than 12.0, and other floats with all the digits they need."""
     if values.dtype != np.float64:
         return values
     is_whole = (values == np.trunc(values)) & (np.abs(values) < _LARGEST_EXACT)

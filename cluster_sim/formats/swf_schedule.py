@@ -64,7 +64,7 @@ def write_schedule(result: Result, path: str | os.PathLike[str]) -> None:
 
 
 def schedule_table(result: Result) -> pd.DataFrame:
-    """The 18 fields of each job that was submitted, and of its pieces if it has several; whole numbers where they are."""
+    """Return the 18 fields of each submitted job, and of its pieces if it has several; whole numbers where possible."""
     submitted = result.jobs["submit_time"].notna().to_numpy()
     jobs, used = result.jobs[submitted], result.core_holds.used_by_job
     held = np.bincount(used.tenant, used.last - used.first + 1, len(result.jobs)).astype(np.int64)
@@ -105,7 +105,7 @@ def schedule_table(result: Result) -> pd.DataFrame:
 
 
 def _numbers_of(jobs: pd.DataFrame, column: str, otherwise: np.ndarray) -> np.ndarray:
-    """A column of names that a table may lack, as numbers."""
+    """Return as numbers a column of names that a table may lack."""
     return numbers_of_names(jobs[column].to_numpy(dtype=object)) if column in jobs else otherwise
 
 
@@ -138,7 +138,7 @@ def _with_pieces(fields: _Fields, submit_times: np.ndarray, pieces: dict[int, li
 
 
 def _header(result: Result, lines: int) -> list[str]:
-    """Directives of the format's definition; what comes from the input is kept on its line."""
+    """Return the directives of the format's definition, a line each, whatever line breaks the input has."""
     from cluster_sim import __version__
 
     meta, platform, jobs = result.meta, result.platform, result.jobs

@@ -66,7 +66,7 @@ def write(workload: Workload, path: str) -> None:
 
 
 def has_content(jobs: pd.DataFrame, field: Field) -> bool:
-    """Whether a column says more than its default."""
+    """Return whether a column says more than its default."""
     values = as_columns(jobs)[field.name]
     if field.default is REQUIRED or field.name == "requested_time":
         return True  # without it the run time would be the request
@@ -83,7 +83,7 @@ _RANGES = {"origin_s": (-LONGEST_S, LONGEST_S), "reference_gflops": (SLOWEST_GFL
 
 
 def _attributes(text: str, path: str) -> tuple[dict[str, Any], int]:
-    """What the lines above the table say about the workload, and where the table starts."""
+    """Return what the lines above the table say about the workload, and where the table starts."""
     attributes: dict[str, Any] = {}
     keys = UnknownKeys(path)
     start = 0
@@ -164,7 +164,10 @@ def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
 
 
 def _filled(values: np.ndarray, field: Field, path: str, line_of: Callable[[int], int]) -> np.ndarray:
-    """Empty cells with the default; required columns keep them, for the check of the table to complain about."""
+    """Return a column with the default in empty cells.
+
+    The check of the table refuses empty cells of required columns.
+    """
     empty = pd.isna(values)
     if field.kind == "bool":
         # A spreadsheet writes TRUE. There are few words, and many rows.
@@ -181,7 +184,7 @@ def _filled(values: np.ndarray, field: Field, path: str, line_of: Callable[[int]
 
 
 def _rows(table: str, start_line: int) -> Iterator[tuple[int, list[str]]]:
-    """(line number in the file, cells) of each row below the header."""
+    """Yield (line number in the file, cells) of each row below the header."""
     reader = csv.reader(io.StringIO(table))
     next(reader, None)
     line = reader.line_num

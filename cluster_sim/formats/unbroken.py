@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Unbroken(NamedTuple):
-    """Holds the last unbroken time (s) and the cores of each row of ``result.jobs``; NaN and none for a job that never ran."""
+    """Last unbroken time (s) and cores of each row of ``result.jobs``; NaN and no cores for a job that never ran."""
 
     start: Floats
     end: Floats
@@ -37,7 +37,7 @@ class Unbroken(NamedTuple):
 
 
 def unbroken_times(result: Result) -> Unbroken:
-    """The last unbroken time of each job; that of a job which ran once on the same cores is from start to finish."""
+    """Return the last unbroken time of each job: from start to finish if it ran once on the same cores."""
     jobs = result.jobs
     start, end = (jobs[name].to_numpy(dtype=float).copy() for name in ("start_time", "finish_time"))
     end[np.isnan(start)] = np.nan
@@ -70,7 +70,7 @@ def unbroken_times(result: Result) -> Unbroken:
 
 
 def told_of_pieces(result: Result, in_pieces: npt.NDArray[np.bool_]) -> str:
-    """How many jobs ran in pieces, and for what reason, in words; empty if none did."""
+    """Return how many jobs ran in pieces, and for what reason, in words; empty if none did."""
     rows = set(np.flatnonzero(in_pieces).tolist())
     if not rows:
         return ""
@@ -94,7 +94,7 @@ def told_of_pieces(result: Result, in_pieces: npt.NDArray[np.bool_]) -> str:
 
 
 def _kept(used: Holds) -> tuple[float, float, Ints]:
-    """From when to when an attempt ran on some of its cores without a break, to its end, and which cores these are."""
+    """Return the unbroken time (from, to) at the end of an attempt, and the cores that it kept throughout."""
     edges = np.unique(np.concatenate([used.start, used.end])).tolist()
     since = until = edges[-1]
     kept = _cores(used.where(used.end == until))  # of an attempt that lasted no time

@@ -99,7 +99,7 @@ def read_workload(path: str, **options: Any) -> Workload:
 
 
 def is_sacct(path: str) -> bool:
-    """Whether a file is read as what sacct printed."""
+    """Return whether a file is read as what sacct printed."""
     reader = _reader_of(path)
     if reader is _read_json:
         return is_sacct_json(parse_json(path, files.read_text(path)), path)

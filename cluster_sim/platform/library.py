@@ -48,7 +48,7 @@ def source_of(name: str) -> str:
 
 
 def server_fit(watts: tuple[float, ...]) -> tuple[float, float, float, float]:
-    """The linear power model of a SPECpower result: idle, intercept and full-load watts, and the largest error.
+    """Fit the linear power model to a SPECpower result: idle, intercept and full-load watts, and the largest error.
 
     The line is fitted to the watts at 10, 20, … 100 % load by least squares; the idle watts stand for themselves,
     unless they lie above the line, which the model cannot have: then the line starts at them.
@@ -109,7 +109,7 @@ for _entry in MACHINES:
 
 
 def machines_page() -> str:
-    """The manual's page on the machines."""
+    """Return the manual's page on the machines."""
     tables: dict[str, list[str]] = {"mixed": [], "nodes": [], "servers": []}
     cells: tuple[str, ...]
     for entry in MACHINES:
@@ -139,7 +139,7 @@ def machines_page() -> str:
 
 
 def _watts(platform: Platform, busy: bool) -> float:
-    """Watts of the whole machine, idle or with every core busy."""
+    """Return the watts of the whole machine, idle or with every core busy."""
     from cluster_sim.models.power import power_models, watts
 
     model = power_models.make(platform.power_model)

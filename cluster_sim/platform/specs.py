@@ -75,7 +75,7 @@ def simgrid(path: str, cores_per_node: int = 0, max_hosts: int = 0, time_unit: s
 
 
 def read_platform(source: str | Path, name: str | None = None, **options: Any) -> Platform:
-    """The platform that a spec or a file describes; see :meth:`cluster_sim.platform.platform.Platform.read`."""
+    """Read the platform of a spec or a file; see :meth:`cluster_sim.platform.platform.Platform.read`."""
     check_source("Platform.read", source)
     text = str(source)
     if isinstance(source, str) and is_platform_spec(text):
@@ -93,17 +93,17 @@ def read_platform(source: str | Path, name: str | None = None, **options: Any) -
 
 
 def is_platform_spec(text: str) -> bool:
-    """Whether a text is a spec (a registered name or a Python file, then a colon) and not a path."""
+    """Return whether a text is a spec (a registered name or a Python file, then a colon) and not a path."""
     return platforms.names(text)
 
 
 def has_time_unit(source: str) -> bool:
-    """Whether the times of a platform may count minutes, say: those of SimGrid's XML, which has no units, may."""
+    """Return whether the times of a platform may count minutes, say: SimGrid's XML has no units."""
     return Spec.parse(source).name == "simgrid" if is_platform_spec(source) else is_xml(source)
 
 
 def is_xml(path: str) -> bool:
-    """Whether a file is XML, by its name or its first character: a SimGrid platform, then."""
+    """Return whether a file is XML, by its name or its first character: a SimGrid platform, then."""
     from cluster_sim.files.documents import MAX_JSON_BYTES
     from cluster_sim.files.reading import read_text
 

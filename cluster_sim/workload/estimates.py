@@ -52,7 +52,7 @@ _RANKS = (
 def tsafrir_estimates(
     run_times: npt.ArrayLike, rng: np.random.Generator, longest_s: float | None = None
 ) -> npt.NDArray[np.float64]:
-    """Estimates (s) for jobs of these run times (s), none below its run time; shape as ``run_times``.
+    """Return estimates (s) for jobs of these run times (s), none below its run time; shape as ``run_times``.
 
     ``longest_s`` is the longest that users may ask for, at least an hour; by default the longest run time, rounded up
     to whole hours. Raises InputError when a run time is longer, or when so many jobs are long that the model has not

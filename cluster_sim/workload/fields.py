@@ -55,7 +55,7 @@ class Field:
 
     @property
     def range_text(self) -> str:
-        """What ``allowed`` and ``most`` say, in words; empty for any number."""
+        """Return what ``allowed`` and ``most`` say, in words; empty for any number."""
         return ", ".join(
             filter(None, (self.allowed, f"at most {self.most:g}".replace("+", "") if self.most < math.inf else ""))
         )
@@ -387,7 +387,7 @@ MORE_IS_BETTER = ("jobs_completed", "availability", "throughput_jobs_per_h", "ut
 
 
 def names(fields: Iterable[Field]) -> list[str]:
-    """Names of ``fields``, in order."""
+    """Return the names of ``fields``, in order."""
     return [field.name for field in fields]
 
 
@@ -397,23 +397,23 @@ _SPELLING = {"edp": "EDP", "p95": "95th percentile of", "reward": "minus the rew
 
 
 def unit_of(key: str) -> str:
-    """Unit of a summary key, ``J`` for ``energy_j``; empty for counts, ratios and keys that are no metric of ours."""
+    """Return the unit of a summary key, ``J`` for ``energy_j``; empty for counts, ratios and keys that are not ours."""
     return _UNITS.get(key, "")
 
 
 def label_of(key: str) -> str:
-    """A summary key in words, its unit left to :func:`unit_of`: ``mean_wait_s`` reads "mean wait"."""
+    """Return a summary key in words, without the unit (:func:`unit_of`): ``mean_wait_s`` reads "mean wait"."""
     stem = key.removesuffix(_UNIT_ENDINGS.get(unit_of(key), ""))
     return " ".join(_SPELLING.get(word, word) for word in stem.split("_"))
 
 
 def whole_number(text: str) -> int | None:
-    """The number that a text of digits says; None for another text, and for more digits than any number here has."""
+    """Return the number of a text of digits; None for another text, and for more digits than any number here has."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 def markdown_table(fields: Iterable[Field]) -> str:
-    """``fields`` as a Markdown table with a row each."""
+    """Return ``fields`` as a Markdown table with a row each."""
     lines = ["| name | type | unit | default | meaning |", "|---|---|---|---|---|"]
     for field in fields:
         bound = f" ({field.range_text})" if field.range_text else ""
@@ -428,7 +428,7 @@ def markdown_table(fields: Iterable[Field]) -> str:
 
 
 def job_schema_page() -> str:
-    """The manual's page on the native job schema."""
+    """Return the manual's page on the native job schema."""
     return _JOB_SCHEMA_PAGE.format(table=markdown_table(JOB_FIELDS))
 
 
@@ -451,7 +451,7 @@ default. -1 means unknown. Times of a CSV file are not shifted: a run begins at 
 
 
 def records_page() -> str:
-    """The manual's page on the tables and metrics of a result."""
+    """Return the manual's page on the tables and metrics of a result."""
     parts = [_RECORDS_PAGE]
     for name, fields in RESULT_TABLES.items():
         parts.append(f"## `result.{name}`\n\n{_TABLE_NOTES[name]}\n\n{_output_table(fields)}")

@@ -90,7 +90,9 @@ class _Change(NamedTuple):
 
 
 def with_changes(lines: Sequence[Line], changes: Iterable[str]) -> list[Line]:
-    """The lines of a slurm.conf after these changes, one after the other; lines that are changed name the change as their place.
+    """Return the lines of a slurm.conf after these changes, one after the other.
+
+    A changed line names the change as its place.
 
     Raises InputError, naming the change, for one that is written otherwise than the table of this module shows, for a key that
     Slurm does not have or that is not simulated, and for a partition or node that there is not.
@@ -152,7 +154,7 @@ def _one(where: str, text: str, lines: Sequence[Line]) -> _Change:
 
 
 def _in_full(where: str, text: str, lines: Sequence[Line]) -> str:
-    """A change that names no kind of thing, or no list, with what it means; unchanged where it says so itself.
+    """Return a change with the kind of thing, or the list, that it means; unchanged where it says so itself.
 
     Raises InputError where it could mean several.
     """
@@ -182,7 +184,7 @@ def _in_full(where: str, text: str, lines: Sequence[Line]) -> str:
 
 
 def _named(lines: Iterable[Line], kind: str, whole: bool = False) -> list[str]:
-    """Names of the partitions or nodes of a configuration; of nodes as each line has them if ``whole``."""
+    """Return the names of the partitions or nodes of a configuration; of nodes as each line has them if ``whole``."""
     texts = [line.pairs[kind] for line in lines if line.key == kind and line.pairs[kind].upper() != "DEFAULT"]
     if kind == "partitionname" or whole:
         return texts
@@ -202,25 +204,25 @@ def _check_name(where: str, name: str, known: Sequence[str]) -> None:
 
 
 def _value_of(lines: Iterable[Line], key: str) -> str:
-    """What a key of the whole machine says last."""
+    """Return the last value of a key of the whole machine."""
     said = [line.pairs[key] for line in lines if line.key not in _OF_MACHINE and key in line.pairs]
     return said[-1] if said else ""
 
 
 def _parts(value: str) -> list[str]:
-    """The options of a list."""
+    """Return the options of a list."""
     return [part.strip() for part in re.split("[,;]", value) if part.strip()]
 
 
 def _taken_apart(part: str) -> tuple[str, str, str]:
-    """An option's name, the sign behind it (``:`` in licences), and its value."""
+    """Return an option's name, the sign behind it (``:`` in licences), and its value."""
     match = re.fullmatch(r"([^=:]*)([=:]?)(.*)", part, re.DOTALL)
     assert match is not None  # of any text
     return match[1].strip(), match[2], match[3].strip()
 
 
 def _with_option(value: str, change: _Change) -> str:
-    """A list of options with one of them set, in the place where it stands, or taken away."""
+    """Return a list of options with one of them set, in the place where it stands, or taken away."""
     name = change.option.lower()
     wanted = [] if not change.value else [change.option + ("" if change.value == _FLAG else change.value)]
     if wanted and change.key == "licenses":
@@ -255,7 +257,10 @@ def _without(pairs: dict[str, str], *keys: str) -> dict[str, str]:
 
 
 def _with_machine_key(lines: list[Line], change: _Change) -> Iterator[Line]:
-    """The lines, those about the named partition or nodes changed; a line is cut in two if only some of its nodes are."""
+    """Yield the lines, those of the named partition or nodes changed.
+
+    A line is cut in two if only some of its nodes are meant.
+    """
     where = f"change {change.text}"
     wanted = dict.fromkeys(_names(where, change.names) if change.kind == "nodename" else [change.names])
     for line in lines:
@@ -290,7 +295,9 @@ def _names(where: str, text: str) -> list[str]:
 
 
 def with_nodes(lines: Sequence[Line], text: str) -> list[Line]:
-    """The lines with more nodes (``+10``) or fewer (``-4``), alike those of the line with the most nodes, or ``+10:node07``.
+    """Return the lines with more nodes (``+10``) or fewer (``-4``), like those of the line with most nodes.
+
+    ``+10:node07`` adds nodes like node07.
 
     New nodes join every partition and node set of those that they are like. Nodes are taken away from the end of their line:
     they are DOWN. Raises InputError for another text, a node that there is not, and where no node of the line would be left.
@@ -331,7 +338,7 @@ def with_nodes(lines: Sequence[Line], text: str) -> list[Line]:
 
 
 def differences(before: Sequence[Line], after: Sequence[Line]) -> list[Difference]:
-    """What two configurations say otherwise, key by key and option by option; options of a list that stay are told with it."""
+    """Return how two configurations differ, key by key; an option of a list with those that stay."""
     found = [*_of_the_machine(before, after), *_of_partitions_and_nodes(before, after)]
     counts: list[int] = []
     for lines in (before, after):
@@ -380,7 +387,7 @@ def _of_partitions_and_nodes(before: Sequence[Line], after: Sequence[Line]) -> I
 
 
 def _pairs_by_name(lines: Sequence[Line], kind: str) -> dict[str, dict[str, tuple[str, str]]]:
-    """The pairs of each partition or node, DEFAULT among them, with the keys as they are written."""
+    """Return the pairs of each partition or node, DEFAULT among them, with the keys as they are written."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     for line in lines:
         if line.key == kind:
@@ -391,13 +398,13 @@ def _pairs_by_name(lines: Sequence[Line], kind: str) -> dict[str, dict[str, tupl
 
 
 def without_people(lines: Iterable[Line]) -> list[Line]:
-    """The lines without the keys that name users, groups or accounts, or may; none of them changes a run."""
+    """Return the lines without the keys that name users, groups or accounts, or may; none of them changes a run."""
     kept = ((line, _without(line.pairs, *_OF_PEOPLE)) for line in lines)
     return [Line(line.place, pairs, line.written) for line, pairs in kept if pairs]
 
 
 def written(lines: Iterable[Line]) -> str:
-    """The text of a slurm.conf with these lines, which reads as they do; included files are part of it."""
+    """Return the text of a slurm.conf that reads as these lines do, those of included files among them."""
     text = ""
     for line in lines:
         pairs: list[str] = []

@@ -223,14 +223,14 @@ class Options(NamedTuple):
     spelling: Mapping[str, str]
 
     def apart(self, value: str) -> tuple[list[str], list[str]]:
-        """The options of a value that Slurm has and nobody follows here, and those that Slurm does not have; as written."""
+        """Return the options of a value that Slurm has but nothing here follows, and those that Slurm lacks."""
         names = [name for part in value.split(",") if (name := part.partition("=")[0].strip())]
         names = [name for name in dict.fromkeys(names) if name.lower() not in self.followed]
         unused = [name for name in names if name.lower() in self.others]
         return unused, [name for name in names if name not in unused]
 
     def are_followed(self, value: str) -> bool:
-        """Whether a value says anything that is followed: it has an option that is, or none at all."""
+        """Return whether a value says anything that is followed: it has such an option, or no option at all."""
         names = [part.partition("=")[0].strip().lower() for part in value.split(",")]
         return not self.followed.isdisjoint(names) or not any(names)
 

@@ -44,7 +44,7 @@ _OF_SLURM = re.compile(r"^[ \t]*(NodeName|PartitionName|ClusterName|SlurmctldHos
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The pairs of a line in their order, by keys in small letters; ``written`` are the keys as they stand there.
+    """Pairs of a line in their order, by keys in small letters; ``written`` are the keys as they stand there.
 
     Of a key that the line has more than once the last value counts, as in Slurm; ``repeated`` names these keys.
     """
@@ -56,12 +56,12 @@ class Line:
 
     @property
     def key(self) -> str:
-        """The first key, which says what the line is about."""
+        """Return the first key, which says what the line is about."""
         return next(iter(self.pairs))
 
 
 def is_slurm_conf(path: str, text: str) -> bool:
-    """Whether a file is a slurm.conf, or near one: it sets one of the keys that every one has, or is called so.
+    """Return whether a file is a slurm.conf, or near one: it sets a key that every one has, or has the name of one.
 
     :func:`lines_of` refuses what is only near.
     """
@@ -127,7 +127,7 @@ def _line_of(place: str, text: str) -> Line:
 
 
 def _joined(text: str) -> Iterator[tuple[int, str]]:
-    """(number of the first line, text) of lines without comments, those that end in a backslash put together."""
+    """Yield (number of the first line, text) of lines without comments; a line that ends in a backslash goes on."""
     started, so_far = 0, ""
     for number, line in enumerate(text.split("\n"), start=1):
         line = _COMMENT.sub("", line.rstrip("\r")).replace("\\#", "#")

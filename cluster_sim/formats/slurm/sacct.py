@@ -111,7 +111,10 @@ def read(
 
 
 def _kept(cells: Cells, jobs: FoldedJobs, facts: Facts, cancelled: str, failed: str) -> np.ndarray:
-    """Which jobs can be simulated; a ModelWarning counts the others by reason, and none left is an error."""
+    """Return which jobs can be simulated.
+
+    A ModelWarning counts the others by reason; FormatError if there is no job left.
+    """
     status = np.array([STATUS.get(state, UNKNOWN) for state in facts.state])
     none = np.zeros(len(jobs.rows), dtype=bool)
     pending = np.array([state in NOT_OVER for state in facts.state], dtype=bool) & np.isnan(facts.run)
@@ -152,7 +155,7 @@ def _jobs(number: int) -> str:
 def _warn(
     cells: Cells, jobs: FoldedJobs, facts: Facts, clock: LocalClock, rows: np.ndarray, cores: str, submission: str
 ) -> None:
-    """One line each of rows left out, of substitutes, and of what is not read."""
+    """Warn, in one line each, of rows left out, of substitutes, and of what is not read."""
     _warn_of_rows(cells)
     requeued = jobs.attempts[rows] > 1
     more_cpus = (facts.asked > 0) & (facts.used > facts.asked) & (facts.cores == facts.used)
@@ -240,7 +243,7 @@ def _warn_of_rows(cells: Cells) -> None:
 def _columns(
     cells: Cells, jobs: FoldedJobs, facts: Facts, rows: np.ndarray, assume_recorded: bool, when_eligible: bool
 ) -> Columns:
-    """Columns of the job schema, of the jobs that are kept."""
+    """Return the columns of the job schema for the jobs that are kept."""
     chosen = [jobs.rows[row] for row in rows]
     submit = jobs.submitted[rows]
     eligible, start = jobs.times["eligible"][rows], jobs.times["start"][rows]

@@ -37,7 +37,9 @@ class Facts(NamedTuple):
 
 
 def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> Facts:
-    """What is known of all jobs; ``cores`` "allocated" or "requested" count, and unfinished jobs run their limit, or not.
+    """Return what is known of all jobs.
+
+    ``cores`` says whether "allocated" or "requested" CPUs count. With ``limit_is_run`` unfinished jobs run their limit.
 
     Raises FormatError naming line and column.
     """
@@ -99,13 +101,13 @@ def _licences(said: dict[str, str]) -> str:
 
 
 def _requires(text: str) -> str | None:
-    """Features that every node must have, as tags; None for alternatives, counts and the like."""
+    """Return the features that every node must have, as tags; None for alternatives, counts and the like."""
     tags = re.split(r"[&,]", text)
     return " ".join(tags) if all(re.fullmatch(r"[\w.-]*", tag) for tag in tags) else None
 
 
 def _memory(cells: Cells, rows: list[int], cores: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """MB of each CPU: ReqMem counts a job (4G), its nodes (4Gn) or its CPUs (4Gc)."""
+    """Return MB of each CPU: ReqMem counts for a job (4G), its nodes (4Gn) or its CPUs (4Gc)."""
     said = cells.understood("reqmem", rows, sacct_columns.memory)
     of_tres = cells.understood("reqtres", rows, lambda text: sacct_columns.memory(values.tres(text).get("mem", "")))
     chosen = [one if one[0] else other for one, other in zip(said, of_tres, strict=True)]

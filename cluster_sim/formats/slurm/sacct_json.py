@@ -17,7 +17,10 @@ _PER_CPU = 2**63
 
 
 def is_sacct_json(document: object, path: str) -> bool:
-    """Whether a document is what ``sacct --json`` prints. Raises FormatError for what Slurm's other commands print."""
+    """Return whether a document is what ``sacct --json`` prints.
+
+    Raises FormatError for what Slurm's other commands print.
+    """
     if not isinstance(document, Mapping):
         return False
     jobs = document.get("jobs")
@@ -35,7 +38,7 @@ def is_sacct_json(document: object, path: str) -> bool:
 
 
 def table_of_document(document: Mapping[str, Any]) -> SacctTable:
-    """The jobs and steps of a document that :func:`is_sacct_json`; one that cannot be read is left out."""
+    """Return the jobs and steps of what ``sacct --json`` printed; a job that cannot be read is left out."""
     rows: list[tuple[int, dict[str, str]]] = []
     left_out: list[LeftOut] = []
     for place, job in enumerate(document["jobs"], start=1):
@@ -49,7 +52,7 @@ def table_of_document(document: Mapping[str, Any]) -> SacctTable:
 
 
 def _rows_of(job: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """The row of a job, and one of each step that tells its memory."""
+    """Yield the row of a job, and one for each step that tells its memory."""
     time, state, required = job["time"], job["state"]["current"], _mapping(job.get("required"))
     tres, suspended_s = _mapping(job.get("tres")), _number(time.get("suspended"))
     row = {
@@ -114,7 +117,7 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> str:
-    """A number as sacct prints it; empty: not told."""
+    """Return a number as sacct prints it; empty: not told."""
     if isinstance(value, Mapping):
         if value.get("infinite"):
             return "UNLIMITED"
@@ -132,7 +135,7 @@ def _moment(value: Any) -> str:
 
 
 def _memory(required: Mapping[str, Any]) -> str:
-    """What a job asks for: MB of each CPU or node."""
+    """Return the memory that a job asks for: MB of each CPU or node."""
     for name, per in (("memory_per_cpu", "c"), ("memory_per_node", "n")):
         if text := _number(required.get(name)):
             return f"{text}M{per}"

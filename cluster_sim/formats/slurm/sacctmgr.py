@@ -60,7 +60,7 @@ class _Row:
     unused: dict[str, None]
 
     def get(self, column: str, parse: Callable[[str], Value], default: Value) -> Value:
-        """What a cell says. Raises FormatError for what ``parse`` does not understand."""
+        """Return what a cell says. Raises FormatError for what ``parse`` does not understand."""
         text = self.cells.get(column, "")
         if not text:
             return default
@@ -70,7 +70,7 @@ class _Row:
             raise FormatError(f"{self.place}, {self.written[column]}", str(error), text) from None
 
     def tres(self, column: str) -> dict[str, float]:
-        """Limits of resources; those that are not simulated are kept in mind."""
+        """Return the limits of resources, and note those that are not simulated."""
         found = self.get(column, values.tres, dict[str, str]())
         self.unused.update({f"{self.written[column]} {name}": None for name in found if name not in _TRES})
         limits: dict[str, float] = {}
@@ -90,7 +90,7 @@ class _Found:
 
 
 def read_accounts(path: str) -> Accounts:
-    """What the tables in a file say. Warns (ModelWarning), in one line, of limits that are not simulated.
+    """Read the tables in a file. Warns (ModelWarning), in one line, of limits that are not simulated.
 
     Raises FormatError naming file, line and column.
     """
@@ -196,7 +196,7 @@ def _quality(row: _Row) -> QualityOfService:
 
 
 def _parents_first(rows: list[tuple[str, Association]]) -> list[Association]:
-    """The root, and every account before what is below it, else in the order of the file."""
+    """Return the root, and every account before what is below it, else in the order of the file."""
     places: dict[tuple[str, str, str], str] = {}
     below: dict[str, list[Association]] = {}
     for place, a in rows:

@@ -108,7 +108,7 @@ class _Configuration:
 
 
 def read_slurm_conf(path: str) -> Platform:
-    """The platform that a slurm.conf and the files it includes describe; ``platform.slurm`` keeps what is no hardware.
+    """Read the platform of a slurm.conf and the files it includes; ``platform.slurm`` keeps what is no hardware.
 
     Nodes that are DOWN, DRAIN, FAIL or FUTURE are left out, and those that no partition has. Warns in one line (ModelWarning)
     of these and of what is not simulated, and in another (SchedulerWarning) of what only the scheduler ``slurm`` follows: see
@@ -118,7 +118,10 @@ def read_slurm_conf(path: str) -> Platform:
 
 
 def platform_of(lines: list[Line], path: str) -> Platform:
-    """The platform that the lines of a slurm.conf describe, read from ``path`` or changed since; see :func:`read_slurm_conf`."""
+    """Make the platform of the lines of a slurm.conf, read from ``path`` or changed since.
+
+    See :func:`read_slurm_conf`.
+    """
     found = _Configuration()
     for line in lines:
         found.repeated |= dict.fromkeys(line.repeated)
@@ -175,7 +178,7 @@ def platform_of(lines: list[Line], path: str) -> Platform:
 
 @contextmanager
 def read_for(schedulers: Iterable[str]) -> Iterator[None]:
-    """In here configurations are read for runs under these schedulers (specs): what all of them follow is not told."""
+    """Leave out, in this context, the warnings that do not concern runs under these schedulers (specs)."""
     with warnings.catch_warnings():
         if {spec.strip().partition(":")[0] for spec in schedulers} == {"slurm"}:
             warnings.simplefilter("ignore", SchedulerWarning)
@@ -183,7 +186,7 @@ def read_for(schedulers: Iterable[str]) -> Iterator[None]:
 
 
 def _with_defaults(lines: list[Line], key: str) -> Iterator[Line]:
-    """The lines about ``key``, with what a DEFAULT line before them says where they say nothing themselves."""
+    """Yield the lines about ``key``, filled up from the DEFAULT lines before them."""
     defaults: dict[str, str] = {}
     written: dict[str, str] = {}
     for line in lines:
@@ -199,7 +202,10 @@ def _with_defaults(lines: list[Line], key: str) -> Iterator[Line]:
 
 
 def _value(line: Line, parse: Callable[[str], Value], default: Value, *keys: str) -> Value:
-    """What the first of the keys that the line has says. Raises FormatError for what ``parse`` does not understand."""
+    """Return the value of the first of the keys that the line has.
+
+    Raises FormatError for what ``parse`` does not understand.
+    """
     key = next((key for key in keys if key in line.pairs), "")
     if not key:
         return default
@@ -289,7 +295,7 @@ def _follow_states_and_sets(lines: list[Line], found: _Configuration) -> None:
 
 
 def _named(line: Line, key: str, found: _Configuration) -> list[str]:
-    """The nodes that a value names, one by one, ALL, or by the name of a set."""
+    """Return the nodes that a value names, one by one, by ALL, or by the name of a set."""
     if line.pairs.get(key, "").upper() == "ALL":
         return list(found.nodes)
     names: list[str] = []
@@ -338,12 +344,12 @@ def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tup
 
 
 def _memory_in(line: Line, key: str) -> int:
-    """A default of memory, MB; 0 where there is none, or no limit."""
+    """Return a default of memory, MB; 0 where there is none, or no limit."""
     return _value(line, lambda text: 0 if text.upper() in ("UNLIMITED", "INFINITE", "(NULL)") else _whole(text), 0, key)
 
 
 def _partition_state(text: str) -> str:
-    """One of the states, by its beginning, as Slurm has it: ``DRAINED`` is DRAIN."""
+    """Return the state that a text begins with, as Slurm has it: ``DRAINED`` is DRAIN."""
     known = next((state for state in values.PARTITION_STATES if text.upper().startswith(state)), text)
     return values.one_of(*values.PARTITION_STATES)(known)
 
@@ -390,7 +396,7 @@ def _note_parameters(found: _Configuration, switches: Switches) -> None:
 
 
 def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMachine, outside: list[str]) -> None:
-    """A line of all that a run on this platform does otherwise than the machine; one of what only some schedulers do."""
+    """Warn in one line of what a run does otherwise than the machine, and in one of what only some schedulers do."""
     parts = []
     out = [f"{node.name} ({node.state})" for node in found.nodes.values() if node.state in _LEFT_OUT]
     if out:
@@ -439,7 +445,7 @@ def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMach
 
 
 def _restricts(partition: Partition, node_count: int) -> bool:
-    """Whether a partition is more than the name of all nodes, by what is followed of it."""
+    """Return whether what is followed of a partition makes it more than a name for all nodes."""
     plain = Partition(
         partition.name,
         partition.nodes,
