@@ -5,8 +5,8 @@
 * **Clock.** A host computes in the p-state that the file starts it in; if it starts asleep, in its first computing
   p-state. Its computing p-states, in the file's order, become those of the processor; one without watts or speed does not.
 * **Power.** ``idle:epsilon:full`` becomes static = epsilon, dynamic = (full − epsilon) / cores, min_power = idle /
-  epsilon; exact at rest and from one busy core on. With epsilon below idle or above full, which the linear model cannot
-  express, a straight line from idle to full is taken, with a ModelWarning if the host has several cores.
+  epsilon; exact at rest and from one busy core on. The linear model cannot express an epsilon below idle or above full:
+  then a straight line from idle to full is taken, with a ModelWarning if the host has several cores.
 * **Sleep.** ``sleep_pstates`` "a:b:c" is asleep : switching off : switching on. Batsim runs one operation in the
   transition's p-state, so that it lasts 1 / speed, at that p-state's full watts. Of several sleep states the first is
   taken. Without any, switching takes no time and a node that is off draws ``watt_off``.

@@ -55,13 +55,13 @@ _FINAL_STATES = {
 }
 _WALLTIME_REACHED = "COMPLETED_WALLTIME_REACHED"
 _TEXT_COLUMNS = ("job_id", "workload_name", "profile", "final_state", "allocated_resources", "event_type")
-# Before its version 2 Batsim called them so, and evalys still writes the first.
+# Names before Batsim's version 2; evalys still writes the first.
 _OLD_NAMES = {
     "jobID": "job_id",
     "requested_number_of_processors": "requested_number_of_resources",
     "allocated_processors": "allocated_resources",
 }
-# What every version of Batsim and evalys has written; the other columns came and went.
+# Columns that every version of Batsim and evalys has written; the others came and went.
 _EVER_PRESENT = {
     "jobs": (
         "job_id submission_time requested_number_of_resources requested_time success starting_time finish_time "
@@ -70,18 +70,17 @@ _EVER_PRESENT = {
     "machine_states": STATE_COLUMNS,
     "consumed_energy": ["time", "energy", "event_type"],
 }
-# A job that never started has no times; and a power has no meaning between two events of one instant.
 _CHECKED = (
     "requested_number_of_resources", "submission_time", "starting_time", "finish_time", "requested_time", "success",
 )  # fmt: skip
 _EVENT_TYPES = ("s", "e", "p")
 _NEVER = -1
 _FEWEST_COLUMNS = 4
-"""Of those that every version has, by which a table of jobs is known."""
+"""Columns, of those that every version has, by which a table of jobs is known."""
 _ROUNDED = 1e-5
-"""Numbers have six digits, or six decimals: so much, of 1, may what follows from others differ."""
+"""Relative difference that a number may have from its value by other numbers: they have six digits or decimals."""
 _MOST_J = 1e30
-"""Energies that may be added and divided without an overflow."""
+"""Largest energy, J: energies can be added and divided without an overflow."""
 _MAY_BE_EMPTY = ("success", "requested_time", "starting_time", "finish_time")
 
 
@@ -123,9 +122,9 @@ def _csv_bytes(table: pd.DataFrame) -> bytes:
 def jobs_table(result: Result) -> pd.DataFrame:
     """Return the jobs that are over or were rejected, as Batsim lists them; it does not list unfinished jobs.
 
-    Batsim has one time and one set of cores for a job. Of one that was run again, suspended or had its cores changed the
-    row tells the last time in which it ran without a break, and the cores that it kept throughout; what was before
-    counts as waiting. Its energy is all that it took.
+    Batsim has one time and one set of cores for a job. A job that was run again or suspended, or whose cores changed,
+    has in its row the last time without a break, and the cores that it kept throughout. The time before counts as
+    waiting. Its energy is all that it took.
     """
     return _jobs_table(result, unbroken_times(result))
 
@@ -339,7 +338,7 @@ def _tell_contradictions(table: pd.DataFrame, path: str | os.PathLike[str]) -> N
 
 def is_jobs_header(line: bytes) -> bool:
     """Return whether a line is the header of a table of jobs, of any version."""
-    # Not all: one that is misspelt is to be told.
+    # Some columns are enough: the reader names one that is misspelt.
     return len(set(_EVER_PRESENT["jobs"]) & set(_columns(line.decode("utf-8", "replace")))) >= _FEWEST_COLUMNS
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cluster_sim.errors import FormatError
 
 LONGEST = 1_000
-"""Characters of a formula."""
+"""Characters that a formula may have."""
 
 Values = npt.NDArray[np.float64]
 

@@ -45,7 +45,7 @@ from cluster_sim.workload.phases import phases_text
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
-# Their word -> ours, where the value needs no conversion.
+# IRMaSim's word -> our column, where the value needs no conversion.
 _NUMBERS = {
     "req_time": "requested_time",
     "runtime": "recorded_run_time",
@@ -63,7 +63,7 @@ _TEXTS = ("user", "group", "tags", "phases", "requires", "reservation", "after")
 _TRUTHS = ("exclusive",)
 _WIDTHS = ("res", "nodes", "ntasks", "ntasks_per_node")
 _OWN_COLUMNS = {"id", "ntasks", "req_ops", "req_time", "runtime", "application", "mem"}
-"""Words of its CSV that the native one does not have."""
+"""Words of IRMaSim's CSV that the native one does not have."""
 _KNOWN = {"id", "subtime", "profile", "application", "req_ops", *_WIDTHS, *_NUMBERS, *_TEXTS, *_TRUTHS}
 _IGNORED = {"com", "type", "name"}
 _IGNORED_OF_FILE = {"nb_res", "num_instructions", "description", "date", "comments", "version"}

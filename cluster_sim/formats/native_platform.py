@@ -50,7 +50,7 @@ _PARAMETERS = {
     **dict.fromkeys(("none", *CONTENTION_PARAMETERS), _CONTENTION),
 }
 
-# Where pydantic would speak of Python's classes.
+# Words for messages in which pydantic would speak of Python's classes.
 _WORDS = {
     "model_type": "a mapping",
     "dict_type": "a mapping",
@@ -203,7 +203,7 @@ def validated(model: type[Entry], data: object, path: str | Path, key: str = "")
             expected, found = first["msg"], first["ctx"]["key"]
         else:
             same = [first, *(other for other in others if _in_file(other["loc"], data) == place)]
-            # Of several kinds of values that may stand there all are told, but that a number is no text.
+            # Name all kinds of values that may stand there, but do not say that a number is no text.
             told = [each for each in same if each["type"] != "string_type"] or same
             expected = " or ".join(dict.fromkeys(_expected(each) for each in told))
             if first["type"] not in _WORDS and isinstance(found, dict):

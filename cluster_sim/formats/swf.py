@@ -94,9 +94,9 @@ def read(
 ) -> Workload:
     """Read an SWF log, gzipped or not.
 
-    A job without requested processors asked for those it used. What cannot be simulated is dropped, and a ModelWarning
-    counts it: jobs with no processors or no run time (cancelled before they started, mostly), with an unknown
-    submission, and the lines of partial executions (status 2 to 4), which repeat a job that has a line of its own.
+    A job without requested processors asked for those it used. Jobs that cannot be simulated are dropped, and a
+    ModelWarning counts them: those with no processors, no run time (mostly cancelled before they started) or an unknown
+    submission. Lines of partial executions (status 2 to 4) are dropped too, as they repeat a job that has its own line.
     Times are shifted so that the first job left is submitted at 0 (``workload.origin_s`` keeps the shift).
 
     Parameters

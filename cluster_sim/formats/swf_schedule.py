@@ -13,11 +13,12 @@ logs. A line per job that was submitted, in order of submission:
 | 12 user, 13 group, 14 executable, 15 queue, 16 partition | numbers, from 1 in order of appearance, where names are no \
 numbers; the header's notes list them |
 
-A job that was stopped and run again, suspended, or had its cores changed has, after this line, one for each time that it had
-the same cores, as the format's definition proposes for jobs that are swapped out or restarted from checkpoints: the wait since
-the last one, the run time and the cores of that piece, status 2; in the last one 3 if the job completed and 4 if it was killed.
-Only the first has a submit time. The job's own line sums up: its run time is that of all pieces, −1 while it is not over.
-Readers of workloads, ours too, pass over the others.
+A job that was stopped and run again or suspended, or whose cores changed, has more lines after this one: a line for each
+piece, in which it had the same cores. The format's definition proposes that for jobs that are swapped out or restarted
+from checkpoints. Such a line has the wait since the last piece, the run time and the cores of the piece, and status 2;
+in the last line the status is 3 if the job completed and 4 if it was killed. Only the first has a submit time. The job's
+own line sums up: its run time is that of all pieces, −1 while it is not over. Readers of workloads, ours too, pass over
+the others.
 
 Other fields are −1. SWF writes seconds without saying how fine; these keep all their digits.
 """

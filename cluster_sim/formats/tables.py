@@ -77,9 +77,9 @@ def has_content(jobs: pd.DataFrame, field: Field) -> bool:
 
 
 _MOST_MISSPELT = 2
-"""So many unknown columns are taken for misspelt; with more of them a table is another program's."""
+"""Unknown columns that are taken for misspelt; a table with more of them is another program's."""
 _RANGES = {"origin_s": (-LONGEST_S, LONGEST_S), "reference_gflops": (SLOWEST_GFLOPS, FASTEST_GFLOPS)}
-"""What the numbers above the table may be."""
+"""Bounds of the numbers above the table."""
 
 
 def _attributes(text: str, path: str) -> tuple[dict[str, Any], int]:
@@ -136,7 +136,7 @@ def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
     text_columns = {name for name in header if JOB_FIELD[name].kind in ("str", "bool") or JOB_FIELD[name].or_name}
     try:
         with warnings.catch_warnings():
-            # It warns of rows longer than the header, which are looked for below, to name the line.
+            # pandas warns of rows longer than the header; the check below names the line.
             warnings.simplefilter("ignore", pd.errors.ParserWarning)
             frame = pd.read_csv(
                 io.StringIO(table),

@@ -67,11 +67,11 @@ WORKLOAD_WRITERS: dict[str, Callable[..., None]] = {
 }
 
 _LATE_S = 86_400.0
-"""A first submission within a day is taken as meant: times of a day count from its midnight."""
+"""Latest first submission without a warning, s: times of a day may count from its midnight."""
 _FEWEST_FIELDS = 5
 """Fields of a line from which a file without a known suffix is taken for SWF."""
 _KEPT = {".swf": swf.KEPT, ".json": irmasim_workload.KEPT}
-"""What of a workload the formats have a field for, columns and attributes; .csv, the own format, has one for everything."""
+"""Columns and attributes of a workload that a format has fields for; .csv, the own format, has fields for all."""
 
 
 def read_workload(path: str, **options: Any) -> Workload:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 Tres = Mapping[str, float]
-"""Amounts of resources by name: ``cpu``, ``node``, ``mem`` in MB. What it does not name is not limited."""
+"""Amounts of resources by name: ``cpu``, ``node``, ``mem`` in MB. A resource without an amount is not limited."""
 
 
 @dataclass(frozen=True, slots=True)

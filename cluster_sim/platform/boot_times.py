@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WHERE = "power transitions, switch_on_distribution"
 FORMS = "uniform:least,most, normal:mean,deviation or lognormal:mean,deviation, in s"
 LONGEST_S, SHORTEST_MEAN_S = 1e9, 1e-9
-"""What numbers of a spec may be; far beyond any boot, and so that nothing worked out of them overflows."""
+"""Bounds of the numbers of a spec, s: far beyond any boot, but no result overflows."""
 
 
 @dataclass(frozen=True, slots=True)

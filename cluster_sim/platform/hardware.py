@@ -26,7 +26,7 @@ MAX_CORES = 100_000_000
 MAX_PROCESSORS_PER_NODE = 10_000
 MAX_P_STATES = 1000
 MOST_PARAMETER = 1e100
-"""Of a contention model: far beyond any hardware, and so that nothing worked out of it overflows."""
+"""Largest parameter of a contention model: far beyond any hardware, but no result overflows."""
 
 LINEAR_POWER = ("static_w", "dynamic_w", "min_power")
 POLYNOMIAL_POWER = ("idle_w", "p00", "p10", "p01", "p20", "p11", "p02")
@@ -34,9 +34,9 @@ POWER_PARAMETERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("linear", "baseline", "stall-aware", "idle"), LINEAR_POWER),
     "polynomial": POLYNOMIAL_POWER,
 }
-"""What each built-in power model knows of a processor."""
+"""Parameters of a processor that each built-in power model knows."""
 POWER_NAMES = tuple(dict.fromkeys(name for names in POWER_PARAMETERS.values() for name in names))
-"""What any of them knows: a processor may have parameters for several."""
+"""Parameters of all power models: a processor may have those of several."""
 PIECEWISE_CONTENTION = ("b", "c", "da", "db", "dc", "dd")
 GOMPERTZ_CONTENTION = tuple("aaa aab aba abb baa bab bba bbb caa cab cba cbb cca ccb daa dab dba dbb".split())
 ROOFLINE_CONTENTION = ("bandwidth",)
@@ -46,7 +46,7 @@ CONTENTION_PARAMETERS: dict[str, tuple[str, ...]] = {
     "gompertz": GOMPERTZ_CONTENTION,
     "roofline": ROOFLINE_CONTENTION,
 }
-"""What each built-in contention model needs to know of a processor that contends at all."""
+"""Parameters that each built-in contention model needs of a processor that contends at all."""
 
 # Cluster ids appear in allocations such as `cluster0.node1.processor0:0-3;…` and in CSV.
 # An id that ends as a node's name does could be taken for one.
@@ -183,7 +183,6 @@ class ProcessorType:
         )
         check_number(f"{where}, clock_ghz × flops_per_cycle", self.ops_per_s, positive=True)
         if self.p_states:
-            # Work out what the states leave to the square law, and check them.
             check_count(f"{where}, number of p_states", len(self.p_states), MAX_P_STATES)
             states = []
             for i, state in enumerate(self.p_states):
@@ -335,7 +334,7 @@ class NodeType:
 
     @property
     def of_hosts(self) -> NodeType:
-        """Return the node as Batsim uses it: a core for each host, as a job computes on one core of each of its hosts."""
+        """Return the node as Batsim uses it: a core for each host, as a job computes on one core of each host."""
         if not self.hosts:
             return self
         (processor,) = self.processors

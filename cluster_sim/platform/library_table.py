@@ -22,7 +22,7 @@ class NodeEntry:
     count: int
     sockets: int
     cores: int
-    """Per socket."""
+    """Cores per socket."""
     ghz: float
     flops_per_cycle: float
     memory_gb: float | None
@@ -60,7 +60,7 @@ class ServerEntry:
     title: str
     sockets: int
     cores: int
-    """Per socket."""
+    """Cores per socket."""
     ghz: float
     memory_gb: float
     watts: tuple[float, ...]

@@ -43,9 +43,9 @@ class CriticalPath(NamedTuple):
 def critical_path(workload: Workload, platform: Platform) -> CriticalPath:
     """Return the longest path through a workload: its makespan on endlessly many of the platform's fastest cores.
 
-    A job on it begins when it is submitted or when what it waits for is over, and runs without contention, in the fastest
-    p-state, on as many of the cores that it may have as it ends soonest on. No schedule in which all jobs complete is
-    shorter; without dependencies the path is the one job that is over last.
+    A job on the path begins when it is submitted or when what it waits for is over. It runs without contention, in the
+    fastest p-state, on the number of cores on which it ends soonest. No schedule in which all jobs complete is shorter;
+    without dependencies the path is the one job that is over last.
     """
     import networkx as nx
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DAY_S = 86400.0
 SEQUENTIAL_S = 300.0
-"""Jobs submitted less than so long after the one before are sequential, s."""
+"""Seconds after the job before, within which a submission counts as sequential."""
 
 
 def day_edges(workload: Workload, at_least: int, midnight_s: float | None) -> list[tuple[int, int, float]]:

@@ -21,7 +21,7 @@ from cluster_sim.errors import FormatError, InputError
 Columns = dict[str, Any]  # as in cluster_sim.workload.job_table, which imports this module
 
 When = Literal["completed", "over"]
-"""What is asked of a job that another one waits for: that it completed, or that it is over, whatever became of it."""
+"""Condition on a job that another one waits for: it completed, or it is over, completed or not."""
 
 ANY = "any:"
 
@@ -98,7 +98,7 @@ NO_CIRCLE = "jobs that do not wait for each other in a circle"
 
 
 def find_circle(pairs: list[tuple[int, int]]) -> list[int]:
-    """Return the rows of jobs each of which waits for the next, and the last for the first; empty if there is no circle.
+    """Return the rows of jobs each of which waits for the next, and the last for the first; empty: no circle.
 
     ``pairs`` are (row, row of the one that it waits for).
     """

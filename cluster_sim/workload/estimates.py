@@ -13,7 +13,7 @@ The model makes a *distribution* of estimates for a number of jobs and a longest
    few jobs leave too few long estimates (the authors ask for some 500 jobs), up to 5 % of the jobs get M instead.
 
 Constants, tables and the dealing are those of the authors' paper "Modeling user runtime estimates" (JSSPP 2005) and of
-the program they published with it, without the values that a user of that program may prescribe.
+their program. The values that a user of that program may prescribe are left out.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def tsafrir_estimates(
     if times.max() > longest_s:
         raise InputError("estimates, longest_s", f"at least the longest run time, {times.max():g} s", longest_s)
     values, counts = estimate_distribution(len(times), longest_s, rng)
-    # Give each job one of `estimates` (falling, one per job) that is not below its run time, at random.
+    # Deal the estimates (falling, one per job) at random: none may be below its job's run time.
     estimates = np.repeat(values, counts)
     longest_first = np.argsort(-times, kind="stable")
     falling = times[longest_first]

@@ -27,11 +27,13 @@ UNKNOWN = -1  # how the Standard Workload Format writes what was not recorded
 
 
 LONGEST_S = 1e18
-"""Latest submission and longest run time: the makespan of several hundred such jobs in a row can still be written (up to 5e20 s),
-and tests of Batsim submit at 1e17 s."""
+"""Latest submission and longest run time, s: the makespan of several hundred such jobs can still be written.
+
+Makespans reach 5e20 s, and tests of Batsim submit at 1e17 s.
+"""
 MOST_OPERATIONS = 1e30
 SLOWEST_GFLOPS, FASTEST_GFLOPS = 1e-9, 1e12
-"""Work of a task, and the rate of a core at which run times were measured: what is beyond is no machine's, and overflows."""
+"""Bounds of a task's work and of a core's rate: no machine is beyond them, and larger numbers overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +385,7 @@ SUMMARY_METRICS: tuple[Field, ...] = (
 )
 
 MORE_IS_BETTER = ("jobs_completed", "availability", "throughput_jobs_per_h", "utilisation")
-"""The metrics of the summary that are better when higher; of all others less is better, if one is better at all."""
+"""Metrics of the summary that are better when higher; all others are better when lower, if either is."""
 
 
 def names(fields: Iterable[Field]) -> list[str]:
@@ -419,11 +421,8 @@ def markdown_table(fields: Iterable[Field]) -> str:
         bound = f" ({field.range_text})" if field.range_text else ""
         meaning = field.meaning.replace("|", "\\|")
         kind = f"{field.kind} or str" if field.or_name else field.kind
-        if field.name == "job_id":
-            default_text = "position"
-        else:
-            default_text = "empty" if field.default == "" else f"{field.default}"
-        lines.append(f"| `{field.name}` | {kind}{bound} | {field.unit} | {default_text} | {meaning} |")
+        default = "position" if field.name == "job_id" else "empty" if field.default == "" else f"{field.default}"
+        lines.append(f"| `{field.name}` | {kind}{bound} | {field.unit} | {default} | {meaning} |")
     return "\n".join(lines) + "\n"
 
 

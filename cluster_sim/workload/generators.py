@@ -336,7 +336,6 @@ def lopez_mixed(
         name: {"req_ops": operations * 1e10, "req_time": seconds, "mem_vol": volume}
         for name, (operations, seconds, volume) in LOPEZ_PROFILES.items()
     }
-    # The share of jobs that are bound by memory, as it is given, or drawn from a range.
     least, dots, most = str(memory).partition("..")
     try:
         low, high = float(least), float(most or least)
@@ -344,10 +343,9 @@ def lopez_mixed(
         low = high = math.nan
     possible = low < high < math.inf and high >= 0.0 if dots else low >= 0.0
     if not (possible and -math.inf < low <= 1.0):
-        raise InputError(
-            "lopez-mixed, memory", "a share from 0 to 1, or a range such as -1..2, with more at its end", memory
-        )
-    # Apart from what draws the order, where seeds below 0 are refused.
+        expected = "a share from 0 to 1, or a range such as -1..2, with more at its end"
+        raise InputError("lopez-mixed, memory", expected, memory)
+    # A stream apart from the one that draws the order, which refuses seeds below 0.
     rng = np.random.default_rng(max(seed, 0)).spawn(3)[2]
     share = float(np.clip(rng.uniform(low, high), 0.0, 1.0)) if dots else low
     shares = {name: 2.0 * (share if volume > 1.0 else 1.0 - share) for name, (_, _, volume) in LOPEZ_PROFILES.items()}

@@ -27,7 +27,7 @@ Locate = Callable[[int], str]
 
 JOB_FIELD = {field.name: field for field in JOB_FIELDS}
 TRUTH = {"True": True, "true": True, "1": True, "False": False, "false": False, "0": False}
-"""How tables write what is true and what is not."""
+"""Words for true and false in tables."""
 TIME_UNITS = {"milliseconds": 1e-3, "seconds": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
 
 _WHOLE = re.compile(r"(-?[0-9]{1,18}(\.0*)?)?")
@@ -43,8 +43,8 @@ def checked_columns(columns: Mapping[str, Any], source: str = "jobs", locate: Lo
     """Return the complete, checked columns of a job table, sorted by submission (equal times keep their order).
 
     ``columns`` maps names of JOB_FIELDS to arrays of equal length. ``locate`` turns a row's position into its place in
-    the file. Raises FormatError for a name that is not known, a required column that is absent, one of another length, and a
-    value of the wrong type or outside the column's range.
+    the file. Raises FormatError for an unknown name, and for a required column that is absent. Columns of another
+    length, and values of the wrong type or out of range, raise it too.
     """
     where = locate or (lambda row: f"{source} row {row}")
     for name in columns:
@@ -235,7 +235,7 @@ _READ_AS: dict[str, Callable[[str], object]] = {
     "speedup": parse_speedup,
     "checkpoint_interval": parse_interval,
 }
-"""Columns of text that mean something, and what reads them."""
+"""Parsers of the columns of text that have a syntax."""
 
 
 def _check_widths(table: Columns, place: Callable[[int, str], str]) -> None:

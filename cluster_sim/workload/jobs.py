@@ -275,7 +275,7 @@ REQUEST_COLUMNS = (
     "qos account licenses array_limit gpus "
     "min_cores max_cores malleable speedup parts checkpoint_interval checkpoint_time restart_time reconfiguration_time"
 ).split()
-"""The workload's columns that a scheduler may see. How much work a job really is stays with the simulation."""
+"""Columns of the workload that a scheduler may see: it does not see how much work a job really is."""
 
 
 def request_columns(columns: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[np.generic]]:

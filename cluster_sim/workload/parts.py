@@ -14,9 +14,9 @@ from cluster_sim.errors import InputError
 
 MOST_PARTS = 100_000
 MOST_CHECKPOINTS = 100_000
-"""That a job may make in its work: each is an event, so that more would keep a run busy for hours."""
+"""Checkpoints that a job may make in its work: each is an event, and more would keep a run busy for hours."""
 LEAST_INTERVAL_S = 0.001
-"""Between checkpoints, as between two decisions of a power policy."""
+"""Seconds between checkpoints, as between two decisions of a power policy."""
 YOUNG, DALY = "young", "daly"
 
 

@@ -17,7 +17,7 @@ from cluster_sim.registry import Registry
 
 LINEAR = "linear"
 MOST_WIDTHS = 10_000
-"""So many numbers of cores a table may list."""
+"""Numbers of cores that a table may list."""
 
 
 class Speedup(Protocol):

@@ -65,14 +65,14 @@ class Capacity(Protocol):
 
 
 _MADE_LATER = ("jobs", "columns", "request_columns", "has_after")
-"""What a workload keeps beside its columns once it has been asked for."""
+"""Attributes that a workload keeps beside its columns once it has been asked for them."""
 _MOST_SHAKEN_S = 1e12
 _COUNT = re.compile(r"([0-9]{1,3}([,'_][0-9]{3})+|[0-9]+)(?!\w|[.,'][0-9])", re.ASCII)
-"""A whole number, its digits perhaps in groups; not the beginning of another one, such as 0x40 or 1e3."""
+"""Pattern of a whole number, its digits perhaps in groups; not the beginning of 0x40 or 1e3."""
 
 
 _OF_A_NAME = re.compile(r"\bNote: (User|Group|Executable) \S+ is ")
-"""What :mod:`cluster_sim.formats.swf_schedule` writes of the names behind numbers."""
+"""Pattern of the notes in which :mod:`cluster_sim.formats.swf_schedule` writes the names behind numbers."""
 
 
 _INSTEAD = {
@@ -84,7 +84,7 @@ _INSTEAD = {
     "iloc": "jobs.iloc",
     "loc": "jobs.loc",
 }
-"""What stands in the place of names that people guess."""
+"""Names to use, by the names that people guess."""
 
 
 class Workload:
@@ -387,7 +387,7 @@ class Workload:
     # -- changed jobs -------------------------------------------------------------------------------------------------
 
     def scale_load(self, factor: float) -> Workload:
-        """Return the workload at ``factor`` times the load, which divides the gaps between submissions and the think times.
+        """Return the workload at ``factor`` times the load, by which it divides gaps between submissions and think times.
 
         Slack to deadlines is kept.
         """
@@ -456,7 +456,7 @@ class Workload:
         return (cores <= limit) & (per_node <= platform.widest_node), limit
 
     def executable(self, platform: Capacity) -> Workload:
-        """Return the jobs that did something, fit the platform and asked for a time, as Casagrande et al. (2022) filter.
+        """Return the jobs that ran, fit the platform and asked for a time, the filters of Casagrande et al. (2022).
 
         A request that the reader had to assume, the log having none, is no request.
         """
@@ -491,17 +491,14 @@ class Workload:
         kinds = np.searchsorted(np.cumsum(shares) / shares.sum(), draws, side="right").clip(max=len(mix) - 1)
         columns = self._arrays()
         columns["profile"] = np.array(list(mix), dtype=object)[kinds]
-        # Run times at the reference rate, in seconds.
         operations = self.jobs["operations"].to_numpy()
-        recorded = self.jobs["recorded_run_time"].to_numpy()
+        run_times = self.jobs["recorded_run_time"].to_numpy()
         given_as_work = ~np.isnan(operations)
-        if not given_as_work.any():
-            run_times = recorded
-        else:
+        if given_as_work.any():
             if self.reference_gflops is None:
                 job = self.jobs["job_id"].iloc[int(given_as_work.argmax())]
                 raise InputError(f"job {job}", "a run time, or a workload with reference_gflops", "operations only")
-            run_times = np.where(given_as_work, operations / (self.reference_gflops * 1e9), recorded)
+            run_times = np.where(given_as_work, operations / (self.reference_gflops * 1e9), run_times)
         columns["mem_vol"] = bandwidths[kinds] * run_times
         return self._with(columns)
 

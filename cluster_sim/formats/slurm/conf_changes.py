@@ -56,7 +56,7 @@ _EXCLUSIVE = (
     frozenset("cr_cpu cr_cpu_memory cr_core cr_core_memory cr_memory cr_socket cr_socket_memory".split()),
     frozenset(["fair_tree", "no_fair_tree"]),
 )
-"""Options of which one takes the place of another."""
+"""Groups of options of which one takes the place of another."""
 _NO_OPTIONS = ("", "0", "none", "n/a", "(null)")
 """Values of a whole list that name none."""
 _OF_MACHINE = ("nodename", "partitionname", "nodeset", "downnodes")
@@ -92,10 +92,8 @@ class _Change(NamedTuple):
 def with_changes(lines: Sequence[Line], changes: Iterable[str]) -> list[Line]:
     """Return the lines of a slurm.conf after these changes, one after the other.
 
-    A changed line names the change as its place.
-
-    Raises InputError, naming the change, for one that is written otherwise than the table of this module shows, for a key that
-    Slurm does not have or that is not simulated, and for a partition or node that there is not.
+    A changed line names the change as its place. Raises InputError, naming the change, if it is not as the table of this
+    module shows. Keys that Slurm lacks or that are not simulated, and unknown partitions and nodes, raise it too.
     """
     found = list(lines)
     for text in changes:

@@ -148,7 +148,7 @@ _OFF = (
     *("", "none", "no", "all", "n/a", "(null)", "infinite", "unlimited", "-1", "0"),
     *("burst_buffer/none", "site_factor/none"),
 )
-"""Values by which a key that is not simulated says what happens here anyway, but for those that :data:`_SAYS_SOMETHING` names."""
+"""Values by which a key that is not simulated asks for what happens anyway, except those in :data:`_SAYS_SOMETHING`."""
 _SAYS_SOMETHING = {
     "0": (
         "overtimelimit",  # of a partition, in place of the machine's

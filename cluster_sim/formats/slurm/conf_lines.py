@@ -37,7 +37,7 @@ _NO_CONF = {
     "a job_container.conf": r"(AutoBasePath|(NodeName=\S+[ \t]+)?BasePath)[ \t]*=",
     "a plugstack.conf": r"(required|optional)[ \t]+\S+\.so\b",
 }
-"""What is near a slurm.conf and is none, by a pattern that one of its lines begins with."""
+"""Texts that are near a slurm.conf but are none, each with a pattern that one of its lines begins with."""
 _NEAR = [(kind, re.compile(rf"^[ \t]*(?:{pattern})", re.I | re.M)) for kind, pattern in _NO_CONF.items()]
 _OF_SLURM = re.compile(r"^[ \t]*(NodeName|PartitionName|ClusterName|SlurmctldHost|SchedulerType)[ \t]*=", re.I | re.M)
 

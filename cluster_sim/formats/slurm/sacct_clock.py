@@ -41,7 +41,7 @@ class LocalClock:
         return self._known[text][0]
 
     def in_order(self, texts: list[list[str]], times: list[np.ndarray]) -> list[np.ndarray]:
-        """Return times of jobs, which rise from column to column: one that was shown twice is the later if it must be."""
+        """Return times of jobs, which rise from column to column: a time shown twice is the later if it must be."""
         ordered: list[np.ndarray] = []
         before = np.full(len(times[0]), -math.inf)
         for column, first in zip(texts, times, strict=True):

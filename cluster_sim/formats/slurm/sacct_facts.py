@@ -65,9 +65,9 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
     # One node is what Slurm writes of jobs that do not care.
     nodes = np.where((asked_nodes > 1) | ~np.array(is_asked, dtype=bool), nodes, 0)
     nodes = np.where(nodes > 1, np.minimum(nodes, wanted), 0)
-    # A bare number is minutes in both.
+    # A bare number means minutes in both columns.
     limit = cells.numbers(rows, ("timelimit", values.duration), ("timelimitraw", values.duration))
-    # Time in which the job ran, suspensions left out.
+    # The run time is without suspensions.
     by_clock = jobs.times["end"] - jobs.times["start"]
     paused = np.nan_to_num(cells.numbers(jobs.rows, ("suspended", values.duration)))
     by_clock = np.where(by_clock >= 0, np.maximum(by_clock - paused, 0), math.nan)

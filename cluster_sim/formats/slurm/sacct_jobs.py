@@ -23,7 +23,7 @@ _REQUEUED = NOT_OVER | {"PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED"}
 """States after which Slurm itself may submit a job once more."""
 _WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
 _REMEMBERED_S = 300.0
-"""Slurm forgets a job that is over after MinJobAge, by default so long: until then ``scontrol requeue`` can submit it again."""
+"""Seconds until Slurm forgets a job that is over (MinJobAge): until then ``scontrol requeue`` can submit it again."""
 
 
 class Cells:
@@ -208,7 +208,7 @@ class FoldedJobs:
         return between > 0 and bool(is_requeue or self._submit[later] - self._end[earlier] <= _REMEMBERED_S)
 
     def _recency(self, position: int) -> tuple[float, int, float, int]:
-        """Return the sort key of a row: a requeue has a later submission, and the last row of a record knows its end."""
+        """Return the sort key of a row: a requeue is submitted later, and the last row of a record knows its end."""
         submit, start, state = self._submit[position], self._start[position], self._states[position]
         progress = 2 if state not in NOT_OVER else 0 if state in _WAITING else 1
         start = math.inf if math.isnan(start) else start

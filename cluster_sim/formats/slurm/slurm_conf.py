@@ -49,12 +49,12 @@ _NOT_INHERITED = {
 }
 """Keys that Slurm 22.05 does not take from a DEFAULT line."""
 _BY_SLURM = frozenset(map(str.lower, FOLLOWED)) - {"accountingstoragetype", "accountingstorageenforce"}
-"""What a configuration says to schedulers of Slurm's kind alone; limits of accounts are kept under any."""
+"""Keys for schedulers of Slurm's kind alone; limits of accounts hold under any scheduler."""
 _LEFT_OUT = ("DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE")
 _STATES = (*_LEFT_OUT, "UNKNOWN", "IDLE", "CLOUD", "UP", "RESUME", "ALLOCATED", "MIXED", "POWER_DOWN", "UNDRAIN")
 _OVERSUBSCRIBE = ("NO", "YES", "FORCE", "EXCLUSIVE")
 _PREEMPT_MODES = ("OFF", "REQUEUE", "CANCEL", "SUSPEND", "GANG", "WITHIN", "PRIORITY", "CHECKPOINT", "CLUSTER", "ON")
-"""All that Slurm knows in some version; the scheduler ``slurm`` refuses by name what it does not simulate."""
+"""Modes of any version of Slurm; the scheduler ``slurm`` refuses by name those that it does not simulate."""
 _SELECT = ("linear", "cons_tres", "cons_res", "cray_aries", "cray", "alps", "serial", "bluegene")
 _WORDS: Mapping[str, Callable[[str], str]] = {
     "selecttype": values.one_of(*(f"select/{name}" for name in _SELECT)),
@@ -63,7 +63,7 @@ _WORDS: Mapping[str, Callable[[str], str]] = {
     "priorityfavorsmall": values.one_of(*values.YES, *values.NO),
     "enforcepartlimits": values.one_of("NO", "ANY", "ALL", *values.YES, *values.NO),
 }
-"""What some keys may say, in any case: a misspelt one would change nothing, and nobody would know."""
+"""Parsers of values that must be one of some words: a misspelt one would change nothing, and nobody would know."""
 _PRIORITY = re.compile("priority.*|fairsharedampeningfactor")
 _KNOWN = {each.lower(): each for each in (*NOT_SIMULATED, *FOLLOWED, *ADMINISTRATION)}
 _OF_NODES = {
@@ -74,7 +74,7 @@ _OF_PARTITIONS = {
     for each in (*PARTITIONS_NOT_SIMULATED, *PARTITIONS_ADMINISTRATION, "PartitionName", *FOLLOWED_OF_PARTITIONS)
 }
 _SEVERAL = ("slurmctldhost", "frontendname", "downnodes", "nodeset")
-"""Keys that a file may have on several lines, beside nodes and partitions; of all others the last line counts."""
+"""Keys that a file may have on several lines, beside nodes and partitions; for all others the last line counts."""
 
 
 @dataclass(slots=True)
