@@ -71,6 +71,13 @@ def duration(text: str) -> float:
     return parts.get("days", 0.0) * 86400 + hours * 3600 + minutes * 60 + parts.get("ds", 0.0) + parts.get("s", 0.0)
 
 
+def whole(text: str) -> int:
+    """Return the number of a text of digits alone."""
+    if not re.fullmatch("[0-9]{1,10}", text):
+        raise ValueError("a whole number")
+    return int(text)
+
+
 def count(text: str) -> int:
     """Return a whole number, 2048 for ``2K``; 0 where nothing is said."""
     text = text.strip()

@@ -162,7 +162,7 @@ def _association(row: _Row) -> Association:
         user,
         above,
         row.cells.get("partition", "") if user else "",
-        shares=row.get("share", lambda text: None if text.lower() == "parent" else _whole(text), default_shares),
+        shares=row.get("share", lambda text: None if text.lower() == "parent" else values.whole(text), default_shares),
         default_qos=row.cells.get("defaultqos", "").lower(),
         grp_jobs=row.get("grpjobs", _most, math.inf),
         grp_tres=row.tres("grptres"),
@@ -178,7 +178,7 @@ def _quality(row: _Row) -> QualityOfService:
     mode = row.cells.get("preemptmode", "").upper()
     return QualityOfService(
         row.cells["name"].lower(),
-        row.get("priority", _whole, 0),
+        row.get("priority", values.whole, 0),
         row.get("usagefactor", _factor, 1.0),
         frozenset(filter(None, row.cells.get("preempt", "").lower().split(","))),
         "" if mode == "CLUSTER" else mode,
@@ -220,14 +220,8 @@ def _parents_first(rows: list[tuple[str, Association]]) -> list[Association]:
     return ordered
 
 
-def _whole(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,10}", text):
-        raise ValueError("a whole number")
-    return int(text)
-
-
 def _most(text: str) -> float:
-    return math.inf if text == "-1" else float(_whole(text))
+    return math.inf if text == "-1" else float(values.whole(text))
 
 
 def _wall(text: str) -> float:

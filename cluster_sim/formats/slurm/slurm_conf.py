@@ -215,26 +215,20 @@ def _value(line: Line, parse: Callable[[str], Value], default: Value, *keys: str
         raise FormatError(f"{line.place}, {line.written.get(key, key)}", str(error), line.pairs[key]) from None
 
 
-def _whole(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,10}", text):
-        raise ValueError("a whole number")
-    return int(text)
-
-
 # ---------------------------------------------------------------------- nodes
 
 
 def _add_nodes(line: Line, found: _Configuration, switches: Switches) -> None:
     names = _value(line, values.host_list, list[str](), "nodename")
-    given = {key: _value(line, _whole, 1, key.lower()) for key in hardware.KEYS if key.lower() in line.pairs}
+    given = {key: _value(line, values.whole, 1, key.lower()) for key in hardware.KEYS if key.lower() in line.pairs}
     if "CPUs" not in given and "procs" in line.pairs:
-        given["CPUs"] = _value(line, _whole, 1, "procs")
+        given["CPUs"] = _value(line, values.whole, 1, "procs")
     (cpus, sockets, threads), notes = hardware.hardware_of(given)
     for note in notes:
         found.corrected.setdefault(note, []).append(line.pairs["nodename"])
     if given.keys().isdisjoint(("Sockets", "SocketsPerBoard", "CoresPerSocket")) or cpus % sockets:
         sockets = 1
-    memory_mb = _value(line, _whole, 1, "realmemory")  # 1 is what Slurm takes if nothing is said
+    memory_mb = _value(line, values.whole, 1, "realmemory")  # 1 is what Slurm takes if nothing is said
     tags = frozenset(filter(None, re.split(r"[,\s]+", line.pairs.get("feature", line.pairs.get("features", "")))))
     key = (cpus, sockets, memory_mb, tags)
     if key not in found.types:  # lines that say the same share a type
@@ -245,7 +239,7 @@ def _add_nodes(line: Line, found: _Configuration, switches: Switches) -> None:
             found.types[key] = NodeType(type_name, (processor,) * sockets, memory_gb, tags=tags)
         except InputError as error:
             raise FormatError(f"{line.place}, {error.where}", error.expected, error.found) from None
-    weight = _value(line, _whole, 1, "weight")
+    weight = _value(line, values.whole, 1, "weight")
     _value(line, values.gpus_of_gres, 0, "gres")
     state = _value(line, _state, "UNKNOWN", "state")
     for name in names:
@@ -325,15 +319,15 @@ def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tup
         default=_value(line, values.truth, False, "default"),
         max_time_s=max_time,
         default_time_s=None if math.isnan(default_time) else default_time,
-        min_nodes=_value(line, _whole, 0, "minnodes"),
+        min_nodes=_value(line, values.whole, 0, "minnodes"),
         max_nodes=_value(
-            line, lambda text: 0 if text.lower() in ("unlimited", "infinite") else _whole(text), 0, "maxnodes"
+            line, lambda text: 0 if text.lower() in ("unlimited", "infinite") else values.whole(text), 0, "maxnodes"
         ),
-        priority_tier=_value(line, _whole, 1, "priority", "prioritytier"),
-        priority_job_factor=_value(line, _whole, 1, "priority", "priorityjobfactor"),
+        priority_tier=_value(line, values.whole, 1, "priority", "prioritytier"),
+        priority_job_factor=_value(line, values.whole, 1, "priority", "priorityjobfactor"),
         over_subscribe=_value(line, _sharing, "NO", "oversubscribe", "shared"),
         preempt_mode=_value(line, _preempt_mode, "", "preemptmode"),
-        grace_time_s=float(_value(line, _whole, 0, "gracetime")),
+        grace_time_s=float(_value(line, values.whole, 0, "gracetime")),
         state=_value(line, _partition_state, "UP", "state"),
         alternate=line.pairs.get("alternate", ""),
         def_memory_per_cpu=0 if (of_a_node := _memory_in(line, "defmempernode")) else _memory_in(line, "defmempercpu"),
@@ -345,7 +339,9 @@ def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tup
 
 def _memory_in(line: Line, key: str) -> int:
     """Return a default of memory, MB; 0 where there is none, or no limit."""
-    return _value(line, lambda text: 0 if text.upper() in ("UNLIMITED", "INFINITE", "(NULL)") else _whole(text), 0, key)
+    return _value(
+        line, lambda text: 0 if text.upper() in ("UNLIMITED", "INFINITE", "(NULL)") else values.whole(text), 0, key
+    )
 
 
 def _partition_state(text: str) -> str:
