@@ -1,4 +1,4 @@
-"""A result from Batsim's files, or from evalys' table of jobs: what another program simulated, in our tables and figures.
+"""Results from Batsim's files, or from evalys' table of jobs: another program's simulation in our tables and figures.
 
 | file | gives |
 |---|---|
@@ -54,20 +54,21 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
+_TIMES = ("starting_time", "finish_time", "submission_time")
 _JOBS, _STATES = "_jobs.csv", "_machine_states.csv"
 _DIGITS = 6  # of the times in the file of energies
 _ROUNDED_S = 1e-5
-"""Batsim rounds times to six decimals: so long two jobs may seem to share a machine that one had after the other."""
+"""Seconds that two jobs on a machine may seem to overlap, as Batsim rounds times to six decimals."""
 _MOST_AT_ONCE = 5_000_000
-"""So many machines of jobs are looked at together."""
+"""Pairs of a job and a machine that are looked at together."""
 
 
 def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None) -> Result:
-    """The result that Batsim left in ``PREFIX_jobs.csv`` and the files beside it; ``path`` is that file, or the prefix.
+    """Return the result that Batsim left in ``PREFIX_jobs.csv`` and the files beside it; ``path`` is that file, or the prefix.
 
     An evalys table of jobs under any name is read, too. ``platform`` has a core, or a host of several, per machine of
-    Batsim's, in its order; by default it is as many one-core nodes as the machine states count, else as the highest machine
-    that a job used.
+    Batsim's, in its order. By default it has one-core nodes: as many as the machine states count, else up to the highest
+    machine that a job used.
     Raises FormatError naming file, row and column.
     """
     from cluster_sim.records.result import Result
@@ -84,31 +85,13 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     states = beside.get("machine_states")
     if platform is None:
         with naming(file):
-            if states is not None and len(states):
-                machine_count = int(states[STATE_COLUMNS[1:]].iloc[0].sum())
-            else:
-                highest = -1
-                for row, text in enumerate(jobs["allocated_resources"].fillna("")):
-                    for part in text.split():
-                        last = part.rpartition("-")[2]
-                        if not (last.isascii() and last.isdigit()) or len(last) > 9:
-                            raise FormatError(
-                                f"{file} row {row}, column allocated_resources", "resources such as 0-3 7", part
-                            )
-                        highest = max(highest, int(last))
-                if highest < 0:
-                    raise FormatError(
-                        file, f"a job that was given machines, or PREFIX{_STATES} beside it, which counts them", "none"
-                    )
-                machine_count = highest + 1
-            platform = Platform.homogeneous(nodes=machine_count, cores=1)
+            platform = Platform.homogeneous(nodes=_machine_count(jobs, states, file), cores=1)
     platform = platform.of_hosts
-    source = f"{prefix}{_STATES}"
     if states is not None:
         most = int(states[["nb_sleeping", "nb_switching_on", "nb_switching_off"]].sum(axis=1).max())
         if most > 0:
-            text = f"{source}: up to {most:,} machines slept or switched, it does not say which; they are shown as idle"
-            warn_user(ModelWarning(text))
+            text = f"up to {most:,} machines slept or switched, it does not say which; they are shown as idle"
+            warn_user(ModelWarning(f"{prefix}{_STATES}: {text}"))
     workload = jobs["workload_name"].iloc[0] if "workload_name" in jobs and len(jobs) else Path(file).stem
     meta = {"scheduler": "Batsim" if beside else "imported", "workload": str(workload), "platform": platform.id}
     tables = _ImportedTables(platform, jobs, beside.get("consumed_energy"), file)
@@ -117,8 +100,25 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     return Result(platform, meta | {"source": file}, tables)
 
 
+def _machine_count(jobs: pd.DataFrame, states: pd.DataFrame | None, file: str) -> int:
+    """Return the number of machines: as the states count them, else up to the highest that a job used."""
+    if states is not None and len(states):
+        return int(states[STATE_COLUMNS[1:]].iloc[0].sum())
+    highest = -1
+    for row, text in enumerate(jobs["allocated_resources"].fillna("")):
+        for part in text.split():
+            last = part.rpartition("-")[2]
+            if not (last.isascii() and last.isdigit()) or len(last) > 9:
+                raise FormatError(f"{file} row {row}, column allocated_resources", "resources such as 0-3 7", part)
+            highest = max(highest, int(last))
+    if highest < 0:
+        expected = f"a job that was given machines, or PREFIX{_STATES} beside it, which counts them"
+        raise FormatError(file, expected, "none")
+    return highest + 1
+
+
 def is_batsim_result(path: str | os.PathLike[str]) -> bool:
-    """Whether ``path`` is a table of jobs as Batsim and evalys write them, or the prefix of Batsim's files."""
+    """Return whether ``path`` is a table of jobs as Batsim and evalys write them, or the prefix of Batsim's files."""
     name = os.fspath(path)
     if not os.path.isfile(name):
         return os.path.isfile(name + _JOBS)
@@ -127,7 +127,7 @@ def is_batsim_result(path: str | os.PathLike[str]) -> bool:
 
 
 class _ImportedTables(InOnePart):
-    """The tables of a result, from those of Batsim."""
+    """Tables of a result, made from Batsim's."""
 
     def __init__(self, platform: Platform, jobs: pd.DataFrame, energy: pd.DataFrame | None, source: str):
         self._platform = platform
@@ -144,7 +144,7 @@ class _ImportedTables(InOnePart):
         return float(np.nanmax(ends)) if np.isfinite(ends).any() else 0.0
 
     def jobs(self) -> pd.DataFrame:
-        """The jobs in order of submission; what Batsim does not say is NaN, and a walltime of -1 none."""
+        """Return the jobs in order of submission; what Batsim does not say is NaN, and a walltime of -1 means none."""
         raw = self._raw
         start, finish, submit = (raw[name].to_numpy(dtype=float) for name in _TIMES)
         energy = raw["consumed_energy"].to_numpy(dtype=float) if "consumed_energy" in raw else math.nan
@@ -176,12 +176,12 @@ class _ImportedTables(InOnePart):
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
-        """The rows of the file in order of submission."""
+        """Return the rows of the file in order of submission."""
         return np.argsort(self._raw["submission_time"].to_numpy(dtype=float), kind="stable")
 
     @cached_property
     def _holds(self) -> Holds:
-        """The cores in use, a row per run of neighbouring ones."""
+        """Return the cores in use, a row per run of neighbouring ones."""
         job: list[int] = []
         first: list[int] = []
         last: list[int] = []
@@ -200,7 +200,7 @@ class _ImportedTables(InOnePart):
         return Holds(owner, np.array(first, np.int64), np.array(last, np.int64), start[owner], end[owner])
 
     def core_holds(self) -> CoreHolds:
-        """Who held which cores, each job in one attempt: these programs tell of no other."""
+        """Return who held which cores. Each job has one attempt, as these programs tell of no other."""
         order = self._order
         row = np.empty_like(order)
         row[order] = np.arange(len(order))
@@ -209,7 +209,7 @@ class _ImportedTables(InOnePart):
 
     @cached_property
     def _known_holds(self) -> Holds | None:
-        """Return the holds, or None where a row is wrong; who wants to know the cores is told."""
+        """Return the holds, or None where a row is wrong: :attr:`_holds` raises the error for those who need the cores."""
         try:
             return self._holds
         except FormatError:
@@ -217,17 +217,29 @@ class _ImportedTables(InOnePart):
 
     @cached_property
     def shared_machines(self) -> list[str]:
-        """A line of how many jobs share machines; none if no two jobs do."""
+        """Return a line that says how many jobs share machines; none if no two jobs do."""
         holds = self._known_holds
         if holds is None:
             return []
-        late = _begin_on_held(holds, self._platform.core_count)
+        # Look at a part of the machines at a time, so that the memory that this takes stays small.
+        machines = self._platform.core_count
+        holds = holds.where(holds.end - holds.start > _ROUNDED_S)
+        at_once = max(1, machines // (1 + int((holds.last - holds.first + 1).sum()) // _MOST_AT_ONCE))
+        late = holds.where(slice(0))
+        for begin in range(0, machines, at_once):
+            each, machine = by_unit(holds.within(begin, begin + at_once), np.arange(machines + 1))
+            order = np.lexsort((each.start, machine))
+            each, machine = each.where(order), machine[order]
+            latest_end = pd.Series(each.end).groupby(machine).cummax().to_numpy()
+            is_late = np.zeros(len(machine), bool)
+            is_late[1:] = (machine[1:] == machine[:-1]) & (latest_end[:-1] - each.start[1:] > _ROUNDED_S)
+            late += each.where(is_late)
         if not len(late.tenant):
             return []
         first = int(np.argmin(late.start))
-        job, machine, since = (int(late.tenant[first]), int(late.first[first]), float(late.start[first]))
+        job, core, since = int(late.tenant[first]), int(late.first[first]), float(late.start[first])
         count = f"{len(np.unique(late.tenant)):,} of {counted(len(self._raw), 'job')}"
-        example = f"{self._raw['job_id'].iloc[job]} on {machine} at {since:g} s"
+        example = f"{self._raw['job_id'].iloc[job]} on {core} at {since:g} s"
         text = "which then count twice in core-seconds and in utilisation, be it more than 1"
         return [f"{self._source}: {count} begin on machines that another still has ({example}), {text}"]
 
@@ -236,15 +248,15 @@ class _ImportedTables(InOnePart):
         return busy_intervals(self._holds, node_bounds(self._platform))
 
     def attempts(self) -> pd.DataFrame:
-        """One attempt of each job that got machines."""
+        """Return one attempt of each job that got machines."""
         return attempts_of(self.jobs())
 
     def stages(self) -> pd.DataFrame:
-        """None."""
+        """Return an empty table: these files do not tell."""
         return no_rows("stages")
 
     def node_states(self) -> pd.DataFrame:
-        """COMPUTING while a job holds a core of the node, IDLE otherwise."""
+        """Return the states: COMPUTING while a job holds a core of the node, IDLE otherwise."""
         busy = self._busy
         gaps = idle_gaps(*busy, range(self._platform.node_count), self._horizon)
         node, start, end = (np.concatenate(pair) for pair in zip(busy, gaps, strict=True))
@@ -255,7 +267,7 @@ class _ImportedTables(InOnePart):
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["node_states"]))
 
     def nodes(self) -> pd.DataFrame:
-        """Seconds in each state; energy by node is unknown, NaN."""
+        """Return the seconds of each node in each state; energy by node is not known, NaN."""
         count = self._platform.node_count
         node, start, end = self._busy
         computing = np.bincount(node, end - start, count)
@@ -280,7 +292,16 @@ class _ImportedTables(InOnePart):
         unknown = pd.DataFrame({"time": [0.0, self._horizon], "watts": [np.nan, np.nan]})
         if self._energy is None:
             return unknown
-        times = self._unrounded(self._energy["time"].to_numpy(dtype=float))
+        times = self._energy["time"].to_numpy(dtype=float)
+        # The file has times of six digits: take the one start or end of a job that rounds to a time, if there is one.
+        exact = np.unique(self._raw[["starting_time", "finish_time"]].to_numpy(dtype=float))
+        exact = exact[np.isfinite(exact)]
+        if len(exact):
+            right = np.searchsorted(exact, times).clip(min(1, len(exact) - 1), len(exact) - 1)
+            left = np.maximum(right - 1, 0)
+            nearest = np.where(np.abs(exact[left] - times) <= np.abs(exact[right] - times), exact[left], exact[right])
+            unit = 10.0 ** (np.floor(np.log10(np.maximum(np.abs(times), 1e-9))) + 1 - _DIGITS)
+            times = np.maximum.accumulate(np.where(np.abs(nearest - times) <= 0.5 * unit, nearest, times))
         energy = self._energy["energy"].to_numpy(dtype=float)
         with np.errstate(divide="ignore", invalid="ignore"):
             level = np.diff(energy, prepend=0.0) / np.diff(times, prepend=0.0)
@@ -294,45 +315,36 @@ class _ImportedTables(InOnePart):
         return pd.DataFrame({"time": starts, "watts": np.append(level[moved], level[moved][-1:])})
 
     def power(self) -> pd.DataFrame:
-        """Power between the events of the file of energies; NaN throughout when there is none."""
+        """Return the power between the events of the file of energies; NaN if there is no such file."""
         return self._power
 
-    def _unrounded(self, times: Floats) -> Floats:
-        """Times of six digits as the jobs' files have them: the one start or end that rounds to it, else as they are."""
-        exact = np.unique(self._raw[["starting_time", "finish_time"]].to_numpy(dtype=float))
-        exact = exact[np.isfinite(exact)]
-        if not len(exact):
-            return times
-        right = np.searchsorted(exact, times).clip(1, len(exact) - 1) if len(exact) > 1 else np.zeros(len(times), int)
-        left = np.maximum(right - 1, 0)
-        nearest = np.where(np.abs(exact[left] - times) <= np.abs(exact[right] - times), exact[left], exact[right])
-        unit = 10.0 ** (np.floor(np.log10(np.maximum(np.abs(times), 1e-9))) + 1 - _DIGITS)
-        return np.maximum.accumulate(np.where(np.abs(nearest - times) <= 0.5 * unit, nearest, times))
-
     def p_states(self) -> pd.DataFrame:
-        """None."""
+        """Return an empty table: these files do not tell."""
         return as_clock_table([])
 
     def conditions(self) -> None:
-        """Not known."""
+        """Return None: these files do not tell."""
         return
 
     def decisions(self) -> pd.DataFrame:
-        """None."""
+        """Return an empty table: these files do not tell."""
         return no_rows("decisions")
 
     def decision_spans(self) -> Sequence[tuple[Span, ...]]:
-        """None."""
+        """Return nothing: these files do not tell."""
         return ()
 
     def summary(self, result: Result) -> dict[str, Any]:
-        """The metrics of jobs, and energy and power in total; energies by state are unknown, None."""
+        """Return the metrics of jobs, and energy and power in total; energies by state are not known, None."""
         power = result.power
         level = power["watts"].to_numpy(dtype=float)
         energy = float((level[:-1] * np.diff(power["time"])).sum())
         cores = result.platform.core_count
         held = self._known_holds
-        changes = None if held is None else Changes(_core_s(held), suspensions=0)
+        changes = None
+        if held is not None:
+            core_s = float(((held.last - held.first + 1) * (held.end - held.start)).sum())
+            changes = Changes(core_s, suspensions=0)
         known = job_metrics(result.jobs, result.attempts, cores, self._horizon, self._horizon, changes)
         known |= {
             "energy_j": energy,
@@ -347,26 +359,3 @@ class _ImportedTables(InOnePart):
     def assumptions(self, result: Result) -> list[str]:
         """Say that jobs share machines. Nothing else is known to be assumed: the run was another program's."""
         return list(self.shared_machines)
-
-
-_TIMES = ("starting_time", "finish_time", "submission_time")
-
-
-def _core_s(held: Holds) -> float:
-    return float(((held.last - held.first + 1) * (held.end - held.start)).sum())
-
-
-def _begin_on_held(holds: Holds, machines: int) -> Holds:
-    """What of the holds begins on a machine that another still has, a row for each machine."""
-    holds = holds.where(holds.end - holds.start > _ROUNDED_S)
-    at_once = max(1, machines // (1 + int((holds.last - holds.first + 1).sum()) // _MOST_AT_ONCE))
-    found = holds.where(slice(0))
-    for begin in range(0, machines, at_once):
-        each, machine = by_unit(holds.within(begin, begin + at_once), np.arange(machines + 1))
-        order = np.lexsort((each.start, machine))
-        each, machine = each.where(order), machine[order]
-        until = pd.Series(each.end).groupby(machine).cummax().to_numpy()  # the latest end so far
-        late = np.zeros(len(machine), bool)
-        late[1:] = (machine[1:] == machine[:-1]) & (until[:-1] - each.start[1:] > _ROUNDED_S)
-        found += each.where(late)
-    return found

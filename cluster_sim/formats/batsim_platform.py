@@ -5,8 +5,8 @@
 * **Clock.** A host computes in the p-state that the file starts it in; if it starts asleep, in its first computing
   p-state. Its computing p-states, in the file's order, become those of the processor; one without watts or speed does not.
 * **Power.** ``idle:epsilon:full`` becomes static = epsilon, dynamic = (full − epsilon) / cores, min_power = idle /
-  epsilon; exact at rest and from one busy core on. With epsilon below idle or above full, which the linear model cannot
-  express, a straight line from idle to full is taken, with a ModelWarning if the host has several cores.
+  epsilon; exact at rest and from one busy core on. The linear model cannot express an epsilon below idle or above full:
+  then a straight line from idle to full is taken, with a ModelWarning if the host has several cores.
 * **Sleep.** ``sleep_pstates`` "a:b:c" is asleep : switching off : switching on. Batsim runs one operation in the
   transition's p-state, so that it lasts 1 / speed, at that p-state's full watts. Of several sleep states the first is
   taken. Without any, switching takes no time and a node that is off draws ``watt_off``.
@@ -63,8 +63,10 @@ def read_simgrid(
     if not hosts:
         raise FormatError(path, "at least one host that jobs can run on", "none")
     reader = _Reader(str(path), TIME_UNITS[time_unit], cores_per_node)
+    name = Path(path).name.removesuffix(".gz").removesuffix(".xml")
+    is_plain_name = name.strip() and name.isprintable() and len(name) <= 100
     try:
-        return Platform(tuple(reader.clusters(hosts)), _plain_id(path))
+        return Platform(tuple(reader.clusters(hosts)), name if is_plain_name else "platform")
     except FormatError:
         raise
     except InputError as error:
@@ -72,7 +74,7 @@ def read_simgrid(
 
 
 class _Reader:
-    """Makes node types of host kinds, each once, named after the first host of the kind."""
+    """Maker of node types from host kinds, each once, named after the first host of the kind."""
 
     def __init__(self, path: str, unit_s: float, cores_per_node: int | None):
         self._path = path
@@ -81,42 +83,44 @@ class _Reader:
         self._types: dict[tuple[HostKind, int], NodeType] = {}
         self._warned = False
 
-    def clusters(self, hosts: Iterable[Host]) -> Iterable[Cluster]:
-        """A cluster per zone, in the order of their first hosts."""
+    def clusters(self, all_hosts: Iterable[Host]) -> Iterable[Cluster]:
+        """Yield a cluster for each zone, in the order of the zones' first hosts."""
         by_zone: dict[Zone, list[Host]] = {}
-        for host in hosts:
+        for host in all_hosts:
             by_zone.setdefault(host.zone, []).append(host)
         ids: set[str] = set()
         for zone, members in by_zone.items():
-            groups = [self._group(kind, list(run), zone) for kind, run in groupby(members, key=lambda host: host.kind)]
-            # The zone's id without what a cluster's may not contain, and not one that another cluster has.
+            groups: list[NodeGroup] = []
+            for kind, neighbours in groupby(members, key=lambda host: host.kind):
+                hosts = list(neighbours)
+                hosts_per_node = self._hosts_per_node(kind, hosts, zone)
+                if (kind, hosts_per_node) not in self._types:
+                    where = f"{self._path}: host '{hosts[0].name}'"
+                    self._types[kind, hosts_per_node] = self._node_type(hosts[0].name, kind, hosts_per_node, where)
+                groups.append(NodeGroup(self._types[kind, hosts_per_node], len(hosts) // hosts_per_node))
+            # The zone's id without what a cluster's id may not contain; a number tells equal ones apart.
             plain = re.sub(r"[\s,;:\"'\\/]|\.(?=node[0-9]*$)", "_", zone.id)
-            number = 2
-            unique = plain
-            while unique in ids:
-                unique = f"{plain}_{number}"
+            cluster_id, number = plain, 2
+            while cluster_id in ids:
+                cluster_id = f"{plain}_{number}"
                 number += 1
-            cluster_id = unique
             ids.add(cluster_id)
             yield Cluster(cluster_id, tuple(groups))
 
-    def _group(self, kind: HostKind, hosts: list[Host], zone: Zone) -> NodeGroup:
-        if self._cores_per_node is not None:
-            wanted = self._cores_per_node
-        else:
+    def _hosts_per_node(self, kind: HostKind, hosts: list[Host], zone: Zone) -> int:
+        """Return how many of these neighbours make a node. Raises FormatError if they do not make whole nodes."""
+        wanted = self._cores_per_node
+        if wanted is None:
             text = zone.properties.get("cores_per_node", "1").strip()
             if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
                 raise FormatError(f"{self._path}: zone '{zone.id}', cores_per_node", "a whole number >= 1", text)
             wanted = int(text)
-        where = f"{self._path}: zone '{zone.id}', hosts from '{hosts[0].name}' on"
-        hosts_per_node, left = divmod(max(wanted, kind.cores), kind.cores)
-        if left or len(hosts) % hosts_per_node:
+        hosts_per_node, rest = divmod(max(wanted, kind.cores), kind.cores)
+        if rest or len(hosts) % hosts_per_node:
+            where = f"{self._path}: zone '{zone.id}', hosts from '{hosts[0].name}' on"
             expected = f"hosts of {kind.cores} cores that make whole nodes of {wanted} cores (cores_per_node)"
             raise FormatError(where, expected, f"{len(hosts)} hosts")
-        if (kind, hosts_per_node) not in self._types:
-            with_host = f"{self._path}: host '{hosts[0].name}'"
-            self._types[kind, hosts_per_node] = self._node_type(hosts[0].name, kind, hosts_per_node, with_host)
-        return NodeGroup(self._types[kind, hosts_per_node], len(hosts) // hosts_per_node)
+        return hosts_per_node
 
     def _node_type(self, name: str, kind: HostKind, hosts: int, where: str) -> NodeType:
         asleep = {states.asleep for states in kind.sleep}
@@ -130,15 +134,13 @@ class _Reader:
             raise FormatError(f"{where}, speed", f"more than 0 in p-state {pstate}, in which it computes", "0")
         power = self._power(kind, pstate, hosts, where)
         clock_ghz = kind.speeds[pstate] / self._unit_s / 1e9
-        # The states to compute in, if there are several.
-        if len(computing) == 1:
-            states = ()
-        else:
-            usable = [p for p in computing if kind.speeds[p] > 0 and (not kind.watts or p < len(kind.watts))]
-            states = tuple(
-                PState(kind.speeds[p] / self._unit_s / 1e9, self._power(kind, p, hosts, where)) for p in usable
-            )
-        processor = ProcessorType(name, kind.cores * hosts, clock_ghz, power=power, p_states=states)
+        usable = [p for p in computing if kind.speeds[p] > 0 and (not kind.watts or p < len(kind.watts))]
+        states = [
+            PState(kind.speeds[p] / self._unit_s / 1e9, self._power(kind, p, hosts, where))
+            for p in usable
+            if len(computing) > 1
+        ]
+        processor = ProcessorType(name, kind.cores * hosts, clock_ghz, power=power, p_states=tuple(states))
         return NodeType(
             name,
             (processor,),
@@ -190,8 +192,3 @@ def _stated_pstate(kind: HostKind, pstate: int, where: str) -> int:
     if pstate >= len(kind.watts):
         raise FormatError(f"{where}, watt_per_state", f"watts for p-state {pstate}", f"{len(kind.watts)} p-states")
     return pstate
-
-
-def _plain_id(path: str | Path) -> str:
-    name = Path(path).name.removesuffix(".gz").removesuffix(".xml")
-    return name if name.strip() and name.isprintable() and len(name) <= 100 else "platform"

@@ -55,13 +55,13 @@ _FINAL_STATES = {
 }
 _WALLTIME_REACHED = "COMPLETED_WALLTIME_REACHED"
 _TEXT_COLUMNS = ("job_id", "workload_name", "profile", "final_state", "allocated_resources", "event_type")
-# Before its version 2 Batsim called them so, and evalys still writes the first.
+# Names before Batsim's version 2; evalys still writes the first.
 _OLD_NAMES = {
     "jobID": "job_id",
     "requested_number_of_processors": "requested_number_of_resources",
     "allocated_processors": "allocated_resources",
 }
-# What every version of Batsim and evalys has written; the other columns came and went.
+# Columns that every version of Batsim and evalys has written; the others came and went.
 _EVER_PRESENT = {
     "jobs": (
         "job_id submission_time requested_number_of_resources requested_time success starting_time finish_time "
@@ -70,18 +70,17 @@ _EVER_PRESENT = {
     "machine_states": STATE_COLUMNS,
     "consumed_energy": ["time", "energy", "event_type"],
 }
-# A job that never started has no times; and a power has no meaning between two events of one instant.
 _CHECKED = (
     "requested_number_of_resources", "submission_time", "starting_time", "finish_time", "requested_time", "success",
 )  # fmt: skip
 _EVENT_TYPES = ("s", "e", "p")
 _NEVER = -1
 _FEWEST_COLUMNS = 4
-"""Of those that every version has, by which a table of jobs is known."""
+"""Columns, of those that every version has, by which a table of jobs is known."""
 _ROUNDED = 1e-5
-"""Numbers have six digits, or six decimals: so much, of 1, may what follows from others differ."""
+"""Relative difference that a number may have from its value by other numbers: they have six digits or decimals."""
 _MOST_J = 1e30
-"""Energies that may be added and divided without an overflow."""
+"""Largest energy, J: energies can be added and divided without an overflow."""
 _MAY_BE_EMPTY = ("success", "requested_time", "starting_time", "finish_time")
 
 
@@ -121,11 +120,11 @@ def _csv_bytes(table: pd.DataFrame) -> bytes:
 
 
 def jobs_table(result: Result) -> pd.DataFrame:
-    """The jobs that are over or were rejected, as Batsim lists them; unfinished ones it does not list.
+    """Return the jobs that are over or were rejected, as Batsim lists them; it does not list unfinished jobs.
 
-    Batsim has one time and one set of cores for a job. Of one that was run again, suspended or had its cores changed the
-    row tells the last time in which it ran without a break, and the cores that it kept throughout; what was before
-    counts as waiting. Its energy is all that it took.
+    Batsim has one time and one set of cores for a job. A job that was run again or suspended, or whose cores changed,
+    has in its row the last time without a break, and the cores that it kept throughout. The time before counts as
+    waiting. Its energy is all that it took.
     """
     return _jobs_table(result, unbroken_times(result))
 
@@ -186,7 +185,7 @@ def _ranges_text(ranges: Sequence[tuple[int, int]]) -> str:
 
 
 def machine_states_table(result: Result) -> pd.DataFrame:
-    """How many cores sleep, boot, shut down, idle and compute, from each time on at which that changes."""
+    """Return how many cores sleep, boot, shut down, idle and compute, with a row for each change."""
     platform = result.platform
     states, used = result.node_states, result.core_holds.used
     of_node = platform.node_cores[platform.node_indices(states["node"])]
@@ -197,7 +196,12 @@ def machine_states_table(result: Result) -> pd.DataFrame:
         changes.append((start, stop, of_node[chosen]))
     end = float(result.power["time"].iloc[-1])
     times = np.unique(np.concatenate([[0.0, end], *(np.concatenate([start, stop]) for start, stop, _ in changes)]))
-    computing, sleeping, switching_on, switching_off = (_level(times, *change) for change in changes)
+    levels: list[npt.NDArray[np.int64]] = []
+    for start, stop, cores in changes:
+        change = np.bincount(np.searchsorted(times, start), cores, len(times))
+        change -= np.bincount(np.searchsorted(times, stop), cores, len(times))
+        levels.append(np.cumsum(change).astype(np.int64))
+    computing, sleeping, switching_on, switching_off = levels
     # When the run ends, so do all intervals; the last row says what it was like before, as Batsim's does after.
     sleeping[-1], switching_on[-1], switching_off[-1] = _last(sleeping), _last(switching_on), _last(switching_off)
     idle = platform.core_count - computing - sleeping - switching_on - switching_off
@@ -206,18 +210,12 @@ def machine_states_table(result: Result) -> pd.DataFrame:
     )
 
 
-def _level(times: Floats, start: Floats, stop: Floats, cores: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    change = np.bincount(np.searchsorted(times, start), cores, len(times))
-    change -= np.bincount(np.searchsorted(times, stop), cores, len(times))
-    return np.cumsum(change).astype(np.int64)
-
-
 def _last(level: np.ndarray) -> int:
     return int(level[-2]) if len(level) > 1 else int(level[-1])
 
 
 def consumed_energy_table(result: Result) -> pd.DataFrame:
-    """Energy since time 0 at each event, and the mean power since the event before (NaN if it was at the same time)."""
+    """Return the energy since time 0 at each event, and the mean power since the last one (NaN at the same time)."""
     jobs, states = result.jobs, result.node_states
     power_states = [str(NodeState.OFF), str(NodeState.SWITCHING_ON), str(NodeState.SWITCHING_OFF)]
     moved = states[states["state"].isin(power_states) & (states["start"] > 0)]
@@ -231,9 +229,9 @@ def consumed_energy_table(result: Result) -> pd.DataFrame:
     ).sort_values("time", kind="stable", ignore_index=True)
     times = events["time"].to_numpy(dtype=float)
     edges, watts = result.power["time"].to_numpy(), result.power["watts"].to_numpy()
-    summed = np.concatenate([[0.0], np.cumsum(watts[:-1] * np.diff(edges))])
+    energy_at_edge = np.concatenate([[0.0], np.cumsum(watts[:-1] * np.diff(edges))])
     row = np.searchsorted(edges, times, side="right") - 1
-    energy = np.asarray(summed[row] + watts[row] * (times - edges[row]))
+    energy = energy_at_edge[row] + watts[row] * (times - edges[row])
     with np.errstate(divide="ignore", invalid="ignore"):
         power = np.diff(energy, prepend=0.0) / np.diff(times, prepend=0.0)
     events["energy"] = energy
@@ -245,7 +243,7 @@ def consumed_energy_table(result: Result) -> pd.DataFrame:
 
 
 def read_jobs(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Batsim's ``_jobs.csv`` of any version, or evalys' table, ids and resources as text, under the columns' newest names.
+    """Read Batsim's ``_jobs.csv`` of any version, or evalys' table, under the newest names of the columns.
 
     Jobs of several workloads that share an id get Batsim's other name for them, ``workload!id``. Raises FormatError naming
     file and column, also for an id that a workload has twice.
@@ -307,7 +305,7 @@ def _is_none(values: Floats) -> npt.NDArray[np.bool_]:
 
 
 def _rounding(values: Floats) -> Floats:
-    """By how much two numbers in these files that say the same may differ: they have six digits, or more."""
+    """Return by how much two equal values in these files may differ, as they have at least six digits."""
     return _ROUNDED * np.maximum(1.0, np.abs(values))
 
 
@@ -339,13 +337,13 @@ def _tell_contradictions(table: pd.DataFrame, path: str | os.PathLike[str]) -> N
 
 
 def is_jobs_header(line: bytes) -> bool:
-    """Whether a line is the header of such a table, of any version."""
-    # Not all: one that is misspelt is to be told.
+    """Return whether a line is the header of a table of jobs, of any version."""
+    # Some columns are enough: the reader names one that is misspelt.
     return len(set(_EVER_PRESENT["jobs"]) & set(_columns(line.decode("utf-8", "replace")))) >= _FEWEST_COLUMNS
 
 
 def read_machine_states(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Batsim's ``_machine_states.csv``. Raises FormatError naming file, row and column."""
+    """Read Batsim's ``_machine_states.csv``. Raises FormatError naming file, row and column."""
     table = _read(path, "machine_states")
     counts = {name: table[name].to_numpy(dtype=float) for name in STATE_COLUMNS[1:]}
     expected = f"a whole number from 0 to {MAX_CORES}"
@@ -359,7 +357,7 @@ def read_machine_states(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def read_consumed_energy(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Batsim's ``_consumed_energy.csv``; NaN for ``NA``. Raises FormatError naming file, row and column."""
+    """Read Batsim's ``_consumed_energy.csv``; NaN for ``NA``. Raises FormatError naming file, row and column."""
     table = _read(path, "consumed_energy")
     checks = [*_rising(table, "time", LONGEST_S), *_rising(table, "energy", _MOST_J)]
     if "epower" in table:
@@ -374,7 +372,7 @@ def read_consumed_energy(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def _rising(table: pd.DataFrame, name: str, most: float) -> list[tuple[str, str, npt.NDArray[np.bool_]]]:
-    """The checks of a column that begins at 0 or later and never falls."""
+    """Return the checks of a column that begins at 0 or later and never falls."""
     values = table[name].to_numpy(dtype=float)
     return [
         (name, f"a number from 0 to {most:g}", (values >= 0) & (values <= most)),
@@ -405,31 +403,31 @@ def _read(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
         if name not in table:
             raise FormatError(path, f"a column '{name}'", f"columns {', '.join(map(str, table.columns))}")
     for name in table.columns.intersection([*JOB_COLUMNS, *STATE_COLUMNS, *ENERGY_COLUMNS]):
-        if name not in _TEXT_COLUMNS:
-            # A column as floats: finite, or NaN for an empty cell of one that is not always known.
-            column = table[name]
-            where = f"{path} row {{row}}, column {name}"
-            needed = name in _EVER_PRESENT[kind]
-            numbers = as_numbers(column)
-            wrong = (numbers.isna() & column.notna()) | np.isinf(numbers)
-            if needed and column.name not in _MAY_BE_EMPTY:
-                wrong |= numbers.isna()
-            if wrong.any():
-                row = int(wrong.to_numpy().argmax())
-                found = column.iloc[row]
-                raise FormatError(where.format(row=row), "a number", "nothing" if pd.isna(found) else found)
-            table[name] = numbers
+        if name in _TEXT_COLUMNS:
+            continue
+        column, numbers = table[name], as_numbers(table[name])
+        wrong = (numbers.isna() & column.notna()) | np.isinf(numbers)
+        if name in _EVER_PRESENT[kind] and name not in _MAY_BE_EMPTY:
+            wrong |= numbers.isna()
+        if wrong.any():
+            row = int(wrong.to_numpy().argmax())
+            found = "nothing" if pd.isna(column.iloc[row]) else column.iloc[row]
+            raise FormatError(f"{path} row {row}, column {name}", "a number", found)
+        table[name] = numbers
     return table
 
 
 def _columns(header: str) -> list[str]:
-    """The names in the first line of a table, old ones as they are called now."""
+    """Return the names in the first line of a table; old names are replaced by the newest."""
     names = [name.strip().strip('"') for name in header.lstrip("\ufeff").split(",")]
     return [_OLD_NAMES.get(name, name) for name in names]
 
 
 def parse_resources(text: str, platform: Platform, where: str) -> npt.NDArray[np.int64]:
-    """Core numbers of ``0-3 7``, rising. Raises FormatError for other text and for cores the platform lacks."""
+    """Return the core numbers of ``0-3 7``, rising.
+
+    Raises FormatError for other text and for cores the platform lacks.
+    """
     numbers: list[npt.NDArray[np.int64]] = []
     for part in text.split():
         first, dash, last = part.partition("-")

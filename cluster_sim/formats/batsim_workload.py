@@ -106,7 +106,7 @@ class _Amount(NamedTuple):
 
 
 def is_batsim(document: object) -> bool:
-    """Whether a parsed workload is Batsim's: its profiles have a type, and none counts ``req_ops`` as IRMaSim's do."""
+    """Return whether a parsed workload is Batsim's: its profiles have a type, and none has IRMaSim's ``req_ops``."""
     profiles = document.get("profiles") if isinstance(document, dict) else None
     if not isinstance(profiles, dict):
         return False
@@ -117,7 +117,7 @@ def is_batsim(document: object) -> bool:
 def from_document(
     document: Any, source: str, *, time_unit: str = "seconds", unsupported: Literal["refuse", "drop"] = "refuse"
 ) -> Workload:
-    """A workload from the parsed JSON; ``source`` is what errors call it.
+    """Make a workload from the parsed JSON; ``source`` is what errors call it.
 
     ``unsupported="drop"`` leaves out the jobs whose profiles cannot be run, with a ModelWarning, instead of refusing
     the file. Raises FormatError naming the job or the profile.
@@ -137,7 +137,12 @@ def from_document(
             keys.look(profile, ("type", *_PROFILE_KEYS[kind]), f"profiles.{name}", _IGNORED_OF_PROFILE)
     keys.tell()
     amounts, kept = _amounts(jobs, _Profiles(profiles, source), source, unsupported)
-    header = _header(document, source)
+    header = ["; Version: 2.2", "; Resource: host"]
+    if "nb_res" in document:
+        hosts = _number(document, "nb_res", source)
+        if hosts < 1 or hosts != int(hosts):
+            raise FormatError(f"{source}.nb_res", "a whole number >= 1", document["nb_res"])
+        header.append(f"; MaxNodes: {int(hosts)}")
     columns = _columns([jobs[row] for row in kept], amounts, lambda row: f"{source}: jobs[{kept[row]}]")
     to_seconds(columns, time_unit)
     stem = source.replace("\\", "/").rpartition("/")[2].removesuffix(".gz")
@@ -146,17 +151,6 @@ def from_document(
         {"submit_time": "subtime", "requested_time": "walltime", "requested_cores": "res", "operations": "cpu"}
     ):
         return Workload(columns, name, header=header, rebase=False, locate=lambda row: f"{source}: jobs[{kept[row]}]")
-
-
-def _header(document: dict[str, Any], source: str) -> list[str]:
-    """What the file says of its machine, as lines of an SWF header: that its resources are hosts, and how many."""
-    header = ["; Version: 2.2", "; Resource: host"]
-    if "nb_res" in document:
-        hosts = _number(document, "nb_res", source)
-        if hosts < 1 or hosts != int(hosts):
-            raise FormatError(f"{source}.nb_res", "a whole number >= 1", document["nb_res"])
-        header.append(f"; MaxNodes: {int(hosts)}")
-    return header
 
 
 def _jobs_and_profiles(document: Any, source: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -175,7 +169,7 @@ def _jobs_and_profiles(document: Any, source: str) -> tuple[list[dict[str, Any]]
 def _amounts(
     jobs: list[dict[str, Any]], profiles: _Profiles, source: str, unsupported: str
 ) -> tuple[list[_Amount], list[int]]:
-    """What each job asks for, and the positions of the jobs that are kept. Warns of what is left out."""
+    """Return what each job asks for, and the positions of the jobs that are kept. Warns of what is left out."""
     amounts: list[_Amount] = []
     kept: list[int] = []
     refused: list[_UnsupportedProfileError] = []
@@ -213,63 +207,46 @@ def _columns(jobs: list[dict[str, Any]], amounts: list[_Amount], where: Callable
     delays = np.array([amount.delay_s for amount in amounts])
     fixed = delays > 0
     operations = np.array([amount.operations for amount in amounts])
+    submit_times = [_number(job, "subtime", where(row)) for row, job in enumerate(jobs)]
+    limits: list[float] = []
+    for row, job in enumerate(jobs):
+        has_limit = job.get("walltime", NO_WALLTIME) != NO_WALLTIME
+        limit = _number(job, "walltime", where(row)) if has_limit else math.inf
+        if limit <= 0:
+            raise FormatError(f"{where(row)}.walltime", "a time above 0, or -1 for none", job["walltime"])
+        limits.append(limit)
+    users = [job.get("user", job.get("user_id", "")) for job in jobs]
     columns: Columns = {
-        "submit_time": np.array([_number(job, "subtime", where(row)) for row, job in enumerate(jobs)]),
+        "submit_time": np.array(submit_times),
         "requested_cores": np.array([int(job["res"]) for job in jobs], dtype=float),
-        "requested_time": np.array([_walltime(job, where(row)) for row, job in enumerate(jobs)]),
+        "requested_time": np.array(limits),
         "operations": np.where(fixed, math.nan, operations),
         "recorded_run_time": np.where(fixed, delays, math.nan),
         "fixed_run_time": fixed,
         "profile": np.array([job["profile"] for job in jobs], dtype=object),
-        "user": np.array([_text(job.get("user", job.get("user_id", ""))) for job in jobs], dtype=object),
+        "user": np.array([str(user) if isinstance(user, str | int | float) else "" for user in users], dtype=object),
     }
     for key in _EXTRA_NUMBERS:
         default = JOB_FIELD[key].default
         values = [_number(job, key, where(row), float(str(default))) for row, job in enumerate(jobs)]
         columns[key] = np.array(values)
-    for key in _EXTRA_TEXTS:
-        columns[key] = np.array([_words(job, key, where(row)) for row, job in enumerate(jobs)], dtype=object)
-    columns["exclusive"] = np.array([_truth(job, "exclusive", where(row)) for row, job in enumerate(jobs)])
-    columns["job_id"] = np.array([_id(job, where(row)) for row, job in enumerate(jobs)], dtype=object)
+    kinds = {**dict.fromkeys(_EXTRA_TEXTS, (str, "text")), "exclusive": (bool, "true or false")}
+    for key, (kind, expected) in kinds.items():
+        given = [job.get(key, kind()) for job in jobs]
+        for row, value in enumerate(given):
+            if not isinstance(value, kind):
+                raise FormatError(f"{where(row)}.{key}", expected, _noun(value))
+        columns[key] = np.array(given, dtype=bool if kind is bool else object)
+    for row, job in enumerate(jobs):
+        job_id = job.get("id", "")
+        if isinstance(job_id, bool) or not isinstance(job_id, str | int) or job_id == "":
+            raise FormatError(f"{where(row)}.id", "text or a whole number", _noun(job.get("id", "nothing")))
+    columns["job_id"] = np.array([str(job["id"]) for job in jobs], dtype=object)
     return columns
 
 
-def _words(job: dict[str, Any], key: str, where: str) -> str:
-    value = job.get(key, "")
-    if not isinstance(value, str):
-        raise FormatError(f"{where}.{key}", "text", _noun(value))
-    return value
-
-
-def _truth(job: dict[str, Any], key: str, where: str) -> bool:
-    value = job.get(key, False)
-    if not isinstance(value, bool):
-        raise FormatError(f"{where}.{key}", "true or false", _noun(value))
-    return value
-
-
-def _walltime(job: dict[str, Any], where: str) -> float:
-    if "walltime" not in job or job["walltime"] == NO_WALLTIME:
-        return math.inf
-    walltime = _number(job, "walltime", where)
-    if walltime <= 0:
-        raise FormatError(f"{where}.walltime", "a time above 0, or -1 for none", job["walltime"])
-    return walltime
-
-
-def _id(job: dict[str, Any], where: str) -> str:
-    value = job.get("id", "")
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise FormatError(f"{where}.id", "text or a whole number", _noun(job.get("id", "nothing")))
-    return _text(value)
-
-
-def _text(value: object) -> str:
-    return str(value) if isinstance(value, str | int | float) else ""
-
-
 class _UnsupportedProfileError(FormatError):
-    """A profile that is right, but needs what is not simulated."""
+    """A correct profile that needs what is not simulated."""
 
 
 class _Profiles:
@@ -281,49 +258,44 @@ class _Profiles:
         self._known: dict[tuple[str, int], _Amount] = {}
 
     def amount(self, name: str, cores: int, where: str, users: tuple[str, ...] = ()) -> _Amount:
-        """What the profile asks of each of a job's ``cores`` tasks; ``users`` are the sequences it is a part of."""
-        if (name, cores) not in self._known:
-            if name not in self._entries:
-                raise FormatError(where, f"the name of a profile ({few(self._entries, 5) or 'none there is'})", name)
-            self._known[name, cores] = self._of(name, cores, users)
-        return self._known[name, cores]
-
-    def _of(self, name: str, cores: int, users: tuple[str, ...]) -> _Amount:
-        where = f"{self._source}: profiles.{name}"
-        entry = self._entries[name]
+        """Return what a profile asks of each of a job's ``cores`` tasks; ``users`` are the sequences it is a part of."""
+        if (name, cores) in self._known:
+            return self._known[name, cores]
+        if name not in self._entries:
+            raise FormatError(where, f"the name of a profile ({few(self._entries, 5) or 'none there is'})", name)
+        place, entry = f"{self._source}: profiles.{name}", self._entries[name]
         if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
-            raise FormatError(where, "an object with the profile's type", _noun(entry))
-        match _KIND_OF.get(entry["type"]):
+            raise FormatError(place, "an object with the profile's type", _noun(entry))
+        kind = _KIND_OF.get(entry["type"])
+        match kind:
             case "delay":
-                value = _number(entry, "delay", where)
-                if value <= 0:
-                    raise FormatError(f"{where}.delay", "a number above 0", value)
-                return _Amount(delay_s=value)
+                delay_s = _number(entry, "delay", place)
+                if delay_s <= 0:
+                    raise FormatError(f"{place}.delay", "a number above 0", delay_s)
+                amount = _Amount(delay_s=delay_s)
             case "parallel":
                 # One amount per task. They progress together (SimGrid's parallel tasks), so the largest tells the time.
-                work = _list(entry, "cpu", where)
-                communication = _list(entry, "com", where)
+                work, traffic = _list(entry, "cpu", place), _list(entry, "com", place)
                 if work and len(work) != cores:
-                    raise FormatError(
-                        f"{where}.cpu", f"an entry for each of the job's {cores} resources", f"{len(work)} entries"
-                    )
-                return _computing(max(work, default=0.0), any(communication), entry, where, uneven=len(set(work)) > 1)
-            case "composed":
-                return self._composed(entry, name, cores, users)
-            case "parallel_homogeneous" | "parallel_homogeneous_total" as kind:
-                work = _number(entry, "cpu", where, 0.0)
-                communication = _number(entry, "com", where, 0.0)
-                for key, value in (("cpu", work), ("com", communication)):
+                    expected = f"an entry for each of the job's {cores} resources"
+                    raise FormatError(f"{place}.cpu", expected, f"{len(work)} entries")
+                amount = _Amount(0.0, max(work, default=0.0), any(traffic), len(set(work)) > 1)
+            case "parallel_homogeneous" | "parallel_homogeneous_total":
+                of_task, sent = (_number(entry, key, place, 0.0) for key in ("cpu", "com"))
+                for key, value in (("cpu", of_task), ("com", sent)):
                     if value < 0:
-                        raise FormatError(f"{where}.{key}", "a number >= 0", value)
-                if (
-                    kind == "parallel_homogeneous_total"
-                    or entry.get("generation_strategy") == "DefinedAmountsSpreadUniformly"
-                ):
-                    work /= cores
-                return _computing(work, communication > 0, entry, where)
-        reason = _REASON_OF.get(entry["type"], "no type that is known")
-        raise _UnsupportedProfileError(f"{where}.type", _EXPECTED, f"{entry['type']}: {reason}")
+                        raise FormatError(f"{place}.{key}", "a number >= 0", value)
+                is_total = entry.get("generation_strategy") == "DefinedAmountsSpreadUniformly" or kind.endswith("total")
+                amount = _Amount(0.0, of_task / cores if is_total else of_task, sent > 0)
+            case "composed":
+                amount = self._composed(entry, name, cores, users)
+            case _:
+                reason = _REASON_OF.get(entry["type"], "no type that is known")
+                raise _UnsupportedProfileError(f"{place}.type", _EXPECTED, f"{entry['type']}: {reason}")
+        if amount.communicates and not (amount.operations or amount.delay_s):
+            raise _UnsupportedProfileError(place, _EXPECTED, f"{entry['type']}: it only communicates")
+        self._known[name, cores] = amount
+        return amount
 
     def _composed(self, entry: dict[str, Any], name: str, cores: int, users: tuple[str, ...]) -> _Amount:
         where = f"{self._source}: profiles.{name}"
@@ -336,28 +308,17 @@ class _Profiles:
         if not isinstance(parts, list) or not parts or not all(isinstance(part, str) for part in parts):
             raise FormatError(f"{where}.seq", "a list of profiles' names", _noun(parts))
         amounts = [self.amount(part, cores, f"{where}.seq", (*users, name)) for part in parts]
-        delay_s, operations = (_total([a[i] for a in amounts]) * repeat for i in (0, 1))
+        try:
+            delay_s = math.fsum(amount.delay_s for amount in amounts) * repeat
+            operations = math.fsum(amount.operations for amount in amounts) * repeat
+        except OverflowError:
+            delay_s = operations = math.inf
         if not max(delay_s, operations) < math.inf:
             raise FormatError(f"{where}.seq", "a sequence whose sum is a finite number", max(delay_s, operations))
         if delay_s and operations:
             expected = "a sequence of delays only or of computation only: one after the other is not simulated"
             raise _UnsupportedProfileError(f"{where}.seq", expected, "both")
         return _Amount(delay_s, operations, any(a.communicates for a in amounts), any(a.uneven for a in amounts))
-
-
-def _total(amounts: list[float]) -> float:
-    try:
-        return math.fsum(amounts)
-    except OverflowError:
-        return math.inf
-
-
-def _computing(
-    operations: float, communicates: bool, entry: dict[str, Any], where: str, uneven: bool = False
-) -> _Amount:
-    if communicates and not operations:
-        raise _UnsupportedProfileError(where, _EXPECTED, f"{entry['type']}: it only communicates")
-    return _Amount(0.0, operations, communicates, uneven)
 
 
 def _list(entry: dict[str, Any], key: str, where: str) -> list[float]:
@@ -389,7 +350,7 @@ def _finite(value: object, where: str) -> float:
 
 
 def _noun(value: object) -> str:
-    """What a JSON value is, in a word, or itself when it is short."""
+    """Return what a JSON value is, in a word, or the value itself when it is short."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

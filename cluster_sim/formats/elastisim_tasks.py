@@ -38,7 +38,7 @@ def look_at_tasks(given: Any, keys: UnknownKeys, where: str) -> None:
 
 
 def amount_of(given: Any, sized: dict[str, Any], where: str, left_out: set[str]) -> Amount:
-    """What the tasks of a list, or of an object with ``tasks``, do together, on each of the numbers of nodes in ``sized``.
+    """Return what the tasks of a list, or of an object with ``tasks``, do together, by number of nodes (``sized``).
 
     What of them has no time here is added to ``left_out``. Raises FormatError.
     """
@@ -67,7 +67,7 @@ def amount_of(given: Any, sized: dict[str, Any], where: str, left_out: set[str])
 
 
 def _on_ranks(task: dict[str, Any], key: str, pattern: str, sized: dict[str, Any], where: str) -> Values:
-    """(3, sizes): the amount of a task on the first, the other even and the odd nodes of a job."""
+    """Return the amount of a task on the first, the other even and the odd nodes of a job, shape (3, sizes)."""
     how = str(task.get(pattern, "nothing")).lower()
     if how not in _PATTERNS:
         raise FormatError(f"{where}.{pattern}", f"one of {', '.join(_PATTERNS)}", how)
@@ -88,20 +88,20 @@ def _on_ranks(task: dict[str, Any], key: str, pattern: str, sized: dict[str, Any
 
 
 def slowest(amount: Amount, nodes: Values, rate: float) -> Values:
-    """The work of the node that has most of it, for each number of nodes."""
+    """Return the work of the node that has most of it, for each number of nodes."""
     there = np.array([nodes >= 1, nodes >= 3, nodes >= 2])
     return np.asarray(np.where(there, amount.flops / rate + amount.seconds, 0.0).max(axis=0))
 
 
 def object_in(value: Any, where: str) -> dict[str, Any]:
-    """An object of a JSON document; FormatError if it is something else."""
+    """Return a value that must be an object of a JSON document. Raises FormatError if it is not."""
     if not isinstance(value, dict):
         raise FormatError(where, "an object", "nothing" if value is None else value)
     return value
 
 
 def list_in(value: Any, where: str) -> list[Any]:
-    """A list of a JSON document; FormatError if it is something else."""
+    """Return a value that must be a list of a JSON document. Raises FormatError if it is not."""
     if not isinstance(value, list):
         raise FormatError(where, "a list", value)
     return value

@@ -61,7 +61,7 @@ class _Phase(NamedTuple):
 
 
 def is_elastisim(document: object) -> bool:
-    """Whether a parsed workload is ElastiSim's: its jobs have a ``submit_time`` and nodes or an application."""
+    """Return whether a parsed workload is ElastiSim's: its jobs have a ``submit_time``, and nodes or an application."""
     jobs = document.get("jobs") if isinstance(document, dict) else None
     known = {"application_model", "application", "num_nodes", "num_nodes_min"}
     return isinstance(jobs, list) and any(
@@ -70,7 +70,7 @@ def is_elastisim(document: object) -> bool:
 
 
 def from_document(document: Any, source: str, *, reference_gflops: float | None = None) -> Workload:
-    """A workload from the parsed JSON; ``source`` is what errors call it, and where applications are looked for.
+    """Make a workload from the parsed JSON; ``source`` names it in errors, and applications are looked for beside it.
 
     What has no time here, network, files and GPUs, is named in one ModelWarning. ``reference_gflops`` is the rate of a node, for
     jobs that both compute and wait. Raises FormatError naming the job.
@@ -101,18 +101,18 @@ def from_document(document: Any, source: str, *, reference_gflops: float | None 
 
 
 class _Reader:
-    """Reads the jobs of one file, its applications, and counts the jobs of which something is left out."""
+    """Reader of the jobs and applications of one file; it counts the jobs of which something is left out."""
 
     def __init__(self, source: str, reference_gflops: float | None):
         self._source = source
         self._gflops = reference_gflops
-        self._applications: dict[str, Any] = {}
+        self._applications: dict[str, dict[str, Any]] = {}
         self._now: set[str] = set()
         self.left_out: Counter[str] = Counter()
         self.keys = UnknownKeys(source)
 
     def job(self, job: Any, where: str) -> dict[str, Any]:
-        """The columns of one job."""
+        """Return the columns of one job."""
         kind = str(object_in(job, where).get("type", "nothing")).lower()
         if kind not in _TYPES:
             raise FormatError(f"{where}.type", f"one of {', '.join(_TYPES)}", kind)
@@ -134,20 +134,11 @@ class _Reader:
             for name, value in object_in(job.get("arguments", {}), f"{where}.arguments").items()
         }
         sized |= {"num_nodes": nodes, "num_gpus_per_node": gpus, "num_gpus": nodes * gpus}
-        # The application of a job, from its file where it names one: beside the jobs, or in a folder above them.
-        given = job.get("application_model", job.get("application"))
-        if not isinstance(given, str):
-            inline = object_in(given, f"{where}.application")
-            self._look_at(inline, f"{where}.application")
-            application = inline
+        application = job.get("application_model", job.get("application"))
+        if isinstance(application, str):
+            application = self._application_in(application)
         else:
-            if given not in self._applications:
-                folder = Path.cwd() if is_stdin(self._source) else Path(os.path.abspath(self._source)).parent
-                places = [place / given for place in (folder, *folder.parents)]
-                path = str(next((place for place in places if place.is_file()), places[0]))
-                self._applications[given] = object_in(parse_json(path, read_text(path)), path)
-                self._look_at(self._applications[given], path)
-            application = self._applications[given]
+            self._look_at(object_in(application, f"{where}.application"), f"{where}.application")
         row |= self._columns_of_work(application, kind, base, sized, where)
         self._now |= {f"attribute {name}" for name in attributes if name != "priority"}
         self.left_out.update(sorted(self._now))
@@ -157,13 +148,17 @@ class _Reader:
     def _columns_of_work(
         self, application: dict[str, Any], kind: str, base: int, sized: dict[str, Any], where: str
     ) -> dict[str, Any]:
-        """What an application means for a job that asks for ``base`` nodes: its work, speedup and parts."""
+        """Return the work, speedup and parts that an application gives a job which asks for ``base`` nodes."""
         once, phases = self._work(application, sized, where)
         flops, seconds = (
             once[unit] + sum(phase.iterations * phase.amount[unit] for phase in phases) for unit in (0, 1)
         )
         computes, waits = bool(flops.any()), bool(seconds.any())
-        rate, nodes = self._rate(computes and waits, where), sized["num_nodes"]
+        rate, nodes = 1.0, sized["num_nodes"]
+        if computes and waits:  # operations become seconds
+            if self._gflops is None:
+                raise FormatError(where, "flops or delays, or both with reference_gflops, the rate of a node", "both")
+            rate = self._gflops * 1e9 or 1.0  # the workload refuses a rate of 0 later
         first, at = slowest(once, nodes, rate), int(base - nodes[0])
         times = [slowest(phase.amount, nodes, rate) for phase in phases]
         whole = first + sum(phase.iterations * time for phase, time in zip(phases, times, strict=True))
@@ -174,19 +169,14 @@ class _Reader:
             not np.allclose(time * whole[at], whole * time[at], rtol=_EQUAL, atol=0.0) for time in (first, *times)
         ):
             self._now.add("phases of their own speedup, all have that of the job")
-        parts = (
-            self._parts(kind, float(first[at]), [float(time[at]) for time in times], phases, sized, where)
-            if changes
-            else ""
-        )
-        # The law that a job's times on these numbers of nodes follow.
-        if np.allclose(whole * nodes, whole[0] * nodes[0], rtol=_EQUAL, atol=0.0):
-            speedup = LINEAR
-        else:
+        parts = ""
+        if changes:
+            parts = self._parts(kind, float(first[at]), [float(time[at]) for time in times], phases, sized, where)
+        speedup = LINEAR
+        if not np.allclose(whole * nodes, whole[0] * nodes[0], rtol=_EQUAL, atol=0.0):
             if len(nodes) > MOST_WIDTHS:
-                raise FormatError(
-                    where, f"at most {MOST_WIDTHS:,} numbers of nodes where time x nodes changes", len(nodes)
-                )
+                expected = f"at most {MOST_WIDTHS:,} numbers of nodes where time x nodes changes"
+                raise FormatError(where, expected, len(nodes))
             pairs = zip(nodes.astype(int).tolist(), (whole[0] / whole).tolist(), strict=True)
             speedup = f"table:{','.join(f'{size}={factor!r}' for size, factor in pairs)}"
         return {
@@ -198,6 +188,16 @@ class _Reader:
             "speedup": speedup,
             "reconfiguration_time": self._reconfiguration(application, sized, at, where) if changes else 0.0,
         }
+
+    def _application_in(self, name: str) -> dict[str, Any]:
+        """Return the application of a file, which is looked for beside the jobs and in the folders above them."""
+        if name not in self._applications:
+            folder = Path.cwd() if is_stdin(self._source) else Path(os.path.abspath(self._source)).parent
+            places = [place / name for place in (folder, *folder.parents)]
+            path = str(next((place for place in places if place.is_file()), places[0]))
+            self._applications[name] = object_in(parse_json(path, read_text(path)), path)
+            self._look_at(self._applications[name], path)
+        return self._applications[name]
 
     def _look_at(self, application: dict[str, Any], where: str) -> None:
         """Note the keys of an application that ElastiSim does not know."""
@@ -213,7 +213,7 @@ class _Reader:
                 look_at_tasks(phase, self.keys, place)
 
     def _work(self, application: dict[str, Any], sized: dict[str, Any], where: str) -> tuple[Amount, list[_Phase]]:
-        """What a job does once at its start, and its phases."""
+        """Return what a job does once at its start, and its phases."""
         once = self._once(application, "on_init", sized, where)
         constant = {name: value for name, value in sized.items() if name not in _BY_SIZE}
         found: list[_Phase] = []
@@ -230,20 +230,14 @@ class _Reader:
         return once, found
 
     def _once(self, application: dict[str, Any], key: str, sized: dict[str, Any], where: str) -> Amount:
-        """What a job does on an occasion: the tasks of a list, or of an object that may say how many times."""
+        """Return what a job does on an occasion: the tasks of a list, or of an object that may say how many times."""
         given = application.get(key) or []
         amount = amount_of(given, sized, f"{where} {key}", self._now)
         times = 1 if isinstance(given, list) else evaluate(given.get("iterations", 1), {}, f"{where} {key}.iterations")
         return Amount(times * amount.flops, times * amount.seconds)
 
-    def _rate(self, both: bool, where: str) -> float:
-        """Operations that count as one unit of work: 1, or those of a second where a job ``both`` computes and waits."""
-        if both and self._gflops is None:
-            raise FormatError(where, "flops or delays, or both with reference_gflops, the rate of a node", "both")
-        return self._gflops * 1e9 if both and self._gflops else 1.0
-
     def _reconfiguration(self, application: dict[str, Any], sized: dict[str, Any], at: int, where: str) -> float:
-        """What a change of the job's nodes takes, s: one number, whatever their number."""
+        """Return the time (s) that a change of the job's nodes takes; it does not depend on their number."""
         if application.get("on_expansion"):
             self._now.add("on_expansion")
         amount = self._once(application, "on_reconfiguration", sized, where)
@@ -264,7 +258,7 @@ class _Reader:
         sized: dict[str, Any],
         where: str,
     ) -> str:
-        """The column ``parts`` of a job whose nodes may change: what it does between two points where they may."""
+        """Return the column ``parts`` of a job whose nodes may change: its work between two points where they may."""
         shares: list[float] = []
         asks: list[int] = []
         if sum(phase.iterations for phase in phases) > MOST_PARTS:
@@ -293,10 +287,8 @@ class _Reader:
         if done[0][1]:
             self._now.add("evolving_request before any work")
             done[0] = done[0][0], 0
-        # The column `parts`, of shares above 0 and what each asks for; an evolving job in one part is moldable
-        # only.
         if len(done) < 2 and kind == "evolving":
-            return ""
+            return ""  # it is only moldable
         shares = [share for share, _ in done]
         if not any(cores for _, cores in done) and max(shares) - min(shares) <= _EQUAL * max(shares):
             return str(len(shares))
@@ -304,7 +296,7 @@ class _Reader:
 
 
 def _sizes(job: dict[str, Any], kind: str, where: str) -> tuple[int, Values]:
-    """The nodes that a job asks for, and all numbers of them that it can have."""
+    """Return the nodes that a job asks for, and all numbers of nodes that it can have."""
     given = _number(job, "num_nodes", where, None if kind == "rigid" else math.nan)
     least, most = (
         (_number(job, name, where, None) for name in ("num_nodes_min", "num_nodes_max"))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cluster_sim.errors import FormatError
 
 LONGEST = 1_000
-"""Characters of a formula."""
+"""Characters that a formula may have."""
 
 Values = npt.NDArray[np.float64]
 
@@ -44,7 +44,9 @@ _FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
 
 
 def evaluate(formula: object, names: Mapping[str, float | Values], where: str) -> Values:
-    """The values of a formula, of the shape that those of its names have; ``^`` is a power, ``log`` the natural one.
+    """Return the values of a formula, in the shape of its names' values.
+
+    ``^`` is a power, ``log`` the natural logarithm.
 
     A number is a formula too. Raises FormatError, naming ``where`` it stands, for anything else, and for values that are not
     finite.

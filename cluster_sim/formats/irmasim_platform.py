@@ -58,12 +58,12 @@ _PREFIXES = {"": 1e-9, "k": 1e-6, "m": 1e-3, "g": 1.0, "t": 1e3}
 
 
 def _not_truth(value: Any) -> Any:
-    """JSON's true is no number, though pydantic would read it as 1."""
+    """Refuse JSON's true as a number, though pydantic would read it as 1."""
     return repr(value) if isinstance(value, bool) else value
 
 
 def _gigahertz(value: Any) -> Any:
-    """Old files write ``"2.6GHz"`` or ``"500MHz"``."""
+    """Convert the ``"2.6GHz"`` or ``"500MHz"`` of old files."""
     match = re.fullmatch(r"\s*([-+.0-9eE]+)\s*([kmgtKMGT]?)[hH][zZ]\s*", value) if isinstance(value, str) else None
     if match is None:
         return _not_truth(value)
@@ -154,7 +154,7 @@ def _look(keys: UnknownKeys, model: type[_Entry], data: Any, place: str) -> None
 
 
 def is_irmasim(document: object) -> bool:
-    """Whether a parsed document is laid out as IRMaSim's platforms are."""
+    """Return whether a parsed document is laid out as IRMaSim's platforms are."""
     if not isinstance(document, dict):
         return False
     described_by_id = isinstance(document.get("platform"), dict)
@@ -163,10 +163,20 @@ def is_irmasim(document: object) -> bool:
 
 
 def platform_from(data: object, path: str | Path, name: str | None = None) -> Platform:
-    """The platform that a parsed IRMaSim document describes; library files are looked for beside ``path``."""
+    """Make the platform that a parsed IRMaSim document describes; library files are looked for beside ``path``."""
     if not isinstance(data, dict):
         raise FormatError(path, "an object with the key 'platform'", type(data).__name__)
-    name, description = _description(data, path, name)
+    if "clusters" in data:
+        name, description = name or "platform", data
+    else:
+        described = _types(data.get("platform"), f"{path}: platform")
+        if name is None and len(described) != 1:
+            found = ", ".join(described) or "none"
+            raise FormatError(f"{path}: platform", "one platform, or a name to choose by", found)
+        name = next(iter(described)) if name is None else name
+        if name not in described:
+            raise FormatError(f"{path}: platform", f"one of the platforms {', '.join(described)}", name)
+        description = described[name]
     key = f"platform.{name}" if "platform" in data else ""
     document = validated(_Description, description, path, key)
     if document.model_name not in (None, "modelV1"):
@@ -206,18 +216,6 @@ def _errors_of(path: str | Path, key: str) -> Iterator[None]:
         raise FormatError(f"{path}: {place}", error.expected, error.found) from None
 
 
-def _description(data: Mapping[str, Any], path: str | Path, name: str | None) -> tuple[str, Any]:
-    if "clusters" in data:
-        return name or "platform", data
-    platforms = _types(data.get("platform"), f"{path}: platform")
-    if name is None and len(platforms) != 1:
-        raise FormatError(f"{path}: platform", "one platform, or a name to choose by", ", ".join(platforms) or "none")
-    name = next(iter(platforms)) if name is None else name
-    if name not in platforms:
-        raise FormatError(f"{path}: platform", f"one of the platforms {', '.join(platforms)}", name)
-    return name, platforms[name]
-
-
 def _types(data: object, where: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise FormatError(where, "an object that maps names to descriptions", type(data).__name__)
@@ -239,7 +237,7 @@ class _Library:
         self._keys: dict[str, UnknownKeys] = {}
 
     def keys(self, path: str | Path) -> UnknownKeys:
-        """The keys of a file, the platform's or one beside it, that are not known."""
+        """Return the unknown keys of a file: the platform's, or one beside it."""
         return self._keys.setdefault(str(path), UnknownKeys(path))
 
     def tell_unknown(self) -> None:
@@ -248,7 +246,7 @@ class _Library:
             keys.tell()
 
     def node(self, name: str, key: str) -> NodeType:
-        """The node type that ``key`` of the platform refers to. Raises InputError, listing the names there are."""
+        """Return the node type that ``key`` of the platform refers to. Raises InputError that lists the known names."""
         if name not in self._nodes:
             path, data = self._find("node", name, key)
             _look(self.keys(path), _Node, data, f"node.{name}")
@@ -258,9 +256,8 @@ class _Library:
                 for i, some in enumerate(entry.processors):
                     key = f"node.{name}.processors[{i}]"
                     if some.model is not None:
-                        raise InputError(
-                            f"{key}.model", "IRMaSim's layout (Batsim's heterogeneous one is not supported yet)"
-                        )
+                        expected = "IRMaSim's layout (Batsim's heterogeneous one is not supported yet)"
+                        raise InputError(f"{key}.model", expected)
                     check_count(f"{key}.number", some.number, MAX_PROCESSORS_PER_NODE, least=0)
                     processors += [self._processor(some.type, f"{key}.type")] * some.number
                     check_count(f"node.{name}.processors", len(processors), MAX_PROCESSORS_PER_NODE, least=0)
@@ -292,15 +289,12 @@ class _Library:
                 parameters = {key: getattr(entry, key) for key in PIECEWISE_CONTENTION}
                 static = entry.static_power if entry.static_power is not None else entry.pb
                 dynamic = entry.dynamic_power if entry.dynamic_power is not None else entry.pa
-                if static is None and dynamic is None:
-                    power = {}
-                else:
-                    least = entry.min_power
-                    if least is None:
-                        least = 1.0
-                        if entry.static_power is not None:
-                            warn_user(ModelWarning(f"{where}: no min_power; idle, it draws all its static power"))
+                power: dict[str, float] = {}
+                if static is not None or dynamic is not None:
+                    least = 1.0 if entry.min_power is None else entry.min_power
                     power = {"static_w": static or 0.0, "dynamic_w": dynamic or 0.0, "min_power": least}
+                if entry.min_power is None and entry.static_power is not None:
+                    warn_user(ModelWarning(f"{where}: no min_power; idle, it draws all its static power"))
                 self._processors[name] = ProcessorType(
                     name,
                     entry.cores,

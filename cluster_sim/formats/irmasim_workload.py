@@ -45,7 +45,7 @@ from cluster_sim.workload.phases import phases_text
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
-# Their word -> ours, where the value needs no conversion.
+# IRMaSim's word -> our column, where the value needs no conversion.
 _NUMBERS = {
     "req_time": "requested_time",
     "runtime": "recorded_run_time",
@@ -63,7 +63,7 @@ _TEXTS = ("user", "group", "tags", "phases", "requires", "reservation", "after")
 _TRUTHS = ("exclusive",)
 _WIDTHS = ("res", "nodes", "ntasks", "ntasks_per_node")
 _OWN_COLUMNS = {"id", "ntasks", "req_ops", "req_time", "runtime", "application", "mem"}
-"""Words of its CSV that the native one does not have."""
+"""Words of IRMaSim's CSV that the native one does not have."""
 _KNOWN = {"id", "subtime", "profile", "application", "req_ops", *_WIDTHS, *_NUMBERS, *_TEXTS, *_TRUTHS}
 _IGNORED = {"com", "type", "name"}
 _IGNORED_OF_FILE = {"nb_res", "num_instructions", "description", "date", "comments", "version"}
@@ -85,7 +85,7 @@ KEPT = frozenset(
 
 
 def is_csv(path: str) -> bool:
-    """Whether a CSV file is IRMaSim's: its header has ``subtime``, or, as that may be misspelt, two of its other words."""
+    """Return whether a CSV file is IRMaSim's: its header has ``subtime``, or two of its other words."""
     header = read_bytes(path).partition(b"\n")[0].decode(errors="replace")
     return "subtime" in header or len(_OWN_COLUMNS & {name.strip() for name in header.split(",")}) > 1
 
@@ -110,38 +110,21 @@ def from_document(
     time_unit: str = "seconds",
     reference_gflops: float | None = None,
 ) -> Workload:
-    """A workload from the parsed JSON; ``source`` is what errors call it.
+    """Make a workload from the parsed JSON; ``source`` is what errors call it.
 
     Times are shifted so that the first submission is 0 (``workload.origin_s``). Raises FormatError naming the job.
     """
     from cluster_sim.workload.workload import Workload
 
     jobs, profiles = _jobs_and_profiles(document, source)
-    merged = []
+    merged = [_with_profile(job, profiles, f"{source}: jobs[{row}]") for row, job in enumerate(jobs)]
+    keys = UnknownKeys(source)
+    keys.look(document, ("jobs", "profiles"), "the file", _IGNORED_OF_FILE)
     for row, job in enumerate(jobs):
-        where = f"{source}: jobs[{row}]"
-        # A job whose `phases` list gives req_ops and mem_vol piece by piece, with their sums and shares instead.
-        job = _merged(job, profiles, where)
-        phases = job.get("phases")
-        if phases is None or isinstance(phases, str):
-            with_totals = job
-        else:
-            if not isinstance(phases, list) or not phases:
-                raise FormatError(f"{where}.phases", "a list of phases, each with req_ops and mem_vol", _kind(phases))
-            pairs = []
-            for number, phase in enumerate(phases):
-                values: list[Any] = (
-                    [phase.get("req_ops"), phase.get("mem_vol", 0)] if isinstance(phase, dict) else [None]
-                )
-                if any(type(value) not in (int, float) or not 0 <= value < 1e300 for value in values):
-                    raise FormatError(
-                        f"{where}.phases[{number}]", "an object with req_ops and mem_vol, numbers >= 0", phase
-                    )
-                pairs.append((float(values[0]), float(values[1])))
-            work, memory = (sum(column) for column in zip(*pairs, strict=True))
-            with_totals = {**job, "req_ops": work, "mem_vol": memory, "phases": phases_text(pairs)}
-        merged.append(with_totals)
-    _tell_unknown(document, source)
+        keys.look(job, _KNOWN, f"jobs[{row}]", _IGNORED)
+    for profile_name, profile in profiles.items():
+        keys.look(profile, _KNOWN, f"profiles.{profile_name}", _IGNORED)
+    keys.tell()
     columns = _columns(merged, source)
     to_seconds(columns, time_unit)
     origin_s = first_submission(columns)
@@ -172,17 +155,18 @@ def write(workload: Workload, path: str) -> None:
     ]
     columns = (jobs[name].tolist() for name in ("requested_cores", "nodes", "ntasks_per_node"))
     for record, cores, nodes, per_node in zip(records, *columns, strict=True):
-        if nodes == 0 and per_node == 0:
-            record["res"] = cores
-            continue
-        record["ntasks"] = cores
+        record["ntasks" if nodes or per_node else "res"] = cores
         if nodes:
             record["nodes"] = nodes
         if per_node:
             record["ntasks_per_node"] = per_node
     operations = _operations(workload, path).tolist()
     for record, work, ipc in zip(records, operations, jobs["ipc"].tolist(), strict=True):
-        record["req_ops"] = _whole(_instructions(work, ipc))
+        instructions = work * ipc
+        if math.ceil(instructions / ipc) != math.ceil(work):
+            # Rounding lifted the quotient above a whole number, which half an operation less cannot.
+            instructions = (work - 0.5) * ipc
+        record["req_ops"] = _whole(instructions)
     for theirs, ours in _NUMBERS.items():
         if ours != "recorded_run_time":
             always = theirs in ("ipc", "mem", "mem_vol")
@@ -199,7 +183,7 @@ def write(workload: Workload, path: str) -> None:
 
 
 def _cell(key: str, cell: str) -> Any:
-    """A CSV cell as JSON would have it: numbers as numbers (what cannot be one is left for the checks to refuse)."""
+    """Return a CSV cell as JSON would have it: numbers as numbers. The checks refuse a cell that cannot be one."""
     if key in ("id", "application", "profile", *_TEXTS):
         return cell
     if key in _TRUTHS:
@@ -224,35 +208,41 @@ def _jobs_and_profiles(document: Any, source: str) -> tuple[list[Any], Mapping[s
     return document["jobs"], profiles
 
 
-def _merged(job: Any, profiles: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """A job with what its profile says filled in."""
+def _with_profile(job: Any, profiles: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return a job with the values of its profile; of a list of phases with their sums, and their shares as text."""
     if not isinstance(job, dict):
         raise FormatError(where, "an object", _kind(job))
     name = job.get("profile")
-    if name is None:
-        return job
-    if not isinstance(name, str):
-        raise FormatError(f"{where}.profile", "a profile's name", _kind(name))
-    if name not in profiles:
-        raise FormatError(f"{where}.profile", f"one of {', '.join(profiles) or 'the profiles (there are none)'}", name)
-    return {**profiles[name], **job}
-
-
-def _tell_unknown(document: dict[str, Any], source: str) -> None:
-    keys = UnknownKeys(source)
-    keys.look(document, ("jobs", "profiles"), "the file", _IGNORED_OF_FILE)
-    for row, job in enumerate(document["jobs"]):
-        keys.look(job, _KNOWN, f"jobs[{row}]", _IGNORED)
-    for name, profile in document.get("profiles", {}).items():
-        keys.look(profile, _KNOWN, f"profiles.{name}", _IGNORED)
-    keys.tell()
+    if name is not None:
+        if not isinstance(name, str):
+            raise FormatError(f"{where}.profile", "a profile's name", _kind(name))
+        if name not in profiles:
+            expected = f"one of {', '.join(profiles) or 'the profiles (there are none)'}"
+            raise FormatError(f"{where}.profile", expected, name)
+    merged: dict[str, Any] = job if name is None else {**profiles[name], **job}
+    phases = merged.get("phases")
+    if phases is None or isinstance(phases, str):
+        return merged
+    if not isinstance(phases, list) or not phases:
+        raise FormatError(f"{where}.phases", "a list of phases, each with req_ops and mem_vol", _kind(phases))
+    pairs = []
+    for number, phase in enumerate(phases):
+        values: list[Any] = [phase.get("req_ops"), phase.get("mem_vol", 0)] if isinstance(phase, dict) else [None]
+        if any(type(value) not in (int, float) or not 0 <= value < 1e300 for value in values):
+            raise FormatError(f"{where}.phases[{number}]", "an object with req_ops and mem_vol, numbers >= 0", phase)
+        pairs.append((float(values[0]), float(values[1])))
+    work, memory = (sum(column) for column in zip(*pairs, strict=True))
+    return {**merged, "req_ops": work, "mem_vol": memory, "phases": phases_text(pairs)}
 
 
 def _columns(jobs: list[dict[str, Any]], source: str) -> Columns:
     columns: Columns = {"submit_time": _numbers(jobs, "subtime", source, None)}
     if any("id" in job for job in jobs):
-        ids = [_id(job.get("id", row), source, row) for row, job in enumerate(jobs)]
-        columns["job_id"] = np.array(ids, dtype=object)
+        ids = [job.get("id", row) for row, job in enumerate(jobs)]
+        for row, job_id in enumerate(ids):
+            if isinstance(job_id, bool) or not isinstance(job_id, str | int | float) or job_id == "":
+                raise FormatError(f"{source}: jobs[{row}].id", "text or a number", _kind(job_id))
+        columns["job_id"] = np.array([str(job_id) for job_id in ids], dtype=object)
     for theirs, ours in _NUMBERS.items():
         default = JOB_FIELD[ours].default
         columns[ours] = _numbers(jobs, theirs, source, float(default))  # type: ignore[arg-type]
@@ -266,8 +256,21 @@ def _columns(jobs: list[dict[str, Any]], source: str) -> Columns:
         work = np.ceil(instructions / ipc)
     # An impossible ipc is refused with its own name, and what is below 0 is not rounded up to it.
     columns["operations"] = np.where((ipc > 0) & (instructions >= 0), work, instructions)
-    # Tasks and nodes, by IRMaSim's rules: `res` alone, or any two of the others, one task per node if not
-    # said.
+    columns |= _widths(jobs, source)
+    columns["profile"] = _text(jobs, "profile", source, "application")
+    for key in _TEXTS:
+        columns[key] = _text(jobs, key, source)
+    for key in _TRUTHS:
+        values = [job.get(key, False) for job in jobs]
+        for row, value in enumerate(values):
+            if not isinstance(value, bool | int | float) or value not in (0, 1):
+                raise FormatError(f"{source}: jobs[{row}].{key}", "true or false", _kind(value))
+        columns[key] = np.array(values, dtype=bool)
+    return columns
+
+
+def _widths(jobs: list[dict[str, Any]], source: str) -> Columns:
+    """Return tasks and nodes by IRMaSim's rules: ``res`` alone, or any two of the others, by default one task a node."""
     res, nodes, tasks, per_node = (_numbers(jobs, key, source, 0.0) for key in _WIDTHS)
     for key, values in zip(_WIDTHS, (res, nodes, tasks, per_node), strict=True):
         given = np.array([key in job for job in jobs])
@@ -282,49 +285,25 @@ def _columns(jobs: list[dict[str, Any]], source: str) -> Columns:
     disagree = (tasks > 0) & (nodes > 0) & (per_node > 0) & (nodes != np.ceil(tasks / per))
     _refuse(disagree, source, "nodes = ceil(ntasks / ntasks_per_node)", "other values")
     spread = (res == 0) & (nodes == 0)  # ntasks alone, or with ntasks_per_node
-    widths = {
+    return {
         "requested_cores": np.where(res > 0, res, np.where(tasks > 0, tasks, nodes * per)),
         "nodes": np.where(spread, np.ceil(tasks / per), nodes),
         "ntasks_per_node": np.where(spread | ((tasks == 0) & (nodes > 0)), per, per_node),
     }
-    columns.update(widths)
-    columns["profile"] = _text(jobs, "profile", source, "application")
-    for key in _TEXTS:
-        columns[key] = _text(jobs, key, source)
-    for key in _TRUTHS:
-        # Values of `key`, true or false (1 or 0, too); false where it is absent. Raises FormatError for others.
-        values = [job.get(key, False) for job in jobs]
-        for row, value in enumerate(values):
-            if not isinstance(value, bool | int | float) or value not in (0, 1):
-                raise FormatError(f"{source}: jobs[{row}].{key}", "true or false", _kind(value))
-        columns[key] = np.array(values, dtype=bool)
-    return columns
 
 
 def _numbers(jobs: list[dict[str, Any]], key: str, source: str, default: float | None) -> np.ndarray:
-    """Values of ``key`` as floats; ``default`` where it is absent, None if it may not be."""
-    values = [job.get(key, default) for job in jobs]
+    """Return the values of ``key`` as floats; ``default`` where it is absent, None if it must be there."""
+    values: list[Any] = [job.get(key, default) for job in jobs]
     if not set(map(type, values)) <= {int, float}:
         row = next(i for i, value in enumerate(values) if type(value) not in (int, float))
         raise FormatError(f"{source}: jobs[{row}].{key}", "a number", _kind(jobs[row].get(key, "nothing")))
     try:
         return np.array(values, dtype=np.float64)
     except OverflowError:
-        # Integers beyond the largest float: infinite, for the check of the table to refuse.
-        return np.array([_finite_or_infinite(value) for value in values], float)
-
-
-def _finite_or_infinite(value: Any) -> float:
-    """A number as a float; an integer beyond the largest one is infinite."""
-    if abs(value) < 2**1023:
-        return float(value)
-    return math.inf if value > 0 else -math.inf
-
-
-def _id(value: object, source: str, row: int) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
-        raise FormatError(f"{source}: jobs[{row}].id", "text or a number", _kind(value))
-    return str(value)
+        # Integers beyond the largest float become infinite, for the check of the table to refuse.
+        infinite = [math.inf if value > 0 else -math.inf for value in values]
+        return np.array([v if abs(v) < 2**1023 else inf for v, inf in zip(values, infinite, strict=True)], float)
 
 
 def _text(jobs: list[dict[str, Any]], key: str, source: str, otherwise: str = "") -> np.ndarray:
@@ -341,7 +320,7 @@ def _refuse(rows: np.ndarray, source: str, expected: str, found: str) -> None:
 
 
 def _kind(value: Any) -> str:
-    """What a JSON value is, in a word or by itself when short."""
+    """Return what a JSON value is, in a word, or the value itself when it is short."""
     if isinstance(value, dict):
         return f"an object with {', '.join(map(str, list(value)[:5])) or 'nothing in it'}"
     return f"a list of {len(value)}" if isinstance(value, list) else json.dumps(value, default=repr)
@@ -352,13 +331,6 @@ def _kind(value: Any) -> str:
 
 def _whole(value: float) -> float | int:
     return int(value) if value.is_integer() else value
-
-
-def _instructions(operations: float, ipc: float) -> float:
-    """A number of instructions of which ``ceil(instructions / ipc)`` is ``operations`` again."""
-    instructions = operations * ipc
-    # Where rounding lifts the quotient above a whole number, half an operation less cannot.
-    return instructions if math.ceil(instructions / ipc) == math.ceil(operations) else (operations - 0.5) * ipc
 
 
 def _operations(workload: Workload, path: str) -> np.ndarray:

@@ -50,7 +50,7 @@ _PARAMETERS = {
     **dict.fromkeys(("none", *CONTENTION_PARAMETERS), _CONTENTION),
 }
 
-# Where pydantic would speak of Python's classes.
+# Words for messages in which pydantic would speak of Python's classes.
 _WORDS = {
     "model_type": "a mapping",
     "dict_type": "a mapping",
@@ -70,7 +70,7 @@ Text = Annotated[str, AfterValidator(_plain)]
 
 
 class OwnKeys(BaseModel):
-    """A mapping of a document: only its own keys, only values of the right kind. For :func:`validated`."""
+    """A mapping of a document that has only its own keys and values of the right kind. For :func:`validated`."""
 
     model_config = ConfigDict(strict=True)
 
@@ -85,7 +85,7 @@ class OwnKeys(BaseModel):
 
     @classmethod
     def _hint(cls, key: object) -> dict[str, Any]:
-        """What was expected in the place of a key that the mapping does not have."""
+        """Return what was expected in the place of a key that the mapping does not have."""
         return {"expected": nearest(str(key), cls.model_fields), "key": str(key)}
 
 
@@ -155,22 +155,37 @@ class _Document(_Entry):
 
 
 def platform_from(data: object, path: str | Path) -> Platform:
-    """The platform that a parsed document describes; ``path`` is for messages."""
+    """Make the platform that a parsed document describes; ``path`` is for messages."""
     document = validated(_Document, data, path)
     try:
         for models, spec in ((contention_models, document.contention_model), (power_models, document.power_model)):
             if may_run(spec):
                 models.make(spec)
-        processors = {name: _processor_type(name, entry, document) for name, entry in document.processor_types.items()}
-        nodes = {name: _node_type(name, entry, processors) for name, entry in document.node_types.items()}
-        clusters = [_cluster(i, entry, nodes) for i, entry in enumerate(document.clusters)]
+        processors: dict[str, ProcessorType] = {}
+        for name, entry in document.processor_types.items():
+            where = f"processor_types.{name}"
+            _check_parameters(f"{where}.contention", entry.contention, document.contention_model)
+            _check_parameters(f"{where}.power", entry.power, document.power_model, whole=True)
+            for i, state in enumerate(entry.p_states):
+                _check_parameters(f"{where}.p_states[{i}].power", state.power or {}, document.power_model, whole=True)
+            states = tuple(PState(state.clock_ghz, state.power) for state in entry.p_states)
+            cores, clock, flops = entry.cores, entry.clock_ghz, entry.flops_per_cycle
+            processors[name] = ProcessorType(name, cores, clock, flops, entry.power, entry.contention, states)
+        nodes = {name: _node_type(name, node, processors) for name, node in document.node_types.items()}
+        clusters: list[Cluster] = []
+        for i, cluster in enumerate(document.clusters):
+            groups = [
+                NodeGroup(lookup(f"clusters[{i}].nodes[{j}].type", "node", some.type, nodes), some.count)
+                for j, some in enumerate(cluster.nodes)
+            ]
+            clusters.append(Cluster(f"cluster{i}" if cluster.id is None else cluster.id, tuple(groups)))
         return Platform(tuple(clusters), document.id, document.contention_model, document.power_model)
     except InputError as error:
         raise FormatError(f"{path}: {error.where}", error.expected, error.found) from None
 
 
 def validated(model: type[Entry], data: object, path: str | Path, key: str = "") -> Entry:
-    """``data``, which stands under ``key`` in the file, as an instance of a pydantic model.
+    """Return ``data``, which stands under ``key`` in the file, as an instance of a pydantic model.
 
     Raises FormatError for the first thing that does not fit.
     """
@@ -188,18 +203,23 @@ def validated(model: type[Entry], data: object, path: str | Path, key: str = "")
             expected, found = first["msg"], first["ctx"]["key"]
         else:
             same = [first, *(other for other in others if _in_file(other["loc"], data) == place)]
-            # Of several kinds of values that may stand there all are told, but that a number is no text.
+            # Name all kinds of values that may stand there, but do not say that a number is no text.
             told = [each for each in same if each["type"] != "string_type"] or same
             expected = " or ".join(dict.fromkeys(_expected(each) for each in told))
             if first["type"] not in _WORDS and isinstance(found, dict):
                 found = None  # what its keys say together does not fit
-        text = key + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place if part != "[key]")
-        where = text.lstrip(".")
-        raise FormatError(f"{path}: {where}" if where else path, expected, _in_short(found)) from None
+        # A whole mapping or list is not worth printing; a text must look different from a number.
+        if isinstance(found, dict | list):
+            found = "a mapping" if isinstance(found, dict) else "a list" if found else "an empty list"
+        else:
+            found = told_apart(found)
+        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in place if part != "[key]")
+        where = f"{key}{''.join(parts)}".lstrip(".")
+        raise FormatError(f"{path}: {where}" if where else path, expected, found) from None
 
 
 def _expected(error: ErrorDetails) -> str:
-    """What one of pydantic's errors says was expected."""
+    """Return what was expected, as one of pydantic's errors says."""
     if error["type"] == "too_long":
         return f"at most {error['ctx']['max_length']} values"
     if error["type"] == "string_pattern_mismatch":
@@ -209,7 +229,7 @@ def _expected(error: ErrorDetails) -> str:
 
 
 def _in_file(location: Sequence[int | str], data: Any) -> tuple[int | str, ...]:
-    """A place as the file has it, without the names that pydantic gives to the branches of a union."""
+    """Return a place as the file has it, without pydantic's names for the branches of a union."""
     kept: list[int | str] = []
     for part in location:
         if isinstance(part, int):  # of a list, or of one value that may stand in the place of a list
@@ -222,7 +242,7 @@ def _in_file(location: Sequence[int | str], data: Any) -> tuple[int | str, ...]:
 
 
 def lookup(where: str, kind: str, name: str, known: Mapping[str, Entry] | Mapping[str, Any]) -> Any:
-    """``known[name]``. Raises InputError that lists the names there are."""
+    """Return ``known[name]``. Raises InputError that lists the known names."""
     if name not in known:
         shown = near(name, known, 3) or list(itertools.islice(known, 8)) or ["(there are none)"]
         ellipsis = ", …" if known and len(shown) < len(known) else ""
@@ -242,7 +262,7 @@ def write_native(platform: Platform, path: str | Path) -> None:
 
 
 def native_bytes(platform: Platform, path: str | Path) -> bytes:
-    """What a file of that name says of a platform. Raises InputError when it would be longer than the reader accepts."""
+    """Return the content of a file with that name. Raises InputError if it is longer than the reader accepts."""
     document = document_of(platform)
     if is_yaml_name(path):
         text = yaml.dump(
@@ -258,7 +278,7 @@ def native_bytes(platform: Platform, path: str | Path) -> bytes:
 
 
 def document_of(platform: Platform) -> dict[str, Any]:
-    """The platform as plain dictionaries, lists and numbers, defaults left out."""
+    """Return the platform as plain dictionaries, lists and numbers, without defaults."""
     groups = [group for cluster in platform.clusters for group in cluster.groups]
     nodes = dict.fromkeys(group.type for group in groups)
     processors = dict.fromkeys(processor for node in nodes for processor in node.processors)
@@ -278,21 +298,10 @@ def document_of(platform: Platform) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes equal values out each time: the reader refuses aliases."""
+    """A dumper that writes equal values out each time, since the reader refuses aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
-
-
-def _processor_type(name: str, entry: _Processor, document: _Document) -> ProcessorType:
-    where = f"processor_types.{name}"
-    _check_parameters(f"{where}.contention", entry.contention, document.contention_model)
-    _check_parameters(f"{where}.power", entry.power, document.power_model, whole=True)
-    for i, state in enumerate(entry.p_states):
-        _check_parameters(f"{where}.p_states[{i}].power", state.power or {}, document.power_model, whole=True)
-    states = tuple(PState(state.clock_ghz, state.power) for state in entry.p_states)
-    cores, clock, flops = entry.cores, entry.clock_ghz, entry.flops_per_cycle
-    return ProcessorType(name, cores, clock, flops, entry.power, entry.contention, states)
 
 
 def _check_parameters(where: str, given: Mapping[str, float], spec: str, whole: bool = False) -> None:
@@ -308,7 +317,7 @@ def _check_parameters(where: str, given: Mapping[str, float], spec: str, whole: 
 
 
 def _is_linear(power_model: str) -> bool:
-    """Whether it needs all of the linear parameters or none."""
+    """Return whether a power model needs all of the linear parameters or none."""
     return POWER_PARAMETERS.get(Spec.parse(power_model).name) is LINEAR_POWER
 
 
@@ -320,7 +329,9 @@ def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> N
         processors += [lookup(f"{where}.type", "processor", some.type, types)] * some.count
         check_count(f"node_types.{name}.processors", len(processors), MAX_PROCESSORS_PER_NODE)
     try:
-        transitions = _power_transitions(entry.transitions, sum(processor.cores for processor in processors))
+        transitions = PowerTransitions(**entry.transitions.model_dump(exclude={"per"}))
+        if entry.transitions.per == "core":
+            transitions = transitions.scaled(sum(processor.cores for processor in processors))
     except InputError as error:
         key = error.where.rpartition(", ")[2]
         raise InputError(f"node_types.{name}.transitions.{key}", error.expected, error.found) from None
@@ -329,22 +340,11 @@ def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> N
     )
 
 
-def _power_transitions(entry: _Transitions, cores: int) -> PowerTransitions:
-    """Return the transitions of the whole node in watts, whatever the file gives."""
-    transitions = PowerTransitions(**entry.model_dump(exclude={"per"}))
-    return transitions.scaled(cores) if entry.per == "core" else transitions
-
-
-def _cluster(position: int, entry: _Cluster, types: Mapping[str, NodeType]) -> Cluster:
-    groups = [
-        NodeGroup(lookup(f"clusters[{position}].nodes[{i}].type", "node", some.type, types), some.count)
-        for i, some in enumerate(entry.nodes)
-    ]
-    return Cluster(f"cluster{position}" if entry.id is None else entry.id, tuple(groups))
-
-
 def _processor_entry(processor: ProcessorType, linear: bool) -> dict[str, Any]:
-    """With ``linear`` power the parameters that were left out, which count as 0, are written too: the file is read so."""
+    """Return a processor's entry.
+
+    With ``linear`` power, parameters that are left out are written as 0, as the reader wants.
+    """
 
     def watts(parameters: Mapping[str, float]) -> dict[str, float]:
         whole = dict.fromkeys(LINEAR_POWER, 0.0) if linear and parameters else {}
@@ -365,11 +365,22 @@ def _processor_entry(processor: ProcessorType, linear: bool) -> dict[str, Any]:
 
 
 def _node_entry(node: NodeType) -> dict[str, Any]:
-    entry: dict[str, Any] = {"processors": _runs(processor.name for processor in node.processors)}
+    # Equal neighbours are counted; the order stays, because a job fills the processors of a node in order.
+    runs = itertools.groupby(processor.name for processor in node.processors)
+    entry: dict[str, Any] = {"processors": [{"type": name, "count": sum(1 for _ in run)} for name, run in runs]}
     if node.memory_gb is not None:
         entry["memory_gb"] = float(node.memory_gb)
-    if node.transitions != PowerTransitions():
-        entry["transitions"] = _transitions_entry(node.transitions)
+    switching = node.transitions
+    if switching != PowerTransitions():
+        watts_and_seconds = ["off_w", "switch_on_s", "switch_on_w", "switch_off_s", "switch_off_w"]
+        if switching.switch_on_distribution:
+            watts_and_seconds.remove("switch_on_s")  # its mean
+        if switching.failed_w:
+            watts_and_seconds.append("failed_w")
+        given = {name: getattr(switching, name) for name in watts_and_seconds}
+        entry["transitions"] = {name: float(value) for name, value in given.items() if value is not None}
+        if switching.switch_on_distribution:
+            entry["transitions"]["switch_on_distribution"] = switching.switch_on_distribution
     if node.initially_off:
         entry["initially_off"] = True
     if node.tags:
@@ -379,40 +390,8 @@ def _node_entry(node: NodeType) -> dict[str, Any]:
     return entry
 
 
-def _transitions_entry(transitions: PowerTransitions) -> dict[str, float | str]:
-    names = ["off_w", "switch_on_s", "switch_on_w", "switch_off_s", "switch_off_w"]
-    distribution = transitions.switch_on_distribution
-    if distribution:
-        names.remove("switch_on_s")  # its mean
-    if transitions.failed_w:
-        names.append("failed_w")
-    values = {name: getattr(transitions, name) for name in names}
-    entry: dict[str, float | str] = {name: float(value) for name, value in values.items() if value is not None}
-    return entry | {"switch_on_distribution": distribution} if distribution else entry
-
-
-def _runs(names: Iterable[str]) -> list[dict[str, Any]]:
-    """Equal neighbours counted; the order stays, because a job fills the processors of a node in order."""
-    runs: list[dict[str, Any]] = []
-    for name in names:
-        if runs and runs[-1]["type"] == name:
-            runs[-1]["count"] += 1
-        else:
-            runs.append({"type": name, "count": 1})
-    return runs
-
-
 def _unknown(key: object, known: Iterable[str]) -> dict[str, Any]:
     names = list(known)
     close = near(str(key), names, 2)
     expected = "key " + " or ".join(f"'{name}'" for name in close) if close else f"one of the keys {', '.join(names)}"
     return {"expected": expected, "key": str(key)}
-
-
-def _in_short(found: object) -> object:
-    """A whole mapping or list is not worth printing; a text is to be told from a number."""
-    if isinstance(found, dict):
-        return "a mapping"
-    if isinstance(found, list):
-        return "a list" if found else "an empty list"
-    return told_apart(found)

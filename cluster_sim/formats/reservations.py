@@ -31,7 +31,7 @@ class _Document(OwnKeys):
 
 
 def read_reservations(path: str) -> tuple[AdvanceReservation, ...]:
-    """The advance reservations of a file. Raises FormatError naming file and key."""
+    """Read the advance reservations of a file. Raises FormatError naming file and key."""
     entries = validated(_Document, read_document(path), path).reservations
     try:
         return tuple(AdvanceReservation(entry.name, entry.start, entry.end, entry.nodes) for entry in entries)

@@ -85,7 +85,7 @@ class HostKind:
 
     @property
     def computing_pstates(self) -> tuple[int, ...]:
-        """P-states in which tasks can run: neither asleep nor a transition."""
+        """Return the p-states in which tasks can run: neither asleep nor a transition."""
         others = {pstate for states in self.sleep for pstate in states}
         return tuple(pstate for pstate in range(len(self.speeds)) if pstate not in others)
 
@@ -108,7 +108,7 @@ class Zone:
 
 
 def read_hosts(path: str | Path) -> list[Host]:
-    """All hosts of a file, those without jobs included, in the order in which Batsim numbers them.
+    """Read all hosts of a file, also those without jobs, in the order in which Batsim numbers them.
 
     Batsim sorts by name, numbers within a name as numbers: ``host2`` comes before ``host10``.
     Raises FormatError naming file and host.
@@ -116,24 +116,8 @@ def read_hosts(path: str | Path) -> list[Host]:
     root = parse(path)
     if root.tag != "platform":
         raise FormatError(path, "a SimGrid platform (<platform>)", f"<{_shown(root.tag)}>")
-    # Warn of elements, attributes and properties around hosts that are not known.
     keys = UnknownKeys(path)
-
-    def look(element: Element, depth: int) -> None:
-        for child in element:
-            place = f"{element.tag} '{_shown(element.get('id', ''))}'"
-            keys.look([child.tag], (*_ZONES, *_HOSTS, "prop", "include"), place, _NO_HOSTS)
-            if child.tag == "prop":
-                keys.look(filter(None, [child.get("id")]), _PROPERTIES, place)
-                keys.look(child.attrib, ("id", "value"), f"a prop of {place}")
-            elif child.tag in _ATTRIBUTES:
-                keys.look(
-                    child.attrib, _ATTRIBUTES[child.tag], f"{child.tag} '{_shown(child.get('id', ''))}'", _NO_ATTRIBUTES
-                )
-                if depth < MAX_DEPTH:
-                    look(child, depth + 1)
-
-    look(root, 0)
+    _look(keys, root, 0)
     keys.tell()
     hosts: list[Host] = []
     seen: set[str] = set()
@@ -147,8 +131,23 @@ def read_hosts(path: str | Path) -> list[Host]:
     return sorted(hosts, key=lambda host: batsim_order(host.name))
 
 
+def _look(keys: UnknownKeys, element: Element, depth: int) -> None:
+    """Note the elements, attributes and properties around hosts that are not known."""
+    for child in element:
+        place = f"{element.tag} '{_shown(element.get('id', ''))}'"
+        keys.look([child.tag], (*_ZONES, *_HOSTS, "prop", "include"), place, _NO_HOSTS)
+        if child.tag == "prop":
+            keys.look(filter(None, [child.get("id")]), _PROPERTIES, place)
+            keys.look(child.attrib, ("id", "value"), f"a prop of {place}")
+        elif child.tag in _ATTRIBUTES:
+            name = _shown(child.get("id", ""))
+            keys.look(child.attrib, _ATTRIBUTES[child.tag], f"{child.tag} '{name}'", _NO_ATTRIBUTES)
+            if depth < MAX_DEPTH:
+                _look(keys, child, depth + 1)
+
+
 def parse(path: str | Path) -> Element:
-    """The root of an XML file, ``.gz`` too. Raises FormatError, also for entities, which no platform needs."""
+    """Return the root of an XML file, ``.gz`` too. Raises FormatError, also for entities, which no platform needs."""
     text = read_text(path, MAX_JSON_BYTES)
     try:
         root: Element = defusedxml.ElementTree.fromstring(text.lstrip(), forbid_dtd=False)
@@ -163,7 +162,7 @@ def parse(path: str | Path) -> Element:
 
 
 def batsim_order(name: str) -> list[tuple[int, int]]:
-    """Sort key of host names: character by character, but runs of digits by their value."""
+    """Return the sort key of a host name: character by character, but runs of digits by their value."""
     parts = re.findall(r"[0-9]+|[^0-9]", name)
     return [(ord("0"), int(part)) if part.isascii() and part.isdigit() else (ord(part), 0) for part in parts]
 
@@ -185,7 +184,7 @@ def _hosts_in(element: Element, zone: Zone, path: str, depth: int) -> Iterator[H
 
 
 def _hosts_of(element: Element, zone: Zone, path: str) -> Iterator[Host]:
-    """The hosts of one element: itself, or all that a cluster's or cabinet's radical counts."""
+    """Yield the hosts of one element: itself, or all that a cluster's or cabinet's radical counts."""
     if element.tag in ("host", "peer"):
         name = _name(element, path)
         yield Host(name, _kind(element, name, f"{path}: host '{name}'"), zone)
@@ -202,7 +201,7 @@ def _hosts_of(element: Element, zone: Zone, path: str) -> Iterator[Host]:
 
 
 def _radical(text: str, where: str) -> list[int]:
-    """The numbers of ``1-29,58,59``."""
+    """Return the numbers of ``1-29,58,59``."""
     numbers: list[int] = []
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
@@ -218,20 +217,32 @@ def _radical(text: str, where: str) -> list[int]:
 def _kind(element: Element, first_name: str, where: str) -> HostKind:
     properties = _properties(element, where)
     left_out = _why_left_out(properties, first_name)
-    speeds = tuple(_speed(part, where) for part in _speed_list(element, where))
+    listed_speeds = element.get("speed", element.get("power"))
+    if listed_speeds is None:
+        raise FormatError(where, "an attribute 'speed'")
+    speeds = tuple(_speed(part, where) for part in listed_speeds.split(","))
     if len(speeds) > MAX_PSTATES:
         raise FormatError(f"{where}, speed", f"at most {MAX_PSTATES} p-states", len(speeds))
-    watts = properties.get("watt_per_state", properties.get("wattage_per_state", ""))
+    watts: list[Watts] = []
+    listed_watts = properties.get("watt_per_state", properties.get("wattage_per_state", ""))
+    for part in listed_watts.split(",") if listed_watts.strip() else ():
+        numbers = [_number(number, f"{where}, watt_per_state") for number in part.split(":")]
+        if len(numbers) not in (2, 3):
+            expected = "idle:full or idle:epsilon:full for each p-state"
+            raise FormatError(f"{where}, watt_per_state", expected, _shown(part))
+        # Without epsilon, power rises straight from idle to full.
+        watts.append(Watts(numbers[0], numbers[-2] if len(numbers) == 3 else numbers[0], numbers[-1]))
+    cores = _count(element.get("core", "1"), f"{where}, core", least=1)
+    initial = _pstate(element.get("pstate", "0"), f"{where}, pstate", len(speeds))
+    sleep: list[SleepStates] = []
+    for triple in filter(None, (part.strip() for part in properties.get("sleep_pstates", "").split(","))):
+        states = triple.split(":")
+        if len(states) != 3:
+            raise FormatError(f"{where}, sleep_pstates", "asleep:switching off:switching on", _shown(triple))
+        sleep.append(SleepStates(*(_pstate(state, f"{where}, sleep_pstates", len(speeds)) for state in states)))
     watt_off = properties.get("watt_off", properties.get("wattage_off"))
-    return HostKind(
-        speeds,
-        tuple(_watts(part, where) for part in watts.split(",")) if watts.strip() else (),
-        _count(element.get("core", "1"), f"{where}, core", least=1),
-        _pstate(element.get("pstate", "0"), f"{where}, pstate", len(speeds)),
-        tuple(_sleep(properties.get("sleep_pstates", ""), where, len(speeds))),
-        None if watt_off is None else _number(watt_off, f"{where}, watt_off"),
-        left_out,
-    )
+    off_w = None if watt_off is None else _number(watt_off, f"{where}, watt_off")
+    return HostKind(speeds, tuple(watts), cores, initial, tuple(sleep), off_w, left_out)
 
 
 def _why_left_out(properties: dict[str, str], name: str) -> str:
@@ -243,13 +254,6 @@ def _why_left_out(properties: dict[str, str], name: str) -> str:
     if properties.get("excluded", "").strip().lower() == "true":
         return "it is marked as excluded"
     return ""
-
-
-def _speed_list(element: Element, where: str) -> list[str]:
-    text = element.get("speed", element.get("power"))
-    if text is None:
-        raise FormatError(where, "an attribute 'speed'")
-    return text.split(",")
 
 
 def _speed(text: str, where: str) -> float:
@@ -265,22 +269,6 @@ def _speed(text: str, where: str) -> float:
     if not 0 <= speed < math.inf:
         raise FormatError(f"{where}, speed", "a finite number >= 0", _shown(text))
     return speed
-
-
-def _watts(text: str, where: str) -> Watts:
-    """``idle:full`` or ``idle:epsilon:full``; without epsilon, power rises straight from idle to full."""
-    numbers = [_number(part, f"{where}, watt_per_state") for part in text.split(":")]
-    if len(numbers) not in (2, 3):
-        raise FormatError(f"{where}, watt_per_state", "idle:full or idle:epsilon:full for each p-state", _shown(text))
-    return Watts(numbers[0], numbers[-2] if len(numbers) == 3 else numbers[0], numbers[-1])
-
-
-def _sleep(text: str, where: str, pstates: int) -> Iterator[SleepStates]:
-    for triple in filter(None, (part.strip() for part in text.split(","))):
-        parts = triple.split(":")
-        if len(parts) != 3:
-            raise FormatError(f"{where}, sleep_pstates", "asleep:switching off:switching on", _shown(triple))
-        yield SleepStates(*(_pstate(part, f"{where}, sleep_pstates", pstates) for part in parts))
 
 
 def _pstate(text: str, where: str, pstates: int) -> int:

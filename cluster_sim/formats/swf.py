@@ -94,9 +94,9 @@ def read(
 ) -> Workload:
     """Read an SWF log, gzipped or not.
 
-    A job without requested processors asked for those it used. What cannot be simulated is dropped, and a ModelWarning
-    counts it: jobs with no processors or no run time (cancelled before they started, mostly), with an unknown
-    submission, and the lines of partial executions (status 2 to 4), which repeat a job that has a line of its own.
+    A job without requested processors asked for those it used. Jobs that cannot be simulated are dropped, and a
+    ModelWarning counts them: those with no processors, no run time (mostly cancelled before they started) or an unknown
+    submission. Lines of partial executions (status 2 to 4) are dropped too, as they repeat a job that has its own line.
     Times are shifted so that the first job left is submitted at 0 (``workload.origin_s`` keeps the shift).
 
     Parameters
@@ -122,13 +122,10 @@ def read(
         if value not in choices:
             raise SpecError(f"{path}, option {option}", f"one of {', '.join(choices)}", value)
     data = read_bytes(path)
-    header, start = _header(data)
-    _tell_misspelt(header, path)
+    header, start = _header(data, path)
     log = _parse(data, path, start)
     _clear_impossible(log, path)
-    reasons = _reasons_to_drop(log.fields, cancelled, failed, zero_length)
-    rows = np.flatnonzero(_kept(reasons, len(log.ids)))
-    _report(reasons, path, log, len(rows))
+    rows = _kept_rows(log, path, cancelled, failed, zero_length)
     columns = _columns(log, requested_time == "recorded")
     if len(rows) < len(log.ids):
         columns = take(columns, rows)
@@ -137,7 +134,7 @@ def read(
     shift(columns, origin_s)
     return Workload(
         columns,
-        name=_name(path),
+        name=path.replace("\\", "/").rpartition("/")[2].removesuffix(".gz").removesuffix(".swf"),
         origin_s=origin_s,
         header=header,
         reference_gflops=reference_gflops,
@@ -160,13 +157,14 @@ def write(workload: Workload, path: str) -> None:
     if jobs["partition"].dtype == object:
         table["partition"] = numbers_of_names(jobs["partition"])
     table["job_id"] = numbers_of_names(jobs["job_id"])
-    table["preceding_job"] = _renumbered(jobs["preceding_job"], jobs["job_id"], table["job_id"])
+    number_of = dict(zip(jobs["job_id"].tolist(), table["job_id"].tolist(), strict=True))
+    if (jobs["preceding_job"] >= 0).any() and any(job != str(number) for job, number in number_of.items()):
+        preceding = jobs["preceding_job"].tolist()
+        table["preceding_job"] = np.array([number_of.get(str(job), UNKNOWN) for job in preceding])
     table["submit_time"] = unshifted(jobs["submit_time"], workload.origin_s)
-    recorded = workload.jobs["recorded_run_time"].to_numpy()
+    table["run_time"] = recorded = workload.jobs["recorded_run_time"].to_numpy()
     unrecorded = np.isnan(recorded)
-    if not unrecorded.any():
-        table["run_time"] = recorded
-    else:
+    if unrecorded.any():
         gflops = workload.reference_gflops
         if gflops is None:
             gflops = 1.0
@@ -175,12 +173,10 @@ def write(workload: Workload, path: str) -> None:
         table["run_time"] = np.where(unrecorded, workload.jobs["operations"].to_numpy() / (gflops * 1e9), recorded)
     table["cores"] = np.where(jobs["requested_cores_assumed"], UNKNOWN, jobs["requested_cores"])
     asked = np.isfinite(jobs["requested_time"]) & ~jobs["requested_time_assumed"]
-    # Tell how many jobs have a limit that SWF cannot say: none at all, and 0.
-    number = int(((~asked | (jobs["requested_time"] == 0.0)) & ~jobs["requested_time_assumed"]).sum())
-    if number:
-        text = f"{number:,} of {len(asked):,} jobs requested no time, or 0 s, which SWF cannot say"
-        told = f"{path}: {text}: readers, ours too, take the run time, a perfect estimate"
-        warn_user(ModelWarning(told))
+    unsayable = int(((~asked | (jobs["requested_time"] == 0.0)) & ~jobs["requested_time_assumed"]).sum())
+    if unsayable:
+        text = f"{unsayable:,} of {len(asked):,} jobs requested no time, or 0 s, which SWF cannot say"
+        warn_user(ModelWarning(f"{path}: {text}: readers, ours too, take the run time, a perfect estimate"))
     table["requested_time"] = np.where(asked, jobs["requested_time"], UNKNOWN)
     unlogged = (jobs["requested_memory"] == UNKNOWN) & (jobs["memory"] > 0)
     table["requested_memory"] = np.where(unlogged, jobs["memory"] * 1024, jobs["requested_memory"])
@@ -197,32 +193,36 @@ def write(workload: Workload, path: str) -> None:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _name(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2].removesuffix(".gz").removesuffix(".swf")
+def _header(data: bytes, path: str) -> tuple[list[str], int]:
+    """Return the comment lines before the first job, and where they end.
 
-
-def _header(data: bytes) -> tuple[list[str], int]:
-    """The comment lines before the first job, and where they end."""
+    Warns of directives that look misspelt: without MaxProcs, say, the machine is another one.
+    """
     header: list[str] = []
     position = 3 if data.startswith(b"\xef\xbb\xbf") else 0
     while position < len(data):
         end = data.find(b"\n", position)
         end = len(data) if end < 0 else end
-        line = data[position:end].strip()
-        if line and not line.startswith(b";"):
+        text = data[position:end].strip()
+        if text and not text.startswith(b";"):
             break
-        if line:
+        if text:
             # Old logs have names in Latin-1, where every byte is a character.
             try:
-                header.append(line.decode("utf-8"))
+                header.append(text.decode("utf-8"))
             except UnicodeDecodeError:
-                header.append(line.decode("latin-1"))
+                header.append(text.decode("latin-1"))
         position = end + 1
+    keys = UnknownKeys(path)
+    for number, line in enumerate(header, start=1):
+        if match := _DIRECTIVE_LINE.match(line):
+            keys.look([match[1]], _DIRECTIVES, f"line {number} of the header", takes_others=True)
+    keys.tell()
     return header, min(position, len(data))
 
 
 class _Log(NamedTuple):
-    """The jobs of a log as its lines say them."""
+    """Jobs of a log as its lines say them."""
 
     ids: np.ndarray  #: Text.
     fields: np.ndarray  #: (jobs, 18) floats, -1 for what is unknown.
@@ -230,21 +230,12 @@ class _Log(NamedTuple):
     data: bytes
 
     def line_of(self, row: int) -> int:
-        """Line of a job; looked up only when something is wrong with it."""
+        """Return the line of a job; looked up only when something is wrong with it."""
         return next(islice(_job_lines(self.data), row, None))[0]
 
 
-def _tell_misspelt(header: list[str], path: str) -> None:
-    """Warn of directives that are near to those of the format: without MaxProcs the machine is another one."""
-    keys = UnknownKeys(path)
-    for number, line in enumerate(header, start=1):
-        if match := _DIRECTIVE_LINE.match(line):
-            keys.look([match[1]], _DIRECTIVES, f"line {number} of the header", takes_others=True)
-    keys.tell()
-
-
 def _parse(data: bytes, path: str, start: int) -> _Log:
-    """The jobs of a log. Raises FormatError where no line is one, and for what is no number."""
+    """Parse the jobs of a log. Raises FormatError if no line is a job, and for text that is no number."""
     if not data[start:].strip():
         raise FormatError(path, "at least one job line", "none")
     if b"\0" in data:
@@ -293,9 +284,13 @@ def _parse_carefully(data: bytes, path: str) -> _Log:
     rows: list[list[float]] = []
     names: dict[int, list[str]] = {position: [] for position in _IDS}
     for number, fields in _job_lines(data):
-        values = [_number(text, f"{path} line {number}, field {i}") for i, text in enumerate(fields[1:FIELDS], start=2)]
+        values = [0.0, *map(_as_float, fields[1:FIELDS])]
+        for position in range(FIELDS):
+            if not math.isfinite(values[position]):
+                found = fields[position].decode("utf-8", "backslashreplace")
+                raise FormatError(f"{path} line {number}, field {position + 1}", "a finite number", found)
         ids.append(_id_of(fields[0]))
-        rows.append([0.0, *values])
+        rows.append(values)
         for position, column in names.items():
             column.append(_id_of(fields[position]))
     table = np.array(rows)
@@ -305,32 +300,27 @@ def _parse_carefully(data: bytes, path: str) -> _Log:
 
 
 def _id_of(text: bytes) -> str:
-    """An id as text: a whole number without zeros or decimals that say nothing, anything else as it stands there."""
-    try:
-        number = math.nan if b"_" in text else float(text)
-    except ValueError:
-        number = math.nan
+    """Return an id as text: a whole number without superfluous zeros or decimals, anything else as it is."""
+    number = _as_float(text)
     if number.is_integer() and abs(number) < _LARGEST_EXACT:
         return str(int(number))
     return text.decode("utf-8", "replace")
 
 
+def _as_float(text: bytes) -> float:
+    """Return the number that a text is; NaN if it is none."""
+    try:
+        return math.nan if b"_" in text else float(text)
+    except ValueError:
+        return math.nan
+
+
 def _job_lines(data: bytes) -> Iterator[tuple[int, list[bytes]]]:
-    """(line number from 1, fields) of each line that holds a job."""
+    """Yield (line number from 1, fields) of each line that holds a job."""
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
         fields = line.partition(b";")[0].split()
         if fields:
             yield number, fields
-
-
-def _number(text: bytes, where: str) -> float:
-    try:
-        value = math.nan if b"_" in text else float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise FormatError(where, "a finite number", text.decode("utf-8", "backslashreplace"))
-    return value
 
 
 def _clear_impossible(log: _Log, path: str) -> None:
@@ -352,9 +342,12 @@ def _clear_impossible(log: _Log, path: str) -> None:
         names[wrong[:, column]] = str(UNKNOWN)
 
 
-def _reasons_to_drop(fields: np.ndarray, cancelled: str, failed: str, zero_length: str) -> dict[str, np.ndarray]:
-    """Reason -> mask of the jobs it drops; a job counts under the first reason that applies."""
-    submit, run, used, requested, status = (fields[:, position] for position in (1, 3, 4, 7, 10))
+def _kept_rows(log: _Log, path: str, cancelled: str, failed: str, zero_length: str) -> np.ndarray:
+    """Return the rows of the jobs that can be simulated; warn of the others, with the first line of each reason.
+
+    A job counts under the first reason that applies. Raises FormatError if no job is left.
+    """
+    submit, run, used, requested, status = (log.fields[:, position] for position in (1, 3, 4, 7, 10))
     reasons = {
         "partial executions": np.isin(status, _PARTIAL_EXECUTIONS),
         "unknown submission": submit == UNKNOWN,
@@ -367,35 +360,23 @@ def _reasons_to_drop(fields: np.ndarray, cancelled: str, failed: str, zero_lengt
         reasons["failed"] = status == 0
     if zero_length == "drop":
         reasons["zero length"] = run == 0
-    return reasons
-
-
-def _kept(reasons: dict[str, np.ndarray], count: int) -> np.ndarray:
-    kept = np.ones(count, dtype=bool)
-    for mask in reasons.values():
-        kept &= ~mask
-    return kept
-
-
-def _report(reasons: dict[str, np.ndarray], path: str, log: _Log, kept: int) -> None:
-    """Warn about dropped jobs, with the first line of each reason; refuse a log of which nothing is left."""
     counted: list[str] = []
-    total = len(log.ids)
-    seen = np.zeros(total, dtype=bool)
+    dropped = np.zeros(len(log.ids), dtype=bool)
     for reason, mask in reasons.items():
-        mask = mask & ~seen
-        seen |= mask
+        mask = mask & ~dropped
+        dropped |= mask
         if mask.any():
             counted.append(f"{mask.sum()} {reason} (first in line {log.line_of(int(mask.argmax()))})")
     if counted:
-        summary = f"{total - kept} of {total} jobs dropped: {', '.join(counted)}"
-        if not kept:
+        summary = f"{dropped.sum()} of {len(dropped)} jobs dropped: {', '.join(counted)}"
+        if dropped.all():
             raise FormatError(path, "at least one job that can be simulated", summary)
         warn_user(ModelWarning(f"{path}: {summary}"))
+    return np.flatnonzero(~dropped)
 
 
 def _columns(log: _Log, assume_recorded: bool) -> Columns:
-    """Columns of the job schema."""
+    """Return the columns of the job schema."""
     fields = log.fields
     columns: Columns = {name: _compact(fields[:, position]) for position, name in _AS_LOGGED.items()}
     columns["job_id"] = log.ids
@@ -417,12 +398,12 @@ def _columns(log: _Log, assume_recorded: bool) -> Columns:
 
 
 def _compact(values: np.ndarray) -> np.ndarray:
-    """A column that holds one value throughout, in the memory of one."""
+    """Return a column; if it holds one value throughout, in the memory of one."""
     return constant(values[0], len(values)) if (values == values[0]).all() else values
 
 
 def _names(numbers: np.ndarray) -> np.ndarray:
-    """Numbers of users or groups as text; unknown ones as empty text."""
+    """Return numbers of users or groups as text; unknown ones as empty text."""
     if (numbers == numbers[0]).all():
         return constant(_name_of(float(numbers[0])), len(numbers))
     distinct, positions = np.unique(numbers, return_inverse=True)
@@ -439,7 +420,7 @@ def _name_of(number: float) -> str:
 
 
 def numbers_of_names(names: np.ndarray) -> np.ndarray:
-    """Names as whole numbers: themselves where all of them are, else numbered by appearance; -1 where empty."""
+    """Return names as whole numbers: themselves if all of them are, else numbered by appearance; -1 where empty."""
     distinct = dict.fromkeys(names.tolist(), UNKNOWN)
     is_number = _are_numbers(distinct)
     for order, name in enumerate((name for name in distinct if name), start=1):
@@ -448,7 +429,7 @@ def numbers_of_names(names: np.ndarray) -> np.ndarray:
 
 
 def _are_numbers(names: Iterable[str]) -> bool:
-    """Whether names are whole numbers as SWF writes them, or unknown."""
+    """Return whether names are whole numbers as SWF writes them, or unknown."""
     return all(name == "" or name == str(whole_number(name)) for name in names)
 
 
@@ -462,16 +443,8 @@ def warn_of_names(columns: Columns, path: str | os.PathLike[str]) -> None:
         warn_user(ModelWarning(text))
 
 
-def _renumbered(preceding: np.ndarray, ids: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Numbers of preceding jobs, where the ids of jobs have become other numbers."""
-    number_of = dict(zip(ids.tolist(), numbers.tolist(), strict=True))
-    if not (preceding >= 0).any() or all(job == str(number) for job, number in number_of.items()):
-        return preceding
-    return np.array([number_of.get(str(job), UNKNOWN) for job in preceding.tolist()])
-
-
 def whole_where_possible(values: np.ndarray) -> np.ndarray:
-    """A column for printing: 12 rather than 12.0, and other floats with all the digits they need."""
+    """Return a column for printing: 12 rather than 12.0, and other floats with all the digits they need."""
     if values.dtype != np.float64:
         return values
     is_whole = (values == np.trunc(values)) & (np.abs(values) < _LARGEST_EXACT)

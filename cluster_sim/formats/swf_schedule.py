@@ -13,11 +13,12 @@ logs. A line per job that was submitted, in order of submission:
 | 12 user, 13 group, 14 executable, 15 queue, 16 partition | numbers, from 1 in order of appearance, where names are no \
 numbers; the header's notes list them |
 
-A job that was stopped and run again, suspended, or had its cores changed has, after this line, one for each time that it had
-the same cores, as the format's definition proposes for jobs that are swapped out or restarted from checkpoints: the wait since
-the last one, the run time and the cores of that piece, status 2; in the last one 3 if the job completed and 4 if it was killed.
-Only the first has a submit time. The job's own line sums up: its run time is that of all pieces, −1 while it is not over.
-Readers of workloads, ours too, pass over the others.
+A job that was stopped and run again or suspended, or whose cores changed, has more lines after this one: a line for each
+piece, in which it had the same cores. The format's definition proposes that for jobs that are swapped out or restarted
+from checkpoints. Such a line has the wait since the last piece, the run time and the cores of the piece, and status 2;
+in the last line the status is 3 if the job completed and 4 if it was killed. Only the first has a submit time. The job's
+own line sums up: its run time is that of all pieces, −1 while it is not over. Readers of workloads, ours too, pass over
+the others.
 
 Other fields are −1. SWF writes seconds without saying how fine; these keep all their digits.
 """
@@ -25,7 +26,6 @@ Other fields are −1. SWF writes seconds without saying how fine; these keep al
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,7 +65,7 @@ def write_schedule(result: Result, path: str | os.PathLike[str]) -> None:
 
 
 def schedule_table(result: Result) -> pd.DataFrame:
-    """The 18 fields of each job that was submitted, and of its pieces if it has several; whole numbers where they are."""
+    """Return the 18 fields of each submitted job, and of its pieces if it has several; whole numbers where possible."""
     submitted = result.jobs["submit_time"].notna().to_numpy()
     jobs, used = result.jobs[submitted], result.core_holds.used_by_job
     held = np.bincount(used.tenant, used.last - used.first + 1, len(result.jobs)).astype(np.int64)
@@ -101,42 +101,45 @@ def schedule_table(result: Result) -> pd.DataFrame:
         "think": unknown,
     }
     if pieces:
-        # The fields with, after the line of each job in pieces, a line for each of them.
-        submit_times = result.jobs["submit_time"].to_numpy(dtype=float)
-        line_of = np.cumsum(~np.isnan(submit_times)) - 1
-        lines = np.concatenate([np.full(len(own), line_of[row]) for row, own in pieces.items()])
-        told = pd.DataFrame(
-            [told for row, own in pieces.items() for told in _pieces(fields, int(line_of[row]), submit_times[row], own)]
-        )
-        order = np.argsort(np.append(np.arange(len(fields["job"])), lines + 0.5), kind="stable")
-        fields = {
-            name: np.append(values, told[name].to_numpy() if name in told else values[lines])[order]
-            for name, values in fields.items()
-        }
+        fields = _with_pieces(fields, result.jobs["submit_time"].to_numpy(dtype=float), pieces)
     return pd.DataFrame({name: whole_where_possible(values) for name, values in fields.items()})
 
 
 def _numbers_of(jobs: pd.DataFrame, column: str, otherwise: np.ndarray) -> np.ndarray:
-    """A column of names that a table may lack, as numbers."""
+    """Return as numbers a column of names that a table may lack."""
     return numbers_of_names(jobs[column].to_numpy(dtype=object)) if column in jobs else otherwise
 
 
-def _pieces(fields: _Fields, line: int, submit_time: float, own: list[Spell]) -> Iterator[dict[str, float]]:
-    """What the lines of a job's pieces say for themselves."""
-    over, before = int(fields["status"][line]), submit_time
-    for number, piece in enumerate(own, start=1):
-        yield {
-            "submit": float(fields["submit"][line]) if number == 1 else UNKNOWN,
-            "wait": piece.start - before,
-            "run": piece.end - piece.start,
-            "allocated": piece.cores,
-            "status": _LAST_PIECE.get(over, _TO_BE_CONTINUED) if number == len(own) else _TO_BE_CONTINUED,
-        }
-        before = piece.end
+def _with_pieces(fields: _Fields, submit_times: np.ndarray, pieces: dict[int, list[Spell]]) -> _Fields:
+    """Return the fields with a line for each piece of a job after the job's own line."""
+    line_of = np.cumsum(~np.isnan(submit_times)) - 1
+    lines: list[int] = []
+    told: list[dict[str, float]] = []
+    for row, own in pieces.items():
+        line, before = int(line_of[row]), submit_times[row]
+        last_status = _LAST_PIECE.get(int(fields["status"][line]), _TO_BE_CONTINUED)
+        for piece in own:
+            lines.append(line)
+            told.append(
+                {
+                    "submit": float(fields["submit"][line]) if piece is own[0] else UNKNOWN,
+                    "wait": piece.start - before,
+                    "run": piece.end - piece.start,
+                    "allocated": piece.cores,
+                    "status": last_status if piece is own[-1] else _TO_BE_CONTINUED,
+                }
+            )
+            before = piece.end
+    own_values = pd.DataFrame(told)
+    order = np.argsort(np.append(np.arange(len(fields["job"])), np.array(lines) + 0.5), kind="stable")
+    return {
+        name: np.append(values, own_values[name].to_numpy() if name in own_values else values[lines])[order]
+        for name, values in fields.items()
+    }
 
 
 def _header(result: Result, lines: int) -> list[str]:
-    """Directives of the format's definition; what comes from the input is kept on its line."""
+    """Return the directives of the format's definition, a line each, whatever line breaks the input has."""
     from cluster_sim import __version__
 
     meta, platform, jobs = result.meta, result.platform, result.jobs

@@ -11,7 +11,7 @@ import csv
 import io
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -39,14 +39,15 @@ def read(path: str, *, time_unit: str = "seconds") -> Workload:
 
     text = read_text(path)
     attributes, start = _attributes(text, path)
+    table, lines_above = text[start:], text.count("\n", 0, start)
     name = path.replace("\\", "/").rpartition("/")[2].removesuffix(".gz").removesuffix(".csv")
     try:
-        columns = _columns(text[start:], path, start_line=text.count("\n", 0, start))
+        columns = _columns(table, path, lines_above)
         to_seconds(columns, time_unit)
         return Workload(
             columns,
             **{"name": name, **attributes},
-            locate=lambda row: f"{path} line {_line_of(text, start, row)}",
+            locate=lambda row: f"{path} line {_line_of(table, lines_above, row)}",
         )
     except csv.Error as error:  # also when a line is looked up only to be named in an error
         raise FormatError(path, "a CSV table", str(error)) from None
@@ -65,7 +66,7 @@ def write(workload: Workload, path: str) -> None:
 
 
 def has_content(jobs: pd.DataFrame, field: Field) -> bool:
-    """Whether a column says more than its default."""
+    """Return whether a column says more than its default."""
     values = as_columns(jobs)[field.name]
     if field.default is REQUIRED or field.name == "requested_time":
         return True  # without it the run time would be the request
@@ -76,13 +77,13 @@ def has_content(jobs: pd.DataFrame, field: Field) -> bool:
 
 
 _MOST_MISSPELT = 2
-"""So many unknown columns are taken for misspelt; with more of them a table is another program's."""
+"""Unknown columns that are taken for misspelt; a table with more of them is another program's."""
 _RANGES = {"origin_s": (-LONGEST_S, LONGEST_S), "reference_gflops": (SLOWEST_GFLOPS, FASTEST_GFLOPS)}
-"""What the numbers above the table may be."""
+"""Bounds of the numbers above the table."""
 
 
 def _attributes(text: str, path: str) -> tuple[dict[str, Any], int]:
-    """What the lines above the table say about the workload, and where the table starts."""
+    """Return what the lines above the table say about the workload, and where the table starts."""
     attributes: dict[str, Any] = {}
     keys = UnknownKeys(path)
     start = 0
@@ -115,12 +116,18 @@ def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
     header = next(csv.reader(io.StringIO(table)), [])
     where = f"{path} line {start_line + 1}"
     unknown = [name for name in header if name not in JOB_FIELD]
-    if len(unknown) > _MOST_MISSPELT and (missing := _missing(header)):
+    missing = [
+        field.name for field in JOB_FIELDS if field.default is REQUIRED and field.name not in (*header, "job_id")
+    ]
+    if not {"operations", "recorded_run_time", "fixed_run_time"} & set(header):
+        missing.append("recorded_run_time")
+    if len(unknown) > _MOST_MISSPELT and missing:
         expected = (
             "the columns of docs/reference/job-schema.md, "
             "of a job that is over submit_time, requested_cores, recorded_run_time"
         )
-        raise FormatError(where, expected, f"a table of another program without {missing}, with {few(unknown, 5)}")
+        found = f"a table of another program without {' and '.join(missing)}, with {few(unknown, 5)}"
+        raise FormatError(where, expected, found)
     for name in header:
         if name not in JOB_FIELD:
             raise FormatError(f"{where}, column '{name}'", nearest(name, JOB_FIELD), name)
@@ -129,7 +136,7 @@ def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
     text_columns = {name for name in header if JOB_FIELD[name].kind in ("str", "bool") or JOB_FIELD[name].or_name}
     try:
         with warnings.catch_warnings():
-            # It warns of rows longer than the header, which are looked for below, to name the line.
+            # pandas warns of rows longer than the header; the check below names the line.
             warnings.simplefilter("ignore", pd.errors.ParserWarning)
             frame = pd.read_csv(
                 io.StringIO(table),
@@ -143,33 +150,31 @@ def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
         raise _first_error(table, path, start_line, header) or FormatError(path, "a table", str(error)) from None
     if frame.empty:
         raise FormatError(path, "at least one job", "none")
-    misfit = _first_misfit(table, path, start_line, header) if len(header) > 1 else None
-    if misfit:
-        raise misfit
+    # Without quotes, counting commas is enough to see that every row fits, and quick.
+    counts = (line.count(",") for line in table.split("\n") if line.strip())
+    if len(header) > 1 and ('"' in table or any(count != len(header) - 1 for count in counts)):
+        misfit = _first_error(table, path, start_line, header, in_cells=False)
+        if misfit:
+            raise misfit
 
-    def line(row: int) -> int:
-        return next(islice(_rows(table, start_line), row, None))[0]
+    def line_of(row: int) -> int:
+        return _line_of(table, start_line, row)
 
-    return {name: _filled(frame[name].to_numpy(), JOB_FIELD[name], path, line) for name in header}
-
-
-def _missing(header: Sequence[str]) -> str:
-    """The columns that a job needs and that are not in a header."""
-    fields = [field.name for field in JOB_FIELDS if field.default is REQUIRED and field.name not in (*header, "job_id")]
-    if not {"operations", "recorded_run_time", "fixed_run_time"} & set(header):
-        fields.append("recorded_run_time")
-    return " and ".join(fields)
+    return {name: _filled(frame[name].to_numpy(), JOB_FIELD[name], path, line_of) for name in header}
 
 
-def _filled(values: np.ndarray, field: Field, path: str, line: Callable[[int], int]) -> np.ndarray:
-    """Empty cells with the default; required columns keep them, for the check of the table to complain about."""
+def _filled(values: np.ndarray, field: Field, path: str, line_of: Callable[[int], int]) -> np.ndarray:
+    """Return a column with the default in empty cells.
+
+    The check of the table refuses empty cells of required columns.
+    """
     empty = pd.isna(values)
     if field.kind == "bool":
         # A spreadsheet writes TRUE. There are few words, and many rows.
         truths = {value: TRUTH.get(str(value).capitalize()) for value in set(values[~empty].tolist())}
         if None in truths.values():
             row = next(row for row, value in enumerate(values.tolist()) if truths.get(value, False) is None)
-            raise FormatError(f"{path} line {line(row)}, {field.name}", "True or False", values[row])
+            raise FormatError(f"{path} line {line_of(row)}, {field.name}", "True or False", values[row])
         return np.array([truths.get(value, field.default) for value in values.tolist()], dtype=float)
     if field.default is REQUIRED or field.name == "requested_time" or not empty.any():
         return values  # the job table says what stands in for a requested time
@@ -179,7 +184,7 @@ def _filled(values: np.ndarray, field: Field, path: str, line: Callable[[int], i
 
 
 def _rows(table: str, start_line: int) -> Iterator[tuple[int, list[str]]]:
-    """(line number in the file, cells) of each row below the header."""
+    """Yield (line number in the file, cells) of each row below the header."""
     reader = csv.reader(io.StringIO(table))
     next(reader, None)
     line = reader.line_num
@@ -189,33 +194,19 @@ def _rows(table: str, start_line: int) -> Iterator[tuple[int, list[str]]]:
         line = reader.line_num
 
 
-def _line_of(text: str, start: int, row: int) -> int:
-    """Line of the ``row``-th job; looked up only when something is wrong with it."""
-    for position, (line, _) in enumerate(_rows(text[start:], text.count("\n", 0, start))):
-        if position == row:
-            return line
-    raise IndexError(row)
+def _line_of(table: str, start_line: int, row: int) -> int:
+    """Return the line of the ``row``-th job; looked up only when something is wrong with it."""
+    return next(islice(_rows(table, start_line), row, None))[0]
 
 
-def _first_misfit(table: str, path: str, start_line: int, header: list[str]) -> FormatError | None:
-    """The first row with more or fewer cells than the header."""
-    if '"' not in table:
-        # Counting commas is enough, and quick.
-        lines = table.split("\n")
-        if all(line.count(",") == len(header) - 1 for line in lines if line.strip()):
-            return None
+def _first_error(
+    table: str, path: str, start_line: int, header: list[str], in_cells: bool = True
+) -> FormatError | None:
+    """Return an error for the first row of the wrong length, or, ``in_cells``, with a cell that must be a number."""
     for line, cells in _rows(table, start_line):
         if len(cells) != len(header):
             return FormatError(f"{path} line {line}", f"{len(header)} cells, as in the header", f"{len(cells)}")
-    return None
-
-
-def _first_error(table: str, path: str, start_line: int, header: list[str]) -> FormatError | None:
-    """The first cell that is not the number its column asks for, or the first row of the wrong length."""
-    for line, cells in _rows(table, start_line):
-        if len(cells) != len(header):
-            return FormatError(f"{path} line {line}", f"{len(header)} cells, as in the header", f"{len(cells)}")
-        for name, cell in zip(header, cells, strict=True):
+        for name, cell in zip(header, cells, strict=True) if in_cells else ():
             if JOB_FIELD[name].kind in ("float", "int") and not JOB_FIELD[name].or_name and cell:
                 try:
                     float("nan" if "_" in cell else cell)

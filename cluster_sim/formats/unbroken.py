@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Unbroken(NamedTuple):
-    """Holds the last unbroken time (s) and the cores of each row of ``result.jobs``; NaN and none for a job that never ran."""
+    """Last unbroken time (s) and cores of each row of ``result.jobs``; NaN and no cores for a job that never ran."""
 
     start: Floats
     end: Floats
@@ -37,7 +37,7 @@ class Unbroken(NamedTuple):
 
 
 def unbroken_times(result: Result) -> Unbroken:
-    """The last unbroken time of each job; that of a job which ran once on the same cores is from start to finish."""
+    """Return the last unbroken time of each job: from start to finish if it ran once on the same cores."""
     jobs = result.jobs
     start, end = (jobs[name].to_numpy(dtype=float).copy() for name in ("start_time", "finish_time"))
     end[np.isnan(start)] = np.nan
@@ -53,7 +53,14 @@ def unbroken_times(result: Result) -> Unbroken:
             cores[row].append((low, high))
     for own in cores:
         own.sort()
-    last = _of_last_attempts(result, in_pieces)
+    # The cores in use in the last attempt of each job in pieces, by the job's row.
+    holds = result.core_holds
+    in_use = holds.used.where(in_pieces[holds.job[holds.used.tenant]])
+    job, attempt = holds.job[in_use.tenant], holds.attempt[in_use.tenant]
+    last_attempt = np.zeros(len(jobs), np.int64)
+    np.maximum.at(last_attempt, job, attempt)
+    chosen = np.flatnonzero(attempt == last_attempt[job])
+    last = in_use.of(job).where(chosen[np.argsort(job[chosen], kind="stable")])
     bounds = np.searchsorted(last.tenant, np.arange(len(jobs) + 1))
     for row in np.flatnonzero(in_pieces).tolist():
         since, until, kept = _kept(last.where(slice(bounds[row], bounds[row + 1])))
@@ -63,7 +70,7 @@ def unbroken_times(result: Result) -> Unbroken:
 
 
 def told_of_pieces(result: Result, in_pieces: npt.NDArray[np.bool_]) -> str:
-    """How many jobs ran in pieces, and for what reason, in words; empty if none did."""
+    """Return how many jobs ran in pieces, and for what reason, in words; empty if none did."""
     rows = set(np.flatnonzero(in_pieces).tolist())
     if not rows:
         return ""
@@ -86,21 +93,8 @@ def told_of_pieces(result: Result, in_pieces: npt.NDArray[np.bool_]) -> str:
     return f"{len(rows):,} of {counted(len(in_pieces), 'job')} ran in pieces ({', '.join(reasons)})"
 
 
-def _of_last_attempts(result: Result, rows: npt.NDArray[np.bool_]) -> Holds:
-    """The cores in use in the last attempt that ran of some jobs, by their rows, in that order."""
-    holds = result.core_holds
-    used = holds.used
-    used = used.where(rows[holds.job[used.tenant]])
-    job, attempt = holds.job[used.tenant], holds.attempt[used.tenant]
-    last = np.zeros(len(rows), np.int64)
-    np.maximum.at(last, job, attempt)
-    chosen = np.flatnonzero(attempt == last[job])
-    order = chosen[np.argsort(job[chosen], kind="stable")]
-    return used.of(job).where(order)
-
-
 def _kept(used: Holds) -> tuple[float, float, Ints]:
-    """From when to when an attempt ran on some of its cores without a break, to its end, and which cores these are."""
+    """Return the unbroken time (from, to) at the end of an attempt, and the cores that it kept throughout."""
     edges = np.unique(np.concatenate([used.start, used.end])).tolist()
     since = until = edges[-1]
     kept = _cores(used.where(used.end == until))  # of an attempt that lasted no time

@@ -67,11 +67,11 @@ WORKLOAD_WRITERS: dict[str, Callable[..., None]] = {
 }
 
 _LATE_S = 86_400.0
-"""A first submission within a day is taken as meant: times of a day count from its midnight."""
+"""Latest first submission without a warning, s: times of a day may count from its midnight."""
 _FEWEST_FIELDS = 5
 """Fields of a line from which a file without a known suffix is taken for SWF."""
 _KEPT = {".swf": swf.KEPT, ".json": irmasim_workload.KEPT}
-"""What of a workload the formats have a field for, columns and attributes; .csv, the own format, has one for everything."""
+"""Columns and attributes of a workload that a format has fields for; .csv, the own format, has fields for all."""
 
 
 def read_workload(path: str, **options: Any) -> Workload:
@@ -87,8 +87,6 @@ def read_workload(path: str, **options: Any) -> Workload:
     if reader is not _read_json:
         _check_options(reader, options, path)
     workload = reader(path, **options)
-    # Tell that all nodes idle for most of a run, where times count from an origin long before the first
-    # submission.
     submit = workload.columns["submit_time"]
     first = float(submit[0])
     if first > max(_LATE_S, float(submit[-1]) - first):
@@ -101,7 +99,7 @@ def read_workload(path: str, **options: Any) -> Workload:
 
 
 def is_sacct(path: str) -> bool:
-    """Whether a file is read as what sacct printed."""
+    """Return whether a file is read as what sacct printed."""
     reader = _reader_of(path)
     if reader is _read_json:
         return is_sacct_json(parse_json(path, files.read_text(path)), path)
@@ -113,7 +111,20 @@ def _reader_of(path: str) -> Callable[..., Workload]:
     if error := foreign(path, _beginning(path).decode(errors="replace")):
         raise error
     if suffix not in WORKLOAD_READERS:
-        suffix = _suffix_by_content(path)
+        start = _beginning(path)
+        line = start.partition(b"\n")[0]
+        if start.startswith(b"{"):
+            suffix = ".json"
+        elif start.startswith(b";") or (line[:1].isdigit() and len(line.split()) >= _FEWEST_FIELDS):
+            suffix = ".swf"
+        elif start.startswith(b"PAR1") or sacct_table.delimiter_of(start.decode(errors="replace")):
+            suffix = ".sacct"
+        elif b"submit_time" in start or b"subtime" in line:
+            suffix = ".csv"
+        else:
+            is_near_sacct = sacct_table.is_near(start.decode(errors="replace"))
+            expected = sacct_table.HEADER if is_near_sacct else f"a workload file ({_suffixes(WORKLOAD_WRITERS)})"
+            raise FormatError(path, expected, line.decode(errors="backslashreplace") or "nothing")
     if suffix == ".csv":
         if sacct_table.delimiter_of(_beginning(path).decode(errors="replace")):
             return sacct.read
@@ -129,7 +140,7 @@ def write_workload(workload: Workload, path: str, **options: Any) -> None:
         raise FormatError(path, f"a file name ending in {_suffixes(WORKLOAD_WRITERS)}", suffix or "no suffix")
     _check_options(WORKLOAD_WRITERS[suffix], options, path)
     if suffix in _KEPT:
-        # Tell what of the workload the format cannot say: jobs may run otherwise without it.
+        # Jobs may run otherwise without what the format has no field for.
         kept = _KEPT[suffix]
         lost = [
             field.name for field in JOB_FIELDS if field.name not in kept and tables.has_content(workload.jobs, field)
@@ -144,23 +155,6 @@ def write_workload(workload: Workload, path: str, **options: Any) -> None:
 
 def _suffix(path: str) -> str:
     return PurePath(path.removesuffix(".gz")).suffix.lower()
-
-
-def _suffix_by_content(path: str) -> str:
-    start = _beginning(path)
-    line = start.partition(b"\n")[0]
-    if start.startswith(b"{"):
-        return ".json"
-    if start.startswith(b";") or (line[:1].isdigit() and len(line.split()) >= _FEWEST_FIELDS):
-        return ".swf"
-    if start.startswith(b"PAR1") or sacct_table.delimiter_of(start.decode(errors="replace")):
-        return ".sacct"
-    if b"submit_time" in start or b"subtime" in line:
-        return ".csv"
-    found = line.decode(errors="backslashreplace") or "nothing"
-    if sacct_table.is_near(start.decode(errors="replace")):
-        raise FormatError(path, sacct_table.HEADER, found)
-    raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_WRITERS)})", found)
 
 
 def _beginning(path: str) -> bytes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 Tres = Mapping[str, float]
-"""Amounts of resources by name: ``cpu``, ``node``, ``mem`` in MB. What it does not name is not limited."""
+"""Amounts of resources by name: ``cpu``, ``node``, ``mem`` in MB. A resource without an amount is not limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Accounts:
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
-        """Position of the account above each association; -1 for the root."""
+        """Return the position of the account above each association; -1 for the root."""
         of_account = {a.account: i for i, a in enumerate(self.associations) if not a.user}
         above = [of_account[a.account] if a.user else of_account.get(a.parent, -1) for a in self.associations]
         return tuple(above)
@@ -94,11 +94,11 @@ class Accounts:
 
     @cached_property
     def qos_by_name(self) -> dict[str, QualityOfService]:
-        """The qualities of service, by name."""
+        """Return the qualities of service, by name."""
         return {quality.name: quality for quality in self.qos}
 
     def qos_of(self, asked: str, position: int) -> str:
-        """A job's quality of service: what it asks for, else its association's default (-1: it has none), else ``normal``."""
+        """Return what a job asks for, else the default of its association (-1: it has none), else ``normal``."""
         return asked.lower() or (self.associations[position].default_qos if position >= 0 else "") or "normal"
 
     @cached_property
@@ -111,13 +111,13 @@ class Accounts:
         return found
 
     def find(self, user: str, account: str = "", partition: str = "") -> int:
-        """Position of a user's association, with the account or the first that the user has; -1: there is none."""
+        """Return the position of a user's association with the account, or of the user's first; -1: there is none."""
         where, found = account.lower() or None, self._of_user
         return found.get((user.lower(), where, partition), found.get((user.lower(), where, ""), -1))
 
 
 def _numbered_on(letter: str, known: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """What each name is called: as is known, or by the next free number."""
+    """Return the new name of each name: the known one, or one with the next free number."""
     taken = set(known.values())
     free = (name for number in itertools.count(1) if (name := f"{letter}{number}") not in taken)
     return {name: known[name] if name in known else next(free) for name in dict.fromkeys(filter(None, names))}

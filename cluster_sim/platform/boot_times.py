@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WHERE = "power transitions, switch_on_distribution"
 FORMS = "uniform:least,most, normal:mean,deviation or lognormal:mean,deviation, in s"
 LONGEST_S, SHORTEST_MEAN_S = 1e9, 1e-9
-"""What numbers of a spec may be; far beyond any boot, and so that nothing worked out of them overflows."""
+"""Bounds of the numbers of a spec, s: far beyond any boot, but no result overflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class BootTimes:
 
     @property
     def mean(self) -> float:
-        """The expected boot time, s."""
+        """Return the expected boot time, s."""
         if self.name == "uniform":
             return (self.first + self.second) / 2.0
         if self.name == "normal" and self.second > 0.0:
@@ -42,7 +42,7 @@ class BootTimes:
         return self.first
 
     def draw(self, rng: np.random.Generator) -> float:
-        """The time of one boot, s."""
+        """Draw the time of one boot, s."""
         if self.name == "uniform":
             return float(rng.uniform(self.first, self.second))
         if self.name == "normal":
@@ -53,7 +53,7 @@ class BootTimes:
 
 @lru_cache
 def boot_times(text: str) -> BootTimes:
-    """The distribution that a spec describes. Raises InputError."""
+    """Return the distribution that a spec describes. Raises InputError."""
     name, _, rest = text.partition(":")
     try:
         first, second = (float(part) for part in rest.split(","))

@@ -26,7 +26,7 @@ MAX_CORES = 100_000_000
 MAX_PROCESSORS_PER_NODE = 10_000
 MAX_P_STATES = 1000
 MOST_PARAMETER = 1e100
-"""Of a contention model: far beyond any hardware, and so that nothing worked out of it overflows."""
+"""Largest parameter of a contention model: far beyond any hardware, but no result overflows."""
 
 LINEAR_POWER = ("static_w", "dynamic_w", "min_power")
 POLYNOMIAL_POWER = ("idle_w", "p00", "p10", "p01", "p20", "p11", "p02")
@@ -34,9 +34,9 @@ POWER_PARAMETERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("linear", "baseline", "stall-aware", "idle"), LINEAR_POWER),
     "polynomial": POLYNOMIAL_POWER,
 }
-"""What each built-in power model knows of a processor."""
+"""Parameters of a processor that each built-in power model knows."""
 POWER_NAMES = tuple(dict.fromkeys(name for names in POWER_PARAMETERS.values() for name in names))
-"""What any of them knows: a processor may have parameters for several."""
+"""Parameters of all power models: a processor may have those of several."""
 PIECEWISE_CONTENTION = ("b", "c", "da", "db", "dc", "dd")
 GOMPERTZ_CONTENTION = tuple("aaa aab aba abb baa bab bba bbb caa cab cba cbb cca ccb daa dab dba dbb".split())
 ROOFLINE_CONTENTION = ("bandwidth",)
@@ -46,7 +46,7 @@ CONTENTION_PARAMETERS: dict[str, tuple[str, ...]] = {
     "gompertz": GOMPERTZ_CONTENTION,
     "roofline": ROOFLINE_CONTENTION,
 }
-"""What each built-in contention model needs to know of a processor that contends at all."""
+"""Parameters that each built-in contention model needs of a processor that contends at all."""
 
 # Cluster ids appear in allocations such as `cluster0.node1.processor0:0-3;…` and in CSV.
 # An id that ends as a node's name does could be taken for one.
@@ -60,12 +60,12 @@ def check_name(where: str, name: object) -> None:
 
 
 def is_count(value: object, most: int, least: int = 1) -> TypeGuard[int | np.integer[Any]]:
-    """Whether ``value`` is an integer, and no truth value, from ``least`` to ``most``."""
+    """Return whether ``value`` is an integer, and no truth value, from ``least`` to ``most``."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(least <= value <= most)
 
 
 def check_count(where: str, value: object, most: int, least: int = 1) -> int:
-    """``value`` as an int. Raises InputError unless it is an integer from ``least`` to ``most``."""
+    """Return ``value`` as an int. Raises InputError unless it is an integer from ``least`` to ``most``."""
     if not is_count(value, most, least):
         raise InputError(where, f"an integer from {least} to {most}", _short(value))
     return int(value)
@@ -78,12 +78,12 @@ def check_truth(where: str, value: object) -> None:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether ``value`` is a number, and no truth value; infinity and NaN are."""
+    """Return whether ``value`` is a number, and no truth value; infinity and NaN are numbers."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def check_number(where: str, value: object, positive: bool = False, non_negative: bool = False) -> float:
-    """``value`` as a float. Raises InputError unless it is a finite number of that sign."""
+    """Return ``value`` as a float. Raises InputError unless it is a finite number of that sign."""
     try:
         number = float(value) if is_number(value) else math.nan
     except OverflowError:
@@ -101,7 +101,7 @@ def _settle(described: object, **values: object) -> None:
 
 
 def _short(value: object) -> object:
-    """Integers of thousands of digits cannot even be printed; a text is to be told from a number."""
+    """Return a value for a message: integers of thousands of digits cannot be printed, a text must look like one."""
     return "a huge integer" if isinstance(value, int) and abs(value) > 10**30 else told_apart(value)
 
 
@@ -183,7 +183,6 @@ class ProcessorType:
         )
         check_number(f"{where}, clock_ghz × flops_per_cycle", self.ops_per_s, positive=True)
         if self.p_states:
-            # Work out what the states leave to the square law, and check them.
             check_count(f"{where}, number of p_states", len(self.p_states), MAX_P_STATES)
             states = []
             for i, state in enumerate(self.p_states):
@@ -194,7 +193,7 @@ class ProcessorType:
 
     @property
     def p_state(self) -> int | None:
-        """Position in :attr:`p_states` of the state that it has; None for a clock or watts of no p-state."""
+        """Return the position of the current state in :attr:`p_states`; None for a clock or watts of no p-state."""
         if not self.p_states:
             return 0
         now = PState(self.clock_ghz, self.power)
@@ -212,31 +211,31 @@ class ProcessorType:
 
     @property
     def ops_per_s(self) -> float:
-        """Peak rate of one core, operations per second."""
+        """Return the peak rate of one core, operations per second."""
         return self.clock_ghz * self.flops_per_cycle * 1e9
 
     @property
     def gflops(self) -> float:
-        """Peak rate of one core, 1e9 operations per second."""
+        """Return the peak rate of one core, 1e9 operations per second."""
         return self.ops_per_s / 1e9
 
 
 def p_state_of(kind: ProcessorType, nominal: ProcessorType) -> int | None:
-    """The p-state of a processor that is ``kind`` now and began as ``nominal``; None for a clock of none of its states."""
+    """Return the p-state of a processor that is ``kind`` now and began as ``nominal``; None for a clock of no state."""
     if kind.p_states:
         return kind.p_state
     return 0 if kind == nominal else None
 
 
 def power_by_square(power: Mapping[str, float], ratio: float) -> dict[str, float]:
-    """Parameters at ``ratio`` times the clock: static and dynamic watts follow its square (Cruz 2023, processor table)."""
+    """Return the parameters at ``ratio`` times the clock: watts follow its square (Cruz 2023, processor table)."""
     watts = {name: power[name] * ratio**2 for name in ("static_w", "dynamic_w") if name in power}
     return {**power, **watts}
 
 
 @dataclass(frozen=True, slots=True)
 class PowerTransitions:
-    """What it costs to switch a node off and on: watts of the whole node, seconds.
+    """Costs of switching a node off and on: watts of the whole node, seconds.
 
     ``switch_on_w`` and ``switch_off_w`` are drawn during the transition; None stands for the node's idle watts. Instead,
     ``switch_on_j`` and ``switch_off_j`` say what a transition (of mean length) takes in all, drawn evenly: they become its
@@ -271,7 +270,10 @@ class PowerTransitions:
         self._spread("switch_off", switch_off_j)
 
     def _spread(self, kind: str, joules: float | None) -> None:
-        """Have a transition draw so many joules, evenly: its watts. Raises InputError where it has watts, or takes no time."""
+        """Give a transition the watts that draw so many joules, evenly.
+
+        Raises InputError if it has watts, or takes no time.
+        """
         if joules is None:
             return
         where = f"power transitions, {kind}_j"
@@ -327,12 +329,12 @@ class NodeType:
 
     @property
     def cores(self) -> int:
-        """Cores of all processors of the node."""
+        """Return the number of cores of all processors of the node."""
         return sum(processor.cores for processor in self.processors)
 
     @property
     def of_hosts(self) -> NodeType:
-        """The node as Batsim uses it: a core for each host, since a job gets whole hosts and computes on one core of each."""
+        """Return the node as Batsim uses it: a core for each host, as a job computes on one core of each host."""
         if not self.hosts:
             return self
         (processor,) = self.processors
@@ -342,7 +344,7 @@ class NodeType:
 
     @property
     def gflops(self) -> float:
-        """Peak rate of all cores of the node together, 1e9 operations per second."""
+        """Return the peak rate of all cores of the node together, 1e9 operations per second."""
         return sum(processor.cores * processor.gflops for processor in self.processors)
 
 
@@ -376,7 +378,7 @@ class Cluster:
 
     @property
     def node_count(self) -> int:
-        """Nodes of all groups."""
+        """Return the number of nodes of all groups."""
         return sum(group.count for group in self.groups)
 
 
@@ -439,7 +441,7 @@ def check_contention_parameters(processor: ProcessorType, model: str) -> None:
 
 
 def check_contention(processor: ProcessorType) -> str | None:
-    """Why the piecewise contention of a processor cannot be taken at its word, or None when it can.
+    """Return why the piecewise contention of a processor cannot be taken at its word; None when it can.
 
     The model divides by ``dc − n·dd``, n being the other tasks on the processor. Some published platforms let that
     fall to zero or below for an n that the processor can have; the model then takes s(q) = 0.

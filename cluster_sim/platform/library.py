@@ -41,12 +41,14 @@ def source_of(name: str) -> str:
     """Return where the figures of a built-in machine come from. Raises SpecError for an unknown name."""
     for entry in MACHINES:
         if entry.name == name:
-            return _source(entry)
+            if isinstance(entry, ServerEntry):
+                return f"SPECpower_ssj2008 result {entry.result}, as in CloudSim's power models"
+            return entry.source
     raise SpecError("machine", f"one of {', '.join(entry.name for entry in MACHINES)}", name)
 
 
 def server_fit(watts: tuple[float, ...]) -> tuple[float, float, float, float]:
-    """The linear power model of a SPECpower result: idle, intercept and full-load watts, and the largest error.
+    """Fit the linear power model to a SPECpower result: idle, intercept and full-load watts, and the largest error.
 
     The line is fitted to the watts at 10, 20, … 100 % load by least squares; the idle watts stand for themselves,
     unless they lie above the line, which the model cannot have: then the line starts at them.
@@ -72,10 +74,13 @@ def _register(entry: Entry) -> None:
                     raise SpecError(f"{where}, nodes", "no such option: the machine has several kinds of nodes", nodes)
                 groups = ((nodes, *groups[0][1:]),)
             return replace(mixed(*(f"{count}x{cores}@{ghz}" for count, cores, ghz in groups)), id=entry.name)
-        node = _server_node(entry) if isinstance(entry, ServerEntry) else entry.nodes
-        idle, start, full = node.idle_w, node.idle_w, node.full_w
         if isinstance(entry, ServerEntry):
             idle, start, full, _ = server_fit(entry.watts)
+            shape = (entry.sockets, entry.cores, entry.ghz, 1.0, entry.memory_gb)
+            node = NodeEntry(1, *shape, entry.watts[0], entry.watts[-1], entry.bandwidth)
+        else:
+            node = entry.nodes
+            idle, start, full = node.idle_w, node.idle_w, node.full_w
         processor = ProcessorType(
             f"{entry.name}-cpu",
             node.cores,
@@ -96,18 +101,6 @@ def _register(entry: Entry) -> None:
     machines.register(entry.name)(build)
 
 
-def _server_node(entry: ServerEntry) -> NodeEntry:
-    return NodeEntry(
-        1, entry.sockets, entry.cores, entry.ghz, 1.0, entry.memory_gb, entry.watts[0], entry.watts[-1], entry.bandwidth
-    )
-
-
-def _source(entry: Entry) -> str:
-    if isinstance(entry, ServerEntry):
-        return f"SPECpower_ssj2008 result {entry.result}, as in CloudSim's power models"
-    return entry.source
-
-
 for _entry in MACHINES:
     _register(_entry)
 
@@ -116,45 +109,37 @@ for _entry in MACHINES:
 
 
 def machines_page() -> str:
-    """The manual's page on the machines."""
-    tables = {
-        "mixed": [_mixed_row(entry) for entry in MACHINES if isinstance(entry, MixedEntry)],
-        "nodes": [_row(entry) for entry in MACHINES if isinstance(entry, MachineEntry)],
-        "servers": [_server_row(entry) for entry in MACHINES if isinstance(entry, ServerEntry)],
-    }
+    """Return the manual's page on the machines."""
+    tables: dict[str, list[str]] = {"mixed": [], "nodes": [], "servers": []}
+    cells: tuple[str, ...]
+    for entry in MACHINES:
+        platform = machines.factory(entry.name)()
+        watts = f"{_power(_watts(platform, busy=False))} / {_power(_watts(platform, busy=True))}"
+        if isinstance(entry, MixedEntry):
+            table, cells = "mixed", (entry.title, watts, entry.source)
+        elif isinstance(entry, ServerEntry):
+            idle, start, full, error = server_fit(entry.watts)
+            share = f"{error:.1f} ({error / entry.watts[-1]:.0%})"
+            cores = f"{entry.sockets * entry.cores}"
+            table, cells = (
+                "servers",
+                (entry.title, cores, f"{idle:g}", f"{start:.1f}", f"{full:.1f}", share, entry.result),
+            )
+        else:
+            groups = [group for cluster in platform.clusters for group in cluster.groups]
+            cores = " + ".join(f"{group.count:,} × {group.type.cores}" for group in groups)
+            switching = platform.node_types[0].transitions
+            seconds = f"{switching.switch_on_s:g} / {switching.switch_off_s:g} s" if switching.switch_on_s else "–"
+            source = entry.source.replace(GRID5000_SOURCE, "Grid'5000").replace(RAPS_SOURCE, "RAPS watts")
+            source = source.replace("its cpu_peak_flops is", "peak")
+            title = entry.title.removesuffix(", nodes that can be switched off")
+            table, cells = "nodes", (title, cores, watts, seconds, source)
+        tables[table].append(f"| {' | '.join((f'`{entry.name}`', *cells))} |")
     return _PAGE.format(**{name: "\n".join(rows) for name, rows in tables.items()})
 
 
-def _mixed_row(entry: MixedEntry) -> str:
-    platform = machines.factory(entry.name)()
-    watts = f"{_power(_watts(platform, busy=False))} / {_power(_watts(platform, busy=True))}"
-    return f"| {' | '.join((f'`{entry.name}`', entry.title, watts, entry.source))} |"
-
-
-def _row(entry: MachineEntry) -> str:
-    platform = machines.factory(entry.name)()
-    idle, full = _watts(platform, busy=False), _watts(platform, busy=True)
-    cores = " + ".join(f"{g.count:,} × {g.type.cores}" for cluster in platform.clusters for g in cluster.groups)
-    switching = platform.node_types[0].transitions
-    seconds = f"{switching.switch_on_s:g} / {switching.switch_off_s:g} s" if switching.switch_on_s else "–"
-    source = entry.source.replace(GRID5000_SOURCE, "Grid'5000").replace(RAPS_SOURCE, "RAPS watts")
-    source = source.replace("its cpu_peak_flops is", "peak")
-    title = entry.title.removesuffix(", nodes that can be switched off")
-    cells = (f"`{entry.name}`", title, cores, f"{_power(idle)} / {_power(full)}", seconds, source)
-    return f"| {' | '.join(cells)} |"
-
-
-def _server_row(entry: ServerEntry) -> str:
-    idle, start, full, error = server_fit(entry.watts)
-    cells = (
-        f"`{entry.name}`", entry.title, f"{entry.sockets * entry.cores}", f"{idle:g}", f"{start:.1f}", f"{full:.1f}",
-        f"{error:.1f} ({error / entry.watts[-1]:.0%})", entry.result,
-    )  # fmt: skip
-    return f"| {' | '.join(cells)} |"
-
-
 def _watts(platform: Platform, busy: bool) -> float:
-    """Watts of the whole machine, idle or with every core busy."""
+    """Return the watts of the whole machine, idle or with every core busy."""
     from cluster_sim.models.power import power_models, watts
 
     model = power_models.make(platform.power_model)

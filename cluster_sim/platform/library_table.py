@@ -22,7 +22,7 @@ class NodeEntry:
     count: int
     sockets: int
     cores: int
-    """Per socket."""
+    """Cores per socket."""
     ghz: float
     flops_per_cycle: float
     memory_gb: float | None
@@ -60,7 +60,7 @@ class ServerEntry:
     title: str
     sockets: int
     cores: int
-    """Per socket."""
+    """Cores per socket."""
     ghz: float
     memory_gb: float
     watts: tuple[float, ...]
@@ -92,7 +92,7 @@ def _grid5000(
 def _raps(
     cpus: int, idle_w: float, full_w: float, memory_w: float, cards: int, card_w: float, disk_w: float
 ) -> tuple[float, float]:
-    """Watts of a node, idle and at full load, without its GPUs."""
+    """Return the watts of a node, idle and at full load, without its GPUs."""
     rest = memory_w + cards * card_w + disk_w
     return cpus * idle_w + rest, cpus * full_w + rest
 

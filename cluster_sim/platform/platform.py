@@ -122,7 +122,7 @@ class Platform:
         contention_model: str = "piecewise",
         power_model: str = "linear",
     ) -> Platform:
-        """``nodes`` equal nodes of ``cores`` cores in ``processors`` sockets of equal size, in one cluster.
+        """Make ``nodes`` equal nodes of ``cores`` cores in ``processors`` sockets of equal size, in one cluster.
 
         ``power`` and ``contention`` are the parameters of the models; ``power`` defaults to the law of
         :func:`cluster_sim.platform.processor_table.power_at`, without ``contention`` tasks do not slow each other.
@@ -171,7 +171,7 @@ class Platform:
 
     @cached_property
     def of_hosts(self) -> Platform:
-        """The platform as Batsim counts it, a core for each host of several cores; itself where there are none."""
+        """Return the platform as Batsim counts it, a core for each host of several cores; itself if there are none."""
         if not any(node_type.hosts for node_type in self.node_types):
             return self
         clusters = (
@@ -184,27 +184,27 @@ class Platform:
 
     @cached_property
     def node_count(self) -> int:
-        """Nodes of all clusters."""
+        """Return the number of nodes of all clusters."""
         return sum(cluster.node_count for cluster in self.clusters)
 
     @cached_property
     def processor_count(self) -> int:
-        """Processors of all nodes."""
+        """Return the number of processors of all nodes."""
         return sum(group.count * len(group.type.processors) for group in self._groups)
 
     @cached_property
     def core_count(self) -> int:
-        """Cores of all nodes."""
+        """Return the number of cores of all nodes."""
         return sum(group.count * group.type.cores for group in self._groups)
 
     @cached_property
     def widest_node(self) -> int:
-        """Cores of the node that has most."""
+        """Return the number of cores of the widest node."""
         return max(node_type.cores for node_type in self.node_types)
 
     @cached_property
     def fastest_ops_per_s(self) -> float:
-        """Peak rate of the fastest core, operations per second."""
+        """Return the peak rate of the fastest core, operations per second."""
         return max(processor.ops_per_s for processor in self.processor_types)
 
     # ------------------------------------------------------------------ types and arrays, in platform order
@@ -215,48 +215,48 @@ class Platform:
 
     @cached_property
     def node_types(self) -> tuple[NodeType, ...]:
-        """The distinct node types that have nodes, in order of first use."""
+        """Return the distinct node types that have nodes, in order of first use."""
         return tuple(dict.fromkeys(group.type for group in self._groups))
 
     @cached_property
     def processor_types(self) -> tuple[ProcessorType, ...]:
-        """The distinct processor types of those nodes, in order of first use."""
+        """Return the distinct processor types of those nodes, in order of first use."""
         return tuple(dict.fromkeys(processor for node in self.node_types for processor in node.processors))
 
     @cached_property
     def type_of_node(self) -> npt.NDArray[np.int32]:
-        """Index into :attr:`node_types`, shape (node_count,)."""
+        """Return the index into :attr:`node_types`, shape (node_count,)."""
         index = {node_type: i for i, node_type in enumerate(self.node_types)}
         groups = list(self._groups)
         return _frozen(np.repeat(np.array([index[g.type] for g in groups], np.int32), [g.count for g in groups]))
 
     @cached_property
     def type_of_processor(self) -> npt.NDArray[np.int32]:
-        """Index into :attr:`processor_types`, shape (processor_count,)."""
+        """Return the index into :attr:`processor_types`, shape (processor_count,)."""
         index = {processor: i for i, processor in enumerate(self.processor_types)}
         parts = [np.tile([index[p] for p in group.type.processors], group.count) for group in self._groups]
         return _frozen(np.concatenate(parts).astype(np.int32))
 
     @cached_property
     def node_cores(self) -> npt.NDArray[np.int32]:
-        """Cores of each node, shape (node_count,)."""
+        """Return the number of cores of each node, shape (node_count,)."""
         return _frozen(np.array([t.cores for t in self.node_types], np.int32)[self.type_of_node])
 
     @cached_property
     def first_processor(self) -> npt.NDArray[np.int64]:
-        """Global index of each node's first processor, and the processor count, shape (node_count + 1,)."""
+        """Return the global index of each node's first processor, and the processor count, shape (node_count + 1,)."""
         return _offsets(np.array([len(t.processors) for t in self.node_types], np.int64)[self.type_of_node])
 
     @cached_property
     def first_core(self) -> npt.NDArray[np.int64]:
-        """Global index of each processor's first core, and the core count, shape (processor_count + 1,)."""
+        """Return the global index of each processor's first core, and the core count, shape (processor_count + 1,)."""
         return _offsets(np.array([p.cores for p in self.processor_types], np.int64)[self.type_of_processor])
 
     # ------------------------------------------------------------------ names
 
     @cached_property
     def _first_node(self) -> list[int]:
-        """Global index of each cluster's first node, and the node count."""
+        """Return the global index of each cluster's first node, and the node count."""
         return [0, *np.cumsum([cluster.node_count for cluster in self.clusters]).tolist()]
 
     @cached_property
@@ -264,7 +264,7 @@ class Platform:
         return [f"{cluster.id}.node{i}" for cluster in self.clusters for i in range(cluster.node_count)]
 
     def node_names(self) -> list[str]:
-        """Names of all nodes in platform order (made once; do not change the list)."""
+        """Return the names of all nodes in platform order (made once; do not change the list)."""
         return self._names
 
     def node_name(self, node: int) -> str:
@@ -275,7 +275,7 @@ class Platform:
         return f"{self.clusters[cluster].id}.node{node - self._first_node[cluster]}"
 
     def node_index(self, name: str) -> int:
-        """Index of the node of that name. Raises InputError when there is none."""
+        """Return the index of the node of that name. Raises InputError when there is none."""
         cluster_id, _, number = name.rpartition(".node")
         for first, cluster in zip(self._first_node, self.clusters, strict=False):
             # `node01` is no name of ours, though int() would take it.
@@ -284,7 +284,7 @@ class Platform:
         raise InputError(f"platform '{self.id}'", f"a node name such as {self.node_name(0)}", name)
 
     def node_indices(self, names: Iterable[str]) -> npt.NDArray[np.int64]:
-        """Indices of the nodes of these names, each of which may come many times. Raises InputError for another name."""
+        """Return the indices of the nodes of these names, which may repeat. Raises InputError for another name."""
         names = list(names)
         index = {name: self.node_index(str(name)) for name in dict.fromkeys(names)}
         return np.fromiter(map(index.__getitem__, names), np.int64, len(names))
@@ -292,7 +292,7 @@ class Platform:
     # ------------------------------------------------------------------ views
 
     def topology(self) -> nx.Graph:
-        """The tree platform > cluster > node as a networkx graph, named as here; the root is ``graph.graph["root"]``.
+        """Return the tree platform > cluster > node as a networkx graph; the root is ``graph.graph["root"]``.
 
         Every vertex has ``kind`` (platform, cluster, node), ``cores`` and ``gflops`` (peak of all its cores);
         nodes also have ``type``, the name of their node type.

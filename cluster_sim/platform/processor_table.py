@@ -18,7 +18,7 @@ MIN_POWER = 0.3959
 
 
 def power_at(ghz: float) -> dict[str, float]:
-    """Parameters of the ``linear`` power model at a clock in GHz."""
+    """Return the parameters of the ``linear`` power model at a clock in GHz."""
     square = (ghz / REFERENCE_GHZ) ** 2
     return {
         "static_w": STATIC_W_AT_REFERENCE * square,
@@ -72,5 +72,5 @@ PROCESSORS: tuple[DocumentedProcessor, ...] = (
 
 
 def documented(cores: int, ghz: float) -> DocumentedProcessor | None:
-    """The documented processor of exactly that many cores and that clock, or None."""
+    """Return the documented processor of exactly that many cores and that clock, or None."""
     return next((entry for entry in PROCESSORS if (entry.cores, entry.ghz) == (cores, ghz)), None)

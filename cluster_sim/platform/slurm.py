@@ -99,7 +99,7 @@ class SlurmMachine:
         return DEFAULTS[key] if text.lower() in ("", "(null)") else text
 
     def where(self, key: str) -> str:
-        """A key with the file and the line in which it stands, for messages."""
+        """Return a key with the file and the line in which it stands, for messages."""
         return f"{self.places.get(key.lower(), 'slurm.conf')}, {key}"
 
     def partition(self, name: str = "") -> Partition | None:

@@ -53,7 +53,6 @@ def mixed(*groups: str, memory_gb: float = math.inf) -> Platform:
             raise SpecError("platform 'mixed'", "COUNTxCORES@GHZ such as 3x64@3.0", group)
         cores, ghz = int(match[2]), float(match[3])
         if (cores, ghz) not in types:
-            memory_gb = _unlimited(memory_gb)
             entry = documented(cores, ghz)
             if entry is None:
                 text = "its power follows the law of the documented ones, and its tasks do not slow each other"
@@ -62,7 +61,7 @@ def mixed(*groups: str, memory_gb: float = math.inf) -> Platform:
             power = power_at(ghz) if entry is None else entry.power
             contention = {} if entry is None else entry.contention
             processor = ProcessorType(f"proc_{cores}_{ghz}", cores, ghz, power=power, contention=contention)
-            types[cores, ghz] = NodeType(f"node_{cores}_{ghz}", (processor,), memory_gb)
+            types[cores, ghz] = NodeType(f"node_{cores}_{ghz}", (processor,), _unlimited(memory_gb))
         members.append(NodeGroup(types[cores, ghz], int(match[1])))
     return Platform((Cluster("cluster0", tuple(members)),), id="mixed")
 
@@ -76,7 +75,7 @@ def simgrid(path: str, cores_per_node: int = 0, max_hosts: int = 0, time_unit: s
 
 
 def read_platform(source: str | Path, name: str | None = None, **options: Any) -> Platform:
-    """The platform that a spec or a file describes; see :meth:`cluster_sim.platform.platform.Platform.read`."""
+    """Read the platform of a spec or a file; see :meth:`cluster_sim.platform.platform.Platform.read`."""
     check_source("Platform.read", source)
     text = str(source)
     if isinstance(source, str) and is_platform_spec(text):
@@ -94,17 +93,17 @@ def read_platform(source: str | Path, name: str | None = None, **options: Any) -
 
 
 def is_platform_spec(text: str) -> bool:
-    """Whether a text is a spec (a registered name or a Python file, then a colon) and not a path."""
+    """Return whether a text is a spec (a registered name or a Python file, then a colon) and not a path."""
     return platforms.names(text)
 
 
 def has_time_unit(source: str) -> bool:
-    """Whether the times of a platform may count minutes, say: those of SimGrid's XML, which has no units, may."""
+    """Return whether the times of a platform may count minutes, say: SimGrid's XML has no units."""
     return Spec.parse(source).name == "simgrid" if is_platform_spec(source) else is_xml(source)
 
 
 def is_xml(path: str) -> bool:
-    """Whether a file is XML, by its name or its first character: a SimGrid platform, then."""
+    """Return whether a file is XML, by its name or its first character: a SimGrid platform, then."""
     from cluster_sim.files.documents import MAX_JSON_BYTES
     from cluster_sim.files.reading import read_text
 

@@ -31,7 +31,7 @@ _EXAMPLES = "such as 3, 8-15, cluster0.node3, cluster0.node3-7 or all"
 
 @dataclass(frozen=True, slots=True)
 class AdvanceReservation:
-    """``nodes`` serve only the jobs that name this reservation from ``start`` until before ``end``, s on the run's clock.
+    """Nodes that serve only the jobs that name this reservation, from ``start`` until before ``end`` (s of the run).
 
     A node is given by its index in the platform or its name, several of them as ``range(8, 16)``, ``"8-15"`` or
     ``"cluster0.node3-7"`` (both ends included), all of them as ``"all"``. A reservation that no job names is
@@ -56,7 +56,10 @@ class AdvanceReservation:
         object.__setattr__(self, "nodes", (nodes,) if isinstance(nodes, (int, str)) else tuple(nodes))
 
     def on(self, platform: Platform) -> Window:
-        """The reservation with its nodes found in a platform. Raises InputError for a node that it does not have."""
+        """Return the reservation with its nodes found in a platform.
+
+        Raises InputError for a node that the platform lacks.
+        """
         reserved = np.zeros(platform.node_count, bool)
         for entry in self.nodes:
             first, stop = self._range(entry, platform)
@@ -69,7 +72,7 @@ class AdvanceReservation:
         return Window(self.name, self.start, self.end, reserved)
 
     def _range(self, entry: object, platform: Platform) -> tuple[int, int]:
-        """First node that an entry names, and the one after its last."""
+        """Return the first node that an entry names, and the one after its last."""
         if isinstance(entry, (int, np.integer)) and not isinstance(entry, bool):
             return int(entry), int(entry) + 1
         if not isinstance(entry, str):
@@ -104,7 +107,7 @@ class Window(NamedTuple):
 
 
 def reservations_of(given: object) -> tuple[AdvanceReservation, ...]:
-    """The advance reservations that are given, some or none. Raises InputError for what is none, and for too many."""
+    """Return the advance reservations that are given. Raises InputError for anything else, and for too many."""
     if not isinstance(given, Iterable) or isinstance(given, str):
         raise InputError("advance reservations", "a list of AdvanceReservation(name, start, end, nodes)", repr(given))
     reservations = tuple(given)
@@ -118,7 +121,10 @@ def reservations_of(given: object) -> tuple[AdvanceReservation, ...]:
 
 
 def windows_on(platform: Platform, reservations: Iterable[AdvanceReservation]) -> tuple[Window, ...]:
-    """Advance reservations on a platform, by start. Raises InputError when two share a name, or a node at one time."""
+    """Return advance reservations on a platform, by start.
+
+    Raises InputError if two share a name, or a node at one time.
+    """
     windows = sorted((reservation.on(platform) for reservation in reservations), key=lambda window: window.start)
     names: set[str] = set()
     until = np.full(platform.node_count, -np.inf)  # of each node the end of the last reservation,

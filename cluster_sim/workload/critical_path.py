@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def dependency_graph(workload: Workload) -> nx.DiGraph:
-    """See :meth:`Workload.dependencies`."""
+    """Return the graph of :meth:`Workload.dependencies`."""
     import networkx as nx
 
     columns = as_columns(workload.jobs)
@@ -34,18 +34,18 @@ def dependency_graph(workload: Workload) -> nx.DiGraph:
 
 
 class CriticalPath(NamedTuple):
-    """The jobs that no schedule can finish sooner, one after the other, and the makespan that they make inevitable."""
+    """Jobs, one after the other, that no schedule can finish sooner, and the makespan that they make inevitable."""
 
     job_ids: tuple[str, ...]
     makespan_s: float
 
 
 def critical_path(workload: Workload, platform: Platform) -> CriticalPath:
-    """The longest path through a workload: what its makespan would be on endlessly many of the platform's fastest cores.
+    """Return the longest path through a workload: its makespan on endlessly many of the platform's fastest cores.
 
-    A job on it begins when it is submitted or when what it waits for is over, and runs without contention, in the fastest
-    p-state, on as many of the cores that it may have as it ends soonest on. No schedule in which all jobs complete is
-    shorter; without dependencies the path is the one job that is over last.
+    A job on the path begins when it is submitted or when what it waits for is over. It runs without contention, in the
+    fastest p-state, on the number of cores on which it ends soonest. No schedule in which all jobs complete is shorter;
+    without dependencies the path is the one job that is over last.
     """
     import networkx as nx
 
@@ -91,7 +91,7 @@ def critical_path(workload: Workload, platform: Platform) -> CriticalPath:
 
 @lru_cache(maxsize=4096)
 def _least_ratio(speedup: str, requested: int, least: int, most: int, available: int) -> float:
-    """The time of a job on as many cores as it ends soonest on, over that on those that it requests."""
+    """Return the least time of a job, on any number of cores it may have, over its time on those that it requests."""
     sizes = range(least or requested, max(requested, min(most, available)) + 1)
     return min(time_ratio(speedup, requested, cores) for cores in sizes)
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 DAY_S = 86400.0
 SEQUENTIAL_S = 300.0
-"""Jobs submitted less than so long after the one before are sequential, s."""
+"""Seconds after the job before, within which a submission counts as sequential."""
 
 
 def day_edges(workload: Workload, at_least: int, midnight_s: float | None) -> list[tuple[int, int, float]]:
-    """(first row, row behind the last, start in s) of each day that has ``at_least`` submissions."""
+    """Return (first row, row behind the last, start in s) of each day that has ``at_least`` submissions."""
     if at_least < 1:
         raise InputError("days, at_least", "a number of jobs >= 1", at_least)
     submit = workload.jobs["submit_time"].to_numpy()
@@ -33,7 +33,7 @@ def day_edges(workload: Workload, at_least: int, midnight_s: float | None) -> li
 
 
 def first_midnight(workload: Workload) -> float:
-    """A midnight, in s on the workload's clock.
+    """Return a midnight, in s on the workload's clock.
 
     By the SWF header's UnixStartTime and TimeZoneString (UTC where it names no known zone, summer time as on the first
     day); without a UnixStartTime the log's own clock is taken to begin at midnight.
@@ -46,7 +46,10 @@ def first_midnight(workload: Workload) -> float:
 
 
 def all_as_executed(days: Sequence[Workload], platform: Platform) -> list[Workload]:
-    """Every day :func:`as_executed`. Warns (ModelWarning) of jobs that are left out; raises InputError where none is left."""
+    """Return every day :func:`as_executed`.
+
+    Warns (ModelWarning) of jobs left out; raises InputError if none remains.
+    """
     executed = [as_executed(day, platform) for day in days]
     jobs, left = sum(map(len, days)), sum(map(len, executed))
     why = "they did not run, are too wide for the platform or do not say what time they request"
@@ -60,7 +63,7 @@ def all_as_executed(days: Sequence[Workload], platform: Platform) -> list[Worklo
 
 
 def as_executed(day: Workload, platform: Platform) -> Workload:
-    """The jobs of a day as the paper simulates them: those that ran, fit and asked for a time, in whole seconds.
+    """Return the jobs of a day as the paper simulates them: those that ran, fit and asked for a time, in whole seconds.
 
     Where a file counts operations per minute, 3 minutes come out as 179.99999999999997 s, and a job no longer ends in
     the instant in which another arrives. Times are rounded to the microsecond, and hold at any clock.

@@ -21,13 +21,13 @@ from cluster_sim.errors import FormatError, InputError
 Columns = dict[str, Any]  # as in cluster_sim.workload.job_table, which imports this module
 
 When = Literal["completed", "over"]
-"""What is asked of a job that another one waits for: that it completed, or that it is over, whatever became of it."""
+"""Condition on a job that another one waits for: it completed, or it is over, completed or not."""
 
 ANY = "any:"
 
 
 def parse_after(text: str, ids: Container[str]) -> list[tuple[str, When]]:
-    """The ids that an ``after`` text names, and what is asked of each; an id that itself begins with "any:" is one."""
+    """Return the ids in an ``after`` text with what is asked of each; an id may itself begin with "any:"."""
     parts: list[tuple[str, When]] = []
     for part in text.split():
         whatever = part.startswith(ANY) and part not in ids
@@ -36,12 +36,12 @@ def parse_after(text: str, ids: Container[str]) -> list[tuple[str, When]]:
 
 
 def has_after(columns: Columns) -> bool:
-    """Whether any job waits for another."""
+    """Return whether any job waits for another."""
     return bool((_once(columns["after"]) != "").any())
 
 
 def waits(columns: Columns) -> Iterator[tuple[int, int, When]]:
-    """(row of a job, row of one that it waits for, what is asked of that one) of the whole table."""
+    """Yield (row of a job, row of one that it waits for, what is asked of that one) of the whole table."""
     if has_after(columns):
         rows = {job: row for row, job in enumerate(columns["job_id"].tolist())}
         for row, text in enumerate(columns["after"].tolist()):
@@ -50,7 +50,7 @@ def waits(columns: Columns) -> Iterator[tuple[int, int, When]]:
 
 
 def follows(columns: Columns) -> Iterator[tuple[int, int, float]]:
-    """(row of a job, row of its preceding job, think time in s) of the whole table.
+    """Yield (row of a job, row of its preceding job, think time in s) of the whole table.
 
     A think time that is not known counts as 0; a preceding job that is not in the table precedes nothing.
     """
@@ -64,7 +64,7 @@ def follows(columns: Columns) -> Iterator[tuple[int, int, float]]:
 
 
 def _once(values: np.ndarray) -> np.ndarray:
-    """One element of a column that is constant, and takes the memory of one; else all of it."""
+    """Return one element of a column that is constant, and takes the memory of one; else the whole column."""
     return values[:1] if len(values) and not any(values.strides) else values
 
 
@@ -98,7 +98,7 @@ NO_CIRCLE = "jobs that do not wait for each other in a circle"
 
 
 def find_circle(pairs: list[tuple[int, int]]) -> list[int]:
-    """Rows of jobs each of which waits for the next, and the last for the first; empty if there is no circle.
+    """Return the rows of jobs each of which waits for the next, and the last for the first; empty: no circle.
 
     ``pairs`` are (row, row of the one that it waits for).
     """
@@ -113,12 +113,12 @@ def find_circle(pairs: list[tuple[int, int]]) -> list[int]:
 
 
 def circle_text(columns: Columns, circle: list[int]) -> str:
-    """The jobs of a circle by their ids."""
+    """Return the jobs of a circle by their ids."""
     return " after ".join(columns["job_id"][row] for row in [*circle, circle[0]])
 
 
 def without_absent(columns: Columns) -> Columns:
-    """Columns of a part of a workload, in which no job waits for one that is not in the part: it counts as completed."""
+    """Return the columns of a part of a workload; a job outside the part that another waits for counts as completed."""
     if not has_after(columns):
         return columns
     ids = set(columns["job_id"].tolist())
@@ -127,7 +127,7 @@ def without_absent(columns: Columns) -> Columns:
 
 
 def after_texts(columns: Columns, after: Mapping[Any, Iterable[tuple[Any, When]]], source: str) -> np.ndarray:
-    """The column ``after``, changed for the jobs that ``after`` maps to those that they wait for.
+    """Return the column ``after``, changed for the jobs that ``after`` maps to those that they wait for.
 
     Raises InputError for an id that no job has, or that cannot be written because it has a space in it.
     """

@@ -13,7 +13,7 @@ The model makes a *distribution* of estimates for a number of jobs and a longest
    few jobs leave too few long estimates (the authors ask for some 500 jobs), up to 5 % of the jobs get M instead.
 
 Constants, tables and the dealing are those of the authors' paper "Modeling user runtime estimates" (JSSPP 2005) and of
-the program they published with it, without the values that a user of that program may prescribe.
+their program. The values that a user of that program may prescribe are left out.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _RANKS = (
 def tsafrir_estimates(
     run_times: npt.ArrayLike, rng: np.random.Generator, longest_s: float | None = None
 ) -> npt.NDArray[np.float64]:
-    """Estimates (s) for jobs of these run times (s), none below its run time; shape as ``run_times``.
+    """Return estimates (s) for jobs of these run times (s), none below its run time; shape as ``run_times``.
 
     ``longest_s`` is the longest that users may ask for, at least an hour; by default the longest run time, rounded up
     to whole hours. Raises InputError when a run time is longer, or when so many jobs are long that the model has not
@@ -68,7 +68,7 @@ def tsafrir_estimates(
     if times.max() > longest_s:
         raise InputError("estimates, longest_s", f"at least the longest run time, {times.max():g} s", longest_s)
     values, counts = estimate_distribution(len(times), longest_s, rng)
-    # Give each job one of `estimates` (falling, one per job) that is not below its run time, at random.
+    # Deal the estimates (falling, one per job) at random: none may be below its job's run time.
     estimates = np.repeat(values, counts)
     longest_first = np.argsort(-times, kind="stable")
     falling = times[longest_first]
@@ -96,53 +96,23 @@ def tsafrir_estimates(
 def estimate_distribution(
     jobs: int, longest_s: float, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Estimates (s, falling) and how many of ``jobs`` jobs have each (they sum up to ``jobs``)."""
+    """Return estimates (s, falling) and how many of ``jobs`` jobs have each (the counts sum up to ``jobs``)."""
     head = popular_values(int(longest_s))
     # Percent of the jobs by popularity rank; rank 1 has what the others leave of the 89 %.
-    count = len(head)
     a, b, c = _HEAD_SIZE
-    others = a * np.exp(b * np.arange(2, count + 1)) + c
+    others = a * np.exp(b * np.arange(2, len(head) + 1)) + c
     head_percent = np.concatenate(([HEAD_PERCENT - others.sum()], others))
-    # A popularity rank (from 1) for each place among the popular values, drawn as the study's logs have them.
-    last_place = {rank: place for place, ranks in enumerate(_RANKS) for rank in ranks}
-    chosen = [1]
-    pool: list[int] = list(_RANKS[0])
-    for place in range(1, HEAD_VALUES):
-        pool = [rank for rank in [*pool, *_RANKS[place]] if rank not in chosen]
-        due = [rank for rank in range(1, HEAD_VALUES + 1) if last_place[rank] <= place and rank not in chosen]
-        chosen.append(due[0] if due else min(pool[i] for i in rng.integers(len(pool), size=2)))
-    head_ranks = np.array(chosen, dtype=np.int64)
-    shares = dict(zip(head, head_percent[head_ranks[: len(head)].argsort().argsort()], strict=True))
-    known, values = zip(*_VALUES_BY_JOBS, strict=True)
-    number = round(float(np.interp(jobs, known, values)))
-    # The unpopular estimates (s), on whole minutes, or beside them where that minute is taken.
-    taken = set(head)
-    count = number - len(taken)
-    if count < 1:
-        tail = []
-    else:
-        p, q = _TAIL_TIMES
-        a = 1.0 + p * float(number) ** q
-        x = np.arange(1, count + 1) / count
-        minutes = np.rint((a - 1.0) * x / (a - x) * longest_s / _MINUTE).astype(int) * _MINUTE
-        values: list[int] = []
-        used = set(taken)
-        for value in minutes.tolist():
-            free = [value + offset for offset in _OFFSETS_S if value + offset not in used]
-            fits = [candidate for candidate in free if 0 < candidate < longest_s]
-            if fits:
-                values.append(fits[0])
-                used.add(fits[0])
-        tail = values
+    share_of = dict(zip(head, head_percent[_head_ranks(rng)[: len(head)].argsort().argsort()], strict=True))
+    known_jobs, known_values = zip(*_VALUES_BY_JOBS, strict=True)
+    tail = _tail_values(round(float(np.interp(jobs, known_jobs, known_values))), longest_s, set(head))
     if len(tail):
         sizes = np.arange(HEAD_VALUES + 1, HEAD_VALUES + 1 + len(tail), dtype=np.float64) ** _TAIL_EXPONENT
         sizes *= (100.0 - HEAD_PERCENT) / sizes.sum()
-        shares.update(zip(tail, rng.permutation(sizes), strict=True))
-    values = np.array(sorted(shares, reverse=True), dtype=np.float64)
-    percent = np.array([shares[value] for value in sorted(shares, reverse=True)])
-    # Shares as whole numbers of jobs that sum up to `jobs`: the largest remainders are rounded up.
-    shares = percent / percent.sum()
-    exact = shares * jobs
+        share_of.update(zip(tail, rng.permutation(sizes), strict=True))
+    values = np.array(sorted(share_of, reverse=True), dtype=np.float64)
+    percent = np.array([share_of[value] for value in sorted(share_of, reverse=True)])
+    # The largest remainders are rounded up, so that the counts sum up to `jobs`.
+    exact = percent / percent.sum() * jobs
     counts = np.floor(exact).astype(np.int64)
     missing = jobs - int(counts.sum())
     counts[np.argsort(counts - exact, kind="stable")[:missing]] += 1
@@ -150,7 +120,7 @@ def estimate_distribution(
 
 
 def popular_values(longest_s: int) -> list[int]:
-    """The popular estimates, at most 20: the longest one first, then rising (seconds)."""
+    """Return the popular estimates (s), at most 20: the longest first, then the others, rising."""
     others = [value for value in _COMMON if value < longest_s]
     for unit in _ROUND:
         for value in range(longest_s // unit * unit, 0, -unit):
@@ -159,3 +129,39 @@ def popular_values(longest_s: int) -> list[int]:
             if value not in others and value != longest_s:
                 others.append(value)
     return [longest_s, *sorted(others)]
+
+
+def _head_ranks(rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Draw a popularity rank (from 1) for each place among the popular values, as the study's logs have them.
+
+    The longest value is the most popular. A rank that no log has at a later place is due and goes first; otherwise the
+    better of two draws from the ranks that the logs have up to this place.
+    """
+    last_place = {rank: place for place, ranks in enumerate(_RANKS) for rank in ranks}
+    chosen = [1]
+    pool: list[int] = list(_RANKS[0])
+    for place in range(1, HEAD_VALUES):
+        pool = [rank for rank in [*pool, *_RANKS[place]] if rank not in chosen]
+        due = [rank for rank in range(1, HEAD_VALUES + 1) if last_place[rank] <= place and rank not in chosen]
+        chosen.append(due[0] if due else min(pool[i] for i in rng.integers(len(pool), size=2)))
+    return np.array(chosen, dtype=np.int64)
+
+
+def _tail_values(number: int, longest_s: float, head: set[int]) -> list[int]:
+    """Return the unpopular estimates (s) of ``number`` in all, on whole minutes, or beside one that is taken."""
+    count = number - len(head)
+    if count < 1:
+        return []
+    p, q = _TAIL_TIMES
+    a = 1.0 + p * float(number) ** q
+    x = np.arange(1, count + 1) / count
+    minutes = np.rint((a - 1.0) * x / (a - x) * longest_s / _MINUTE).astype(int) * _MINUTE
+    values: list[int] = []
+    used = set(head)
+    for value in minutes.tolist():
+        free = [value + offset for offset in _OFFSETS_S if value + offset not in used]
+        fits = [candidate for candidate in free if 0 < candidate < longest_s]
+        if fits:
+            values.append(fits[0])
+            used.add(fits[0])
+    return values

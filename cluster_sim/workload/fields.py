@@ -27,11 +27,13 @@ UNKNOWN = -1  # how the Standard Workload Format writes what was not recorded
 
 
 LONGEST_S = 1e18
-"""Latest submission and longest run time: the makespan of several hundred such jobs in a row can still be written (up to 5e20 s),
-and tests of Batsim submit at 1e17 s."""
+"""Latest submission and longest run time, s: the makespan of several hundred such jobs can still be written.
+
+Makespans reach 5e20 s, and tests of Batsim submit at 1e17 s.
+"""
 MOST_OPERATIONS = 1e30
 SLOWEST_GFLOPS, FASTEST_GFLOPS = 1e-9, 1e12
-"""Work of a task, and the rate of a core at which run times were measured: what is beyond is no machine's, and overflows."""
+"""Bounds of a task's work and of a core's rate: no machine is beyond them, and larger numbers overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Field:
 
     @property
     def range_text(self) -> str:
-        """What ``allowed`` and ``most`` say, in words; empty for any number."""
+        """Return what ``allowed`` and ``most`` say, in words; empty for any number."""
         return ", ".join(
             filter(None, (self.allowed, f"at most {self.most:g}".replace("+", "") if self.most < math.inf else ""))
         )
@@ -383,11 +385,11 @@ SUMMARY_METRICS: tuple[Field, ...] = (
 )
 
 MORE_IS_BETTER = ("jobs_completed", "availability", "throughput_jobs_per_h", "utilisation")
-"""The metrics of the summary that are better when higher; of all others less is better, if one is better at all."""
+"""Metrics of the summary that are better when higher; all others are better when lower, if either is."""
 
 
 def names(fields: Iterable[Field]) -> list[str]:
-    """Names of ``fields``, in order."""
+    """Return the names of ``fields``, in order."""
     return [field.name for field in fields]
 
 
@@ -397,38 +399,35 @@ _SPELLING = {"edp": "EDP", "p95": "95th percentile of", "reward": "minus the rew
 
 
 def unit_of(key: str) -> str:
-    """Unit of a summary key, ``J`` for ``energy_j``; empty for counts, ratios and keys that are no metric of ours."""
+    """Return the unit of a summary key, ``J`` for ``energy_j``; empty for counts, ratios and keys that are not ours."""
     return _UNITS.get(key, "")
 
 
 def label_of(key: str) -> str:
-    """A summary key in words, its unit left to :func:`unit_of`: ``mean_wait_s`` reads "mean wait"."""
+    """Return a summary key in words, without the unit (:func:`unit_of`): ``mean_wait_s`` reads "mean wait"."""
     stem = key.removesuffix(_UNIT_ENDINGS.get(unit_of(key), ""))
     return " ".join(_SPELLING.get(word, word) for word in stem.split("_"))
 
 
 def whole_number(text: str) -> int | None:
-    """The number that a text of digits says; None for another text, and for more digits than any number here has."""
+    """Return the number of a text of digits; None for another text, and for more digits than any number here has."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 def markdown_table(fields: Iterable[Field]) -> str:
-    """``fields`` as a Markdown table with a row each."""
+    """Return ``fields`` as a Markdown table with a row each."""
     lines = ["| name | type | unit | default | meaning |", "|---|---|---|---|---|"]
     for field in fields:
         bound = f" ({field.range_text})" if field.range_text else ""
         meaning = field.meaning.replace("|", "\\|")
         kind = f"{field.kind} or str" if field.or_name else field.kind
-        if field.name == "job_id":
-            default_text = "position"
-        else:
-            default_text = "empty" if field.default == "" else f"{field.default}"
-        lines.append(f"| `{field.name}` | {kind}{bound} | {field.unit} | {default_text} | {meaning} |")
+        default = "position" if field.name == "job_id" else "empty" if field.default == "" else f"{field.default}"
+        lines.append(f"| `{field.name}` | {kind}{bound} | {field.unit} | {default} | {meaning} |")
     return "\n".join(lines) + "\n"
 
 
 def job_schema_page() -> str:
-    """The manual's page on the native job schema."""
+    """Return the manual's page on the native job schema."""
     return _JOB_SCHEMA_PAGE.format(table=markdown_table(JOB_FIELDS))
 
 
@@ -452,7 +451,7 @@ default; for `requested_time` its meaning says what. -1 means unknown. Times of 
 
 
 def records_page() -> str:
-    """The manual's page on the tables and metrics of a result."""
+    """Return the manual's page on the tables and metrics of a result."""
     parts = [_RECORDS_PAGE]
     for name, fields in RESULT_TABLES.items():
         parts.append(f"## `result.{name}`\n\n{_TABLE_NOTES[name]}\n\n{_output_table(fields)}")

@@ -168,7 +168,7 @@ def _check(jobs: int, nodes: int, seed: int, kind: str, estimates: str) -> None:
 
 
 def _lublin_jobs(p: LublinParameters, jobs: int, nodes: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Submissions (s after midnight), cores and run times of ``jobs`` jobs of one kind."""
+    """Draw the submissions (s after midnight), cores and run times of ``jobs`` jobs of one kind."""
     arrivals, sizes, times = rng.spawn(3)
     cores = lublin_sizes(p, jobs, nodes, sizes)
     return {
@@ -179,7 +179,7 @@ def _lublin_jobs(p: LublinParameters, jobs: int, nodes: int, rng: np.random.Gene
 
 
 def lublin_sizes(p: LublinParameters, jobs: int, nodes: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Cores of each job: 1, or 2 to the power of a two-stage uniform variable, a whole one for powers of two."""
+    """Draw the cores of each job: 1, or 2 to the power of a two-stage uniform variable (whole for powers of two)."""
     highest = max(0.0, math.log2(nodes) - p.largest_below)
     low = min(p.low, highest)
     # On machines of a few cores the bend would fall below the lower end; the authors' advice there is to halve.
@@ -193,7 +193,7 @@ def lublin_sizes(p: LublinParameters, jobs: int, nodes: int, rng: np.random.Gene
 
 
 def lublin_run_times(p: LublinParameters, cores: npt.NDArray[np.int64], rng: np.random.Generator) -> Floats:
-    """Run times (whole s, at least 1): ln(run time) is hyper-gamma, wide jobs more often of the long kind."""
+    """Draw run times (whole s, at least 1): ln(run time) is hyper-gamma, wide jobs more often of the long kind."""
     is_short = rng.random(len(cores)) <= np.clip(p.slope * cores + p.start, 0.0, 1.0)
     shape, scale = (np.where(is_short, short, long) for short, long in zip(p.short, p.long, strict=True))
     logs = rng.gamma(shape, scale)
@@ -206,7 +206,7 @@ def lublin_run_times(p: LublinParameters, cores: npt.NDArray[np.int64], rng: np.
 
 
 def lublin_arrivals(p: LublinParameters, jobs: int, rng: np.random.Generator) -> Floats:
-    """Submissions (whole s after midnight): log-gamma gaps, stretched and squeezed by the hour of the day.
+    """Draw submissions (whole s after midnight): log-gamma gaps, stretched and squeezed by the hour of the day.
 
     A gap is so much *work*, which a half hour does at the rate of its share of the day's arrivals; the next job comes
     when the work is done. The time of a job is therefore the inverse of the rate's integral at the sum of the gaps.
@@ -222,7 +222,7 @@ def lublin_arrivals(p: LublinParameters, jobs: int, rng: np.random.Generator) ->
 
 
 def daily_rate(p: LublinParameters) -> Floats:
-    """Arrival rate of each half hour of the day relative to the mean, from midnight; mean 1."""
+    """Return the arrival rate of each half hour of the day relative to the mean, from midnight; mean 1."""
     shape, scale = p.day
     hours = np.arange(_DAY_STARTS, _DAY_STARTS + _BUCKETS)
     shares = [_gamma_cdf((i + 0.5) / scale, shape) - _gamma_cdf((i - 0.5) / scale, shape) for i in hours.tolist()]
@@ -232,7 +232,7 @@ def daily_rate(p: LublinParameters) -> Floats:
 
 
 def _gamma_cdf(x: float, shape: float) -> float:
-    """Regularised lower incomplete gamma function, by its power series (x of the order of ``shape``)."""
+    """Return the regularised lower incomplete gamma function, by its power series (x of the order of ``shape``)."""
     term = total = 1.0 / shape
     k = shape
     while term > total * 1e-16:
@@ -245,7 +245,7 @@ def _gamma_cdf(x: float, shape: float) -> float:
 def with_bursts(
     workload: Workload, share: float, seed: int | np.random.Generator = 0, within_s: float = SEQUENTIAL_S
 ) -> Workload:
-    """The workload with at least ``share`` of its submissions sequential: less than ``within_s`` after the one before.
+    """Return the workload with at least ``share`` of its submissions less than ``within_s`` after the one before.
 
     Of the gaps that are longer, as many as needed are drawn and become uniform in [0, within_s), in whole seconds where
     all submissions are. The time that they lose is added to the next gap that stays long, so the days keep their
@@ -289,7 +289,7 @@ def from_profiles(
     poisson: bool = False,
     name: str = "mix",
 ) -> Workload:
-    """Jobs drawn from a mix of application profiles, as the batches of Herrera et al. (2021) and López (2023) are.
+    """Draw jobs from a mix of application profiles, as the batches of Herrera et al. (2021) and López (2023) are.
 
     Parameters
     ----------
@@ -336,7 +336,6 @@ def lopez_mixed(
         name: {"req_ops": operations * 1e10, "req_time": seconds, "mem_vol": volume}
         for name, (operations, seconds, volume) in LOPEZ_PROFILES.items()
     }
-    # The share of jobs that are bound by memory, as it is given, or drawn from a range.
     least, dots, most = str(memory).partition("..")
     try:
         low, high = float(least), float(most or least)
@@ -344,10 +343,9 @@ def lopez_mixed(
         low = high = math.nan
     possible = low < high < math.inf and high >= 0.0 if dots else low >= 0.0
     if not (possible and -math.inf < low <= 1.0):
-        raise InputError(
-            "lopez-mixed, memory", "a share from 0 to 1, or a range such as -1..2, with more at its end", memory
-        )
-    # Apart from what draws the order, where seeds below 0 are refused.
+        expected = "a share from 0 to 1, or a range such as -1..2, with more at its end"
+        raise InputError("lopez-mixed, memory", expected, memory)
+    # A stream apart from the one that draws the order, which refuses seeds below 0.
     rng = np.random.default_rng(max(seed, 0)).spawn(3)[2]
     share = float(np.clip(rng.uniform(low, high), 0.0, 1.0)) if dots else low
     shares = {name: 2.0 * (share if volume > 1.0 else 1.0 - share) for name, (_, _, volume) in LOPEZ_PROFILES.items()}

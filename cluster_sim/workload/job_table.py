@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ Locate = Callable[[int], str]
 
 JOB_FIELD = {field.name: field for field in JOB_FIELDS}
 TRUTH = {"True": True, "true": True, "1": True, "False": False, "false": False, "0": False}
-"""How tables write what is true and what is not."""
+"""Words for true and false in tables."""
 TIME_UNITS = {"milliseconds": 1e-3, "seconds": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
 
 _WHOLE = re.compile(r"(-?[0-9]{1,18}(\.0*)?)?")
@@ -40,11 +40,11 @@ _BOUNDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def checked_columns(columns: Mapping[str, Any], source: str = "jobs", locate: Locate | None = None) -> Columns:
-    """The complete, checked columns of a job table, sorted by submission (equal times keep their order).
+    """Return the complete, checked columns of a job table, sorted by submission (equal times keep their order).
 
     ``columns`` maps names of JOB_FIELDS to arrays of equal length. ``locate`` turns a row's position into its place in
-    the file. Raises FormatError for a name that is not known, a required column that is absent, one of another length, and a
-    value of the wrong type or outside the column's range.
+    the file. Raises FormatError for an unknown name, and for a required column that is absent. Columns of another
+    length, and values of the wrong type or out of range, raise it too.
     """
     where = locate or (lambda row: f"{source} row {row}")
     for name in columns:
@@ -97,7 +97,7 @@ def checked_columns(columns: Mapping[str, Any], source: str = "jobs", locate: Lo
 
 
 def _with_requested_times(columns: Mapping[str, Any], count: int) -> Mapping[str, Any]:
-    """The columns, in which the run time stands in for a requested time that is not given; inf is one: no limit.
+    """Return the columns with the run time in place of a requested time that is not given; inf is given: no limit.
 
     A job of which only the work is known has no run time before it runs: it has no limit.
     """
@@ -135,13 +135,13 @@ def in_words(words: Mapping[str, str]) -> Iterator[None]:
 
 
 def constant(value: object, count: int) -> np.ndarray:
-    """``count`` times ``value`` in the memory of one: of the columns of a log, most hold nothing but their default."""
+    """Return ``count`` times ``value`` in the memory of one: most columns of a log hold nothing but their default."""
     single = np.array(value, dtype=object) if isinstance(value, str) else np.array(value)
     return np.broadcast_to(single, count)
 
 
 def take(table: Mapping[str, np.ndarray], rows: np.ndarray) -> Columns:
-    """The rows at positions ``rows``; constant columns stay constant."""
+    """Return the rows at positions ``rows``; constant columns stay constant."""
     return {
         name: np.broadcast_to(values[:1], len(rows)) if len(rows) and not any(values.strides) else values[rows]
         for name, values in table.items()
@@ -149,7 +149,10 @@ def take(table: Mapping[str, np.ndarray], rows: np.ndarray) -> Columns:
 
 
 def as_frame(table: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """Columns as a DataFrame that shares their memory; text stays Python objects, the quickest to hand out again."""
+    """Return columns as a DataFrame that shares their memory.
+
+    Text stays Python objects, the quickest to hand out again.
+    """
     index = pd.RangeIndex(len(table["submit_time"]))
     series = {
         name: pd.Series(values, index=index, dtype=object, copy=False) if values.dtype == object else values
@@ -169,7 +172,7 @@ def read_only(table: Mapping[str, np.ndarray]) -> Columns:
 
 
 def as_columns(jobs: pd.DataFrame) -> Columns:
-    """The columns of a job table as arrays (read-only views)."""
+    """Return the columns of a job table as arrays (read-only views)."""
     return {str(name): jobs[name].to_numpy() for name in jobs.columns}
 
 
@@ -181,25 +184,19 @@ def to_seconds(columns: Columns, time_unit: str) -> None:
     if factor == 1.0:
         return
     if "checkpoint_interval" in columns:  # numbers as text
-        columns["checkpoint_interval"] = np.array(
-            [_times(text, factor) for text in columns["checkpoint_interval"].tolist()], dtype=object
-        )
+        intervals = columns["checkpoint_interval"].tolist()
+        for row, text in enumerate(intervals):
+            with suppress(TypeError, ValueError):  # a word, for the checks of the table
+                intervals[row] = repr(float(text) * factor)
+        columns["checkpoint_interval"] = np.array(intervals, dtype=object)
     for name in columns.keys() & {field.name for field in JOB_FIELDS if field.unit == "s"}:
         times = columns[name]
         marked_unknown = JOB_FIELD[name].default == UNKNOWN
         columns[name] = np.where(times == UNKNOWN, times, times * factor) if marked_unknown else times * factor
 
 
-def _times(value: object, factor: float) -> object:
-    """A number, or a text that is one, times a factor; anything else as it is."""
-    try:
-        return repr(float(value) * factor)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return value
-
-
 def first_submission(columns: Columns) -> float:
-    """Earliest submission, as the zero of a shifted clock; 0 where there is a bad one, for the checks to name."""
+    """Return the earliest submission, as the zero of a shifted clock; 0 if it is a bad one, which the checks refuse."""
     earliest = float(columns["submit_time"].min())
     return earliest if 0 <= earliest < math.inf else 0.0
 
@@ -213,7 +210,7 @@ def shift(columns: Columns, by_s: float) -> None:
 
 
 def unshifted(times: np.ndarray, origin_s: float) -> np.ndarray:
-    """``times + origin_s``, such that subtracting ``origin_s`` again gives exactly ``times`` wherever floats allow.
+    """Return ``times + origin_s`` so that subtracting ``origin_s`` gives exactly ``times`` again wherever floats allow.
 
     A submission that was read as fl(a - origin) may come out of the addition as a neighbour of a; try both sides.
     """
@@ -228,7 +225,7 @@ def unshifted(times: np.ndarray, origin_s: float) -> np.ndarray:
 
 
 def texts(numbers: np.ndarray) -> np.ndarray:
-    """Whole numbers as text objects."""
+    """Return whole numbers as text objects."""
     return np.array(list(map(str, numbers.tolist())), dtype=object)
 
 
@@ -238,11 +235,11 @@ _READ_AS: dict[str, Callable[[str], object]] = {
     "speedup": parse_speedup,
     "checkpoint_interval": parse_interval,
 }
-"""Columns of text that mean something, and what reads them."""
+"""Parsers of the columns of text that have a syntax."""
 
 
 def _check_widths(table: Columns, place: Callable[[int, str], str]) -> None:
-    """The cores that a job requests lie between the fewest and the most that it can run on."""
+    """Check that each job requests no fewer cores than ``min_cores`` and no more than ``max_cores``."""
     requested = table["requested_cores"]
     for name, wrong in (("min_cores", np.greater), ("max_cores", np.less)):
         bound = table[name]
@@ -256,7 +253,7 @@ def _check_widths(table: Columns, place: Callable[[int, str], str]) -> None:
 
 
 def _check_checkpoints(table: Columns, place: Callable[[int, str], str]) -> None:
-    """Jobs of a recorded run time make no more checkpoints in it than a run can take.
+    """Check that jobs of a recorded run time make no more checkpoints in it than a run can take.
 
     Of jobs in operations, and of intervals that become shorter, the run tells: by the machine, and by the time limit.
     """
@@ -277,7 +274,7 @@ def _check_checkpoints(table: Columns, place: Callable[[int, str], str]) -> None
 
 
 def _job_ids(values: Any, count: int, where: Locate) -> np.ndarray:
-    """Ids as text, unique; positions from 0 when there are none."""
+    """Return ids as text, unique; positions from 0 when there are none."""
     if values is None:
         return texts(np.arange(count))
     array = np.asarray(values)
@@ -305,7 +302,7 @@ def _job_ids(values: Any, count: int, where: Locate) -> np.ndarray:
 
 
 def _first_unwritable(items: Sequence[str] | np.ndarray) -> int | None:
-    """The position of the first text that no file can hold: with half of a pair of surrogates, as JSON may have one, or NUL."""
+    """Return the position of the first text that no file can hold: it has NUL, or half a surrogate pair (JSON may)."""
     try:
         if b"\0" not in "".join(items).encode():
             return None
@@ -315,13 +312,13 @@ def _first_unwritable(items: Sequence[str] | np.ndarray) -> int | None:
 
 
 def _id_text(value: object) -> str:
-    """Text of an id that is not text; empty when it is none."""
+    """Return the text of an id that is not text; empty when it is none."""
     absent = value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
     return "" if absent else str(value)
 
 
 def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.ndarray:
-    """``values`` in the type of ``field``, or FormatError for the first one that it may not hold."""
+    """Return ``values`` in the type of ``field``. Raises FormatError for the first value that it may not hold."""
 
     def refuse(row: int, expected: str) -> FormatError:
         return FormatError(place(row, field.name), expected, array[row])
@@ -360,21 +357,20 @@ def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.
     if not allowed.all():
         row = int((~allowed).argmax())
         is_too_large = field.most < array[row] < math.inf
-        noun = {"float": "a finite number", "int": f"a whole number below {_LARGEST_INTEGER}", "bool": "0 or 1"}[
-            field.kind
-        ]
-        raise refuse(row, f"{noun} {field.range_text if is_too_large else field.allowed}".rstrip())
+        nouns = {"float": "a finite number", "int": f"a whole number below {_LARGEST_INTEGER}", "bool": "0 or 1"}
+        bounds = field.range_text if is_too_large else field.allowed
+        raise refuse(row, f"{nouns[field.kind]} {bounds}".rstrip())
     return array.astype({"float": np.float64, "int": np.int64, "bool": np.bool_}[field.kind], copy=False)
 
 
 def label_names(labels: np.ndarray) -> np.ndarray:
-    """Labels as text, unknown ones as empty text."""
+    """Return labels as text, unknown ones as empty text."""
     names = ["" if label == UNKNOWN else str(label) for label in labels.tolist()]
     return np.array(names, dtype=object)
 
 
 def _labels(array: np.ndarray) -> np.ndarray:
-    """Labels as numbers if all of them are, else as text; those that are unknown as -1, or as empty text."""
+    """Return labels as numbers if all of them are, else as text; unknown ones as -1, or as empty text."""
     if array.dtype.kind in "iuf":
         return array
     texts = _as_text(array, "").tolist()
@@ -384,7 +380,7 @@ def _labels(array: np.ndarray) -> np.ndarray:
 
 
 def _as_numbers(array: np.ndarray) -> tuple[np.ndarray, int | None]:
-    """Python objects as floats, or the position of the first that is not a number (too large a one counts as inf)."""
+    """Return Python objects as floats (too large a one as inf), or the position of the first that is not a number."""
     numbers: list[float] = []
     for row, value in enumerate(array.tolist()):
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):

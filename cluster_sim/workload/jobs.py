@@ -64,7 +64,7 @@ class Job:
         _set_time(self, requested_time)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        """The machine goes by what jobs ask for, too, and the records by what they asked for at first."""
+        """Set an attribute, and tell the machine and the records, which keep what jobs ask for."""
         instead = "keep what you predict in a dictionary of your own, by job.index"
         raise InputError(f"job {self.job_id}, {name}", f"no assignment: jobs are read-only; {instead}")
 
@@ -76,7 +76,7 @@ class Job:
         return Job, (self._columns, *fields)
 
     def __lt__(self, other: Job) -> bool:
-        """In order of submission; one that was killed while it waited, and waits again, ties with what it was."""
+        """Compare by order of submission; a job that waits again ties with what it was before."""
         return self.index < other.index
 
     def _float(self, column: str) -> float:
@@ -87,79 +87,79 @@ class Job:
 
     @property
     def nodes(self) -> int:
-        """Requested number of nodes; 0 leaves it to the width rule."""
+        """Return the requested number of nodes; 0 leaves it to the width rule."""
         return int(self._columns["nodes"].item(self.index))
 
     @property
     def ntasks_per_node(self) -> int:
-        """Requested tasks on each node; 0 leaves it to the width rule."""
+        """Return the requested tasks on each node; 0 leaves it to the width rule."""
         return int(self._columns["ntasks_per_node"].item(self.index))
 
     @property
     def is_shaped(self) -> bool:
-        """Whether it names its nodes or its tasks on each; the width rule decides of all others."""
+        """Return whether the job names its nodes or its tasks on each; the width rule decides for all others."""
         columns, index = self._columns, self.index
         return bool(columns["nodes"].item(index) or columns["ntasks_per_node"].item(index))
 
     @property
     def mem_vol(self) -> float:
-        """Memory volume that each task moves over the whole task, MB."""
+        """Return the memory volume that each task moves over the whole task, MB."""
         return self._float("mem_vol")
 
     @property
     def memory(self) -> float:
-        """Memory that each task occupies, MB."""
+        """Return the memory that each task occupies, MB."""
         return self._float("memory")
 
     @property
     def req_energy(self) -> float:
-        """Requested energy per task, J; nan when not given."""
+        """Return the requested energy per task, J; nan when not given."""
         return self._float("req_energy")
 
     @property
     def max_energy(self) -> float:
-        """Most energy that the job may be estimated to need on a node, J; inf when not given."""
+        """Return the most energy that the job may be estimated to need on a node, J; inf when not given."""
         return self._float("max_energy")
 
     @property
     def deadline(self) -> float:
-        """When the job should have finished, s on the run's clock; inf when not given."""
+        """Return when the job should have finished, s on the run's clock; inf when not given."""
         return self._float("deadline")
 
     @property
     def priority(self) -> float:
-        """Higher goes first, for the schedulers that look at it."""
+        """Return the priority; a higher one goes first, for the schedulers that look at it."""
         return self._float("priority")
 
     @property
     def min_cores(self) -> int:
-        """The fewest cores that it can run on, one on each of its ``nodes`` at least; by default as many as requested."""
+        """Return the fewest cores that the job can run on, by default those requested (one on each node at least)."""
         fewest = int(self._columns["min_cores"].item(self.index)) or self.requested_cores
         return max(fewest, min(self.nodes, self.requested_cores))  # a task on each node that it insists on
 
     @property
     def max_cores(self) -> int:
-        """The most cores that it can run on; as many as requested where it does not say."""
+        """Return the most cores that the job can run on; by default those requested."""
         return int(self._columns["max_cores"].item(self.index)) or self.requested_cores
 
     @property
     def malleable(self) -> bool:
-        """Whether the number of its cores may change while it runs."""
+        """Return whether the number of the job's cores may change while it runs."""
         return bool(self._columns["malleable"].item(self.index))
 
     @property
     def in_parts(self) -> bool:
-        """Whether its work has parts, between which alone the number of its cores may change."""
+        """Return whether the job's work has parts; only between parts may the number of its cores change."""
         return self._text("parts") != ""
 
     @property
     def evolving(self) -> bool:
-        """Whether it says itself, of some of its parts, on how many cores it asks to do them."""
+        """Return whether the job says itself on how many cores it asks to do some of its parts."""
         return "@" in self._text("parts")
 
     @property
     def checkpoints(self) -> bool:
-        """Whether it makes checkpoints, from which it can go on when it is started again."""
+        """Return whether the job makes checkpoints, from which it can go on when it is started again."""
         return self._text("checkpoint_interval") != ""
 
     def on_cores(self, cores: int) -> Job:
@@ -179,12 +179,12 @@ class Job:
 
     @property
     def user(self) -> str:
-        """Who submitted it."""
+        """Return who submitted the job."""
         return self._text("user")
 
     @property
     def queue(self) -> int:
-        """Number of its queue; -1 when not given."""
+        """Return the number of the job's queue; -1 when not given."""
         return int(self._columns["queue"].item(self.index))
 
     @property
@@ -194,42 +194,45 @@ class Job:
 
     @property
     def qos(self) -> str:
-        """Quality of service that it was submitted with."""
+        """Return the quality of service that the job was submitted with."""
         return self._text("qos")
 
     @property
     def account(self) -> str:
-        """Account that it is charged to."""
+        """Return the account that the job is charged to."""
         return self._text("account")
 
     @property
     def licenses(self) -> str:
-        """Licences that it holds while it runs, ``name:count,name:count``."""
+        """Return the licences that the job holds while it runs, ``name:count,name:count``."""
         return self._text("licenses")
 
     @property
     def array_limit(self) -> int:
-        """How many tasks of its job array, the jobs ``7_…`` of job ``7_1``, may run at once; 0: all."""
+        """Return how many tasks of the job's array may run at once; 0: all.
+
+        The array of job ``7_1`` is the jobs ``7_…``.
+        """
         return int(self._columns["array_limit"].item(self.index))
 
     @property
     def gpus(self) -> int:
-        """GPUs that it needs, on all its nodes together."""
+        """Return the GPUs that the job needs, on all its nodes together."""
         return int(self._columns["gpus"].item(self.index))
 
     @property
     def tags(self) -> frozenset[str]:
-        """Words that describe the job, for schedulers that look at them."""
+        """Return the words that describe the job, for schedulers that look at them."""
         return frozenset(self._text("tags").split())
 
     @property
     def requires(self) -> frozenset[str]:
-        """Tags that every node of the job must have."""
+        """Return the tags that every node of the job must have."""
         return frozenset(self._text("requires").split())
 
     @property
     def exclusive(self) -> bool:
-        """Whether the job has its nodes for itself."""
+        """Return whether the job has its nodes for itself."""
         return bool(self._columns["exclusive"].item(self.index))
 
     @property
@@ -257,7 +260,7 @@ class JobColumns:
 
     @property
     def index(self) -> npt.NDArray[np.int64]:
-        """Positions in the workload."""
+        """Return the positions in the workload."""
         return self._indices
 
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
@@ -272,16 +275,16 @@ REQUEST_COLUMNS = (
     "qos account licenses array_limit gpus "
     "min_cores max_cores malleable speedup parts checkpoint_interval checkpoint_time restart_time reconfiguration_time"
 ).split()
-"""The workload's columns that a scheduler may see. How much work a job really is stays with the simulation."""
+"""Columns of the workload that a scheduler may see: it does not see how much work a job really is."""
 
 
 def request_columns(columns: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[np.generic]]:
-    """The part of a workload's columns that schedulers may see."""
+    """Return the part of a workload's columns that schedulers may see."""
     return {name: columns[name] for name in REQUEST_COLUMNS if name in columns}
 
 
 def requests(table: pd.DataFrame) -> list[Job]:
-    """The jobs of a workload's table as schedulers see them, in its order."""
+    """Return the jobs of a workload's table as schedulers see them, in its order."""
     columns = request_columns({str(name): table[name].to_numpy() for name in table.columns})
     rows = zip(*(columns[name].tolist() for name in REQUEST_COLUMNS[:4]), strict=True)
     return [

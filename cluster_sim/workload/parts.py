@@ -14,9 +14,9 @@ from cluster_sim.errors import InputError
 
 MOST_PARTS = 100_000
 MOST_CHECKPOINTS = 100_000
-"""That a job may make in its work: each is an event, so that more would keep a run busy for hours."""
+"""Checkpoints that a job may make in its work: each is an event, and more would keep a run busy for hours."""
 LEAST_INTERVAL_S = 0.001
-"""Between checkpoints, as between two decisions of a power policy."""
+"""Seconds between checkpoints, as between two decisions of a power policy."""
 YOUNG, DALY = "young", "daly"
 
 
@@ -29,7 +29,7 @@ class Part(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def parse_parts(text: str) -> tuple[Part, ...]:
-    """The parts; their shares add up to 1.
+    """Return the parts; their shares add up to 1.
 
     Raises InputError for a text that is neither a number nor a list of shares, and for cores that the first part asks for.
     """
@@ -62,7 +62,10 @@ def _refused(text: str) -> InputError:
 
 @lru_cache(maxsize=1024)
 def parse_interval(text: str) -> float | str | None:
-    """Seconds of work between checkpoints, or :data:`YOUNG` or :data:`DALY`; None: no checkpoints. Raises InputError."""
+    """Return seconds of work between checkpoints, or :data:`YOUNG` or :data:`DALY`.
+
+    None: no checkpoints. Raises InputError.
+    """
     if text in ("", YOUNG, DALY):
         return text or None
     try:
@@ -76,13 +79,13 @@ def parse_interval(text: str) -> float | str | None:
 
 
 def checkpoints_in(work_s: float, interval_s: float, growth: float) -> float:
-    """How many checkpoints a job makes in ``work_s`` of work, each interval ``growth`` times the last, 1 or more."""
+    """Return how many checkpoints a job makes in ``work_s`` of work, each interval ``growth`` (>= 1) times the last."""
     intervals = work_s / interval_s
     return intervals if growth <= 1.0 else math.log1p(intervals * (growth - 1.0)) / math.log(growth)
 
 
 def optimum_interval(rule: str, checkpoint_s: float, mtbf_s: float) -> float:
-    """The interval between checkpoints that loses least, s, where failures are exponential with a mean of ``mtbf_s``.
+    """Return the interval between checkpoints that loses least, s; failures are exponential with a mean of ``mtbf_s``.
 
     Young (1974), or Daly (2006, Eq. 37), which agree where a checkpoint takes next to no time.
     """

@@ -21,7 +21,7 @@ Phase = tuple[float, float]
 
 @lru_cache(maxsize=1024)
 def parse_phases(text: str) -> tuple[tuple[float, float], ...]:
-    """(share of the work, share of the memory volume) of each phase; each adds up to 1.
+    """Return (share of the work, share of the memory volume) of each phase; each adds up to 1.
 
     Raises InputError for text that is not pairs ``work:memory`` of numbers >= 0, or that has no work at all.
     """
@@ -45,5 +45,5 @@ def parse_phases(text: str) -> tuple[tuple[float, float], ...]:
 
 
 def phases_text(phases: Iterable[tuple[float, float]]) -> str:
-    """Phases as text; shares are relative."""
+    """Return phases as text; shares are relative."""
     return " ".join(f"{float(work)!r}:{float(memory)!r}" for work, memory in phases)

@@ -17,14 +17,14 @@ from cluster_sim.registry import Registry
 
 LINEAR = "linear"
 MOST_WIDTHS = 10_000
-"""So many numbers of cores a table may list."""
+"""Numbers of cores that a table may list."""
 
 
 class Speedup(Protocol):
     """A law of how a job's run time follows its cores."""
 
     def at(self, cores: int) -> float:
-        """How many times faster the job is on that many cores than on one; above 0."""
+        """Return how many times faster the job is on that many cores than on one; above 0."""
         ...
 
 
@@ -36,7 +36,7 @@ class Linear:
     """Twice the cores take half the time."""
 
     def at(self, cores: int) -> float:
-        """As many times faster as there are cores."""
+        """Return as many times faster as there are cores."""
         return float(cores)
 
 
@@ -50,7 +50,7 @@ class Amdahl:
         self.serial = serial
 
     def at(self, cores: int) -> float:
-        """1 / (serial + (1 - serial) / cores)."""
+        """Return 1 / (serial + (1 - serial) / cores)."""
         return 1.0 / (self.serial + (1.0 - self.serial) / cores)
 
 
@@ -61,7 +61,7 @@ class Table:
         self._cores, self._speedups = zip(*sorted(points.items()), strict=True)
 
     def at(self, cores: int) -> float:
-        """From the table."""
+        """Return the speedup that the table gives."""
         place = bisect_left(self._cores, cores)
         if place == len(self._cores):
             return float(self._speedups[-1])
@@ -73,13 +73,11 @@ class Table:
 
 @lru_cache(maxsize=1024)
 def parse_speedup(text: str) -> Speedup:
-    """The law that a text names; empty: linear. Raises SpecError."""
+    """Return the law that a text names; empty: linear. Raises SpecError."""
     if text in ("", LINEAR):
         return Linear()  # without a look at what other packages offer, which takes longer than a small run
-    return _table(text) if text.startswith("table:") else speedups.make(text)
-
-
-def _table(text: str) -> Table:
+    if not text.startswith("table:"):
+        return speedups.make(text)
     points: dict[int, float] = {}
     for pair in text.removeprefix("table:").split(","):
         cores, _, factor = pair.partition("=")
@@ -97,7 +95,7 @@ def _table(text: str) -> Table:
 
 
 def time_ratio(text: str, base: int, cores: int) -> float:
-    """How many times as long a job takes on ``cores`` cores as on ``base``, by the law that ``text`` names."""
+    """Return how many times as long a job takes on ``cores`` cores as on ``base``, by the law that ``text`` names."""
     if base == cores:
         return 1.0
     law = parse_speedup(text)

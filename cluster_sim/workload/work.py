@@ -32,7 +32,7 @@ class Work:
         self._speedup = columns["speedup"]
 
     def add(self, index: int) -> None:
-        """The columns have one more job, at ``index``."""
+        """Add one more job of the columns, at ``index``."""
         columns = self._columns
         given, fixed = columns["operations"][index] == columns["operations"][index], columns["fixed_run_time"][index]
         self._only_recorded = self._only_recorded and not given and not fixed
@@ -40,7 +40,7 @@ class Work:
         self._bind()
 
     def seconds(self, index: int, ops_per_s: float) -> float:
-        """Uncontended run time of a task of the job on a core of that rate.
+        """Return the uncontended run time of a task of the job on a core of that rate, s.
 
         Where operations are not given, the recorded time is scaled by the ratio of the rates, which is exactly 1 on the
         reference core; going through operations and back would round. A fixed run time is not scaled.
@@ -55,20 +55,20 @@ class Work:
         return float(self._recorded.item(index) * (self._reference / ops_per_s))
 
     def is_fixed(self, index: int) -> bool:
-        """Whether the job takes its time on any core, at any clock."""
+        """Return whether the job takes its time on any core, at any clock."""
         operations = self._operations.item(index)
         return bool(self._fixed.item(index)) and operations != operations
 
     def comm_vol(self, index: int) -> float:
-        """MB that each task exchanges with other nodes."""
+        """Return MB that each task exchanges with other nodes."""
         return float(self._comm_vol.item(index))
 
     def time_ratio(self, index: int, cores: int) -> float:
-        """How many times as long the job takes on that many cores as on those that it requested."""
+        """Return how many times as long the job takes on that many cores as on those that it requested."""
         return time_ratio(str(self._speedup[index]), self._cores.item(index), cores)
 
     def stretch_of(self, index: int, ops_per_s: float, begin: float, share: float, cores: int) -> list[Phase]:
-        """The phases of a part of the job's work, which begins when ``begin`` of it (0 to 1) is done, on so many cores.
+        """Return the phases of a part of the job's work, which begins when ``begin`` of it (0 to 1) is done.
 
         The job's memory traffic is shared out evenly over its tasks, however many there are.
         """
@@ -88,7 +88,7 @@ class Work:
         return cut or [(0.0, 0.0)]
 
     def phases(self, index: int, ops_per_s: float) -> list[Phase]:
-        """The job's phases on a core of that rate: (uncontended s, MB/s that a task asks for), in turn."""
+        """Return the job's phases on a core of that rate: (uncontended s, MB/s that a task asks for), in turn."""
         seconds = self.seconds(index, ops_per_s)
         mem_vol = float(self._mem_vol.item(index))
         if self._phases is None or not self._phases[index]:

@@ -53,11 +53,11 @@ class Capacity(Protocol):
 
     @property
     def core_count(self) -> int:
-        """Cores of the whole platform."""
+        """Return the number of cores of the whole platform."""
 
     @property
     def widest_node(self) -> int:
-        """Cores of its widest node."""
+        """Return the number of cores of its widest node."""
 
     @property
     def of_hosts(self) -> Capacity:
@@ -65,14 +65,14 @@ class Capacity(Protocol):
 
 
 _MADE_LATER = ("jobs", "columns", "request_columns", "has_after")
-"""What a workload keeps beside its columns once it has been asked for."""
+"""Attributes that a workload keeps beside its columns once it has been asked for them."""
 _MOST_SHAKEN_S = 1e12
 _COUNT = re.compile(r"([0-9]{1,3}([,'_][0-9]{3})+|[0-9]+)(?!\w|[.,'][0-9])", re.ASCII)
-"""A whole number, its digits perhaps in groups; not the beginning of another one, such as 0x40 or 1e3."""
+"""Pattern of a whole number, its digits perhaps in groups; not the beginning of 0x40 or 1e3."""
 
 
 _OF_A_NAME = re.compile(r"\bNote: (User|Group|Executable) \S+ is ")
-"""What :mod:`cluster_sim.formats.swf_schedule` writes of the names behind numbers."""
+"""Pattern of the notes in which :mod:`cluster_sim.formats.swf_schedule` writes the names behind numbers."""
 
 
 _INSTEAD = {
@@ -84,7 +84,7 @@ _INSTEAD = {
     "iloc": "jobs.iloc",
     "loc": "jobs.loc",
 }
-"""What stands in the place of names that people guess."""
+"""Names to use, by the names that people guess."""
 
 
 class Workload:
@@ -141,16 +141,19 @@ class Workload:
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """A row for each job, made when it is first asked for: it takes longer than many an episode of an agent."""
+        """Return a row for each job; made when first asked for, as it takes longer than many an episode of an agent."""
         return as_frame(self._table)
 
     @cached_property
     def columns(self) -> Columns:
-        """``jobs`` as arrays by column, for runs; made once, since an agent may play one workload a thousand times."""
+        """Return ``jobs`` as arrays by column, for runs.
+
+        Made once, as an agent may play one workload a thousand times.
+        """
         return self._arrays()
 
     def _arrays(self) -> Columns:
-        """The columns as they are now, as arrays that cannot be written to; who has the data frame may have changed it."""
+        """Return the columns as read-only arrays, as they are now: a user may have changed the data frame."""
         return as_columns(self.jobs) if "jobs" in self.__dict__ else read_only(self._table)
 
     @cached_property
@@ -160,11 +163,11 @@ class Workload:
 
     @cached_property
     def has_after(self) -> bool:
-        """Whether any job waits for another."""
+        """Return whether any job waits for another."""
         return has_after(self.columns)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For other processes: the columns once, without what is made of them."""
+        """Return, for other processes, the columns once, without what is made of them."""
         kept = {name: value for name, value in self.__dict__.items() if name not in _MADE_LATER}
         return kept | {"_table": dict(self._arrays())}
 
@@ -198,11 +201,11 @@ class Workload:
             raise guessed(self, name, _INSTEAD)
 
     def __iter__(self) -> Iterator[Any]:
-        """The jobs in order of submission, as named tuples of their fields."""
+        """Yield the jobs in order of submission, as named tuples of their fields."""
         return iter(self.jobs.itertuples(index=False, name="JobFields"))
 
     def head(self, jobs: int = 5) -> pd.DataFrame:
-        """The first rows of :attr:`jobs`."""
+        """Return the first rows of :attr:`jobs`."""
         return self.jobs.head(jobs)
 
     def __repr__(self) -> str:
@@ -218,7 +221,7 @@ class Workload:
 
     @classmethod
     def read(cls, source: str | os.PathLike[str], **options: Any) -> Workload:
-        """A workload from a file, or from the spec of a registered generator such as ``name:key=value``.
+        """Read a workload from a file, or make it from the spec of a registered generator such as ``name:key=value``.
 
         Files: SWF, IRMaSim JSON and CSV, Batsim JSON, ElastiSim's jobs, native CSV, sacct's output, also gzipped. ``time_unit``
         ("seconds", "minutes", …) is what the file's times count; for the options of a format see its module in
@@ -251,7 +254,7 @@ class Workload:
         profiles: Mapping[str, Mapping[str, Any]],
         name: str = "triples",
     ) -> Workload:
-        """Jobs from (submission in seconds, tasks, profile name).
+        """Make jobs from (submission in seconds, tasks, profile name).
 
         ``profiles`` maps a name to what its tasks do, in the words of an IRMaSim file: ``req_ops`` (instructions), and
         ``ipc``, ``req_time``, ``req_energy``, ``mem``, ``mem_vol`` where they matter.
@@ -264,7 +267,7 @@ class Workload:
     # -- what the header of the log says ------------------------------------------------------------------------------
 
     def directive(self, name: str) -> str | None:
-        """Value of the SWF header directive ``name``, such as ``MaxProcs`` or ``TimeZoneString``; None if absent."""
+        """Return the value of the SWF header directive ``name``, such as ``MaxProcs``; None if absent."""
         for line in self.header:
             match = re.match(rf";\s*{re.escape(name)}\s*:\s*(.*?)\s*$", line, re.IGNORECASE)
             if match:
@@ -273,22 +276,22 @@ class Workload:
 
     @property
     def max_procs(self) -> int:
-        """Cores of the machine the log comes from: MaxProcs, else MaxNodes, else the cores of the widest job."""
+        """Return the cores of the log's machine: MaxProcs, else MaxNodes, else the cores of the widest job."""
         return self.stated_procs or self.widest_job
 
     @property
     def stated_procs(self) -> int | None:
-        """Cores of that machine as the header says them; None where it says none, or none that can be read."""
+        """Return the cores of that machine as the header states them; None if it states none that can be read."""
         return self._count("MaxProcs") or self._count("MaxNodes") or None
 
     @cached_property
     def counts_hosts(self) -> bool:
-        """Whether a job asks for hosts rather than cores, as Batsim's do: then ``requested_cores`` counts them."""
+        """Return whether ``requested_cores`` counts hosts, as Batsim's jobs do, rather than cores."""
         return self.directive("Resource") == "host"
 
     @property
     def unix_start_time(self) -> int | None:
-        """Seconds since 1970 at which the log's own clock (``submit_time + origin_s``) is 0; None if not stated."""
+        """Return the time (s since 1970) at which ``submit_time + origin_s`` is 0; None if not stated."""
         return self._count("UnixStartTime")
 
     @property
@@ -298,7 +301,7 @@ class Workload:
 
     @property
     def clock_start(self) -> datetime.datetime | None:
-        """The date at which the log's own clock is 0, in the machine's time zone; None if not stated.
+        """Return the date at which the log's own clock is 0, in the machine's time zone; None if not stated.
 
         UTC where the header names no known zone. Summer time is as on that day all along: the log's clock has no jumps.
         """
@@ -317,7 +320,7 @@ class Workload:
 
     @property
     def start_date(self) -> datetime.datetime | None:
-        """The date at second 0 of a run, in the machine's time zone; None if not stated."""
+        """Return the date at second 0 of a run, in the machine's time zone; None if not stated."""
         started = self.clock_start
         try:
             return None if started is None else started + datetime.timedelta(seconds=self.origin_s)
@@ -326,7 +329,7 @@ class Workload:
 
     @property
     def widest_job(self) -> int:
-        """Most cores any job requests; 0 without jobs."""
+        """Return the most cores that a job requests; 0 without jobs."""
         return int(self.jobs["requested_cores"].max()) if len(self) else 0
 
     def _count(self, name: str) -> int | None:
@@ -338,7 +341,7 @@ class Workload:
     # -- parts --------------------------------------------------------------------------------------------------------
 
     def first(self, count: int) -> Workload:
-        """The first ``count`` jobs (all, when there are fewer).
+        """Return the first ``count`` jobs (all, when there are fewer).
 
         As in every part, a job no longer waits for one that was left out; it counts as completed.
         """
@@ -347,14 +350,14 @@ class Workload:
         return self._part(0, min(count, len(self)))
 
     def slice(self, start_s: float, end_s: float) -> Workload:
-        """Jobs submitted in [start_s, end_s) of this workload's clock. Raises InputError for what is no such pair of times."""
+        """Return the jobs submitted in [start_s, end_s) of this workload's clock. Raises InputError for other times."""
         if not all(isinstance(time, int | float | np.number) for time in (start_s, end_s)) or not start_s <= end_s:
             raise InputError("slice", "two times in s, a begin not after its end", f"{start_s} and {end_s}")
         low, high = np.searchsorted(self.jobs["submit_time"].to_numpy(), [start_s, end_s])
         return self._part(int(low), int(high))
 
     def split(self, parts: int) -> list[Workload]:
-        """``parts`` consecutive workloads of equal length; the last one also takes what is left over."""
+        """Return ``parts`` consecutive workloads of equal length; the last one also takes the rest."""
         if not isinstance(parts, int | np.integer) or not 1 <= parts <= len(self):
             raise InputError("split", f"a number of parts from 1 to {len(self)}", parts)
         size = len(self) // parts
@@ -362,7 +365,7 @@ class Workload:
         return [self._part(low, high) for low, high in pairwise(edges)]
 
     def days(self, at_least: int = 2, midnight_s: float | None = None) -> list[Workload]:
-        """One workload per day that has ``at_least`` submissions, each on a clock that starts at the day's midnight.
+        """Return a workload for each day with ``at_least`` submissions, on a clock that starts at the day's midnight.
 
         ``midnight_s`` is a midnight on this workload's clock; by default what the log's header says, see
         :func:`cluster_sim.workload.days.first_midnight`. A day has 24 hours, whatever summer time does.
@@ -370,7 +373,7 @@ class Workload:
         return [self._cut(*edges) for edges in day_edges(self, at_least, midnight_s)]
 
     def share_of_sequential_jobs(self, gap_s: float = SEQUENTIAL_S) -> float:
-        """Share of the jobs after the first that were submitted less than ``gap_s`` after the one before; else NaN."""
+        """Return the share of jobs submitted less than ``gap_s`` after the one before; NaN for fewer than two jobs."""
         return sequential_share(self.jobs["submit_time"].to_numpy(), gap_s)
 
     def _part(self, low: int, high: int) -> Workload:
@@ -384,7 +387,7 @@ class Workload:
     # -- changed jobs -------------------------------------------------------------------------------------------------
 
     def scale_load(self, factor: float) -> Workload:
-        """``factor`` times the load: gaps between submissions, and think times, are divided by it.
+        """Return the workload at ``factor`` times the load, by which it divides gaps between submissions and think times.
 
         Slack to deadlines is kept.
         """
@@ -403,7 +406,7 @@ class Workload:
         return self._with(columns)
 
     def shaken(self, seconds: float, seed: int = 0) -> Workload:
-        """Every submission moved by up to ``seconds`` to and fro, none before the first (Tsafrir, Ouaknine and Feitelson 2007).
+        """Move every submission by up to ``seconds`` to and fro, none before the first (Tsafrir and others 2007).
 
         Which of two schedulers is better on a log hangs on chance: one job a second later, and another is backfilled. Means
         over runs of the log shaken with several seeds are what the schedulers are worth, rather than the chance. Job i of the
@@ -421,7 +424,7 @@ class Workload:
         return self._with(take(columns, np.argsort(columns["submit_time"], kind="stable")))
 
     def fit_to(self, platform: Capacity, wider: Literal["clamp", "drop"] = "clamp") -> Workload:
-        """Only jobs that ``platform`` can hold: wider ones get fewer cores ("clamp") or are left out ("drop").
+        """Return the jobs that ``platform`` can hold: wider ones get fewer cores ("clamp") or are left out ("drop").
 
         A job that names its number of nodes can have that many times the cores of the widest node, any other all cores
         of the platform. Its work per task stays the same.
@@ -442,18 +445,18 @@ class Workload:
         return self._with(columns)
 
     def too_wide(self, platform: Capacity) -> int:
-        """How many jobs ``platform`` cannot hold: those that :meth:`fit_to` makes narrower or drops."""
+        """Return how many jobs ``platform`` cannot hold: those that :meth:`fit_to` makes narrower or drops."""
         return int(np.count_nonzero(~self._fitting(platform, self.columns)[0]))
 
     def _fitting(self, platform: Capacity, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-        """Which jobs the platform can hold, and the most cores that each could have there."""
+        """Return which jobs the platform can hold, and the most cores that each could have there."""
         platform = platform.of_hosts if self.counts_hosts else platform
         cores, nodes, per_node = (columns[name] for name in ("requested_cores", "nodes", "ntasks_per_node"))
         limit = np.where(nodes > 0, np.minimum(nodes * platform.widest_node, platform.core_count), platform.core_count)
         return (cores <= limit) & (per_node <= platform.widest_node), limit
 
     def executable(self, platform: Capacity) -> Workload:
-        """Only jobs that did something, fit the platform and asked for a time: the filters of Casagrande et al. (2022).
+        """Return the jobs that ran, fit the platform and asked for a time, the filters of Casagrande et al. (2022).
 
         A request that the reader had to assume, the log having none, is no request.
         """
@@ -466,7 +469,7 @@ class Workload:
         return self._with(without_absent(take(columns, np.flatnonzero(ran & asked))))
 
     def with_profiles(self, mix: Mapping[str, tuple[float, float]], seed: int = 0) -> Workload:
-        """Memory traffic for the jobs of a log: each draws a profile, and its ``mem_vol`` follows from its run time.
+        """Give the jobs of a log memory traffic: each draws a profile, and its ``mem_vol`` follows from its run time.
 
         Parameters
         ----------
@@ -488,22 +491,19 @@ class Workload:
         kinds = np.searchsorted(np.cumsum(shares) / shares.sum(), draws, side="right").clip(max=len(mix) - 1)
         columns = self._arrays()
         columns["profile"] = np.array(list(mix), dtype=object)[kinds]
-        # Run times at the reference rate, in seconds.
         operations = self.jobs["operations"].to_numpy()
-        recorded = self.jobs["recorded_run_time"].to_numpy()
+        run_times = self.jobs["recorded_run_time"].to_numpy()
         given_as_work = ~np.isnan(operations)
-        if not given_as_work.any():
-            run_times = recorded
-        else:
+        if given_as_work.any():
             if self.reference_gflops is None:
                 job = self.jobs["job_id"].iloc[int(given_as_work.argmax())]
                 raise InputError(f"job {job}", "a run time, or a workload with reference_gflops", "operations only")
-            run_times = np.where(given_as_work, operations / (self.reference_gflops * 1e9), recorded)
+            run_times = np.where(given_as_work, operations / (self.reference_gflops * 1e9), run_times)
         columns["mem_vol"] = bandwidths[kinds] * run_times
         return self._with(columns)
 
     def with_phases(self, phases: Mapping[str, Sequence[tuple[float, float]]]) -> Workload:
-        """Phases for the jobs of some profiles: profile name -> (share of work, share of memory volume) of each phase.
+        """Give jobs of some profiles phases: profile name -> (share of work, share of memory volume) of each phase.
 
         Shares are relative; the job's totals stay. Raises InputError for shares that are negative or have no work.
         """
@@ -517,7 +517,7 @@ class Workload:
         return self._with(columns)
 
     def with_energy(self, watts: float) -> Workload:
-        """Energy estimates as P5's ``add_energy`` makes them: requested time x ``watts``, per task.
+        """Give each job the energy estimate that P5's ``add_energy`` makes: requested time x ``watts``, per task.
 
         Jobs without a requested time get none.
         """
@@ -529,7 +529,7 @@ class Workload:
         return self._with(columns)
 
     def with_checkpoints(self, interval: float | Literal["young", "daly"], time_s: float, restart_s: float) -> Workload:
-        """Every job makes a checkpoint after each ``interval`` s of work, or as often as Young or Daly say.
+        """Have every job make a checkpoint after each ``interval`` s of work, or as often as Young or Daly say.
 
         A checkpoint takes ``time_s``, going on from one ``restart_s``.
         """
@@ -540,7 +540,7 @@ class Workload:
         return self._with(columns)
 
     def anonymised(self) -> Workload:
-        """Users, groups, accounts and names of applications as u1, g1, a1, j1 …, numbered as they first appear.
+        """Return the workload with users, groups, accounts and applications as u1, g1, a1, j1 …, by appearance.
 
         Names of users and accounts count in any case, as Slurm has them. A run gives accounts the same names. Notes of the
         header that say who a number stands for are left out.
@@ -560,7 +560,7 @@ class Workload:
         return anonymised
 
     def without_gpus(self) -> Workload:
-        """The jobs as if they needed no GPUs: schedulers but ``slurm`` reject those that need any."""
+        """Return the jobs as if they needed no GPUs: schedulers but ``slurm`` reject those that need any."""
         columns = self._arrays()
         columns["gpus"] = np.zeros(len(self), dtype=np.int64)
         return self._with(columns)
@@ -568,7 +568,7 @@ class Workload:
     # -- dependencies -------------------------------------------------------------------------------------------------
 
     def with_think_times(self) -> Workload:
-        """Users who wait for their jobs: a job that names a ``preceding_job`` is submitted ``think_time`` after its end.
+        """Have users wait for their jobs: a job with a ``preceding_job`` is submitted ``think_time`` after its end.
 
         Then its own ``submit_time`` counts for nothing, that in the records is the one of the run. It does not matter
         what became of the preceding job. A think time that is not known is 0; a job whose preceding job is not in the
@@ -582,7 +582,7 @@ class Workload:
         return other
 
     def with_dependencies(self, after: Mapping[Any, Iterable[Any]], when: When = "completed") -> Workload:
-        """Jobs that wait for others: job id -> ids of those that must be over before it. Other jobs stay as they are.
+        """Have jobs wait for others: job id -> ids of those that must be over before it. Other jobs stay as they are.
 
         A single id may stand for a list of one. ``when`` "completed" rejects a job if one that it waits for is killed or
         rejected; "over" takes any end. Raises InputError for what is no mapping, for an id that the workload does not
@@ -630,7 +630,7 @@ class Workload:
         return self._with(columns)
 
     def dependencies(self) -> nx.DiGraph:
-        """Which jobs wait for which, as a directed graph of job ids: an edge leads from a job to one that waits for it.
+        """Return a directed graph of job ids, with an edge from each job to every job that waits for it.
 
         Edges have the attribute ``when`` ("completed" or "over") or, in a workload with think times, ``think_time`` (s).
         """

@@ -30,7 +30,6 @@ from cluster_sim.formats.slurm.conf_keys import (
     NOT_SIMULATED,
     OPTIONS,
     PARTITIONS_NOT_SIMULATED,
-    Options,
 )
 from cluster_sim.formats.slurm.conf_lines import Line
 from cluster_sim.formats.slurm.conf_values import host_list
@@ -57,7 +56,7 @@ _EXCLUSIVE = (
     frozenset("cr_cpu cr_cpu_memory cr_core cr_core_memory cr_memory cr_socket cr_socket_memory".split()),
     frozenset(["fair_tree", "no_fair_tree"]),
 )
-"""Options of which one takes the place of another."""
+"""Groups of options of which one takes the place of another."""
 _NO_OPTIONS = ("", "0", "none", "n/a", "(null)")
 """Values of a whole list that name none."""
 _OF_MACHINE = ("nodename", "partitionname", "nodeset", "downnodes")
@@ -91,28 +90,25 @@ class _Change(NamedTuple):
 
 
 def with_changes(lines: Sequence[Line], changes: Iterable[str]) -> list[Line]:
-    """The lines of a slurm.conf after these changes, one after the other; lines that are changed name the change as their place.
+    """Return the lines of a slurm.conf after these changes, one after the other.
 
-    Raises InputError, naming the change, for one that is written otherwise than the table of this module shows, for a key that
-    Slurm does not have or that is not simulated, and for a partition or node that there is not.
+    A changed line names the change as its place. Raises InputError, naming the change, if it is not as the table of this
+    module shows. Keys that Slurm lacks or that are not simulated, and unknown partitions and nodes, raise it too.
     """
     found = list(lines)
     for text in changes:
-        # The changes that a text asks for: several where it is a line of a slurm.conf with several keys.
-        where, text = f"change {text}", text.strip()
-        if line := _LINE.fullmatch(text):
-            understood = [_one(where, f"{line['head']}:{pair}", found) for pair in line["pairs"].split()]
-        else:
-            understood = [_one(where, text, found)]
-        for change in understood:
+        where, parts = f"change {text}", [text.strip()]
+        if line := _LINE.fullmatch(text.strip()):
+            parts = [f"{line['head']}:{pair}" for pair in line["pairs"].split()]
+        for change in [_one(where, part, found) for part in parts]:
             if change.kind:
                 found = list(_with_machine_key(found, change))
             elif change.option:
                 found = _with_global_key(found, change, _with_option(_value_of(found, change.key), change))
             elif change.key in LISTS and not change.whole and change.value.lower() not in _NO_OPTIONS:
                 value = _value_of(found, change.key)
-                for part in _parts(change.value):
-                    name, sign, rest = _taken_apart(part)
+                for option in _parts(change.value):
+                    name, sign, rest = _taken_apart(option)
                     said = _FLAG if not sign else f"{sign}{rest}" if rest else ""
                     value = _with_option(value, change._replace(option=name, value=said))
                 found = _with_global_key(found, change, value)
@@ -132,12 +128,19 @@ def _one(where: str, text: str, lines: Sequence[Line]) -> _Change:
         raise InputError(where, "a value of printable characters without quotes", value)
     if key.lower() in _NOT_SIMULATED[kind]:
         raise InputError(where, "a key that is simulated", f"{key}: {_NOT_SIMULATED[kind][key.lower()]}")
-    _check_name(where, key, _FOLLOWED[kind] if kind else [*FOLLOWED, *_all_options()])
+    options_of_lists = [name for _, options in LISTS.values() for name in options.values()]
+    _check_name(where, key, _FOLLOWED[kind] if kind else [*FOLLOWED, *options_of_lists])
     if (match["option"] or match["whole"]) and (kind or key.lower() not in LISTS):
         expected = ", ".join(spelled for spelled, _ in LISTS.values())
         raise InputError(where, f"a key with a list of options before the colon ({expected})", key)
     if not kind and key.lower() in OPTIONS:
-        _check_options(where, OPTIONS[key.lower()], match["option"] or value or "")
+        options = OPTIONS[key.lower()]
+        unused, unknown = options.apart(match["option"] or value or "")
+        if unused:
+            raise InputError(where, "an option that is simulated", unused[0])
+        for name in unknown:
+            if name.lower() not in _NO_OPTIONS:
+                _check_name(where, name, sorted(options.spelling[each] for each in options.followed))
     elif not kind and key.lower() == "accountingstorageenforce":
         for part in _parts(match["option"] or value or ""):
             if part.lower() not in (*_NO_OPTIONS, "1"):
@@ -149,7 +152,7 @@ def _one(where: str, text: str, lines: Sequence[Line]) -> _Change:
 
 
 def _in_full(where: str, text: str, lines: Sequence[Line]) -> str:
-    """A change that names no kind of thing, or no list, with what it means; unchanged where it says so itself.
+    """Return a change with the kind of thing, or the list, that it means; unchanged where it says so itself.
 
     Raises InputError where it could mean several.
     """
@@ -179,24 +182,11 @@ def _in_full(where: str, text: str, lines: Sequence[Line]) -> str:
 
 
 def _named(lines: Iterable[Line], kind: str, whole: bool = False) -> list[str]:
-    """Names of the partitions or nodes of a configuration; of nodes as each line has them if ``whole``."""
+    """Return the names of the partitions or nodes of a configuration; of nodes as each line has them if ``whole``."""
     texts = [line.pairs[kind] for line in lines if line.key == kind and line.pairs[kind].upper() != "DEFAULT"]
     if kind == "partitionname" or whole:
         return texts
     return [name for text in texts for name in _names("NodeName", text)]
-
-
-def _all_options() -> list[str]:
-    return [name for _, options in LISTS.values() for name in options.values()]
-
-
-def _check_options(where: str, options: Options, value: str) -> None:
-    unused, unknown = options.apart(value)
-    if unused:
-        raise InputError(where, "an option that is simulated", unused[0])
-    for name in unknown:
-        if name.lower() not in _NO_OPTIONS:
-            _check_name(where, name, sorted(options.spelling[each] for each in options.followed))
 
 
 _FLAG = "\0"
@@ -212,25 +202,25 @@ def _check_name(where: str, name: str, known: Sequence[str]) -> None:
 
 
 def _value_of(lines: Iterable[Line], key: str) -> str:
-    """What a key of the whole machine says last."""
+    """Return the last value of a key of the whole machine."""
     said = [line.pairs[key] for line in lines if line.key not in _OF_MACHINE and key in line.pairs]
     return said[-1] if said else ""
 
 
 def _parts(value: str) -> list[str]:
-    """The options of a list."""
+    """Return the options of a list."""
     return [part.strip() for part in re.split("[,;]", value) if part.strip()]
 
 
 def _taken_apart(part: str) -> tuple[str, str, str]:
-    """An option's name, the sign behind it (``:`` in licences), and its value."""
+    """Return an option's name, the sign behind it (``:`` in licences), and its value."""
     match = re.fullmatch(r"([^=:]*)([=:]?)(.*)", part, re.DOTALL)
     assert match is not None  # of any text
     return match[1].strip(), match[2], match[3].strip()
 
 
 def _with_option(value: str, change: _Change) -> str:
-    """A list of options with one of them set, in the place where it stands, or taken away."""
+    """Return a list of options with one of them set, in the place where it stands, or taken away."""
     name = change.option.lower()
     wanted = [] if not change.value else [change.option + ("" if change.value == _FLAG else change.value)]
     if wanted and change.key == "licenses":
@@ -265,7 +255,10 @@ def _without(pairs: dict[str, str], *keys: str) -> dict[str, str]:
 
 
 def _with_machine_key(lines: list[Line], change: _Change) -> Iterator[Line]:
-    """The lines, those about the named partition or nodes changed; a line is cut in two if only some of its nodes are."""
+    """Yield the lines, those of the named partition or nodes changed.
+
+    A line is cut in two if only some of its nodes are meant.
+    """
     where = f"change {change.text}"
     wanted = dict.fromkeys(_names(where, change.names) if change.kind == "nodename" else [change.names])
     for line in lines:
@@ -300,7 +293,9 @@ def _names(where: str, text: str) -> list[str]:
 
 
 def with_nodes(lines: Sequence[Line], text: str) -> list[Line]:
-    """The lines with more nodes (``+10``) or fewer (``-4``), alike those of the line with the most nodes, or ``+10:node07``.
+    """Return the lines with more nodes (``+10``) or fewer (``-4``), like those of the line with most nodes.
+
+    ``+10:node07`` adds nodes like node07.
 
     New nodes join every partition and node set of those that they are like. Nodes are taken away from the end of their line:
     they are DOWN. Raises InputError for another text, a node that there is not, and where no node of the line would be left.
@@ -330,26 +325,25 @@ def with_nodes(lines: Sequence[Line], text: str) -> list[Line]:
     prefix = next(name for number in itertools.count(1) if (name := f"added{number}-") not in taken)
     added = f"{prefix}[{'1'.zfill(len(str(count)))}-{count}]"
     alike = Line(where, {**_without(line.pairs, *_ONE_OF_ITS_NODES), "nodename": added}, line.written)
-    found = [_joined(each, set(names), added, where) for each in lines]
+    found: list[Line] = []
+    for each in lines:
+        nodes = each.pairs.get("nodes", "")
+        is_group = each.key in ("partitionname", "nodeset") and nodes.lower() not in ("", "all", "(null)")
+        if is_group and set(names) & set(_names(each.place, nodes)):
+            each = Line(where, each.pairs | {"nodes": f"{nodes},{added}"}, each.written)
+        found.append(each)
     return [*found[: place + 1], alike, *found[place + 1 :]]
 
 
-def _joined(line: Line, names: set[str], added: str, where: str) -> Line:
-    """A partition or a set that names some of the nodes, with those that are added."""
-    nodes = line.pairs.get("nodes", "")
-    if line.key not in ("partitionname", "nodeset") or nodes.lower() in ("", "all", "(null)"):
-        return line
-    return (
-        Line(where, line.pairs | {"nodes": f"{nodes},{added}"}, line.written)
-        if names & set(_names(line.place, nodes))
-        else line
-    )
-
-
 def differences(before: Sequence[Line], after: Sequence[Line]) -> list[Difference]:
-    """What two configurations say otherwise, key by key and option by option; options of a list that stay are told with it."""
+    """Return how two configurations differ, key by key; an option of a list with those that stay."""
     found = [*_of_the_machine(before, after), *_of_partitions_and_nodes(before, after)]
-    counts = [len(set(_named(lines, "nodename")) - _down(lines)) for lines in (before, after)]
+    counts: list[int] = []
+    for lines in (before, after):
+        down = [
+            name for each in lines if each.key == "downnodes" for name in _names(each.place, each.pairs["downnodes"])
+        ]
+        counts.append(len(set(_named(lines, "nodename")) - set(down)))
     if counts[0] != counts[1]:
         found.append(Difference("number of nodes", f"{counts[0]:,}", f"{counts[1]:,}"))
     return found
@@ -391,7 +385,7 @@ def _of_partitions_and_nodes(before: Sequence[Line], after: Sequence[Line]) -> I
 
 
 def _pairs_by_name(lines: Sequence[Line], kind: str) -> dict[str, dict[str, tuple[str, str]]]:
-    """The pairs of each partition or node, DEFAULT among them, with the keys as they are written."""
+    """Return the pairs of each partition or node, DEFAULT among them, with the keys as they are written."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     for line in lines:
         if line.key == kind:
@@ -401,25 +395,20 @@ def _pairs_by_name(lines: Sequence[Line], kind: str) -> dict[str, dict[str, tupl
     return found
 
 
-def _down(lines: Iterable[Line]) -> set[str]:
-    """The nodes that a line DownNodes has."""
-    return {name for line in lines if line.key == "downnodes" for name in _names(line.place, line.pairs["downnodes"])}
-
-
 def without_people(lines: Iterable[Line]) -> list[Line]:
-    """The lines without the keys that name users, groups or accounts, or may; none of them changes a run."""
+    """Return the lines without the keys that name users, groups or accounts, or may; none of them changes a run."""
     kept = ((line, _without(line.pairs, *_OF_PEOPLE)) for line in lines)
     return [Line(line.place, pairs, line.written) for line, pairs in kept if pairs]
 
 
 def written(lines: Iterable[Line]) -> str:
-    """The text of a slurm.conf with these lines, which reads as they do; included files are part of it."""
-    return "".join(
-        " ".join(f"{line.written.get(key, key)}={_quoted(value)}" for key, value in line.pairs.items()) + "\n"
-        for line in lines
-    )
-
-
-def _quoted(value: str) -> str:
-    escaped = value.replace("#", "\\#")
-    return f'"{escaped}"' if not value or re.search(r"[\s\\]", value) else escaped
+    """Return the text of a slurm.conf that reads as these lines do, those of included files among them."""
+    text = ""
+    for line in lines:
+        pairs: list[str] = []
+        for key, value in line.pairs.items():
+            escaped = value.replace("#", "\\#")
+            has_quotes = not value or re.search(r"[\s\\]", value)
+            pairs.append(f"{line.written.get(key, key)}=" + (f'"{escaped}"' if has_quotes else escaped))
+        text += " ".join(pairs) + "\n"
+    return text

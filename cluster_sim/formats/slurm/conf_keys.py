@@ -148,7 +148,7 @@ _OFF = (
     *("", "none", "no", "all", "n/a", "(null)", "infinite", "unlimited", "-1", "0"),
     *("burst_buffer/none", "site_factor/none"),
 )
-"""Values by which a key that is not simulated says what happens here anyway, but for those that :data:`_SAYS_SOMETHING` names."""
+"""Values by which a key that is not simulated asks for what happens anyway, except those in :data:`_SAYS_SOMETHING`."""
 _SAYS_SOMETHING = {
     "0": (
         "overtimelimit",  # of a partition, in place of the machine's
@@ -223,14 +223,14 @@ class Options(NamedTuple):
     spelling: Mapping[str, str]
 
     def apart(self, value: str) -> tuple[list[str], list[str]]:
-        """The options of a value that Slurm has and nobody follows here, and those that Slurm does not have; as written."""
+        """Return the options of a value that Slurm has but nothing here follows, and those that Slurm lacks."""
         names = [name for part in value.split(",") if (name := part.partition("=")[0].strip())]
         names = [name for name in dict.fromkeys(names) if name.lower() not in self.followed]
         unused = [name for name in names if name.lower() in self.others]
         return unused, [name for name in names if name not in unused]
 
     def are_followed(self, value: str) -> bool:
-        """Whether a value says anything that is followed: it has an option that is, or none at all."""
+        """Return whether a value says anything that is followed: it has such an option, or no option at all."""
         names = [part.partition("=")[0].strip().lower() for part in value.split(",")]
         return not self.followed.isdisjoint(names) or not any(names)
 

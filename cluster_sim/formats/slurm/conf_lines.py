@@ -37,14 +37,14 @@ _NO_CONF = {
     "a job_container.conf": r"(AutoBasePath|(NodeName=\S+[ \t]+)?BasePath)[ \t]*=",
     "a plugstack.conf": r"(required|optional)[ \t]+\S+\.so\b",
 }
-"""What is near a slurm.conf and is none, by a pattern that one of its lines begins with."""
+"""Texts that are near a slurm.conf but are none, each with a pattern that one of its lines begins with."""
 _NEAR = [(kind, re.compile(rf"^[ \t]*(?:{pattern})", re.I | re.M)) for kind, pattern in _NO_CONF.items()]
 _OF_SLURM = re.compile(r"^[ \t]*(NodeName|PartitionName|ClusterName|SlurmctldHost|SchedulerType)[ \t]*=", re.I | re.M)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The pairs of a line in their order, by keys in small letters; ``written`` are the keys as they stand there.
+    """Pairs of a line in their order, by keys in small letters; ``written`` are the keys as they stand there.
 
     Of a key that the line has more than once the last value counts, as in Slurm; ``repeated`` names these keys.
     """
@@ -56,12 +56,12 @@ class Line:
 
     @property
     def key(self) -> str:
-        """The first key, which says what the line is about."""
+        """Return the first key, which says what the line is about."""
         return next(iter(self.pairs))
 
 
 def is_slurm_conf(path: str, text: str) -> bool:
-    """Whether a file is a slurm.conf, or near one: it sets one of the keys that every one has, or is called so.
+    """Return whether a file is a slurm.conf, or near one: it sets a key that every one has, or has the name of one.
 
     :func:`lines_of` refuses what is only near.
     """
@@ -99,32 +99,35 @@ def _lines(path: str, content: str, included: list[int]) -> Iterator[Line]:
                 content_of_other = read_text(other, MAX_JSON_BYTES)
             yield from _lines(other, content_of_other, included)
         elif text.strip():
-            pairs: dict[str, str] = {}
-            written: dict[str, str] = {}
-            repeated: list[str] = []
-            position = 0
-            while position < len(text):
-                match = _PAIR.match(text, position)
-                if match is None:
-                    column = position + len(text[position:]) - len(text[position:].lstrip()) + 1
-                    raise FormatError(f"{place} column {column}", "Key=Value", text[position:].strip())
-                key, value = match[1].lower(), match[3] if match[2] is None else match[2]
-                if key == next(iter(pairs), ""):
-                    raise FormatError(f"{place} column {match.start(1) + 1}", f"{match[1]} once on a line", "it twice")
-                if key in pairs:
-                    repeated.append(match[1])
-                if not is_plain(key) or not value.isprintable():
-                    raise FormatError(
-                        f"{place} column {match.start(1) + 1}", "a key and a value of printable characters", value
-                    )
-                pairs[key], written[key] = value, match[1]
-                position = match.end()
-            line = Line(place, pairs, written, tuple(repeated))
-            yield line
+            yield _line_of(place, text)
+
+
+def _line_of(place: str, text: str) -> Line:
+    """Return the pairs of a text. Raises FormatError naming the column."""
+    pairs: dict[str, str] = {}
+    written: dict[str, str] = {}
+    repeated: list[str] = []
+    position = 0
+    while position < len(text):
+        match = _PAIR.match(text, position)
+        if match is None:
+            column = position + len(text[position:]) - len(text[position:].lstrip()) + 1
+            raise FormatError(f"{place} column {column}", "Key=Value", text[position:].strip())
+        key, value = match[1].lower(), match[3] if match[2] is None else match[2]
+        where = f"{place} column {match.start(1) + 1}"
+        if key == next(iter(pairs), ""):
+            raise FormatError(where, f"{match[1]} once on a line", "it twice")
+        if key in pairs:
+            repeated.append(match[1])
+        if not is_plain(key) or not value.isprintable():
+            raise FormatError(where, "a key and a value of printable characters", value)
+        pairs[key], written[key] = value, match[1]
+        position = match.end()
+    return Line(place, pairs, written, tuple(repeated))
 
 
 def _joined(text: str) -> Iterator[tuple[int, str]]:
-    """(number of the first line, text) of lines without comments, those that end in a backslash put together."""
+    """Yield (number of the first line, text) of lines without comments; a line that ends in a backslash goes on."""
     started, so_far = 0, ""
     for number, line in enumerate(text.split("\n"), start=1):
         line = _COMMENT.sub("", line.rstrip("\r")).replace("\\#", "#")

@@ -36,7 +36,7 @@ YES, NO = ("YES", "UP", "TRUE", "1"), ("NO", "DOWN", "FALSE", "0")
 
 
 def one_of(*words: str) -> Callable[[str], str]:
-    """A parser of one of some words, in any case, which gives it in capitals."""
+    """Return a parser for one of some words, in any case; it returns the word in capitals."""
     known = {word.upper() for word in words}
 
     def parse(text: str) -> str:
@@ -48,12 +48,15 @@ def one_of(*words: str) -> Callable[[str], str]:
 
 
 def truth(text: str) -> bool:
-    """``YES`` and its like, or ``NO`` and its like."""
+    """Return whether a text is ``YES`` or its like, rather than ``NO`` or its like."""
     return one_of(*YES, *NO)(text) in YES
 
 
 def duration(text: str) -> float:
-    """Seconds of ``2-03:04:05``, ``04:05``, ``04:05.678``, ``2-03`` or ``90`` (minutes); inf: no limit; NaN: not said."""
+    """Return the seconds of ``2-03:04:05``, ``04:05``, ``04:05.678``, ``2-03`` or ``90`` (minutes).
+
+    No limit is inf; NaN: nothing is said.
+    """
     low = text.strip().lower()
     if low in _NOT_SAID:
         return math.nan
@@ -68,8 +71,15 @@ def duration(text: str) -> float:
     return parts.get("days", 0.0) * 86400 + hours * 3600 + minutes * 60 + parts.get("ds", 0.0) + parts.get("s", 0.0)
 
 
+def whole(text: str) -> int:
+    """Return the number of a text of digits alone."""
+    if not re.fullmatch("[0-9]{1,10}", text):
+        raise ValueError("a whole number")
+    return int(text)
+
+
 def count(text: str) -> int:
-    """A whole number, ``2K`` for 2048 too; 0 where nothing is said."""
+    """Return a whole number, 2048 for ``2K``; 0 where nothing is said."""
     text = text.strip()
     if text.lower() in _NOT_SAID:
         return 0
@@ -81,7 +91,7 @@ def count(text: str) -> int:
 
 
 def memory(text: str) -> tuple[float, str]:
-    """MB, and whose: ``n`` each node's, ``c`` each CPU's, empty the whole job's; 0 where nothing is said. Bare numbers are MB."""
+    """Return MB, and whose: ``n`` each node's, ``c`` each CPU's, empty the whole job's; 0 where nothing is said."""
     text = text.strip()
     if text == "?" or text.lower() in _NOT_SAID:
         return 0.0, ""
@@ -92,7 +102,7 @@ def memory(text: str) -> tuple[float, str]:
 
 
 def tres(text: str) -> dict[str, str]:
-    """The parts of ``billing=4,cpu=4,mem=8G,gres/gpu:a100=2`` by name."""
+    """Return the parts of ``billing=4,cpu=4,mem=8G,gres/gpu:a100=2`` by name."""
     parts = [part.partition("=") for part in text.strip().split(",") if part.strip()]
     if not all(name.strip() and equals for name, equals, _ in parts):
         raise ValueError("trackable resources such as cpu=4,mem=8G,node=1")
@@ -100,14 +110,14 @@ def tres(text: str) -> dict[str, str]:
 
 
 def gpus_of_tres(parts: dict[str, str]) -> int:
-    """GPUs among trackable resources: their sum, where Slurm counts types, or the count of all where it gives that too."""
+    """Return the GPUs among trackable resources: the count of all where Slurm gives it, else the sum of the types."""
     if "gres/gpu" in parts:
         return count(parts["gres/gpu"])
     return sum(count(value) for name, value in parts.items() if name.startswith("gres/gpu:"))
 
 
 def gpus_of_gres(text: str) -> int:
-    """GPUs of ``gpu:2``, ``gpu:a100:2``, ``gpu`` or ``gpu:a:4(S:0-1),gpu:b:2``, on each node."""
+    """Return the GPUs of ``gpu:2``, ``gpu:a100:2``, ``gpu`` or ``gpu:a:4(S:0-1),gpu:b:2``, on each node."""
     return sum(gpus_by_type(text).values())
 
 
@@ -135,7 +145,7 @@ class JobId(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The id without its step; of a row of several tasks the array's number."""
+        """Return the id without its step; for a row of several tasks the array's number."""
         return f"{self.number}_{self.task}" if self.task else self.number
 
 
@@ -152,7 +162,9 @@ def job_id(text: str) -> JobId:
 
 
 def array_tasks(text: str) -> list[range]:
-    """The tasks of ``5-9,12%2`` or ``0-14:2``; the number after % says how many may run at once, and counts no task.
+    """Return the tasks of ``5-9,12%2`` or ``0-14:2``.
+
+    The number after % is not a task but the number that may run at once.
 
     Slurm shortens a long list to 64 characters, ``1,3,5,1...``. The number before the dots may have lost its end: it is
     left out, but as the last task of a range it counts, since that range is at least so long.
@@ -176,7 +188,7 @@ def array_tasks(text: str) -> list[range]:
 
 
 def array_limit(text: str) -> int:
-    """How many tasks of ``5-9,12%2`` may run at once; 0: all."""
+    """Return how many tasks of ``5-9,12%2`` may run at once; 0: all."""
     count = text.partition("%")[2].strip()
     if count and not count.isdigit():
         raise ValueError("array tasks such as 5-9,12%2")
@@ -184,7 +196,7 @@ def array_limit(text: str) -> int:
 
 
 def host_list(text: str) -> list[str]:
-    """The names of ``node[01-16,20],login1`` in their order; ranges keep leading zeros, several in a name multiply."""
+    """Return the names of ``node[01-16,20],login1`` in order; ranges keep leading zeros, several in a name multiply."""
     names: list[str] = []
     for expression in _comma_separated(text):
         found = [""]
@@ -203,7 +215,7 @@ def host_list(text: str) -> list[str]:
 
 
 def _comma_separated(text: str) -> list[str]:
-    """The parts between the commas that stand in no brackets."""
+    """Return the parts between the commas that stand in no brackets."""
     parts, inside = [""], False
     for character in text:
         if character == "[" and inside or character == "]" and not inside:

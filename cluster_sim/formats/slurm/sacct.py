@@ -111,7 +111,10 @@ def read(
 
 
 def _kept(cells: Cells, jobs: FoldedJobs, facts: Facts, cancelled: str, failed: str) -> np.ndarray:
-    """Which jobs can be simulated; a ModelWarning counts the others by reason, and none left is an error."""
+    """Return which jobs can be simulated.
+
+    A ModelWarning counts the others by reason; FormatError if there is no job left.
+    """
     status = np.array([STATUS.get(state, UNKNOWN) for state in facts.state])
     none = np.zeros(len(jobs.rows), dtype=bool)
     pending = np.array([state in NOT_OVER for state in facts.state], dtype=bool) & np.isnan(facts.run)
@@ -133,7 +136,8 @@ def _kept(cells: Cells, jobs: FoldedJobs, facts: Facts, cancelled: str, failed: 
         kept &= ~mask
         number = int(jobs.tasks[mask].sum())
         if number:
-            told.append(f"{number:,} {reason} (first in {_short(cells, jobs.rows[int(mask.argmax())])})")
+            place = cells.table.places[jobs.rows[int(mask.argmax())]]
+            told.append(f"{number:,} {reason} (first in {cells.table.counted_in} {place})")
     total = int(jobs.tasks.sum())
     if not kept.any():
         found = f"{total:,} jobs and {jobs.steps:,} steps" + (f", {', '.join(told)}" if told else "")
@@ -148,14 +152,10 @@ def _jobs(number: int) -> str:
     return "1 job" if number == 1 else f"{number:,} jobs"
 
 
-def _short(cells: Cells, row: int) -> str:
-    return f"{cells.table.counted_in} {cells.table.places[row]}"
-
-
 def _warn(
     cells: Cells, jobs: FoldedJobs, facts: Facts, clock: LocalClock, rows: np.ndarray, cores: str, submission: str
 ) -> None:
-    """One line each of rows left out, of substitutes, and of what is not read."""
+    """Warn, in one line each, of rows left out, of substitutes, and of what is not read."""
     _warn_of_rows(cells)
     requeued = jobs.attempts[rows] > 1
     more_cpus = (facts.asked > 0) & (facts.used > facts.asked) & (facts.cores == facts.used)
@@ -196,8 +196,11 @@ def _warn(
     parts += [f"times in {what}: {number:,}" for what, number in hours.items() if number]
     if parts:
         warn_user(ModelWarning(f"{cells.path}: {'; '.join(parts)}"))
+    columns = [name for key, name in cells.table.names.items() if key not in READ]
+    if len(columns) > _MOST_NAMED:  # a full dump has a hundred
+        columns = [*columns[:_MOST_NAMED], f"and {len(columns) - _MOST_NAMED} more"]
     odd = {
-        "columns": _listed([name for key, name in cells.table.names.items() if key not in READ]),
+        "columns": columns,
         "TRES": [f"{name} ({_jobs(number)})" for name, number in sorted(facts.other_tres.items())],
         "states": [f"{state or 'none'} ({_jobs(number)})" for state, number in sorted(unknown.items())],
         "constraints": [f"{facts.odd_constraints:,} that are no list of features"] * bool(facts.odd_constraints),
@@ -207,13 +210,6 @@ def _warn(
     ]
     if unread:
         warn_user(ModelWarning(f"{cells.path}: not read: {'; '.join(unread)}"))
-
-
-def _listed(names: list[str]) -> list[str]:
-    """Some names; of a full dump's hundred columns no more than how many there are."""
-    if len(names) <= _MOST_NAMED:
-        return names
-    return [*names[:_MOST_NAMED], f"and {len(names) - _MOST_NAMED} more"]
 
 
 def _warn_of_rows(cells: Cells) -> None:
@@ -247,7 +243,7 @@ def _warn_of_rows(cells: Cells) -> None:
 def _columns(
     cells: Cells, jobs: FoldedJobs, facts: Facts, rows: np.ndarray, assume_recorded: bool, when_eligible: bool
 ) -> Columns:
-    """Columns of the job schema, of the jobs that are kept."""
+    """Return the columns of the job schema for the jobs that are kept."""
     chosen = [jobs.rows[row] for row in rows]
     submit = jobs.submitted[rows]
     eligible, start = jobs.times["eligible"][rows], jobs.times["start"][rows]
@@ -276,13 +272,13 @@ def _columns(
         "avg_cpu_time": np.where(np.isfinite(cpu_time), cpu_time / np.maximum(facts.used[rows], 1), UNKNOWN),
         "used_memory": used_kb,
         "status": np.array([STATUS.get(facts.state[row], UNKNOWN) for row in rows]),
-        "priority": np.array(cells.understood("priority", chosen, _priority), dtype=float),
+        "priority": np.array(cells.understood("priority", chosen, values.count), dtype=float),
     }
     for field, name in _TEXTS.items():
         if name in cells.table.columns:
             columns[field] = np.array(cells.texts(name, chosen), dtype=object)
     if "submitline" in cells.table.columns and not when_eligible:
-        # Whom each job waits for, in the words of the field `after`. Warns of what that has no words for.
+        # The field `after` has no words for other dependencies than these two.
         lines = cells.texts("submitline", chosen)
         tasks: dict[str, list[str]] = {}
         for job in ids:
@@ -298,7 +294,3 @@ def _columns(
         lists = [text if text.lower() != "none assigned" else "" for text in cells.texts("nodelist", chosen)]
         columns["recorded_nodes"] = np.array(lists, dtype=object)
     return columns
-
-
-def _priority(text: str) -> float:
-    return float(values.count(text))

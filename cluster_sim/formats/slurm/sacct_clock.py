@@ -20,7 +20,7 @@ def check_time(text: str) -> None:
 
 
 class LocalClock:
-    """Reads ``2026-03-29T02:30:00`` in a time zone by its name, such as Europe/Berlin; ``1774751400`` is taken as it is.
+    """Reader of ``2026-03-29T02:30:00`` in a time zone such as Europe/Berlin; it takes ``1774751400`` as it is.
 
     ``skipped`` counts the times that no clock there ever showed, ``twice`` those that it showed twice.
     """
@@ -35,13 +35,13 @@ class LocalClock:
         self.twice = 0
 
     def read(self, text: str) -> float:
-        """Seconds since 1970; NaN where there is no time. Raises ValueError, saying what was expected."""
+        """Return seconds since 1970; NaN where there is no time. Raises ValueError that says what was expected."""
         if text not in self._known:
             self._known[text] = _both_times(text.strip(), self._zone)
         return self._known[text][0]
 
     def in_order(self, texts: list[list[str]], times: list[np.ndarray]) -> list[np.ndarray]:
-        """Times of a job that follow each other, column by column: one that was shown twice is the later if it must be."""
+        """Return times of jobs, which rise from column to column: a time shown twice is the later if it must be."""
         ordered: list[np.ndarray] = []
         before = np.full(len(times[0]), -math.inf)
         for column, first in zip(texts, times, strict=True):
@@ -55,7 +55,10 @@ class LocalClock:
 
 
 def _both_times(text: str, zone: datetime.tzinfo) -> tuple[float, float]:
-    """What a text says by the offset from UTC before and after a jump; the same but in the hour of the jump."""
+    """Return what a text says by the offsets from UTC before and after a jump.
+
+    They differ only in the hour of a jump.
+    """
     if text.lower() in _NO_TIME:
         return _NEVER
     try:

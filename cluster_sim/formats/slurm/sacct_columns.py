@@ -23,7 +23,7 @@ STATUS = {  # as SWF counts: 1 completed, 0 failed, 5 cancelled
     "COMPLETED": 1, "FAILED": 0, "TIMEOUT": 0, "NODE_FAIL": 0, "OUT_OF_MEMORY": 0, "BOOT_FAIL": 0, "DEADLINE": 0,
     "LAUNCH_FAILED": 0, "CANCELLED": 5, "PREEMPTED": 5, "REVOKED": 5,
 }  # fmt: skip
-"""What has become of a job whose state says that it is over."""
+"""SWF's status of a job by the state that says that it is over."""
 NOT_OVER = frozenset(
     "PENDING RUNNING SUSPENDED COMPLETING CONFIGURING REQUEUED REQUEUE_HOLD REQUEUE_FED RESIZING RESV_DEL_HOLD "
     "SIGNALING SPECIAL_EXIT STAGE_OUT STOPPED".split()
@@ -99,4 +99,4 @@ READ: dict[str, Callable[[str], object]] = {
         str,
     ),
 }
-"""What is read, by the name in small letters, with a parser that raises ValueError for a cell that it cannot be."""
+"""Columns that are read, by the name in small letters, each with a parser that raises ValueError for a wrong cell."""

@@ -37,7 +37,9 @@ class Facts(NamedTuple):
 
 
 def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> Facts:
-    """What is known of all jobs; ``cores`` "allocated" or "requested" count, and unfinished jobs run their limit, or not.
+    """Return what is known of all jobs.
+
+    ``cores`` says whether "allocated" or "requested" CPUs count. With ``limit_is_run`` unfinished jobs run their limit.
 
     Raises FormatError naming line and column.
     """
@@ -50,7 +52,7 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
 
     def counts(tres: str, part: str, *columns: str) -> np.ndarray:
         sources = [(name, sacct_columns.count) for name in columns]
-        told = cells.numbers(rows, *sources, (tres, lambda text: _of_tres(text, part)))
+        told = cells.numbers(rows, *sources, (tres, lambda text: sacct_columns.count(values.tres(text).get(part, ""))))
         return np.where(np.isnan(told), 0.0, told)
 
     used = counts("alloctres", "cpu", "alloccpus", "ncpus")
@@ -63,9 +65,9 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
     # One node is what Slurm writes of jobs that do not care.
     nodes = np.where((asked_nodes > 1) | ~np.array(is_asked, dtype=bool), nodes, 0)
     nodes = np.where(nodes > 1, np.minimum(nodes, wanted), 0)
-    # A bare number is minutes in both.
+    # A bare number means minutes in both columns.
     limit = cells.numbers(rows, ("timelimit", values.duration), ("timelimitraw", values.duration))
-    # Time in which the job ran, suspensions left out.
+    # The run time is without suspensions.
     by_clock = jobs.times["end"] - jobs.times["start"]
     paused = np.nan_to_num(cells.numbers(jobs.rows, ("suspended", values.duration)))
     by_clock = np.where(by_clock >= 0, np.maximum(by_clock - paused, 0), math.nan)
@@ -80,6 +82,7 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
     for name in ("allocgres", "reqgres"):
         listed = np.array(cells.understood(name, rows, values.gpus_of_gres)) * np.maximum(held_nodes, 1)
         gpus = np.where(gpus > 0, gpus, listed)
+    other_tres = [name for each in req_tres for name in each if name not in (*TRES_READ, "billing")]
     stated = cells.texts("licenses", rows)
     licences = [_licences(said) or _licences(got) for said, got in zip(req_tres, alloc_tres, strict=True)]
     return Facts(
@@ -89,16 +92,8 @@ def facts_of(cells: Cells, jobs: FoldedJobs, cores: str, limit_is_run: bool) -> 
         [own if own.lower() not in ("", "none", "(null)") else found for own, found in zip(stated, licences, strict=True)],
         [tags or "" for tags in requires],
         sum(tags is None for tags in requires),
-        Counter(name for each in req_tres for name in each if not _is_read(name)),
+        Counter(name for name in other_tres if not name.startswith(("gres/gpu", "license/"))),
     )  # fmt: skip
-
-
-def _is_read(name: str) -> bool:
-    return name in TRES_READ or name == "billing" or name.startswith(("gres/gpu", "license/"))
-
-
-def _of_tres(text: str, part: str) -> float:
-    return sacct_columns.count(values.tres(text).get(part, ""))
 
 
 def _licences(said: dict[str, str]) -> str:
@@ -106,13 +101,13 @@ def _licences(said: dict[str, str]) -> str:
 
 
 def _requires(text: str) -> str | None:
-    """Features that every node must have, as tags; None for alternatives, counts and the like."""
+    """Return the features that every node must have, as tags; None for alternatives, counts and the like."""
     tags = re.split(r"[&,]", text)
     return " ".join(tags) if all(re.fullmatch(r"[\w.-]*", tag) for tag in tags) else None
 
 
 def _memory(cells: Cells, rows: list[int], cores: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    """MB of each CPU: ReqMem counts a job (4G), its nodes (4Gn) or its CPUs (4Gc)."""
+    """Return MB of each CPU: ReqMem counts for a job (4G), its nodes (4Gn) or its CPUs (4Gc)."""
     said = cells.understood("reqmem", rows, sacct_columns.memory)
     of_tres = cells.understood("reqtres", rows, lambda text: sacct_columns.memory(values.tres(text).get("mem", "")))
     chosen = [one if one[0] else other for one, other in zip(said, of_tres, strict=True)]

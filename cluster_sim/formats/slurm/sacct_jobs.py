@@ -23,7 +23,7 @@ _REQUEUED = NOT_OVER | {"PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED"}
 """States after which Slurm itself may submit a job once more."""
 _WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
 _REMEMBERED_S = 300.0
-"""Slurm forgets a job that is over after MinJobAge, by default so long: until then ``scontrol requeue`` can submit it again."""
+"""Seconds until Slurm forgets a job that is over (MinJobAge): until then ``scontrol requeue`` can submit it again."""
 
 
 class Cells:
@@ -38,22 +38,22 @@ class Cells:
         return f"{self.path} {self.table.counted_in} {self.table.places[row]}"
 
     def has(self, *names: str) -> bool:
-        """Whether there is one of the columns."""
+        """Return whether there is one of the columns."""
         return any(name in self.table.columns for name in names)
 
     def texts(self, name: str, rows: Iterable[int]) -> list[str]:
-        """The cells of a column; empty ones if there is no such column."""
+        """Return the cells of a column; empty ones if there is no such column."""
         column = self.table.columns.get(name)
         return [""] * len(list(rows)) if column is None else [column[row].strip() for row in rows]
 
     def understood(self, name: str, rows: Iterable[int], parse: Callable[[str], Value]) -> list[Value]:
-        """What the cells of a column say; each can be understood (:meth:`SacctTable.keep_understood`)."""
+        """Return what the cells of a column say, all of which can be parsed (:meth:`SacctTable.keep_understood`)."""
         texts = self.texts(name, rows)
         known = {text: parse(text) for text in set(texts)}
         return [known[text] for text in texts]
 
     def numbers(self, rows: list[int], *sources: tuple[str, Callable[[str], float]]) -> np.ndarray:
-        """For each row the number in the first of the columns that tells one; NaN where none does."""
+        """Return the number in the first column that has one, for each row; NaN if none has."""
         found = np.full(len(rows), math.nan)
         for name, parse in sources:
             missing = np.flatnonzero(np.isnan(found))
@@ -62,7 +62,7 @@ class Cells:
         return found
 
     def states(self, rows: Iterable[int]) -> list[str]:
-        """States in capitals, without who cancelled a job."""
+        """Return states in capitals, without who cancelled a job."""
         return self.understood("state", rows, sacct_columns.state)
 
 
@@ -107,7 +107,7 @@ class FoldedJobs:
         self.tasks = np.array([1 if each is None else len(each) for each in self._tasks], dtype=int)
         self.rows = [own[position] for position in last]
         self.times = {name: column[last] for name, column in times.items()}
-        self.submitted = np.array([_least(self._submit[each.positions]) for each in found], dtype=float)
+        self.submitted = np.array([np.fmin.reduce(self._submit[each.positions]) for each in found], dtype=float)
         starts = [len({self._start[at] for at in each.positions if self._start[at] > 0}) for each in found]
         again = self._restarts[last]
         self.attempts = np.maximum(np.array(starts, dtype=float), np.where(again > 0, again + 1, 0))
@@ -127,7 +127,10 @@ class FoldedJobs:
                     self.most_memory_kb[row.name] = max(self.most_memory_kb.get(row.name, 0.0), amount * 1024)
 
     def ids_of(self, rows: np.ndarray) -> list[str]:
-        """The ids of jobs, in whose ``rows`` one with several tasks comes so many times in succession."""
+        """Return the ids of jobs.
+
+        If a row stands for several tasks, ``rows`` repeats it, and each task gets its own id.
+        """
         ids: list[str] = []
         for row in dict.fromkeys(rows.tolist()):
             tasks = self._tasks[row]
@@ -135,12 +138,12 @@ class FoldedJobs:
         return ids
 
     def limits_of(self, ids: list[str]) -> list[int]:
-        """How many tasks of the arrays of these jobs may run at once, as the rows of those that wait have it; 0: all."""
+        """Return how many tasks of these jobs' arrays may run at once, as the rows of waiting tasks say; 0: all."""
         most = np.iinfo(np.int64).max  # a damaged number may be any
         return [min(self._limits.get(job.partition("_")[0], 0), most) if "_" in job else 0 for job in ids]
 
     def _found(self) -> list[_Found]:
-        """Every job, in the order in which the log first names them."""
+        """Return every job, in the order in which the log first names them."""
         with_rows: dict[str, list[int]] = {}
         sharing: dict[str, list[int]] = {}
         for position, job in enumerate(self._ids):
@@ -159,7 +162,7 @@ class FoldedJobs:
         return sorted(found, key=lambda each: min(each.positions))
 
     def _apart(self, positions: list[int]) -> list[list[int]]:
-        """The attempts of each job among rows of one id, which Slurm may have given again."""
+        """Return the attempts of each job among rows of one id, which Slurm may have given again."""
         if len(positions) == 1:
             return [positions]
         jobs: list[list[int]] = []
@@ -171,7 +174,7 @@ class FoldedJobs:
         return jobs
 
     def _of_shared_rows(self, number: str, positions: list[int], own: dict[int, list[int]]) -> list[_Found]:
-        """The tasks of an array that no row of their own, nor a later shared row, describes."""
+        """Return the tasks of an array that neither a row of their own nor a later shared row describes."""
         found: list[_Found] = []
         later: list[tuple[int, np.ndarray]] = []  # shared rows and their tasks
         used = Counter({task: len(self._apart(rows)) for task, rows in own.items()})  # jobs with the task's id
@@ -180,7 +183,8 @@ class FoldedJobs:
             tasks = np.unique(
                 np.concatenate([np.arange(r.start, r.stop, r.step) for r in ranges] or [np.empty(0, int)])
             )
-            known = [np.array([task for task, rows in own.items() if self._is_one_of(position, rows)], dtype=int)]
+            with_rows = [task for task, rows in own.items() if any(self._is_same_job(position, row) for row in rows)]
+            known = [np.array(with_rows, dtype=int)]
             known += [others for at, others in later if self._is_same_job(position, at)]
             left = np.setdiff1d(tasks, np.concatenate(known))
             later.append((position, tasks))
@@ -192,11 +196,8 @@ class FoldedJobs:
                 found.append(_Found(number, [position], left))
         return found
 
-    def _is_one_of(self, shared: int, rows: list[int]) -> bool:
-        return any(self._is_same_job(shared, row) for row in rows)
-
     def _is_same_job(self, earlier: int, later: int) -> bool:
-        """Whether two rows of one id are of one job: one record, or a requeue of it."""
+        """Return whether two rows of one id are of one job: one record, or a requeue of it."""
         users = self._users[earlier], self._users[later]
         if all(users) and users[0] != users[1]:
             return False
@@ -207,7 +208,7 @@ class FoldedJobs:
         return between > 0 and bool(is_requeue or self._submit[later] - self._end[earlier] <= _REMEMBERED_S)
 
     def _recency(self, position: int) -> tuple[float, int, float, int]:
-        """What orders the rows of a job: a requeue has a later submission, and the last row of a record knows its end."""
+        """Return the sort key of a row: a requeue is submitted later, and the last row of a record knows its end."""
         submit, start, state = self._submit[position], self._start[position], self._states[position]
         progress = 2 if state not in NOT_OVER else 0 if state in _WAITING else 1
         start = math.inf if math.isnan(start) else start
@@ -215,9 +216,5 @@ class FoldedJobs:
 
 
 def _numbered(name: str, time: int) -> str:
-    """The id of a job, which tells jobs apart to which Slurm gave the same number."""
+    """Return a job's id; a number tells apart the jobs to which Slurm gave the same id."""
     return name if time == 1 else f"{name}#{time}"
-
-
-def _least(times: np.ndarray) -> float:
-    return float(np.fmin.reduce(times))

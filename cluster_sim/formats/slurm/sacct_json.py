@@ -17,7 +17,10 @@ _PER_CPU = 2**63
 
 
 def is_sacct_json(document: object, path: str) -> bool:
-    """Whether a document is what ``sacct --json`` prints. Raises FormatError for what Slurm's other commands print."""
+    """Return whether a document is what ``sacct --json`` prints.
+
+    Raises FormatError for what Slurm's other commands print.
+    """
     if not isinstance(document, Mapping):
         return False
     jobs = document.get("jobs")
@@ -35,7 +38,7 @@ def is_sacct_json(document: object, path: str) -> bool:
 
 
 def table_of_document(document: Mapping[str, Any]) -> SacctTable:
-    """The jobs and steps of a document that :func:`is_sacct_json`; one that cannot be read is left out."""
+    """Return the jobs and steps of what ``sacct --json`` printed; a job that cannot be read is left out."""
     rows: list[tuple[int, dict[str, str]]] = []
     left_out: list[LeftOut] = []
     for place, job in enumerate(document["jobs"], start=1):
@@ -49,9 +52,9 @@ def table_of_document(document: Mapping[str, Any]) -> SacctTable:
 
 
 def _rows_of(job: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """The row of a job, and one of each step that tells its memory."""
+    """Yield the row of a job, and one for each step that tells its memory."""
     time, state, required = job["time"], job["state"]["current"], _mapping(job.get("required"))
-    tres = _mapping(job.get("tres"))
+    tres, suspended_s = _mapping(job.get("tres")), _number(time.get("suspended"))
     row = {
         "JobID": _id_of(job),
         "JobName": _text(job.get("name")),
@@ -65,7 +68,7 @@ def _rows_of(job: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         "Start": _moment(time.get("start")),
         "End": _moment(time.get("end")),
         "ElapsedRaw": _number(time.get("elapsed")),
-        "Suspended": _seconds(time.get("suspended")),
+        "Suspended": f"0-00:00:{suspended_s}" if suspended_s else "",
         "TimelimitRaw": _number(time.get("limit")),
         "State": state if isinstance(state, str) else str(state[0]),
         "ReqCPUS": _number(required.get("CPUs")),
@@ -114,7 +117,7 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any) -> str:
-    """A number as sacct prints it; empty: not told."""
+    """Return a number as sacct prints it; empty: not told."""
     if isinstance(value, Mapping):
         if value.get("infinite"):
             return "UNLIMITED"
@@ -131,13 +134,8 @@ def _moment(value: Any) -> str:
     return "" if text == "0" else text  # Slurm's own word for no time
 
 
-def _seconds(value: Any) -> str:
-    text = _number(value)
-    return f"0-00:00:{text}" if text else ""
-
-
 def _memory(required: Mapping[str, Any]) -> str:
-    """What a job asks for: MB of each CPU or node."""
+    """Return the memory that a job asks for: MB of each CPU or node."""
     for name, per in (("memory_per_cpu", "c"), ("memory_per_node", "n")):
         if text := _number(required.get(name)):
             return f"{text}M{per}"

@@ -92,7 +92,7 @@ class SacctTable:
 
 
 def delimiter_of(start: str) -> str:
-    """What separates the cells, if a text begins with a header of sacct's; empty if it does not."""
+    """Return what separates the cells, if a text begins with a header of sacct's; empty if it does not."""
     header = next((line for line in start.split("\n") if line.strip()), "").strip(" \r")
     candidates: list[str] = ["|", *_QUOTED]
     if match := re.match(r"(?:\w+([^\w\s\"]+))?jobid(?:raw)?([^\w \"]{1,8})\w", header, re.IGNORECASE):
@@ -105,13 +105,13 @@ def delimiter_of(start: str) -> str:
 
 
 def is_near(start: str) -> bool:
-    """Whether a text that begins with no header of sacct's is like its output without --parsable2, or with --noheader."""
+    """Return whether a text without sacct's header is like its output without --parsable2, or with --noheader."""
     line = next((line for line in start.splitlines() if line.strip()), "")
     return "jobid" in line.lower().split() or line.count("|") >= _FEWEST_CELLS
 
 
 def read_table(path: str) -> SacctTable:
-    """All rows of a file that can be understood. Raises FormatError where there is none, naming the line."""
+    """Read all rows of a file that can be understood. Raises FormatError naming the line if there is none."""
     if read_bytes(path).startswith(_PARQUET_MAGIC) or PurePath(path.removesuffix(".gz")).suffix.lower() == ".parquet":
         with needed(path, "pyarrow"):
             import pyarrow  # noqa: F401
@@ -134,7 +134,7 @@ def read_table(path: str) -> SacctTable:
 
 
 def table_of(rows: Iterable[tuple[int, Mapping[str, str]]], counted_in: str) -> SacctTable:
-    """The table of rows that are given by place and column, with the names as sacct writes them."""
+    """Return the table of rows that are given by place and column, with the names as sacct writes them."""
     listed = list(rows)
     written = dict.fromkeys(name for _, cells in listed for name in cells)
     columns = {name.lower(): [cells.get(name, "") for _, cells in listed] for name in written}
@@ -170,30 +170,11 @@ class _Rows:
         self._begin_part(self._header_cells(self._lines[self._at]))
 
     def table(self) -> SacctTable:
-        """Every row, or where it cannot be put together its place."""
+        """Return every row, or the place of one that cannot be put together."""
         while self._at + 1 < len(self._lines):
             self._at += 1
             if self._lines[self._at].strip():
-                # Take the row that begins in this line, with as many of the next lines as it needs.
-                first, part = self._at, self._parts[-1]
-                width, text = len(part.names), self._lines[self._at]
-                cells = self._cells(text)
-                if cells is not None and len(cells) == width + 1 and not cells[-1]:
-                    cells.pop()
-                if cells is not None and len(cells) == width:
-                    if [cell.strip().lower() for cell in cells] != part.names:
-                        part.add(first + 1, cells)
-                elif header := self._header_in(text):
-                    self._begin_part(header)
-                elif cells is not None and not self._begins(cells):
-                    last = self._left_out[-1].place if self._left_out else 0
-                    if part.names[-1] in FREE_TEXT and part.rows and part.places[-1] > last:
-                        part.rows[-1][-1] += "\n" + text
-                        self._joined.add(part.places[-1])
-                    else:
-                        self._leave_out(first)
-                else:
-                    self._take_several_lines(first, part)
+                self._take_row(self._at)
         names = {low: name for part in reversed(self._parts) for low, name in zip(part.names, part.header, strict=True)}
         columns: dict[str, list[str]] = {low: [] for low in names}
         for part in self._parts:
@@ -212,13 +193,13 @@ class _Rows:
         return cells if not cells or cells[-1] else cells[:-1]  # --parsable ends every line with a separator
 
     def _header_in(self, line: str) -> list[str]:
-        """The names in a header; empty where a line is none."""
+        """Return the names in a header; empty where a line is none."""
         cells = self._header_cells(line)
         is_header = {cell.lower() for cell in cells} & set(_IDS) and all(re.fullmatch(r"\w+", cell) for cell in cells)
         return cells if is_header else []
 
     def _cells(self, text: str) -> list[str] | None:
-        """The cells of a row; None where a quoted one does not end."""
+        """Return the cells of a row; None where a quoted one does not end."""
         if self._delimiter not in _QUOTED or '"' not in text:
             return text.split(self._delimiter)
         try:
@@ -226,20 +207,36 @@ class _Rows:
         except csv.Error:
             return None
 
-    def _take_several_lines(self, first: int, part: _Part) -> None:
-        text = self._lines[first]
+    def _take_row(self, first: int) -> None:
+        """Take the row that begins in a line, with as many of the next lines as it needs."""
+        part, text = self._parts[-1], self._lines[first]
+        width, cells = len(part.names), self._cells(text)
+        if cells is not None and len(cells) == width + 1 and not cells[-1]:
+            cells.pop()
+        if cells is not None and len(cells) == width:
+            if [cell.strip().lower() for cell in cells] != part.names:
+                part.add(first + 1, cells)
+            return
+        if header := self._header_in(text):
+            self._begin_part(header)
+            return
+        if cells is not None and not self._begins(cells):
+            last_left_out = self._left_out[-1].place if self._left_out else 0
+            if part.names[-1] in FREE_TEXT and part.rows and part.places[-1] > last_left_out:
+                part.rows[-1][-1] += "\n" + text
+                self._joined.add(part.places[-1])
+            else:
+                self._leave_out(first)
+            return
         for last in range(first, min(len(self._lines), first + _MOST_LINES)):
             if last > first:
                 line = self._lines[last]
-                cells = self._cells(line) or []
-                is_whole = bool(self._header_in(line)) or (
-                    len(cells) >= len(self._parts[-1].names) and self._begins(cells)
-                )
-                if is_whole:
-                    break
-                text += "\n" + self._lines[last]
-            cells = self._cells(text) or []
-            if len(cells) >= len(part.names) and (fitted := self._fitted(cells, part)):
+                own_cells = self._cells(line) or []
+                if self._header_in(line) or (len(own_cells) >= width and self._begins(own_cells)):
+                    break  # another row or header begins there
+                text += "\n" + line
+            pieces = self._cells(text) or []
+            if len(pieces) >= width and (fitted := self._fitted(pieces, part)):
                 self._at = last
                 self._joined.add(first + 1)
                 part.add(first + 1, fitted)
@@ -247,7 +244,7 @@ class _Rows:
         self._leave_out(first)
 
     def _begins(self, cells: Sequence[str]) -> bool:
-        """Whether a line can be the beginning of a row: it has a job's id where the header has it."""
+        """Return whether a row can begin with these cells: a job's id stands where the header has it."""
         at = self._parts[-1].id_at
         return len(cells) > at and _allows(READ["jobid"], cells[at])
 
@@ -257,7 +254,9 @@ class _Rows:
         self._left_out.append(LeftOut(first + 1, "", expected, found))
 
     def _fitted(self, pieces: list[str], part: _Part) -> list[str]:
-        """The pieces between separators as cells, where only texts hold separators; empty unless all else is certain.
+        """Return pieces between separators as cells, where only texts hold separators.
+
+        The list is empty unless all other cells are certain.
 
         A text whose ends cannot be told from those of another text is empty, and counted.
         """
@@ -311,7 +310,7 @@ def _names(header: list[str], where: str) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """A cell as sacct would print it."""
+    """Return a cell as sacct would print it."""
     if isinstance(value, str):
         return value
     if value is None or value is pd.NaT or value is pd.NA or value != value:

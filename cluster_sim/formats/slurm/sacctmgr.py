@@ -38,6 +38,7 @@ _NOT_SIMULATED = frozenset(
     "minprio mintres minpriothresh usagethres limitfactor flags".split()
 )
 """Columns that would change a schedule, and change none here: named where one is set."""
+_NOT_SET = ("", "-1", "0", "00:00:00", "0.000000", "1.000000")
 _READ = frozenset(
     "cluster account user partition parentname share grpjobs grptres maxjobs maxtres maxwall qos defaultqos name priority "
     "preempt preemptmode usagefactor maxjobspu maxtrespu maxjobspa maxtrespa".split()
@@ -59,7 +60,7 @@ class _Row:
     unused: dict[str, None]
 
     def get(self, column: str, parse: Callable[[str], Value], default: Value) -> Value:
-        """What a cell says. Raises FormatError for what ``parse`` does not understand."""
+        """Return what a cell says. Raises FormatError for what ``parse`` does not understand."""
         text = self.cells.get(column, "")
         if not text:
             return default
@@ -69,7 +70,7 @@ class _Row:
             raise FormatError(f"{self.place}, {self.written[column]}", str(error), text) from None
 
     def tres(self, column: str) -> dict[str, float]:
-        """Limits of resources; those that are not simulated are kept in mind."""
+        """Return the limits of resources, and note those that are not simulated."""
         found = self.get(column, values.tres, dict[str, str]())
         self.unused.update({f"{self.written[column]} {name}": None for name in found if name not in _TRES})
         limits: dict[str, float] = {}
@@ -89,39 +90,19 @@ class _Found:
 
 
 def read_accounts(path: str) -> Accounts:
-    """What the tables in a file say. Warns (ModelWarning), in one line, of limits that are not simulated.
+    """Read the tables in a file. Warns (ModelWarning), in one line, of limits that are not simulated.
 
     Raises FormatError naming file, line and column.
     """
     found, unused = _Found(), dict[str, None]()
     for row in _rows(path, unused):
-        unused.update(
-            {row.written[name]: None for name in row.cells if name in _NOT_SIMULATED and _is_set(row.cells[name])}
-        )
+        limits = (name for name, text in row.cells.items() if name in _NOT_SIMULATED and text not in _NOT_SET)
+        unused.update({row.written[name]: None for name in limits})
         if row.cells.keys() >= {"account", "user"}:
             found.associations.append((row.place, _association(row)))
             found.clusters[row.cells.get("cluster", "")] = None
         else:
-            if not row.cells["name"]:
-                raise FormatError(f"{row.place}, {row.written['name']}", "the name of a quality of service", "none")
-            mode = row.cells.get("preemptmode", "").upper()
-            quality = QualityOfService(
-                row.cells["name"].lower(),
-                row.get("priority", _whole, 0),
-                row.get("usagefactor", _factor, 1.0),
-                frozenset(filter(None, row.cells.get("preempt", "").lower().split(","))),
-                "" if mode == "CLUSTER" else mode,
-                row.get("preemptexempttime", values.duration, None),
-                row.get("gracetime", values.duration, 0.0),
-                grp_jobs=row.get("grpjobs", _most, math.inf),
-                grp_tres=row.tres("grptres"),
-                max_jobs_per_user=row.get("maxjobspu", _most, math.inf),
-                max_tres_per_user=row.tres("maxtrespu"),
-                max_jobs_per_account=row.get("maxjobspa", _most, math.inf),
-                max_tres_per_account=row.tres("maxtrespa"),
-                max_tres=row.tres("maxtres"),
-                max_wall_s=row.get("maxwall", _wall, math.inf),
-            )
+            quality = _quality(row)
             if quality.name in found.qos:
                 raise FormatError(f"{row.place}, Name", "every quality of service once", f"{quality.name} twice")
             found.qos[quality.name] = quality
@@ -140,13 +121,6 @@ def read_accounts(path: str) -> Accounts:
     return Accounts(tuple(_parents_first(found.associations)), qos)
 
 
-def _header(cells: list[str]) -> list[str] | None:
-    """The names of the columns, if cells are a header; one without a name at the end is ``--parsable``'s separator."""
-    names = [re.sub("[^a-z0-9]", "", cell.lower()) for cell in cells]
-    names = [_OTHER_NAMES.get(name, name) for name in names]
-    return names if {"account", "user"} <= set(names) or {"name", "priority"} <= set(names) else None
-
-
 def _rows(path: str, unused: dict[str, None]) -> Iterator[_Row]:
     names: list[str] = []
     written: dict[str, str] = {}
@@ -154,8 +128,10 @@ def _rows(path: str, unused: dict[str, None]) -> Iterator[_Row]:
         if not line.strip():
             continue
         cells = line.split("|")
-        header = _header(cells)
-        if header is not None:
+        # `--parsable` ends every line with a separator: the last column then has no name.
+        header = [re.sub("[^a-z0-9]", "", cell.lower()) for cell in cells]
+        header = [_OTHER_NAMES.get(name, name) for name in header]
+        if {"account", "user"} <= set(header) or {"name", "priority"} <= set(header):
             names, written = header, dict(zip(header, (cell.strip() for cell in cells), strict=True))
             twice = next((written[name] for name in names if name and names.count(name) > 1), None)
             if twice:
@@ -174,10 +150,6 @@ def _rows(path: str, unused: dict[str, None]) -> Iterator[_Row]:
             yield _Row(place, dict(zip(names, (c.strip() for c in cells), strict=True)), written, unused)
 
 
-def _is_set(text: str) -> bool:
-    return text not in ("", "-1", "0", "00:00:00", "0.000000", "1.000000")
-
-
 def _association(row: _Row) -> Association:
     account, user = row.cells["account"].lower(), row.cells["user"].lower()
     if not account:
@@ -190,7 +162,7 @@ def _association(row: _Row) -> Association:
         user,
         above,
         row.cells.get("partition", "") if user else "",
-        shares=row.get("share", _shares, default_shares),
+        shares=row.get("share", lambda text: None if text.lower() == "parent" else values.whole(text), default_shares),
         default_qos=row.cells.get("defaultqos", "").lower(),
         grp_jobs=row.get("grpjobs", _most, math.inf),
         grp_tres=row.tres("grptres"),
@@ -200,8 +172,31 @@ def _association(row: _Row) -> Association:
     )
 
 
+def _quality(row: _Row) -> QualityOfService:
+    if not row.cells["name"]:
+        raise FormatError(f"{row.place}, {row.written['name']}", "the name of a quality of service", "none")
+    mode = row.cells.get("preemptmode", "").upper()
+    return QualityOfService(
+        row.cells["name"].lower(),
+        row.get("priority", values.whole, 0),
+        row.get("usagefactor", _factor, 1.0),
+        frozenset(filter(None, row.cells.get("preempt", "").lower().split(","))),
+        "" if mode == "CLUSTER" else mode,
+        row.get("preemptexempttime", values.duration, None),
+        row.get("gracetime", values.duration, 0.0),
+        grp_jobs=row.get("grpjobs", _most, math.inf),
+        grp_tres=row.tres("grptres"),
+        max_jobs_per_user=row.get("maxjobspu", _most, math.inf),
+        max_tres_per_user=row.tres("maxtrespu"),
+        max_jobs_per_account=row.get("maxjobspa", _most, math.inf),
+        max_tres_per_account=row.tres("maxtrespa"),
+        max_tres=row.tres("maxtres"),
+        max_wall_s=row.get("maxwall", _wall, math.inf),
+    )
+
+
 def _parents_first(rows: list[tuple[str, Association]]) -> list[Association]:
-    """The root, and every account before what is below it, else in the order of the file."""
+    """Return the root, and every account before what is below it, else in the order of the file."""
     places: dict[tuple[str, str, str], str] = {}
     below: dict[str, list[Association]] = {}
     for place, a in rows:
@@ -225,18 +220,8 @@ def _parents_first(rows: list[tuple[str, Association]]) -> list[Association]:
     return ordered
 
 
-def _shares(text: str) -> int | None:
-    return None if text.lower() == "parent" else _whole(text)
-
-
-def _whole(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,10}", text):
-        raise ValueError("a whole number")
-    return int(text)
-
-
 def _most(text: str) -> float:
-    return math.inf if text == "-1" else float(_whole(text))
+    return math.inf if text == "-1" else float(values.whole(text))
 
 
 def _wall(text: str) -> float:

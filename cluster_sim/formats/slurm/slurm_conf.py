@@ -49,12 +49,12 @@ _NOT_INHERITED = {
 }
 """Keys that Slurm 22.05 does not take from a DEFAULT line."""
 _BY_SLURM = frozenset(map(str.lower, FOLLOWED)) - {"accountingstoragetype", "accountingstorageenforce"}
-"""What a configuration says to schedulers of Slurm's kind alone; limits of accounts are kept under any."""
+"""Keys for schedulers of Slurm's kind alone; limits of accounts hold under any scheduler."""
 _LEFT_OUT = ("DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE")
 _STATES = (*_LEFT_OUT, "UNKNOWN", "IDLE", "CLOUD", "UP", "RESUME", "ALLOCATED", "MIXED", "POWER_DOWN", "UNDRAIN")
 _OVERSUBSCRIBE = ("NO", "YES", "FORCE", "EXCLUSIVE")
 _PREEMPT_MODES = ("OFF", "REQUEUE", "CANCEL", "SUSPEND", "GANG", "WITHIN", "PRIORITY", "CHECKPOINT", "CLUSTER", "ON")
-"""All that Slurm knows in some version; the scheduler ``slurm`` refuses by name what it does not simulate."""
+"""Modes of any version of Slurm; the scheduler ``slurm`` refuses by name those that it does not simulate."""
 _SELECT = ("linear", "cons_tres", "cons_res", "cray_aries", "cray", "alps", "serial", "bluegene")
 _WORDS: Mapping[str, Callable[[str], str]] = {
     "selecttype": values.one_of(*(f"select/{name}" for name in _SELECT)),
@@ -63,7 +63,7 @@ _WORDS: Mapping[str, Callable[[str], str]] = {
     "priorityfavorsmall": values.one_of(*values.YES, *values.NO),
     "enforcepartlimits": values.one_of("NO", "ANY", "ALL", *values.YES, *values.NO),
 }
-"""What some keys may say, in any case: a misspelt one would change nothing, and nobody would know."""
+"""Parsers of values that must be one of some words: a misspelt one would change nothing, and nobody would know."""
 _PRIORITY = re.compile("priority.*|fairsharedampeningfactor")
 _KNOWN = {each.lower(): each for each in (*NOT_SIMULATED, *FOLLOWED, *ADMINISTRATION)}
 _OF_NODES = {
@@ -74,7 +74,7 @@ _OF_PARTITIONS = {
     for each in (*PARTITIONS_NOT_SIMULATED, *PARTITIONS_ADMINISTRATION, "PartitionName", *FOLLOWED_OF_PARTITIONS)
 }
 _SEVERAL = ("slurmctldhost", "frontendname", "downnodes", "nodeset")
-"""Keys that a file may have on several lines, beside nodes and partitions; of all others the last line counts."""
+"""Keys that a file may have on several lines, beside nodes and partitions; for all others the last line counts."""
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class _Configuration:
 
 
 def read_slurm_conf(path: str) -> Platform:
-    """The platform that a slurm.conf and the files it includes describe; ``platform.slurm`` keeps what is no hardware.
+    """Read the platform of a slurm.conf and the files it includes; ``platform.slurm`` keeps what is no hardware.
 
     Nodes that are DOWN, DRAIN, FAIL or FUTURE are left out, and those that no partition has. Warns in one line (ModelWarning)
     of these and of what is not simulated, and in another (SchedulerWarning) of what only the scheduler ``slurm`` follows: see
@@ -118,7 +118,10 @@ def read_slurm_conf(path: str) -> Platform:
 
 
 def platform_of(lines: list[Line], path: str) -> Platform:
-    """The platform that the lines of a slurm.conf describe, read from ``path`` or changed since; see :func:`read_slurm_conf`."""
+    """Make the platform of the lines of a slurm.conf, read from ``path`` or changed since.
+
+    See :func:`read_slurm_conf`.
+    """
     found = _Configuration()
     for line in lines:
         found.repeated |= dict.fromkeys(line.repeated)
@@ -128,12 +131,12 @@ def platform_of(lines: list[Line], path: str) -> Platform:
     switches = Switches(found.parameters, [line.pairs for line in of_partitions])
     for line in _with_defaults(lines, "nodename"):
         _add_nodes(line, found, switches)
-    for line in lines:
-        if line.key == "downnodes":
-            _set_states(line, found)
-        elif line.key == "nodeset":
-            found.sets[line.pairs["nodeset"].lower()] = _members(line, found)
-    members = [_nodes_of(line, found) for line in of_partitions]
+    _follow_states_and_sets(lines, found)
+    members: list[list[str]] = []
+    for line in of_partitions:
+        listed = ",".join(line.pairs.get("nodes", "").split())  # Slurm takes blanks for commas
+        with_commas = replace(line, pairs=line.pairs | {"nodes": listed})
+        members.append([] if listed.lower() in ("", "(null)") else _named(with_commas, "nodes", found))
     up = [node for node in found.nodes.values() if node.state not in _LEFT_OUT]
     inside = {name for names in members for name in names} if members else found.nodes.keys()
     kept = [node for node in up if node.name in inside]
@@ -175,19 +178,15 @@ def platform_of(lines: list[Line], path: str) -> Platform:
 
 @contextmanager
 def read_for(schedulers: Iterable[str]) -> Iterator[None]:
-    """In here configurations are read for runs under these schedulers (specs): what all of them follow is not told."""
+    """Leave out, in this context, the warnings that do not concern runs under these schedulers (specs)."""
     with warnings.catch_warnings():
-        if set(map(_name, schedulers)) == {"slurm"}:
+        if {spec.strip().partition(":")[0] for spec in schedulers} == {"slurm"}:
             warnings.simplefilter("ignore", SchedulerWarning)
         yield
 
 
-def _name(spec: str) -> str:
-    return spec.strip().partition(":")[0]
-
-
 def _with_defaults(lines: list[Line], key: str) -> Iterator[Line]:
-    """The lines about ``key``, with what a DEFAULT line before them says where they say nothing themselves."""
+    """Yield the lines about ``key``, filled up from the DEFAULT lines before them."""
     defaults: dict[str, str] = {}
     written: dict[str, str] = {}
     for line in lines:
@@ -203,7 +202,10 @@ def _with_defaults(lines: list[Line], key: str) -> Iterator[Line]:
 
 
 def _value(line: Line, parse: Callable[[str], Value], default: Value, *keys: str) -> Value:
-    """What the first of the keys that the line has says. Raises FormatError for what ``parse`` does not understand."""
+    """Return the value of the first of the keys that the line has.
+
+    Raises FormatError for what ``parse`` does not understand.
+    """
     key = next((key for key in keys if key in line.pairs), "")
     if not key:
         return default
@@ -213,25 +215,37 @@ def _value(line: Line, parse: Callable[[str], Value], default: Value, *keys: str
         raise FormatError(f"{line.place}, {line.written.get(key, key)}", str(error), line.pairs[key]) from None
 
 
-def _whole(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,10}", text):
-        raise ValueError("a whole number")
-    return int(text)
-
-
 # ---------------------------------------------------------------------- nodes
 
 
 def _add_nodes(line: Line, found: _Configuration, switches: Switches) -> None:
     names = _value(line, values.host_list, list[str](), "nodename")
-    kind, threads = _node_type(line, found)
-    weight = _value(line, _whole, 1, "weight")
+    given = {key: _value(line, values.whole, 1, key.lower()) for key in hardware.KEYS if key.lower() in line.pairs}
+    if "CPUs" not in given and "procs" in line.pairs:
+        given["CPUs"] = _value(line, values.whole, 1, "procs")
+    (cpus, sockets, threads), notes = hardware.hardware_of(given)
+    for note in notes:
+        found.corrected.setdefault(note, []).append(line.pairs["nodename"])
+    if given.keys().isdisjoint(("Sockets", "SocketsPerBoard", "CoresPerSocket")) or cpus % sockets:
+        sockets = 1
+    memory_mb = _value(line, values.whole, 1, "realmemory")  # 1 is what Slurm takes if nothing is said
+    tags = frozenset(filter(None, re.split(r"[,\s]+", line.pairs.get("feature", line.pairs.get("features", "")))))
+    key = (cpus, sockets, memory_mb, tags)
+    if key not in found.types:  # lines that say the same share a type
+        type_name = line.pairs["nodename"] if len(line.pairs["nodename"]) <= 60 else f"type {len(found.types) + 1}"
+        try:
+            processor = ProcessorType(f"{cpus // sockets} CPUs", cpus // sockets, CLOCK_GHZ, power=power_at(CLOCK_GHZ))
+            memory_gb = None if memory_mb <= 1 else memory_mb / 1024
+            found.types[key] = NodeType(type_name, (processor,) * sockets, memory_gb, tags=tags)
+        except InputError as error:
+            raise FormatError(f"{line.place}, {error.where}", error.expected, error.found) from None
+    weight = _value(line, values.whole, 1, "weight")
     _value(line, values.gpus_of_gres, 0, "gres")
     state = _value(line, _state, "UNKNOWN", "state")
     for name in names:
         if name in found.nodes:
             raise FormatError(f"{line.place}, NodeName", "every node once", f"{name} twice")
-        found.nodes[name] = _Node(name, kind, threads, weight, line.pairs.get("gres", ""), state)
+        found.nodes[name] = _Node(name, found.types[key], threads, weight, line.pairs.get("gres", ""), state)
     if len(found.nodes) > values.MAX_NODES_IN_LIST:
         raise FormatError(f"{line.place}, NodeName", f"at most {values.MAX_NODES_IN_LIST:,} nodes", len(found.nodes))
     _note_keys(line, _OF_NODES, NODES_NOT_SIMULATED, found, switches)
@@ -260,46 +274,22 @@ def _state(text: str) -> str:
     return state
 
 
-def _node_type(line: Line, found: _Configuration) -> tuple[NodeType, int]:
-    """The hardware of a line's nodes, and how many CPUs make a core; lines that say the same share it."""
-    given = {key: _value(line, _whole, 1, key.lower()) for key in hardware.KEYS if key.lower() in line.pairs}
-    if "CPUs" not in given and "procs" in line.pairs:
-        given["CPUs"] = _value(line, _whole, 1, "procs")
-    (cpus, sockets, threads), notes = hardware.hardware_of(given)
-    for note in notes:
-        found.corrected.setdefault(note, []).append(line.pairs["nodename"])
-    if given.keys().isdisjoint(("Sockets", "SocketsPerBoard", "CoresPerSocket")) or cpus % sockets:
-        sockets = 1
-    memory_mb = _value(line, _whole, 1, "realmemory")  # 1 is what Slurm takes if nothing is said
-    tags = frozenset(filter(None, re.split(r"[,\s]+", line.pairs.get("feature", line.pairs.get("features", "")))))
-    key = (cpus, sockets, memory_mb, tags)
-    if key not in found.types:
-        name = line.pairs["nodename"] if len(line.pairs["nodename"]) <= 60 else f"type {len(found.types) + 1}"
-        try:
-            processor = ProcessorType(f"{cpus // sockets} CPUs", cpus // sockets, CLOCK_GHZ, power=power_at(CLOCK_GHZ))
-            memory_gb = None if memory_mb <= 1 else memory_mb / 1024
-            found.types[key] = NodeType(name, (processor,) * sockets, memory_gb, tags=tags)
-        except InputError as error:
-            raise FormatError(f"{line.place}, {error.where}", error.expected, error.found) from None
-    return found.types[key], threads
-
-
-def _set_states(line: Line, found: _Configuration) -> None:
-    """A line ``DownNodes=n[1-2] State=DOWN``."""
-    state = _value(line, _state, "DOWN", "state")
-    for name in _named(line, "downnodes", found):
-        found.nodes[name].state = state
-
-
-def _members(line: Line, found: _Configuration) -> list[str]:
-    """The nodes of a set: those with its feature, and those that it names."""
-    feature = line.pairs.get("feature", "")
-    tagged = [node.name for node in found.nodes.values() if feature in node.type.tags]
-    return list(dict.fromkeys([*tagged, *(_named(line, "nodes", found) if "nodes" in line.pairs else [])]))
+def _follow_states_and_sets(lines: list[Line], found: _Configuration) -> None:
+    """Follow lines such as ``DownNodes=n[1-2] State=DOWN`` and ``NodeSet=big Feature=bigmem Nodes=n7``."""
+    for line in lines:
+        if line.key == "downnodes":
+            state = _value(line, _state, "DOWN", "state")
+            for name in _named(line, "downnodes", found):
+                found.nodes[name].state = state
+        elif line.key == "nodeset":
+            feature = line.pairs.get("feature", "")
+            tagged = [node.name for node in found.nodes.values() if feature in node.type.tags]
+            named = _named(line, "nodes", found) if "nodes" in line.pairs else []
+            found.sets[line.pairs["nodeset"].lower()] = list(dict.fromkeys([*tagged, *named]))
 
 
 def _named(line: Line, key: str, found: _Configuration) -> list[str]:
-    """The nodes that a value names, one by one, ALL, or by the name of a set."""
+    """Return the nodes that a value names, one by one, by ALL, or by the name of a set."""
     if line.pairs.get(key, "").upper() == "ALL":
         return list(found.nodes)
     names: list[str] = []
@@ -314,19 +304,11 @@ def _named(line: Line, key: str, found: _Configuration) -> list[str]:
 # ---------------------------------------------------------------------- partitions and parameters
 
 
-def _nodes_of(line: Line, found: _Configuration) -> list[str]:
-    """The nodes of a partition, up or not."""
-    text = ",".join(line.pairs.get("nodes", "").split())  # Slurm takes blanks for commas
-    if text.lower() in ("", "(null)"):
-        return []
-    return _named(replace(line, pairs=line.pairs | {"nodes": text}), "nodes", found)
-
-
 def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tuple[int, ...]) -> Partition:
     name = line.pairs["partitionname"]
     _note_keys(line, _OF_PARTITIONS, PARTITIONS_NOT_SIMULATED, found, switches)
-    number = _value(line, values.duration, math.inf, "maxtime")
-    max_time = math.inf if math.isnan(number) else number
+    max_time = _value(line, values.duration, math.inf, "maxtime")
+    max_time = math.inf if math.isnan(max_time) else max_time
     default_time = _value(line, values.duration, math.nan, "defaulttime")
     if default_time > max_time:
         found.corrected.setdefault("DefaultTime beyond MaxTime: Slurm takes MaxTime", []).append(name)
@@ -337,15 +319,15 @@ def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tup
         default=_value(line, values.truth, False, "default"),
         max_time_s=max_time,
         default_time_s=None if math.isnan(default_time) else default_time,
-        min_nodes=_value(line, _whole, 0, "minnodes"),
+        min_nodes=_value(line, values.whole, 0, "minnodes"),
         max_nodes=_value(
-            line, lambda text: 0 if text.lower() in ("unlimited", "infinite") else _whole(text), 0, "maxnodes"
+            line, lambda text: 0 if text.lower() in ("unlimited", "infinite") else values.whole(text), 0, "maxnodes"
         ),
-        priority_tier=_value(line, _whole, 1, "priority", "prioritytier"),
-        priority_job_factor=_value(line, _whole, 1, "priority", "priorityjobfactor"),
+        priority_tier=_value(line, values.whole, 1, "priority", "prioritytier"),
+        priority_job_factor=_value(line, values.whole, 1, "priority", "priorityjobfactor"),
         over_subscribe=_value(line, _sharing, "NO", "oversubscribe", "shared"),
         preempt_mode=_value(line, _preempt_mode, "", "preemptmode"),
-        grace_time_s=float(_value(line, _whole, 0, "gracetime")),
+        grace_time_s=float(_value(line, values.whole, 0, "gracetime")),
         state=_value(line, _partition_state, "UP", "state"),
         alternate=line.pairs.get("alternate", ""),
         def_memory_per_cpu=0 if (of_a_node := _memory_in(line, "defmempernode")) else _memory_in(line, "defmempercpu"),
@@ -356,12 +338,14 @@ def _partition(line: Line, found: _Configuration, switches: Switches, nodes: tup
 
 
 def _memory_in(line: Line, key: str) -> int:
-    """A default of memory, MB; 0 where there is none, or no limit."""
-    return _value(line, lambda text: 0 if text.upper() in ("UNLIMITED", "INFINITE", "(NULL)") else _whole(text), 0, key)
+    """Return a default of memory, MB; 0 where there is none, or no limit."""
+    return _value(
+        line, lambda text: 0 if text.upper() in ("UNLIMITED", "INFINITE", "(NULL)") else values.whole(text), 0, key
+    )
 
 
 def _partition_state(text: str) -> str:
-    """One of the states, by its beginning, as Slurm has it: ``DRAINED`` is DRAIN."""
+    """Return the state that a text begins with, as Slurm has it: ``DRAINED`` is DRAIN."""
     known = next((state for state in values.PARTITION_STATES if text.upper().startswith(state)), text)
     return values.one_of(*values.PARTITION_STATES)(known)
 
@@ -407,18 +391,8 @@ def _note_parameters(found: _Configuration, switches: Switches) -> None:
             found.unknown[f"{written}{_meant(key, _KNOWN)}"] = None
 
 
-def _options(parameters: Mapping[str, str], switches: Switches) -> tuple[list[str], list[str]]:
-    """Options within keys that are not simulated, and that nobody knows, with the name of their key."""
-    unused, unknown = list[str](), list[str]()
-    for key, options in OPTIONS.items():
-        for some, into in zip(options.apart(parameters.get(key, "")), (unused, unknown), strict=True):
-            if some and switches.is_on(key):
-                into.append(f"{options.key} {', '.join(some)}")
-    return unused, unknown
-
-
 def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMachine, outside: list[str]) -> None:
-    """A line of all that a run on this platform does otherwise than the machine; one of what only some schedulers do."""
+    """Warn in one line of what a run does otherwise than the machine, and in one of what only some schedulers do."""
     parts = []
     out = [f"{node.name} ({node.state})" for node in found.nodes.values() if node.state in _LEFT_OUT]
     if out:
@@ -430,19 +404,27 @@ def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMach
     if found.repeated:
         parts.append(f"written more than once, of which the last counts, as in Slurm: {', '.join(found.repeated)}")
     parts += [f"{few(names, 5)}, {note}" for note, names in found.corrected.items()]
-    parts += [f"{key}: {why}" for why in dict.fromkeys(found.unused.values()) for key in [_keys(found.unused, why)]]
-    others = {part.partition(":")[0].strip() for gres in slurm.gres for part in gres.split(",")} - {"gpu", "gres", ""}
-    if others:
-        parts.append(f"Gres {', '.join(sorted(others))}: not simulated")
-    unused, unknown = _options(found.parameters, switches)
-    parts += [f"{options}: not simulated" for options in unused]
-    if found.unknown or unknown:
-        parts.append(f"not known: {', '.join([*found.unknown, *unknown])}")
+    keys_by_reason: dict[str, list[str]] = {}
+    for key, why in found.unused.items():
+        keys_by_reason.setdefault(why, []).append(key)
+    parts += [f"{', '.join(keys)}: {why}" for why, keys in keys_by_reason.items()]
+    gres = {part.partition(":")[0].strip() for of_node in slurm.gres for part in of_node.split(",")}
+    if other_gres := gres - {"gpu", "gres", ""}:
+        parts.append(f"Gres {', '.join(sorted(other_gres))}: not simulated")
+    unknown = list(found.unknown)
+    for key, options in OPTIONS.items():
+        not_simulated, not_known = options.apart(found.parameters.get(key, "")) if switches.is_on(key) else ([], [])
+        if not_simulated:
+            parts.append(f"{options.key} {', '.join(not_simulated)}: not simulated")
+        if not_known:
+            unknown.append(f"{options.key} {', '.join(not_known)}")
+    if unknown:
+        parts.append(f"not known: {', '.join(unknown)}")
     if parts:
         warn_user(ModelWarning(f"{path}: {'; '.join(parts)}"))
     # What the scheduler `slurm` does as the machine, and others do not.
     parts = []
-    if gpus := sum(values.gpus_of_gres(gres) > 0 for gres in slurm.gres):
+    if gpus := sum(values.gpus_of_gres(of_node) > 0 for of_node in slurm.gres):
         parts.append(f"Gres of {counted(gpus, 'node')}: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs")
     if any(_restricts(partition, len(slurm.node_names)) for partition in slurm.partitions):
         parts.append("nodes, limits, tiers and states of partitions: only the scheduler slurm:conf=FILE follows them")
@@ -454,16 +436,12 @@ def _warn(path: str, found: _Configuration, switches: Switches, slurm: SlurmMach
         )
     if others:
         parts.append(f"{', '.join(others)}: only the scheduler slurm:conf=FILE follows them")
-    if by_slurm := parts:
-        warn_user(SchedulerWarning(f"{path}: {'; '.join(by_slurm)}"))
-
-
-def _keys(unused: Mapping[str, str], why: str) -> str:
-    return ", ".join(key for key, reason in unused.items() if reason == why)
+    if parts:
+        warn_user(SchedulerWarning(f"{path}: {'; '.join(parts)}"))
 
 
 def _restricts(partition: Partition, node_count: int) -> bool:
-    """Whether a partition is more than the name of all nodes, by what is followed of it."""
+    """Return whether what is followed of a partition makes it more than a name for all nodes."""
     plain = Partition(
         partition.name,
         partition.nodes,

@@ -15,7 +15,7 @@ _KINDS = {"afterok": "", "afterany": "any:"}
 
 
 def array_limit(line: str) -> int:
-    """How many tasks of the job's array may run at once; 0: all."""
+    """Return how many tasks of the job's array may run at once; 0: all."""
     found = _ARRAY.search(line)
     try:
         return values.array_limit(found[1]) if found is not None else 0
@@ -24,7 +24,7 @@ def array_limit(line: str) -> int:
 
 
 def awaited(line: str, job: str, order: Mapping[str, int], tasks: Mapping[str, Sequence[str]]) -> tuple[str, bool]:
-    """The jobs of a log that a job waits for, as the field ``after`` has them; and whether it waits for something else, too.
+    """Return the jobs that a job waits for, as the field ``after`` has them, and whether it waits for anything else.
 
     ``order`` has the place of each job of the log, by submission, ``tasks`` those of each array. Jobs that do not come before
     it are left out: of those that the log does not have it is not known what became of them, and ids come round again.
