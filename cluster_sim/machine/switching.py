@@ -1,4 +1,4 @@
-"""Switching nodes off and on: one process for the transition of nodes that are switched together.
+"""Switching nodes off and on: a process for each transition, sleep and outage of nodes that are switched together.
 
 A timeout switches off all nodes of a job that ended, a wide job boots hundreds: nodes that get the same order in the same
 instant, and take the same time for it, are one process, as the tasks of one job are. So what a transition costs grows
@@ -16,8 +16,9 @@ from cluster_sim.errors import NodeStateError
 from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
-    from simpy.events import Event
+    from simpy.events import Event, Process
 
+    from cluster_sim.engine import Environment
     from cluster_sim.machine.machine import Machine
     from cluster_sim.platform.hardware import PowerTransitions
 
@@ -32,13 +33,33 @@ class Transition(EagerProcess):
         super().__init__(env, switching.course(self, env.now + seconds))
 
 
+class Rest(EagerProcess):
+    """The process of nodes that are OFF, or have broken down, since the same moment. It ends when the last of them leaves."""
+
+    env: Environment
+
+    def __init__(self, env: Environment, nodes: int):
+        self._nodes = nodes  # that are still at rest
+        self._all_left = env.event()
+        super().__init__(env, self._wait())
+
+    def _wait(self) -> Generator[Event, Any, None]:
+        yield self._all_left
+
+    def leave(self) -> None:
+        """Count a node that boots or breaks down."""
+        self._nodes -= 1
+        if not self._nodes:
+            self.env.deliver(self._all_left)
+
+
 class Switching:
     """Which nodes are in transition, until when, and what follows. Nodes are given by their positions in the platform."""
 
     def __init__(self, machine: Machine):
         self._machine = machine
         self.env = machine.env
-        self._underway: dict[int, Transition] = {}  # of each node in transition
+        self._underway: dict[int, Transition | Rest] = {}  # the process of each node that is not on
         self._wake_afterwards: set[int] = set()
         self._failed_off: set[int] = set()  # nodes that broke down and are to be OFF when they are repaired
         self._ready: dict[int, Event] = {}  # events that were asked for and have not happened
@@ -97,15 +118,31 @@ class Switching:
         draws = machine.idle_watts_of(nodes) if watts is None else [watts] * len(nodes)
         machine.enter(nodes, state, draws)
         machine.transition_ends.update(dict.fromkeys(nodes, self.env.now + expected_s))
-        transition = Transition(self, nodes, state is NodeState.SWITCHING_OFF, seconds)
-        self._underway.update(dict.fromkeys(nodes, transition))
+        self._follow(nodes, Transition(self, nodes, state is NodeState.SWITCHING_OFF, seconds))
+
+    def _follow(self, nodes: Sequence[int], process: Transition | Rest) -> None:
+        """Make a process that of nodes; those that rested leave their rest."""
+        underway = self._underway
+        for node in nodes:
+            before = underway.get(node)
+            underway[node] = process
+            if isinstance(before, Rest):
+                before.leave()
+
+    def process(self, node: int) -> Process | None:
+        """Return the process of a node's transition, sleep or outage; None while it is on."""
+        return self._underway.get(node)
+
+    def rest(self, nodes: Sequence[int]) -> None:
+        """Begin the sleep or the outage of nodes."""
+        self._follow(nodes, Rest(self.env, len(nodes)))
 
     def course(self, transition: Transition, end: float) -> Generator[Event, Any, None]:
         """The process of a transition: its time passes, and the nodes that have not broken down are OFF, or on."""
         yield self.env.at(end)
         underway = self._underway
         intact = [node for node in transition.nodes if underway.get(node) is transition]
-        for node in intact:
+        for node in intact if not transition.off else ():
             del underway[node]
         if intact:
             self._enter(intact, transition.off)
@@ -117,6 +154,7 @@ class Switching:
             machine.enter(there, NodeState.IDLE, machine.idle_watts_of(there))
             self._tell(self._ready, there)
             return
+        self.rest(there)
         machine.enter(there, NodeState.OFF, [self.costs(there[0]).off_w] * len(there))  # alike
         self._tell(self._off, there)
         if self._wake_afterwards:
@@ -170,7 +208,7 @@ class Switching:
         state = self._machine.node_states[node]
         if state is NodeState.OFF or (state is NodeState.SWITCHING_OFF and not self.boots_afterwards(node)):
             self._failed_off.add(node)
-        self._underway.pop(node, None)
+        self.rest((node,))
         self._wake_afterwards.discard(node)
         if node in self._off:
             name = self._machine.platform.node_name(node)
@@ -184,5 +222,6 @@ class Switching:
             self.boot((node,))
             return self.ready(node)
         self._failed_off.remove(node)
+        self.rest((node,))
         self._machine.enter((node,), NodeState.OFF, (self.costs(node).off_w,))
         return self.env.event().succeed(self._machine.node(node))
