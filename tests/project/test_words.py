@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
+
+from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis", "benchmarks", "studies")
@@ -13,6 +16,38 @@ BEGINS_WRONG = re.compile(
 )
 BANNED = ("belongs into", "twice too long", "is free since", "what lacks a library")
 """Turns of which a reader of English has to guess the meaning."""
+MOST_WORDS = 30
+"""Words of the longest sentence that a page may have; `:` and `;` end a sentence here."""
+PROSE_DIRECTIVE = re.compile(r"\{(note|tip|warning|important|admonition|seealso)\}")
+
+
+def pages() -> list[Path]:
+    """Return the README, CONTRIBUTING, the lessons, and the manual without what programs write into it."""
+    manual = [
+        page
+        for page in (ROOT / "docs").rglob("*.md")
+        if not {"_build", "project", "reproductions"}.intersection(page.parts)
+    ]
+    lessons = (ROOT / "analysis" / "lessons" / "texts").glob("*.md")
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(manual), *sorted(lessons)]
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a page's prose: code, tables and headings are left out."""
+    in_table = in_heading = False
+    for token in MarkdownIt("commonmark").enable("table").parse(re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)):
+        if token.type in ("table_open", "table_close"):
+            in_table = token.nesting > 0
+        elif token.type in ("heading_open", "heading_close"):
+            in_heading = token.nesting > 0
+        elif token.type == "fence" and PROSE_DIRECTIVE.match(token.info):
+            yield from sentences(token.content)
+        elif token.type == "inline" and not in_table and not in_heading:
+            parts = [
+                {"code_inline": "code", "softbreak": " "}.get(child.type, child.content)
+                for child in token.children or ()
+            ]
+            yield from re.split(r"(?<=[.!?:;])\s", re.sub(r"\$[^$]*\$", "formula", "".join(parts)))
 
 
 def test_no_docstring_begins_with_a_pronoun() -> None:
@@ -28,14 +63,30 @@ def test_no_docstring_begins_with_a_pronoun() -> None:
     assert wrong == []
 
 
+def test_no_sentence_of_a_page_is_too_long() -> None:
+    """A reader in a third language loses the thread of a long sentence."""
+    long = [
+        f"{page.relative_to(ROOT)}: {sentence}"
+        for page in pages()
+        for sentence in sentences(page.read_text(encoding="utf-8"))
+        if sum(bool(re.search(r"\w", word)) for word in sentence.split()) > MOST_WORDS
+    ]
+    assert long == []
+
+
+def test_long_sentences_are_found() -> None:
+    """In paragraphs, lists and notes, not in code or tables."""
+    long = "word " * (MOST_WORDS + 1)
+    page = f"# {long}\n\n{long}. Short.\n\n- {long}\n\n```python\n{long}\n```\n\n```{{note}}\n{long}\n```\n"
+    assert sum(len(sentence.split()) > MOST_WORDS for sentence in sentences(page)) == 3
+
+
 def test_no_page_has_a_banned_turn() -> None:
     """In the README, the manual and the lessons."""
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    pages += (ROOT / "analysis" / "lessons" / "texts").glob("*.md")
     found = [
         f"{page.relative_to(ROOT)}: {turn}"
-        for page in pages
+        for page in pages()
         for turn in BANNED
-        if turn in page.read_text(encoding="utf-8").lower() and "_build" not in page.parts
+        if turn in page.read_text(encoding="utf-8").lower()
     ]
     assert found == []
