@@ -124,7 +124,7 @@ def test_the_page_of_a_topology(done, refused) -> None:
     assert "homogeneous: 2 nodes, 6 cores" in Path("tree.html").read_text()
     assert (
         refused("topology", "lab.json", "--out", "tree.txt")
-        == "topology, --out: expected a name ending in .html, found 'tree.txt'"
+        == "topology, --out: expected a name ending in .html, found tree.txt"
     )
 
 
