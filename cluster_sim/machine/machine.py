@@ -92,8 +92,6 @@ class Machine(PowerMeter):
         off = np.array([t.initially_off for t in self.platform.node_types])[self.platform.type_of_node]
         if self._never_used is None:
             self._add_watts(float(np.sum([table[0] for table in self.table_of])))
-        if off.any():
-            self.switching.rest(np.flatnonzero(off).tolist())
         for node in np.flatnonzero(off).tolist():
             kind = self.platform.node_types[self.platform.type_of_node[node]]
             self._book((node,), NodeState.OFF, (kind.transitions.off_w,))  # booked only: no run is there yet to be told
@@ -156,6 +154,7 @@ class Machine(PowerMeter):
         Only :mod:`cluster_sim.machine.switching` calls this.
         """
         self._book(nodes, state, draws_w)
+        self.switching.end_rests(nodes)
         self.observer.nodes_changed(nodes, state)
 
     def _book(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:

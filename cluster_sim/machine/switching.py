@@ -34,23 +34,16 @@ class Transition(EagerProcess):
 
 
 class Rest(EagerProcess):
-    """The process of nodes that are OFF, or have broken down, since the same moment. It ends when the last of them leaves."""
+    """The process of a node that is OFF or broken. It ends when the node boots, breaks down, or is OFF again."""
 
     env: Environment
 
-    def __init__(self, env: Environment, nodes: int):
-        self._nodes = nodes  # that are still at rest
-        self._all_left = env.event()
+    def __init__(self, env: Environment):
+        self.over = env.event()
         super().__init__(env, self._wait())
 
     def _wait(self) -> Generator[Event, Any, None]:
-        yield self._all_left
-
-    def leave(self) -> None:
-        """Count a node that boots or breaks down."""
-        self._nodes -= 1
-        if not self._nodes:
-            self.env.deliver(self._all_left)
+        yield self.over
 
 
 class Switching:
@@ -59,7 +52,8 @@ class Switching:
     def __init__(self, machine: Machine):
         self._machine = machine
         self.env = machine.env
-        self._underway: dict[int, Transition | Rest] = {}  # the process of each node that is not on
+        self._underway: dict[int, Transition] = {}  # of each node in transition
+        self._resting: dict[int, Rest] = {}  # of nodes that are OFF or broken, and have been asked for their process
         self._wake_afterwards: set[int] = set()
         self._failed_off: set[int] = set()  # nodes that broke down and are to be OFF when they are repaired
         self._ready: dict[int, Event] = {}  # events that were asked for and have not happened
@@ -118,31 +112,30 @@ class Switching:
         draws = machine.idle_watts_of(nodes) if watts is None else [watts] * len(nodes)
         machine.enter(nodes, state, draws)
         machine.transition_ends.update(dict.fromkeys(nodes, self.env.now + expected_s))
-        self._follow(nodes, Transition(self, nodes, state is NodeState.SWITCHING_OFF, seconds))
-
-    def _follow(self, nodes: Sequence[int], process: Transition | Rest) -> None:
-        """Make a process that of nodes; those that rested leave their rest."""
-        underway = self._underway
-        for node in nodes:
-            before = underway.get(node)
-            underway[node] = process
-            if isinstance(before, Rest):
-                before.leave()
+        transition = Transition(self, nodes, state is NodeState.SWITCHING_OFF, seconds)
+        self._underway.update(dict.fromkeys(nodes, transition))
 
     def process(self, node: int) -> Process | None:
-        """Return the process of a node's transition, sleep or outage; None while it is on."""
-        return self._underway.get(node)
+        """Return the process of a node's transition, sleep or outage; None while it is on.
 
-    def rest(self, nodes: Sequence[int]) -> None:
-        """Begin the sleep or the outage of nodes."""
-        self._follow(nodes, Rest(self.env, len(nodes)))
+        That of a sleep or an outage is made when it is asked for: it only waits.
+        """
+        process: Process | None = self._underway.get(node, self._resting.get(node))
+        if process is None and self._machine.node_states[node] is not NodeState.IDLE:
+            process = self._resting[node] = Rest(self.env)
+        return process
+
+    def end_rests(self, nodes: Sequence[int]) -> None:
+        """End the processes of nodes that change their state."""
+        for node in self._resting.keys() & nodes if self._resting else ():
+            self.env.deliver(self._resting.pop(node).over)
 
     def course(self, transition: Transition, end: float) -> Generator[Event, Any, None]:
         """The process of a transition: its time passes, and the nodes that have not broken down are OFF, or on."""
         yield self.env.at(end)
         underway = self._underway
         intact = [node for node in transition.nodes if underway.get(node) is transition]
-        for node in intact if not transition.off else ():
+        for node in intact:
             del underway[node]
         if intact:
             self._enter(intact, transition.off)
@@ -154,7 +147,6 @@ class Switching:
             machine.enter(there, NodeState.IDLE, machine.idle_watts_of(there))
             self._tell(self._ready, there)
             return
-        self.rest(there)
         machine.enter(there, NodeState.OFF, [self.costs(there[0]).off_w] * len(there))  # alike
         self._tell(self._off, there)
         if self._wake_afterwards:
@@ -208,7 +200,7 @@ class Switching:
         state = self._machine.node_states[node]
         if state is NodeState.OFF or (state is NodeState.SWITCHING_OFF and not self.boots_afterwards(node)):
             self._failed_off.add(node)
-        self.rest((node,))
+        self._underway.pop(node, None)
         self._wake_afterwards.discard(node)
         if node in self._off:
             name = self._machine.platform.node_name(node)
@@ -222,6 +214,5 @@ class Switching:
             self.boot((node,))
             return self.ready(node)
         self._failed_off.remove(node)
-        self.rest((node,))
         self._machine.enter((node,), NodeState.OFF, (self.costs(node).off_w,))
         return self.env.event().succeed(self._machine.node(node))
