@@ -78,7 +78,7 @@ JOB_FIELDS: tuple[Field, ...] = (
         "requested_time",
         "float",
         "s",
-        "walltime asked for; inf: no limit; empty: the recorded run time",
+        "walltime asked for; inf: no limit; not given: the recorded run time, if there is one",
         math.inf,
         ">= 0",
     ),
@@ -118,7 +118,7 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("reservation", "str", "", "advance reservation that the job runs in", ""),
     Field("qos", "str", "", "quality of service that it was submitted with", ""),
     Field("account", "str", "", "account that it is charged to", ""),
-    Field("licenses", "str", "", "licences that it holds, `name:count,name:count`; kept, not simulated", ""),
+    Field("licenses", "str", "", "licences that it holds, `name:count,name:count`; only `slurm` simulates them", ""),
     Field("array_limit", "int", "", "tasks of its job array that may run at once, for `slurm`; 0: all", 0, ">= 0"),
     Field("gpus", "int", "", "GPUs that it needs; only `slurm` gives them", 0, ">= 0"),
     Field("priority", "float", "", "higher is more urgent, for some schedulers", 0.0),
@@ -440,7 +440,8 @@ After this page you can write a workload as a table: one row of `workload.jobs`,
 
 A CSV file has these names in its header, in any order. It needs `submit_time`, `requested_cores`, and `operations` or
 `recorded_run_time`; where both are given, `operations` is simulated. A column that is left out, or an empty cell, takes the
-default. -1 means unknown. Times of a CSV file are not shifted: a run begins at 0, and nodes idle until the first submission.
+default; for `requested_time` its meaning says what. -1 means unknown. Times of a CSV file are not shifted: a run begins at
+0, and nodes idle until the first submission.
 
 {table}
 `recorded_run_time` was measured on cores of `workload.reference_gflops` (by default the platform's fastest core), so
@@ -473,8 +474,8 @@ _RECORDS_PAGE = """\
 Here you look up the tables that a run leaves, their columns, and the metrics of its summary.
 
 Every table is a pandas DataFrame. Times are seconds on the run's clock, which starts at the first submission for SWF and
-IRMaSim workloads. The records begin at 0 and end with the last job that began, or where `until` stopped the run. Intervals are
-cut there. What comes later, such as a job that is cancelled in the queue, stands in `jobs` and `attempts` alone.
+IRMaSim workloads. The records begin at 0. They end when the last running job ends, or where `until` stopped the run.
+Intervals are cut there. What comes later, such as a job that is cancelled in the queue, stands in `jobs` and `attempts` alone.
 
 Names in the CSV files are those of the input. One that begins with `=` is a formula to a spreadsheet: import the files as text.
 """
