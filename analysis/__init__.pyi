@@ -12,6 +12,7 @@ from .figures.heatmaps import occupancy_grid as occupancy_grid
 from .figures.heatmaps import occupancy_heatmap as occupancy_heatmap
 from .figures.heatmaps import pressure_grid as pressure_grid
 from .figures.pictures import write_pictures as write_pictures
+from .figures.platform_tree import platform_tree as platform_tree
 from .figures.timelines import energy_timeline as energy_timeline
 from .figures.timelines import power_timeline as power_timeline
 from .figures.timelines import queue_timeline as queue_timeline

@@ -39,7 +39,7 @@ def topology(
     """
     if colour_by not in COLOURINGS:
         raise SpecError("colour_by", f"one of {', '.join(COLOURINGS)}", colour_by)
-    graph, names = platform.topology(), platform.node_names()
+    graph, names = platform.topology("node"), platform.node_names()
     places = _places(graph)
     ends = [(places[a], places[b]) for a, b in graph.edges if a in places and b in places]
     x = [value for (ax, _), (bx, _) in ends for value in (ax, bx, None)]

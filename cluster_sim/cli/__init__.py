@@ -30,6 +30,7 @@ from cluster_sim.cli.commands.optimum import optimum
 from cluster_sim.cli.commands.reproduce import reproduce
 from cluster_sim.cli.commands.run import run
 from cluster_sim.cli.commands.sweep import sweep
+from cluster_sim.cli.commands.topology import topology
 from cluster_sim.cli.commands.train import train
 from cluster_sim.cli.commands.validate import validate
 from cluster_sim.cli.commands.whatif import whatif
@@ -73,6 +74,7 @@ for command in (
     explore,
     lesson,
     convert,
+    topology,
     validate,
     list_names,
 ):

@@ -15,7 +15,10 @@ import sys
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from simpy.core import BoundClass
 from simpy.events import Event
+from simpy.resources.base import BaseResource, Put
+from simpy.resources.resource import Release
 
 from cluster_sim.engine import GRANT
 from cluster_sim.errors import InputError, NodeStateError, SimulationError
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.memory_channel import TaskGroup
+    from cluster_sim.machine.running import Running
 
 FIRST_TENANT = NOBODY - 1
 """Number of the first guest in the ledger; the next is one less, and so on."""
@@ -47,18 +51,13 @@ class Departure(NamedTuple):
     expected_end: float  #: s; inf where it was not given.
 
 
-class Request(Event):
-    """A guest's request for cores of one processor, or for cores and memory of one node. Happens when it is granted.
+class Request(Put["SharedCores"]):
+    """A request for cores of one processor, or for cores and memory of one node. The event happens when it is granted.
 
-    To be used as a context manager, which gives back what was granted, or withdraws the request if it never was.
+    Use it as a context manager, as SimPy's own: leaving the block gives back what was granted, or withdraws the request.
     """
 
-    def __init__(
-        self, machine: Machine, node: int, processors: range, cores: int, memory_mb: float, owner: str, lasts_s: float
-    ):
-        super().__init__(machine.env)
-        self.node = node
-        self.processors = processors
+    def __init__(self, resource: SharedCores, cores: int, memory_mb: float, owner: str, lasts_s: float):
         self.cores = cores
         self.memory_mb = memory_mb
         self.owner = owner
@@ -67,26 +66,47 @@ class Request(Event):
         self.expected_end = float("inf")  #: when it should give them back,
         self.until = float("inf")  #: and when it did; inf: not yet.
         self.lost = False  #: Whether the node has broken down under it.
-        self._machine = machine
-        self._allocation: Allocation | None = None
-        self._loads: list[Load] = []
+        self.allocation: Allocation | None = None  #: What it holds; None before it is granted, and afterwards.
+        self.loads: list[Load] = []  #: Tasks that its owner runs on its cores.
+        super().__init__(resource)
+
+    @property
+    def node(self) -> int:
+        """Return the position of the node whose cores or memory it asks for."""
+        return self.resource.node_index
+
+    @property
+    def processors(self) -> range:
+        """Return the indices of the processors whose cores may be granted."""
+        return self.resource.processor_range
 
     @property
     def placement(self) -> Placement:
-        """Which cores, as of a job."""
+        """Return its cores as the placement of a job would give them."""
         return Placement(((self.node, self.node + 1, self.cores),) if self.cores else ())
 
     @property
     def is_held(self) -> bool:
-        """Whether it has been granted and not been given back."""
-        return self._allocation is not None
+        """Return whether it has been granted and not been given back."""
+        return self.allocation is not None
+
+    def holds(self, processors: range) -> bool:
+        """Return whether it holds cores of processors, or memory beside all of them."""
+        if self.allocation is None:
+            return False
+        return self.processors == processors or any(piece[1] in processors for piece in self.allocation.pieces)
+
+    def cancel(self) -> None:
+        """Withdraw the request if it has not been granted; a request behind it may fit now."""
+        if self in self.resource.put_queue:
+            super().cancel()
+            self.resource.trigger()
 
     def release(self) -> None:
         """Give back what was granted, and end what still runs there; or withdraw the request."""
-        self._machine.guests.leave(self)
-
-    def __enter__(self) -> Request:
-        return self
+        self.cancel()
+        if self.is_held:
+            self.resource.release(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -94,8 +114,97 @@ class Request(Event):
         self.release()
 
     def __repr__(self) -> str:
-        what = f"{self.cores} cores of {self._machine.platform.node_name(self.node)}"
+        what = f"{self.cores} cores of {self.resource.name}"
         return f"<Request of {self.owner} for {what}, {'held' if self.is_held else 'not held'}>"
+
+
+class SharedCores(BaseResource[Request, Release]):
+    """A SimPy resource of cores, and of memory, that requests share with jobs: a node or a processor.
+
+    As in SimPy, ``request`` makes an event that happens when it is granted, and ``release`` gives its cores back. Requests
+    are granted all or nothing, in the order in which they were made: one that does not fit yet has others for the same
+    processors wait behind it. They are granted when all that happens in an instant has happened, before any policy
+    decides. A node that is off is not booted for them. All resources of a node share one ``put_queue``.
+
+    To grant by another rule, override ``_do_put``: it grants a request by calling the base's, or leaves it waiting.
+    """
+
+    def __init__(self, machine: Machine, node: int, processors: range):
+        super().__init__(machine.env, machine.first_core[processors.stop] - machine.first_core[processors.start])
+        self._machine = machine
+        self.node_index = node
+        self.processor_range = processors
+        self.put_queue = machine.guests.queue_of(node)
+
+    @property
+    def name(self) -> str:
+        """Return the name in messages and records."""
+        raise NotImplementedError
+
+    @property
+    def count(self) -> int:
+        """Return how many of its cores jobs and requests hold."""
+        masks = self._machine.free_mask
+        return int(self._capacity) - sum(masks[processor].bit_count() for processor in self.processor_range)
+
+    @property
+    def users(self) -> list[Request | Running]:
+        """Return what holds cores of it: granted requests, in the order of their grants, then jobs."""
+        own = self.processor_range
+        requests = [request for request in self._machine.guests.held if request.holds(own)]
+        return [*requests, *self._machine.observer.jobs_on(own)]
+
+    @property
+    def queue(self) -> list[Request]:
+        """Return the requests that wait for cores of it, in the order in which they were made."""
+        own = set(self.processor_range)
+        return [request for request in self.put_queue if not own.isdisjoint(request.processors)]
+
+    def trigger(self) -> None:
+        """Look at the requests that wait, later in this instant."""
+        self._machine.guests.look_at(self.node_index)
+
+    def _trigger_put(self, release: Release | None) -> None:
+        self.trigger()
+
+    def _do_put(self, request: Request) -> bool:
+        """Grant a request if its cores and its memory are free and the node is on."""
+        fits = self._machine.guests.fits(request)
+        if fits:
+            self._machine.guests.give(request)
+        return fits
+
+    def _do_get(self, release: Release) -> bool:
+        """Give back what a request was granted."""
+        request: Request = release.request  # type: ignore[assignment]
+        if request.is_held:
+            self._machine.guests.leave(request)
+        release.succeed()
+        return True
+
+    if TYPE_CHECKING:
+
+        def release(self, request: Request) -> Release:
+            """Give back what a request was granted, now. The event has happened when others know."""
+            ...
+
+    else:
+        release = BoundClass(Release)
+
+    def _ask(self, cores: int, memory_gb: float, owner: str, expected_s: float | None) -> Request:
+        """Make a request. Raises InputError for more than there is, and for arguments of wrong types."""
+        most, node_mb = int(self._capacity), self._machine.memory_mb[self.node_index]
+        if not is_count(cores, most, least=0) or not (cores or memory_gb):
+            raise InputError(f"{self.name}.request, cores", f"1 to {most} cores", cores)
+        if not is_number(memory_gb) or not 0.0 <= memory_gb * MB_PER_GB <= node_mb:
+            raise InputError(f"{self.name}.request, memory_gb", f"up to {node_mb / MB_PER_GB:g} GB", memory_gb)
+        if not isinstance(owner, str) or not owner:
+            raise InputError(f"{self.name}.request, owner", "a name", owner)
+        if expected_s is not None and not (is_number(expected_s) and expected_s > 0.0):
+            raise InputError(f"{self.name}.request, expected_s", "seconds above 0, or None", expected_s)
+        self._machine.guests.tenant(owner)
+        lasts_s = float("inf") if expected_s is None else float(expected_s)
+        return Request(self, int(cores), memory_gb * MB_PER_GB, owner, lasts_s)
 
 
 class Load:
@@ -113,9 +222,7 @@ class Load:
 class Guests:
     """The requests of a machine, and what has been granted.
 
-    Requests are granted all or nothing, in the order in which they were made: one that does not fit yet has others for
-    the same processors wait behind it. They are granted when all that happens in an instant has happened, before
-    any policy decides. A node that is off is not booted for them.
+    :class:`SharedCores` says when they are granted.
     """
 
     def __init__(self, machine: Machine):
@@ -123,13 +230,13 @@ class Guests:
         self._env = machine.env
         self.names: list[str] = []  #: Owners, by the order of their first request.
         self._waiting: dict[int, list[Request]] = defaultdict(list)  # by node, in order of request
-        self._held: list[Request] = []
+        self.held: list[Request] = []  #: Requests that have been granted and hold something now.
         self.granted: list[Request] = []  #: All that have been granted so far, for explanations.
         self._to_look_at: set[int] = set()  # nodes on which something may be granted now
 
     def __bool__(self) -> bool:
         """Whether any guest holds anything."""
-        return bool(self._held)
+        return bool(self.held)
 
     def tenant(self, owner: str) -> int:
         """The number of an owner in the ledger."""
@@ -139,44 +246,18 @@ class Guests:
 
     def expected(self) -> list[Departure]:
         """What guests hold, and when they should leave."""
-        return [Departure(held.owner, held.node, held.cores, held.expected_end) for held in self._held if held.cores]
+        return [Departure(held.owner, held.node, held.cores, held.expected_end) for held in self.held if held.cores]
 
     # ------------------------------------------------------------------ requests
 
-    def request(
-        self,
-        where: str,
-        node: int,
-        processors: range,
-        cores: int,
-        memory_gb: float,
-        owner: str,
-        expected_s: float | None,
-    ) -> Request:
-        """Ask for cores of some processors of a node, and for memory of the node."""
-        machine = self._machine
-        most = machine.first_core[processors.stop] - machine.first_core[processors.start]
-        if not is_count(cores, most, least=0) or not (cores or memory_gb):
-            raise InputError(f"{where}.request, cores", f"1 to {most} cores", cores)
-        if not is_number(memory_gb) or not 0.0 <= memory_gb * MB_PER_GB <= machine.memory_mb[node]:
-            raise InputError(
-                f"{where}.request, memory_gb", f"up to {machine.memory_mb[node] / MB_PER_GB:g} GB", memory_gb
-            )
-        if not isinstance(owner, str) or not owner:
-            raise InputError(f"{where}.request, owner", "a name", owner)
-        if expected_s is not None and not (is_number(expected_s) and expected_s > 0.0):
-            raise InputError(f"{where}.request, expected_s", "seconds above 0, or None", expected_s)
-        lasts_s = float("inf") if expected_s is None else float(expected_s)
-        request = Request(machine, node, processors, int(cores), memory_gb * MB_PER_GB, owner, lasts_s)
-        self.tenant(owner)
-        self._waiting[node].append(request)
-        machine.guest_nodes.add(node)
-        self.look_at(node)
-        return request
+    def queue_of(self, node: int) -> list[Request]:
+        """Return the requests that wait for a node or its processors, in the order in which they were made."""
+        return self._waiting[node]
 
     def look_at(self, node: int) -> None:
-        """Something has become free on a node: what waits for it may be granted, later in this instant."""
-        if node in self._waiting:
+        """Have the requests for a node looked at later in this instant, because something has become free on it."""
+        if self._waiting.get(node):
+            self._machine.guest_nodes.add(node)
             if not self._to_look_at:
                 self._env.at(self._env.now, GRANT).callbacks.append(self._grant)
             self._to_look_at.add(node)
@@ -184,18 +265,17 @@ class Guests:
     def _grant(self, event: Event) -> None:
         nodes, self._to_look_at = sorted(self._to_look_at), set()
         for node in nodes:
+            queue = self._waiting[node]
             awaited: set[int] = set()  # processors that an earlier request waits for
-            for request in list(self._waiting[node]):
-                if awaited.isdisjoint(request.processors) and self._fits(request):
-                    self._waiting[node].remove(request)
-                    self._give(request)
-                else:
+            for request in list(queue):
+                if not (awaited.isdisjoint(request.processors) and request.resource._do_put(request)):
                     awaited.update(request.processors)
-            if not self._waiting[node]:
-                del self._waiting[node]
+            queue[:] = [request for request in queue if not request.triggered]
+            if not queue:
                 self._machine.guest_nodes.discard(node)
 
-    def _fits(self, request: Request) -> bool:
+    def fits(self, request: Request) -> bool:
+        """Return whether the cores and the memory of a request are free, and its node is on."""
         machine = self._machine
         node = request.node
         free = sum(machine.free_mask[p].bit_count() for p in request.processors)
@@ -205,36 +285,31 @@ class Guests:
             return False
         return bool(request.memory_mb <= machine.memory_mb[node] - machine.memory_used[node] + BYTE_MB)
 
-    def _give(self, request: Request) -> None:
+    def give(self, request: Request) -> None:
+        """Give a request its cores and memory; its event happens."""
         tenant, processors = self.tenant(request.owner), request.processors
-        request._allocation = self._machine.hold(
+        request.allocation = self._machine.hold(
             request.placement, request.memory_mb, tenant=tenant, processors=processors
         )
         request.since = self._env.now
         request.expected_end = self._env.now + request.lasts_s
-        self._held.append(request)
+        self.held.append(request)
         self.granted.append(request)
         request.succeed(request)
 
     def leave(self, request: Request) -> None:
-        """A guest gives back what it holds, or no longer wants it."""
-        machine, allocation = self._machine, request._allocation
-        if allocation is None:
-            waiting = self._waiting.get(request.node, [])
-            if request in waiting:
-                waiting.remove(request)
-                self.look_at(request.node)  # a request behind it may fit now
-            return
+        """Take back what a request holds."""
+        assert request.allocation is not None
         self._stop_loads(request, SimulationError, "the cores were given back while its tasks ran")
-        request._allocation = None
+        allocation, request.allocation = request.allocation, None
         request.until = self._env.now
-        self._held.remove(request)
-        machine.release(allocation)
-        machine.observer.guest_left(request)
+        self.held.remove(request)
+        self._machine.release(allocation)
+        self._machine.observer.guest_left(request)
 
     def evict(self, node: int, reason: str) -> None:
         """A node breaks down: its guests lose what they hold, and what they run fails."""
-        for request in [held for held in self._held if held.node == node]:
+        for request in [held for held in self.held if held.node == node]:
             self._stop_loads(request, NodeStateError, reason)
             request.lost = True
             self.leave(request)
@@ -249,7 +324,7 @@ class Guests:
             if not is_number(value) or not 0.0 <= value < float("inf"):
                 raise InputError(f"{where}.load, {name}", "a finite number, 0 or more", value)
         machine = self._machine
-        for request in self._held:
+        for request in self.held:
             mask = self._idle_cores(request, processor) if request.owner == owner else 0
             if mask.bit_count() >= cores:
                 break
@@ -261,34 +336,34 @@ class Guests:
         tenant = self.tenant(owner)
         machine.load_cores(processor, cores)
         entry = machine.ledger.load(self._env.now, tenant, machine.ranges_of(processor, mask))
-        group = machine.channel(processor).run(cores, [(float(seconds), float(mem_mb_per_s))], owner=tenant)
+        group = machine.channel(processor).request(cores, [(float(seconds), float(mem_mb_per_s))], owner=tenant)
         load = Load(request, processor, mask, group, entry)
-        request._loads.append(load)
+        request.loads.append(load)
         group.callbacks.append(lambda event: self._complete(load))
         return load.over
 
     @staticmethod
     def _idle_cores(request: Request, processor: int) -> int:
         """Cores of a processor that a request holds and runs nothing on, a bit each."""
-        assert request._allocation is not None
-        mask = sum(mask for _, p, mask, _ in request._allocation.pieces if p == processor)
-        return mask & ~sum(load.mask for load in request._loads if load.processor == processor)
+        assert request.allocation is not None
+        mask = sum(mask for _, p, mask, _ in request.allocation.pieces if p == processor)
+        return mask & ~sum(load.mask for load in request.loads if load.processor == processor)
 
     def _complete(self, load: Load) -> None:
-        if load in load.request._loads:
+        if load in load.request.loads:
             self._end(load)
             load.over.succeed()
 
     def _stop_loads(self, request: Request, error: type[SimulationError], reason: str) -> None:
         """Stop what a guest runs on cores that it loses, and tell those who wait for it why."""
-        for load in list(request._loads):
+        for load in list(request.loads):
             self._end(load)
             load.over.fail(error(f"{request.owner}: {reason}"))
             load.over.defused = True
 
     def _end(self, load: Load) -> None:
         machine = self._machine
-        load.request._loads.remove(load)
+        load.request.loads.remove(load)
         machine.ledger.load_until[load.entry] = self._env.now
-        load.group.channel.release(load.group)
+        load.group.resource.withdraw(load.group)
         machine.unload_cores(load.processor, load.mask.bit_count())

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from cluster_sim.engine import Environment
     from cluster_sim.machine.power.power_budget import PowerBudget
+    from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import Platform, PowerTransitions, ProcessorType
-    from cluster_sim.workload.jobs import Job
 
 
 class Observer(Protocol):
@@ -44,8 +44,12 @@ class Observer(Protocol):
         """Kill the jobs that hold cores of a node; how many there are."""
         ...
 
-    def job_on_core(self, processor: int, core: int) -> Job | None:
-        """The job that holds a core."""
+    def running_on_core(self, processor: int, core: int) -> Running | None:
+        """Return the running job that holds a core."""
+        ...
+
+    def jobs_on(self, processors: range) -> list[Running]:
+        """Return the running jobs that hold cores of processors."""
         ...
 
     def guest_left(self, guest: Request) -> None:
@@ -135,16 +139,12 @@ class Machine(PowerMeter):
         """Kill the jobs that hold cores of a node; how many there are."""
         return self.observer.kill_jobs_on(node, reason)
 
-    def job_on_core(self, processor: int, core: int) -> Job | None:
-        """The job that holds a core."""
-        return self.observer.job_on_core(processor, core)
-
     def achieved_gflops(self, processor: int) -> float:
         """Rate that the tasks on a processor reach now, summed over tasks, 1e9 operations/s."""
         peak = self.type_of[processor].gflops
         if processor not in self.channels:
             return peak * self.busy[processor]
-        return peak * sum(group.tasks * group.speed for group in self.channels[processor].groups)
+        return peak * sum(group.tasks * group.speed for group in self.channels[processor].users)
 
     # ------------------------------------------------------------------ states and clocks
 
@@ -154,6 +154,7 @@ class Machine(PowerMeter):
         Only :mod:`cluster_sim.machine.switching` calls this.
         """
         self._book(nodes, state, draws_w)
+        self.switching.end_rests(nodes)
         self.observer.nodes_changed(nodes, state)
 
     def _book(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import NodeStateError
+from cluster_sim.machine.guest_requests import SharedCores
 from cluster_sim.machine.processor import ProcessorView
 from cluster_sim.platform.node_state import NodeState as NodeState
 
 if TYPE_CHECKING:
-    from simpy.events import Event
+    from simpy.events import Event, Process
 
     from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.machine import Machine
@@ -79,15 +80,24 @@ class NodeView:
         return f"<Node {self.name}: {self.state}, {self.free_cores} of {self.cores} cores free>"
 
 
-class Node(NodeView):
-    """One node: the handle through which it is watched, switched off and on, failed and repaired, and shared with guests.
+class Node(NodeView, SharedCores):
+    """One node: a SimPy resource of cores and memory, and the process of its power states.
 
-    The end of a transition is an event of :mod:`cluster_sim.machine.switching`, which the nodes that are switched together share;
-    an idle or a computing node costs none. In a process of your own::
+    :attr:`process` carries its transition, its sleep or its outage. Nodes that switch together share one, so a node that is
+    on costs none. In a process of your own::
 
         yield node.switch_off()     # goes on when the node is OFF
         yield node.switch_on()      # goes on when it is ready again
     """
+
+    def __init__(self, machine: Machine, index: int):
+        NodeView.__init__(self, machine, index)
+        SharedCores.__init__(self, machine, index, machine.processors_of(index))
+
+    @property
+    def process(self) -> Process | None:
+        """Return the live SimPy process of its transition, sleep or outage; None while it is on."""
+        return self._machine.switching.process(self.index)
 
     @property
     def processors(self) -> Sequence[Processor]:
@@ -132,9 +142,7 @@ class Node(NodeView):
         ``owner`` names it in the records; with ``expected_s`` schedulers see when it should leave, without it never.
         Raises InputError for more than the node has.
         """
-        machine = self._machine
-        where, processors = self.name, machine.processors_of(self.index)
-        return machine.guests.request(where, self.index, processors, cores, memory_gb, owner, expected_s)
+        return self._ask(cores, memory_gb, owner, expected_s)
 
     def set_p_state(self, number: int) -> None:
         """Have all processors run in that p-state of their type from now on; see :meth:`Processor.set_p_state`."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
+from cluster_sim.machine.guest_requests import SharedCores
 from cluster_sim.platform.hardware import is_number, p_state_of, power_by_square
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.node import Node
+    from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import ProcessorType
     from cluster_sim.workload.jobs import Job
 
@@ -31,6 +33,11 @@ class Core:
     def is_free(self) -> bool:
         """Whether no job and no guest holds it."""
         return bool(self.processor.free_mask >> self.index & 1)
+
+    @property
+    def user(self) -> Request | Running | None:
+        """Return what holds it: a guest's request or a running job; None if it is free."""
+        return self.processor.user_of(self.index)
 
     @property
     def job(self) -> Job | None:
@@ -93,9 +100,18 @@ class ProcessorView:
         """Which of its type's p-states it is in; None after :meth:`set_clock` to a clock of none of them."""
         return p_state_of(self.type, self._nominal)
 
+    def user_of(self, core: int) -> Request | Running | None:
+        """Return what holds a core of this processor: a guest's request or a running job; None if it is free."""
+        for request in self._machine.guests.held:
+            pieces = request.allocation.pieces if request.allocation else ()
+            if any(processor == self.index and mask >> core & 1 for _, processor, mask, _ in pieces):
+                return request
+        return self._machine.observer.running_on_core(self.index, core)
+
     def job_on(self, core: int) -> Job | None:
         """The job that holds a core of this processor."""
-        return self._machine.job_on_core(self.index, core)
+        running = self._machine.observer.running_on_core(self.index, core)
+        return None if running is None else running.job
 
     def __repr__(self) -> str:
         return (
@@ -103,18 +119,28 @@ class ProcessorView:
         )
 
 
-class Processor(ProcessorView):
-    """One processor: a resource of cores that jobs and guests share, with a clock that can be changed."""
+class Processor(ProcessorView, SharedCores):
+    """One processor: a SimPy resource of cores that jobs and guests share, with a clock that can be changed.
+
+    In a process::
+
+        with processor.request(4) as held:
+            yield held                          # goes on when four cores are free
+            yield processor.load(4, seconds=60.0)
+    """
+
+    def __init__(self, machine: Machine, index: int):
+        ProcessorView.__init__(self, machine, index)
+        SharedCores.__init__(self, machine, machine.node_of(index), range(index, index + 1))
 
     @property
     def node(self) -> Node:
         """The node it is in."""
         return self._machine.node(self._machine.node_of(self.index))
 
-    def request(self, cores: int, owner: str = "guest", expected_s: float | None = None) -> Request:
+    def request(self, cores: int = 1, owner: str = "guest", expected_s: float | None = None) -> Request:
         """Ask for some of its cores for a process that is not a job; see :meth:`Node.request`."""
-        node, only = self._machine.node_of(self.index), range(self.index, self.index + 1)
-        return self._machine.guests.request(self.name, node, only, cores, 0.0, owner, expected_s)
+        return self._ask(cores, 0.0, owner, expected_s)
 
     def load(self, cores: int, seconds: float, mem_mb_per_s: float = 0.0, owner: str = "guest") -> Event:
         """Run tasks on cores that ``owner`` holds here, which take so many seconds if nothing slows them.

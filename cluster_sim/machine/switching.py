@@ -1,4 +1,4 @@
-"""Switching nodes off and on: one process for the transition of nodes that are switched together.
+"""Switching nodes off and on: a process for each transition, sleep and outage of nodes that are switched together.
 
 A timeout switches off all nodes of a job that ended, a wide job boots hundreds: nodes that get the same order in the same
 instant, and take the same time for it, are one process, as the tasks of one job are. So what a transition costs grows
@@ -16,8 +16,9 @@ from cluster_sim.errors import NodeStateError
 from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
-    from simpy.events import Event
+    from simpy.events import Event, Process
 
+    from cluster_sim.engine import Environment
     from cluster_sim.machine.machine import Machine
     from cluster_sim.platform.hardware import PowerTransitions
 
@@ -32,6 +33,19 @@ class Transition(EagerProcess):
         super().__init__(env, switching.course(self, env.now + seconds))
 
 
+class Rest(EagerProcess):
+    """The process of a node that is OFF or broken. It ends when the node boots, breaks down, or is OFF again."""
+
+    env: Environment
+
+    def __init__(self, env: Environment):
+        self.over = env.event()
+        super().__init__(env, self._wait())
+
+    def _wait(self) -> Generator[Event, Any, None]:
+        yield self.over
+
+
 class Switching:
     """Which nodes are in transition, until when, and what follows. Nodes are given by their positions in the platform."""
 
@@ -39,6 +53,7 @@ class Switching:
         self._machine = machine
         self.env = machine.env
         self._underway: dict[int, Transition] = {}  # of each node in transition
+        self._resting: dict[int, Rest] = {}  # of nodes that are OFF or broken, and have been asked for their process
         self._wake_afterwards: set[int] = set()
         self._failed_off: set[int] = set()  # nodes that broke down and are to be OFF when they are repaired
         self._ready: dict[int, Event] = {}  # events that were asked for and have not happened
@@ -99,6 +114,21 @@ class Switching:
         machine.transition_ends.update(dict.fromkeys(nodes, self.env.now + expected_s))
         transition = Transition(self, nodes, state is NodeState.SWITCHING_OFF, seconds)
         self._underway.update(dict.fromkeys(nodes, transition))
+
+    def process(self, node: int) -> Process | None:
+        """Return the process of a node's transition, sleep or outage; None while it is on.
+
+        That of a sleep or an outage is made when it is asked for: it only waits.
+        """
+        process: Process | None = self._underway.get(node, self._resting.get(node))
+        if process is None and self._machine.node_states[node] is not NodeState.IDLE:
+            process = self._resting[node] = Rest(self.env)
+        return process
+
+    def end_rests(self, nodes: Sequence[int]) -> None:
+        """End the processes of nodes that change their state."""
+        for node in self._resting.keys() & nodes if self._resting else ():
+            self.env.deliver(self._resting.pop(node).over)
 
     def course(self, transition: Transition, end: float) -> Generator[Event, Any, None]:
         """The process of a transition: its time passes, and the nodes that have not broken down are OFF, or on."""

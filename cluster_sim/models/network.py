@@ -96,7 +96,7 @@ class SharedNetwork:
 
     def on(self, env: Environment, platform: Platform) -> RunNetwork:
         """The links of this platform, idle."""
-        graph = platform.topology() if self.graph is None else self.graph
+        graph = platform.topology("node") if self.graph is None else self.graph
         return _SharedLinks(env, platform, graph, self.node_link, self.cluster_link)
 
 

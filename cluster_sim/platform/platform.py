@@ -291,12 +291,18 @@ class Platform:
 
     # ------------------------------------------------------------------ views
 
-    def topology(self) -> nx.Graph:
-        """Return the tree platform > cluster > node as a networkx graph; the root is ``graph.graph["root"]``.
+    def topology(self, down_to: str = "core") -> nx.Graph:
+        """Return the tree platform > cluster > node > processor > core as a networkx graph.
 
-        Every vertex has ``kind`` (platform, cluster, node), ``cores`` and ``gflops`` (peak of all its cores);
-        nodes also have ``type``, the name of their node type.
+        The root is ``graph.graph["root"]``; other vertices have the names of what they stand for, such as
+        ``cluster0.node1.processor0.core3``. Every vertex has ``kind`` (platform, cluster, node, processor or core),
+        ``cores`` and ``gflops`` (peak of all its cores); nodes and processors also have ``type``, the name of their type.
+        With ``down_to`` "node" or "processor" the tree ends there: a vertex for each core takes about 1 kB.
+        Raises InputError for another ``down_to``.
         """
+        levels = ("node", "processor", "core")
+        if down_to not in levels:
+            raise InputError("topology, down_to", f"one of {', '.join(levels)}", down_to)
         import networkx as nx
 
         # Cluster ids contain no colon, so the root's name is its own whatever the platform is called.
@@ -315,6 +321,15 @@ class Platform:
             node = self.node_types[index]
             graph.add_node(name, kind="node", cores=node.cores, gflops=gflops[node], type=node.name)
             graph.add_edge(name.rpartition(".node")[0], name)
+            for number, kind in enumerate(node.processors if down_to != "node" else ()):
+                processor = f"{name}.processor{number}"
+                graph.add_node(
+                    processor, kind="processor", cores=kind.cores, gflops=kind.cores * kind.gflops, type=kind.name
+                )
+                graph.add_edge(name, processor)
+                for core in range(kind.cores if down_to == "core" else 0):
+                    graph.add_node(f"{processor}.core{core}", kind="core", cores=1, gflops=kind.gflops)
+                    graph.add_edge(processor, f"{processor}.core{core}")
         return graph
 
     def __repr__(self) -> str:

@@ -49,14 +49,24 @@ class MachineWatch:
             self._run.life.kill_soon(job.index, reason, AttemptEnd.FAILED)
         return len(jobs)
 
-    def job_on_core(self, processor: int, core: int) -> Job | None:
-        """The job that holds a core of a processor."""
+    def running_on_core(self, processor: int, core: int) -> Running | None:
+        """Return the running job that holds a core of a processor."""
         machine = self._run.machine
         number = machine.first_core[processor] + core
         for running in self._running.values():
             if any(first <= number <= last for first, last in machine.core_ranges(running._allocation)):
-                return running.job
+                return running
         return None
+
+    def jobs_on(self, processors: range) -> list[Running]:
+        """Return the running jobs that hold cores of processors, in the order in which they got them."""
+        machine = self._run.machine
+        first, stop = machine.first_core[processors.start], machine.first_core[processors.stop]
+        return [
+            running
+            for running in self._running.values()
+            if any(low < stop and first <= high for low, high in machine.core_ranges(running._allocation))
+        ]
 
     def guest_left(self, guest: Request) -> None:
         """A guest has given cores back that a job may wait for."""

@@ -1,4 +1,4 @@
-"""``compare``, ``demo``, ``gantt``, ``convert``, ``validate`` and ``list``."""
+"""``compare``, ``demo``, ``topology``, ``gantt``, ``convert``, ``validate`` and ``list``."""
 
 from __future__ import annotations
 
@@ -105,6 +105,27 @@ def test_a_log_that_is_shaken_is_another_in_each_replication(done) -> None:
             jobs = pd.read_csv(f"out/{name}/seed-{seed}/jobs.csv")["submit_time"].tolist()
             assert sorted(jobs) == pytest.approx(expected)
             assert json.loads(Path(f"out/{name}/seed-{seed}/summary.json").read_text())["shaken_s"] == 100.0
+
+
+# ---------------------------------------------------------------------- topology
+
+
+def test_topology_of_a_platform(done) -> None:
+    """Alike nodes in one line, with their processors."""
+    lines = done("topology", "machine:econome").stdout.splitlines()
+    assert lines[0] == "econome: 22 nodes, 352 cores"
+    assert lines[-1].split(": ", 1)[0].strip() == "node0 to node21"
+    assert "2 × econome-cpu of 8 cores at 2.2 GHz" in lines[-1]
+
+
+def test_the_page_of_a_topology(done, refused) -> None:
+    """Written where it is told, by a name that a browser knows."""
+    done("topology", "homogeneous:nodes=2,cores=3", "--out", "tree.html")
+    assert "homogeneous: 2 nodes, 6 cores" in Path("tree.html").read_text()
+    assert (
+        refused("topology", "lab.json", "--out", "tree.txt")
+        == "topology, --out: expected a name ending in .html, found tree.txt"
+    )
 
 
 # ---------------------------------------------------------------------- demo

@@ -46,7 +46,7 @@ def play(env: Environment, channel: MemoryChannel, rows: list[tuple[float, int, 
 
     def one(i: int, start: float, tasks: int, seconds: float, bandwidth: float) -> Generator[Any, Any, None]:
         yield env.at(start)
-        yield channel.run(tasks, [(seconds, bandwidth)])
+        yield channel.request(tasks, [(seconds, bandwidth)])
         ended[i] = env.now
 
     for i, row in enumerate(rows):
@@ -75,7 +75,7 @@ def test_only_the_plan_that_stands_counts(env: Environment) -> None:
     # 1 s alone, 1 s at 1/2, then quarters: 1.5 s left take 6 s.
     assert ended[0] == pytest.approx(8.0)
     assert min(ended.values()) == ended[0]
-    assert channel.groups == ()
+    assert channel.users == ()
     assert channel.demand == 0.0
 
 
@@ -130,12 +130,12 @@ def test_groups_that_end_a_picosecond_apart_end_in_two_instants(env: Environment
 def test_a_group_taken_out_never_ends_and_leaves_room(env: Environment) -> None:
     """Its job was killed at 2 s: the other group, half done by then, goes on at full speed."""
     channel = MemoryChannel(env, Shared())
-    first, second = channel.run(1, [(3.0, 1.0)]), channel.run(1, [(9.0, 1.0)])
+    first, second = channel.request(1, [(3.0, 1.0)]), channel.request(1, [(9.0, 1.0)])
 
     def story() -> Generator[Any, Any, None]:
         yield env.timeout(2)
         channel.release(second)
-        assert channel.groups == (first,)
+        assert channel.users == (first,)
         yield first
 
     env.run(until=env.process(story()))
@@ -147,7 +147,7 @@ def test_a_group_taken_out_never_ends_and_leaves_room(env: Environment) -> None:
 def test_a_new_clock_changes_work_and_bandwidth(env: Environment) -> None:
     """At twice the clock, the 6 s left of 8 take 3, and twice the bandwidth is asked for."""
     channel = MemoryChannel(env, Shared())
-    group = channel.run(1, [(8.0, 0.4)])
+    group = channel.request(1, [(8.0, 0.4)])
 
     def story() -> Generator[Any, Any, None]:
         yield env.timeout(2)

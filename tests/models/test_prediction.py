@@ -137,7 +137,7 @@ def test_the_channel_and_the_prediction_agree_to_the_last_bit(
     channel = MemoryChannel(env, processor.contention)
     ends: dict[int, float] = {}
     for i, (count, seconds, bandwidth) in enumerate(tasks):
-        group = channel.run(count, [(seconds, bandwidth)])
+        group = channel.request(count, [(seconds, bandwidth)])
         group.callbacks.append(lambda event, i=i: ends.update({i: env.now}))
     env.run()
     forecast = predict([Share(processor, tuple(Group(i, *task) for i, task in enumerate(tasks)))])

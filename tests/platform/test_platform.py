@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -199,7 +200,7 @@ def test_with_models_keeps_the_hardware(lab: Platform) -> None:
 
 
 def test_topology(lab: Platform) -> None:
-    """The graph is the tree of platform, clusters and nodes, with cores and rates that add up."""
+    """The graph is the tree of platform, clusters, nodes, processors and cores, with cores and rates that add up."""
     graph = lab.topology()
     root = graph.graph["root"]
     assert graph.nodes[root]["cores"] == 76
@@ -209,6 +210,22 @@ def test_topology(lab: Platform) -> None:
         members = [graph.nodes[name] for name in graph.neighbors(cluster) if name != root]
         assert graph.nodes[cluster]["cores"] == sum(member["cores"] for member in members)
         assert graph.nodes[cluster]["gflops"] == pytest.approx(sum(member["gflops"] for member in members))
+    kinds = [kind for _, kind in graph.nodes(data="kind")]
+    assert (kinds.count("processor"), kinds.count("core")) == (lab.processor_count, 76)
+    for name in lab.node_names():
+        inner = [graph.nodes[inner] for inner in graph.neighbors(name) if inner.startswith(f"{name}.processor")]
+        assert graph.nodes[name]["gflops"] == pytest.approx(sum(processor["gflops"] for processor in inner))
+        assert graph.nodes[name]["cores"] == sum(processor["cores"] for processor in inner)
+    assert nx.is_tree(graph)
+
+
+def test_topology_ends_where_it_is_told_to(lab: Platform) -> None:
+    """A large machine need not have a vertex for each core."""
+    kinds = {kind for _, kind in lab.topology(down_to="node").nodes(data="kind")}
+    assert kinds == {"platform", "cluster", "node"}
+    assert "core" not in {kind for _, kind in lab.topology(down_to="processor").nodes(data="kind")}
+    with pytest.raises(InputError, match="node, processor, core"):
+        lab.topology(down_to="thread")
 
 
 def test_impossible_transitions() -> None:

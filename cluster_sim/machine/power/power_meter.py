@@ -118,10 +118,10 @@ class PowerMeter(Resizing):
         if not self.powered_on[self.node_of(processor)]:
             return
         kind, channel = self.type_of[processor], self.channels[processor]
-        owners = [group.owner for group in (*channel.groups, *channel.ended_groups)]
+        owners = [group.owner for group in (*channel.users, *channel.ended_groups)]
         waiting = [group.tasks for group in channel.ended_groups]
         idle = self.table_of[processor][0]
-        shared, own = self.models.of(kind).draw(loads_of(channel.groups, waiting))
+        shared, own = self.models.of(kind).draw(loads_of(channel.users, waiting))
         before = self._rate_watts.get(processor, 0.0 if self.is_unused(processor) else idle)
         if self._never_used is not None:
             self._never_used[processor] = 0

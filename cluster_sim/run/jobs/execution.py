@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cluster_sim.machine.node import NodeState
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.jobs.job_life import JobLife
-    from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.phases import Phase
 
 
@@ -150,7 +149,7 @@ class Executor:
                     begun += phases.pop(0)[0]
                 if not phases:
                     continue
-            groups.append(self._machine.channel(processor).run(tasks, phases, begun, fixed, running._attempt))
+            groups.append(self._machine.channel(processor).request(tasks, phases, begun, fixed, running._attempt))
         return groups
 
     def move_to_channels(self) -> None:
@@ -212,7 +211,7 @@ class Executor:
         if self.on_channels or self._shared:
             for group in running._groups:
                 if isinstance(group, TaskGroup):
-                    group.channel.release(group)
+                    group.resource.withdraw(group)
         running._groups = []
 
 
@@ -231,9 +230,13 @@ class MachineWithoutRun:
         """No job runs."""
         return 0
 
-    def job_on_core(self, processor: int, core: int) -> Job | None:
+    def running_on_core(self, processor: int, core: int) -> Running | None:
         """No job runs."""
         return None
+
+    def jobs_on(self, processors: range) -> list[Running]:
+        """No job runs."""
+        return []
 
     def guest_left(self, guest: Request) -> None:
         """No job waits."""
