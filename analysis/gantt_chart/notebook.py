@@ -55,7 +55,7 @@ class GanttZoom:
 
 
 def gantt_widget(result: Result, **options: Any) -> go.Figure:
-    """A FigureWidget of a run for a notebook, which asks for exact jobs on every zoom and pan along the time axis.
+    """Return a FigureWidget of a run, which asks for exact jobs on every zoom and pan along the time axis.
 
     ``options`` are those of :class:`GanttZoom`. Raises InputError without anywidget (the extra ``notebook``).
     """

@@ -27,11 +27,11 @@ class GanttWindows:
         self.held = HeldRectangles.of(result, self.options.pop("rows"), self.options.pop("workload"))
 
     def count(self, start: float, end: float) -> int:
-        """How many rectangles of jobs are in view from ``start`` to ``end`` (s)."""
+        """Return how many rectangles of jobs are in view from ``start`` to ``end`` (s)."""
         return len(within(self.held.rectangles, start, end))
 
     def exact(self, start: float, end: float) -> go.Figure:
-        """The figure of that window (s) with every job of its own. Raises InputError for more than a browser bears."""
+        """Return the figure of a window (s) with single jobs. Raises InputError if a browser cannot draw so many."""
         if not start < end:
             raise InputError("window", "a start before its end", f"{number(start)} and {number(end)}")
         found = self.count(start, end)
@@ -48,5 +48,5 @@ class GanttWindows:
 
 
 def window(result: Result, t0: float, t1: float, **options: Any) -> go.Figure:
-    """The exact chart of ``result`` from ``t0`` to ``t1`` (s); see :class:`GanttWindows`, which is for many windows."""
+    """Return the exact chart of ``result`` from ``t0`` to ``t1`` (s); :class:`GanttWindows` is for many windows."""
     return GanttWindows(result, **options).exact(t0, t1)
