@@ -1,4 +1,4 @@
-"""The platform as a tree, its nodes coloured by what they did at a time."""
+"""Chart of the platform as a tree, with nodes coloured by their state or load at a time."""
 
 from __future__ import annotations
 

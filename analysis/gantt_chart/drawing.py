@@ -1,4 +1,4 @@
-"""Rectangles as plotly traces, in the way that their number allows.
+"""Rectangles as plotly traces, in the drawing that suits their number.
 
 ===========  =======================  ==============================================================================
 drawing      rectangles               what it is
@@ -8,8 +8,8 @@ polygons     up to 100,000            one outline per colour, hover from one inv
 raster       more                     a heatmap of the busy share of each cell of rows × time; no single jobs
 ===========  =======================  ==============================================================================
 
-Every drawing is one trace (or two) per colour: browsers and plotly both suffer from many traces, from colours given
-bar by bar, and from texts in bars.
+Every drawing is one trace (or two) per colour: many traces, colours for single bars, and texts in bars are slow in
+browsers and in plotly.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WHITE_TO_BLUE = [[0.0, "#F2F7FB"], [0.5, "#56A0D0"], [1.0, "#08306B"]]
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """Size of the rows' panel in pixels and in data units; what is thin or has room depends on it."""
+    """Size of the rows' panel in pixels and in data units."""
 
     width_px: float
     height_px: float
@@ -91,7 +91,7 @@ def job_bars(
             marker["pattern"] = {"shape": shapes[owner].tolist(), "fgcolor": darker(colour), **_HATCHING}
         data, template = hover.of(rows)
         traces.append(_bars(rows, canvas, marker, data, template, meta=JOBS, **_legend(name, classes)))
-    # Where colours say the same, their place in the legend shows the patterns, too.
+    # If the colours are by the same column, their entries in the legend show the patterns, too.
     return traces if filled_by is not None and classes.title.lower() == str(filled_by.name) else traces + key
 
 
@@ -127,13 +127,12 @@ def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover)
     """Return per colour a trace of merged outlines, and one of invisible points, one per job, with the hovers."""
     traces: list[go.Scatter | go.Scattergl] = []
     for name, colour, rows in _by_class(rectangles, classes):
-        # A rectangle of each job, or piece of one, in the order of the jobs: neighbours that are alike make a
-        # small page.
+        # The largest rectangle of each job or piece, in the order of the jobs: similar neighbours make a small page.
         area = (rows["end"] - rows["start"]) * (rows["high"] - rows["low"])
         largest = rows.assign(area=area).sort_values("area", ascending=False, kind="stable")
         apart = ["owner", "said"] if "said" in rows else ["owner"]
         anchor = largest.drop_duplicates(apart).sort_values(apart)
-        # For the page's filters: which of the hover points stands for the job of each outline.
+        # The hover point of each outline's job, for the page's filters.
         point = _shown_apart(anchor).get_indexer(_shown_apart(rows))
         data, template = hover.of(anchor)
         small = point.astype(np.min_scalar_type(int(point.max(initial=0))))
@@ -162,7 +161,7 @@ def job_raster(rectangles: pd.DataFrame, scale: RowScale, canvas: Canvas) -> go.
     share = busy_fraction(rectangles, x, y)
     # The last cell may reach beyond the last row.
     share[-1] *= per_cell / (scale.height - per_cell * (rows - 1))
-    # Rounded: seven digits of a shade would make up most of the page.
+    # Rounded: seven digits of each shade would be most of the page.
     percent = np.where(share > 0, np.round(100 * share, 1), np.nan).astype(np.float32)
     return go.Heatmap(
         x0=float((x[0] + x[1]) / 2),
@@ -217,7 +216,7 @@ def state_traces(
             "fgcolor": colour,
             "bgcolor": "#E6E6E6",
             "size": 7,
-            "solidity": 0.12 if state == "OFF" else 0.45,  # most of the time it is what was to be
+            "solidity": 0.12 if state == "OFF" else 0.45,  # off is mostly intended: paler
         }
         if len(states) > MOST_BARS:
             traces.append(overlay_polygons(rows, colour, fillpattern=pattern, **legend))
@@ -300,7 +299,7 @@ def colour_bar(classes: ColourClasses) -> go.Scatter:
     steps = len(classes.edges) - 1
     colours = classes.colours[:steps]
     scale = [[(i + side) / steps, colour] for i, colour in enumerate(colours) for side in (0, 1)]
-    ticks: dict[str, int] = {}  # of edges that read alike the first
+    ticks: dict[str, int] = {}  # the first of edges with equal texts
     for place, text in enumerate(steps_in_words(classes.edges, classes.unit)):
         ticks.setdefault(text, place)
     return go.Scatter(
@@ -348,7 +347,7 @@ def class_legend(classes: ColourClasses) -> list[go.Bar]:
 def _legend(name: str, classes: ColourClasses | str) -> dict[str, Any]:
     if isinstance(classes, str):
         title, shown = classes, True
-    else:  # a colour bar tells the steps of a scale
+    else:  # a colour bar shows the steps of a scale
         title, shown = classes.title, name in classes.names[max(0, len(classes.edges) - 1) :]
     group = f"{title}: {name}"
     return {"name": plotly_text([shortened(name, 18)])[0], "legendgroup": group, "showlegend": bool(title) and shown}
@@ -363,7 +362,7 @@ def _bars(
 def overlay_bars(rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], **more: Any) -> go.Bar:
     """Return a bar for each rectangle."""
     height = (rows["high"] - rows["low"]).to_numpy()
-    # A gap of a pixel parts neighbours; rows of a pixel or two would vanish in it.
+    # A gap of a pixel separates neighbours; rows of a pixel or two would vanish in it.
     gap = np.where(height * canvas.px_per_row >= 4, 1 / canvas.px_per_row, 0.0)
     return go.Bar(
         base=rows["start"].to_numpy(),
@@ -379,7 +378,7 @@ def overlay_bars(rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], **m
 def overlay_polygons(rows: pd.DataFrame, colour: str, **more: Any) -> go.Scatter:
     """Return the rectangles as one outline, without hovers."""
     start, end, low, high = (rows[column].to_numpy(dtype=float) for column in ("start", "end", "low", "high"))
-    # Simplified, rows of less than a pixel would be lines without area. Rows need no more than single precision.
+    # Simplification would turn rows of less than a pixel into lines without area. Single precision is enough for rows.
     return go.Scatter(
         x=_strung(start, end, end, start),
         y=_strung(low, low, high, high).astype(np.float32),
@@ -395,9 +394,9 @@ def overlay_polygons(rows: pd.DataFrame, colour: str, **more: Any) -> go.Scatter
 def _strung(*corners: np.ndarray) -> np.ndarray:
     """Return one coordinate of all rectangles as one outline without gaps: shape (6 × rectangles,).
 
-    It goes around each rectangle, five places, and on to the next; then back to the first along the same ways, one place
-    for each, so that between rectangles nothing is enclosed. Outlines with gaps between them look the same, but for
-    each of them plotly makes an element of the page, and takes it away again: that is three times as slow.
+    It goes around each rectangle, in five places, and on to the next; then back to the first along the same lines, one
+    place for each, so that nothing between rectangles is enclosed. Outlines with gaps look the same, but plotly makes
+    and removes an element of the page for each of them: that is three times as slow.
     """
     return np.concatenate([np.column_stack((*corners, corners[0])).ravel(), corners[0][::-1]])
 

@@ -23,7 +23,7 @@ REASON_LENGTH = 120
 
 @dataclass(frozen=True, slots=True)
 class Hover:
-    """A plotly hover template and, per job, the values that it refers to.
+    """Plotly hover template and, per job, the values that it refers to.
 
     ``data`` has shape (jobs, values); texts are escaped, numbers are rounded to what is shown. Column 0 is always the
     job's id; ``columns`` gives the columns of other values, such as "user". A value that all jobs share stands once in

@@ -28,7 +28,7 @@ MOST_SHOWN_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class JobPieces:
-    """The spells of the jobs that had cores more than once, each with its number; 0 is for all other jobs."""
+    """Spells of the jobs that had cores more than once, each with its number; 0 is for all other jobs."""
 
     result: Result
     spells: list[Spell]

@@ -1,7 +1,7 @@
-"""From the cores that were held in a run to rectangles: which cores, in platform order, from when to when.
+"""Rectangles of the cores that were held in a run: which cores, in platform order, from when to when.
 
 A rectangle is an interval of neighbouring cores that one job (or one node state) holds over one interval of time.
-Everything here is columnar; a run of a million allocation rows takes a second or two.
+All tables are columnar; a run of a million allocation rows takes a second or two.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RowUnit = Literal["node", "core"]
 
 @dataclass(frozen=True, slots=True)
 class RowScale:
-    """The y axis: each node owns an interval of it, which its cores divide evenly.
+    """Scale of the y axis: each node owns an interval of it, which its cores divide evenly.
 
     With unit "node" every node is 1 high, with unit "core" as high as it has cores. Either way a core has its own
     place, so jobs that share a node never cover each other. Node (or core) ``i`` lies about the position ``i``.
@@ -76,7 +76,7 @@ class RowScale:
         return np.searchsorted(self.node_first_core, core, side="right") - 1
 
     def _position(self, core: np.ndarray, node: np.ndarray) -> np.ndarray:
-        # The node is passed, not looked up: the end of a node's last core belongs to it, not to the next node.
+        # The node is given, not looked up: the end of a node's last core belongs to it, not to the next node.
         share = (core - self.node_first_core[node]) / (self.node_first_core[node + 1] - self.node_first_core[node])
         position: np.ndarray = self.node_edge[node] + share * (self.node_edge[node + 1] - self.node_edge[node])
         return position

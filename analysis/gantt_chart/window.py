@@ -1,4 +1,4 @@
-"""The exact chart of a part of a run: what a raster of the whole shows together, rectangle by rectangle."""
+"""Exact charts of parts of a run: single rectangles, which a raster of the whole run shows together."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class GanttWindows:
-    """Windows of one run, each answered from rectangles that were worked out once.
+    """Windows of one run, drawn from rectangles that were computed once.
 
-    For whatever zooms into a run too large to be drawn at once: the callback of a Dash app on ``relayoutData``, or of a
-    FigureWidget on its axis' range. ``options`` are those of :func:`analysis.gantt`.
+    They are for zooming into a run too large to be drawn at once: in the callback of a Dash app on ``relayoutData``, or
+    of a FigureWidget on its axis' range. ``options`` are those of :func:`analysis.gantt`.
     """
 
     def __init__(self, result: Result, **options: Any):

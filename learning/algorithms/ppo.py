@@ -186,8 +186,7 @@ class PPO:
 
         advantage, target = (torch.tensor(values, dtype=torch.float32) for values in (normalised, targets))
         before = torch.tensor(old_values, dtype=torch.float32)
-        logged = Means()
-        stopped = False
+        logged, stopped = Means(), False
         for epoch in range(options.epochs):
             progress = (iteration + epoch / options.epochs) / self.iterations
             entropy_weight = self._schedule(progress)

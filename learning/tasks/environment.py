@@ -77,7 +77,7 @@ class Listener(Protocol):
 
 
 class SchedulingEnv(gym.Env[Any, Any]):
-    """A Gymnasium environment in which an agent decides for a simulated cluster; one ``step`` is one decision.
+    """Gymnasium environment in which an agent decides for a simulated cluster; one ``step`` is one decision.
 
     Parameters: ``maker`` decides, ``episodes`` are run, ``reward`` values the steps. ``flat`` puts all observations but
     the mask in one Box, in the order of their names. ``power`` makes the power policy of every run. ``render_mode`` is

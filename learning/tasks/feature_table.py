@@ -41,7 +41,7 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True)
 class _Declared:
-    """One column, named as its attribute unless it says otherwise, or several side by side."""
+    """Declaration of one column, named as its attribute by default, or of several side by side."""
 
     columns: tuple[Feature, ...]
     is_block: bool

@@ -118,7 +118,7 @@ class JobRequests:
 
 
 class Tenant(NamedTuple):
-    """A job on a node."""
+    """Job on a node."""
 
     request: JobRequest
     cores: int

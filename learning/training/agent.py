@@ -267,7 +267,7 @@ class _Player:
 
 
 class LearnedScheduler(Scheduler):
-    """A trained agent decides: learned:DIR[,sample=yes][,trust=yes], DIR left by train.
+    """Scheduler that is a trained agent: learned:DIR[,sample=yes][,trust=yes], DIR left by train.
 
     DIR may also hold several training seeds: the best of them, by validation, decides. The agent takes its most probable
     action, or with ``sample`` one drawn with the run's seed. With ``trust`` it runs the Python files that the agent names.
@@ -292,7 +292,7 @@ class LearnedScheduler(Scheduler):
 
 
 class LearnedPowerPolicy(PowerPolicy):
-    """A trained agent of node-shutdown switches nodes: learned:DIR[,sample=yes][,trust=yes], as in :class:`LearnedScheduler`."""
+    """Power policy that is an agent: learned:DIR[,sample=yes][,trust=yes], as in :class:`LearnedScheduler`."""
 
     def __init__(self, path: str, sample: bool = False, trust: bool = False):
         self._player = _Player(path, sample, trust, "power")

@@ -29,7 +29,7 @@ PUBLISHED_LONGEST_S = 43_200.0
 
 
 class ChoiceRow(FeatureTable):
-    """A waiting job. All in [0, 1]; r is the requested time, w the wait so far, n the cores asked for."""
+    """Row of a waiting job. All in [0, 1]; r is the requested time, w the wait so far, n the requested cores."""
 
     time = feature("r, s", "log(1 + r) / log(1 + LONG_S)")
     cores = feature("n", "over all cores")

@@ -64,7 +64,7 @@ class Gain(FeatureTable):
 
 
 class PairRow(FeatureTable):
-    """A row of ``actions``, of a pair or of waiting: all in [-1, 1]."""
+    """Row of ``actions``, of a pair or of waiting: all in [-1, 1]."""
 
     of_job = part(OfJob)
     node_share = feature("pair: cores asked for", "over those of the node")
@@ -94,7 +94,7 @@ class PairRow(FeatureTable):
 
 
 class PairState(FeatureTable):
-    """The entries of ``state``: all in [0, 1]."""
+    """Entries of ``state``: all in [0, 1]."""
 
     pending = feature("pending jobs", "n / (n + num_jobs)")
     eligible = feature("eligible jobs", "over num_jobs")

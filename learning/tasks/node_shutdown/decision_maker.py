@@ -60,7 +60,7 @@ def offer_order(view: View, idle_since: Sequence[float]) -> list[int]:
 
 
 class Reservations:
-    """The decision-maker of :class:`~learning.tasks.node_shutdown.environment.NodeShutdown`: how many nodes are reserved.
+    """Decision-maker of :class:`~learning.tasks.node_shutdown.environment.NodeShutdown`: how many nodes are reserved.
 
     There is a decision every ``step_s`` (s), the first when the run begins. With ``skip`` a decision is left out if no
     job waits and no node is idle; the published form decides in every minute, 1440 times a day. When a job has waited

@@ -71,7 +71,7 @@ MOST_JOBS = 128
 
 
 class NodesKeptOff(Protocol):
-    """The decision-maker of NodeShutdown, as far as observations read it."""
+    """Protocol of NodeShutdown's decision-maker, as far as observations read it."""
 
     platform: Platform
     idle: str  #: Treatment of nodes that are left idle: stay, sleep or choose.
@@ -137,7 +137,7 @@ class Foresight:
             rows[ActionRow.relief_and_no_boot] = share * (self._booted == 0.0)
             fits, count = self._fits(self._queue.most_stretched(now).requested_cores)
             rows[ActionRow.most_stretched_job_fits] = fits
-            # The most reserved nodes with which the most stretched job fits and nothing boots, if possible.
+            # Offer the nodes that need no boot; more, if the most stretched job needs them to fit.
             last = count - 1 if count else self._nodes
             rows[ActionRow.least_for_the_most_stretched] = self._actions == min(last, self._bootless)
         if self._idle_ways != "choose":

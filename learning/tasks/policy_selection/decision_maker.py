@@ -57,7 +57,7 @@ def named_policies(policies: str | Sequence[str]) -> tuple[str, ...]:
 
 
 class PolicyChoice:
-    """The agent chooses a policy, which is applied to the queue at once: action i is the i-th of ``policies``.
+    """Decision-maker that applies the chosen policy to the queue at once: action i is the i-th of ``policies``.
 
     A policy starts the first job by its job order on the first node by its node order, again and again, until a job does
     not fit (with ``blocking=no``, those behind it are tried too). Void starts nothing. The agent is asked when a job

@@ -28,7 +28,7 @@ HALF_S, HALF_MB, HALF_VOLUME_MB = 3600.0, 1000.0, 1e5
 
 
 class PoliciesToChoose(Protocol):
-    """The decision-maker of PolicySelection, as far as observations read it."""
+    """Protocol of PolicySelection's decision-maker, as far as observations read it."""
 
     platform: Platform
     policies: tuple[str, ...]
@@ -79,7 +79,7 @@ STATISTICS = {"least": 0, "first quartile": 25, "median": 50, "third quartile": 
 
 
 class QueueNow(FeatureTable):
-    """The queue: statistics of its requests, and how its length has changed. All in [0, 1]."""
+    """State of the queue: statistics of its requests, and the change of its length. All in [0, 1]."""
 
     requests = block(
         [f"{statistic} of {request}" for request in Requested.names for statistic in STATISTICS],
