@@ -245,10 +245,8 @@ def environment_on(keys: EnvironmentKeys, episodes: EpisodeSource | None) -> Sch
             value = str(value)  # seconds, where a word is possible, too
         elif isinstance(default, float) and value == "inf":
             value = float(value)  # a word, because JSON has no number for it
-        some_names = (
-            "Sequence[str]" in annotation and isinstance(value, list) and all(isinstance(n, str) for n in value)
-        )
-        if not some_names and not suits(value, default):
+        is_names = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        if not (is_names and "Sequence[str]" in annotation) and not suits(value, default):
             raise InputError(where, kind_of(default), "nan" if value != value else told_apart(value))
         arguments[key] = value
     environment: SchedulingEnv = kind(**arguments)

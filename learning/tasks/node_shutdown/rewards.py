@@ -86,19 +86,16 @@ class _Waits:
                 still[job.index] = now
             elif job.index in counted:  # it has just begun, and waited until then
                 waits.append((job, running.start_time))
-        # The waiting of each job until then, from when it was last counted.
-        figures, counted = self._figures, self._counted
-        stretch, late = self._stretch, self._late
+        # Each job adds its wait since it was last counted.
+        figures, stretch, late = self._figures, self._stretch, self._late
         for job, until in waits:
             index = job.index
             known = figures.get(index)
-            if known is None or known[0] is not job:  # one that was killed and waits again is another object
+            if known is None or known[0] is not job:  # a job that was killed and waits again is another object
                 limit = limit_of(job)
                 known = figures[index] = job, limit, job.submit_time + self._tau * limit
             _, limit, bound = known
-            since = counted.get(index)
-            if since is None:
-                since = job.submit_time
+            since = counted.get(index, job.submit_time)
             if until > since:
                 stretch += (until - since) / limit
                 if since < bound <= until:
