@@ -1,10 +1,12 @@
 """Agents that learn to schedule: environments in the Gymnasium form, and PPO trained against the simulated machine.
 
 ``import learning`` registers the environments, so that ``gymnasium.make("ClusterSim/JobNode-v0")`` finds them. All else
-is loaded when it is first asked for: torch takes seconds, and stepping an environment does not need it.
+is loaded at its first use: torch takes seconds, and stepping an environment does not need it.
 """
 
 from __future__ import annotations
+
+from contextlib import suppress
 
 from cluster_sim.offered import offered
 
@@ -16,19 +18,11 @@ ENVIRONMENTS = {
     "ClusterSim/JobChoice-v0": "learning.tasks.job_choice.environment:JobChoice",
     "ClusterSim/NodeShutdown-v0": "learning.tasks.node_shutdown.environment:NodeShutdown",
 }
-"""Gymnasium's ids of the environments, and where they are."""
+"""Gymnasium's ids of the environments, and their places."""
 
+with suppress(ImportError):  # without Gymnasium nothing is registered
+    import gymnasium
 
-def _register() -> None:
-    """Make the environments known to Gymnasium, where that is installed."""
-    try:
-        import gymnasium
-    except ImportError:
-        return
-
-    for name, entry_point in ENVIRONMENTS.items():
-        if name not in gymnasium.registry:
-            gymnasium.register(name, entry_point)
-
-
-_register()
+    for _name, _entry_point in ENVIRONMENTS.items():
+        if _name not in gymnasium.registry:
+            gymnasium.register(_name, _entry_point)

@@ -1,4 +1,4 @@
-"""How values spread over the jobs of a run: distribution functions of waits and slowdowns, and when jobs arrive."""
+"""Distributions over the jobs of a run: of waits, slowdowns and other columns, and of submissions over the day."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _NUMBERS = {field.name: field.unit for field in RESULT_TABLES["jobs"] if field.k
 
 
 def ecdf_table(results: Runs, column: str = "wait_time") -> pd.DataFrame:
-    """The empirical distribution function of a column of ``result.jobs``: ``run``, ``value``, ``share``.
+    """Return the empirical distribution function of a column of ``result.jobs``: ``run``, ``value``, ``share``.
 
-    A row for each distinct value of a run: ``share`` of its jobs have this value or less. Jobs without a value, such as
-    the wait of one that never started, do not count. Raises SpecError for a column that holds no numbers.
+    Each distinct value of a run has a row: ``share`` of the run's jobs have this value or less. Jobs without a value,
+    such as the wait of a job that never started, do not count. Raises SpecError for a column that holds no numbers.
     """
     if column not in _NUMBERS:
         raise SpecError("ecdf, column", f"one of {', '.join(_NUMBERS)}", column)
@@ -50,11 +50,11 @@ def ecdf(
     most_points: int = MOST_STEPS,
     title: str | None = None,
 ) -> go.Figure:
-    """What share of the jobs has a value up to x, a line per run: of waits, slowdowns, any number of ``result.jobs``.
+    """Draw the share of the jobs with a value up to x, a line per run: of any column of numbers of ``result.jobs``.
 
-    ``log`` has the axis of values logarithmic; by default where values are above 0 and span more than three decades.
-    A line with more than ``most_points`` steps keeps steps spread evenly over the jobs, the first and the last.
-    Draws :func:`analysis.ecdf_table`.
+    ``log`` makes the axis of values logarithmic; by default, if values are above 0 and span more than three decades.
+    A line with more than ``most_points`` steps keeps steps spread evenly over the jobs, among them the first and the
+    last. The data are :func:`analysis.ecdf_table`.
     """
     runs = named_runs(results)
     table = ecdf_table(runs, column)
@@ -71,7 +71,7 @@ def ecdf(
             kept = np.unique(np.searchsorted(share, np.linspace(share[0], 1.0, most_points)).clip(max=len(value) - 1))
             value, share = value[kept], share[kept]
         if len(value):
-            # From zero jobs upwards: the first step is one, too. And all the way to the largest value of any run.
+            # Lines begin at a share of 0, and all end at the largest value of any run.
             value = np.concatenate([value[:1], value, [values.max()]])
             share = np.concatenate([[0.0], share, [1.0]])
         told = [amount(each, unit) for each in value.tolist()]
@@ -95,11 +95,11 @@ def ecdf(
 def arrival_table(
     jobs: Result | Workload, by: Literal["hour", "weekday"] = "hour", start: datetime.datetime | None = None
 ) -> pd.DataFrame:
-    """How many jobs are submitted in each hour of the day, or on each day of the week: ``hour`` or ``weekday``, ``jobs``.
+    """Return the jobs submitted per hour of the day or per day of the week: ``hour`` or ``weekday``, ``jobs``.
 
-    ``start`` is the calendar's time at second 0 of the run. By default it is what a log's header says (``UnixStartTime`` and
-    ``TimeZoneString``); without one, the clock of the log or of the generator (``origin_s``) begins on a Monday at midnight, and
-    weekdays are only days of a cycle of seven. Raises SpecError for another ``by``.
+    ``start`` is the calendar's time at second 0 of the run, by default that of the log's header (``UnixStartTime`` and
+    ``TimeZoneString``). Without one, the clock of the log or of the generator (``origin_s``) begins on a Monday at
+    midnight: weekdays are then only days of a cycle of seven. Raises SpecError for another ``by``.
     """
     if by not in ("hour", "weekday"):
         raise SpecError("arrivals, by", "hour or weekday", by)
@@ -119,7 +119,7 @@ def arrivals(
     *,
     title: str | None = None,
 ) -> go.Figure:
-    """Jobs submitted by hour of the day or by weekday, of a run or a workload; draws :func:`analysis.arrival_table`."""
+    """Draw the jobs submitted by hour or weekday, of a run or a workload (:func:`analysis.arrival_table`)."""
     table = arrival_table(jobs, by, start)
     hover = "%{y:,} jobs<br>" + ("from %{x} to %{customdata} h" if by == "hour" else "%{x}") + "<extra></extra>"
     after = table["hour"].to_numpy() + 1 if by == "hour" else None
@@ -131,7 +131,7 @@ def arrivals(
 
 
 def _second_of_week(jobs: Result | Workload, start: datetime.datetime | None) -> float:
-    """How long after midnight on a Monday second 0 is."""
+    """Return the time from a Monday's midnight to second 0, s."""
     if start is None:
         start = jobs.start_date if hasattr(jobs, "start_date") else start_date_of(jobs)
         if start is None:

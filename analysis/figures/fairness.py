@@ -1,8 +1,6 @@
-"""Who waits: metrics by user, and how evenly they are spread."""
+"""Fairness: metrics by user, and how evenly they are spread."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,9 +13,6 @@ from analysis.tables.wording import label_of, plotly_text, shortened
 from cluster_sim.amounts import amount
 from cluster_sim.errors import SpecError
 from cluster_sim.records.metrics import is_measured
-
-if TYPE_CHECKING:
-    pass
 
 NO_USER = "(no user)"
 _WIDE = 100.0
@@ -33,11 +28,11 @@ _METRICS = {
 
 
 def user_table(results: Runs) -> pd.DataFrame:
-    """What each user got, of jobs that ran to an end, a row per run and user, by core-seconds, most first.
+    """Return metrics of each user's jobs that ran to an end: a row per run and user, most core-seconds first.
 
-    Columns: ``run``, ``user``, ``jobs``, ``core_s`` (core-seconds that they had while they ran, attempts that came to nothing
-    among them, and not while nodes booted), ``share_of_core_s`` (of the run's),
-    ``mean_wait_s``, ``mean_bounded_slowdown``, ``energy_j``. Jobs without a user are those of "(no user)".
+    Columns: ``run``, ``user``, ``jobs``, ``core_s`` (core-seconds while the jobs ran, attempts that came to nothing
+    included, boots excluded), ``share_of_core_s`` (of the run's core-seconds), ``mean_wait_s``,
+    ``mean_bounded_slowdown``, ``energy_j``. Jobs without a user belong to "(no user)".
     """
     parts = []
     for name, result in named_runs(results).items():
@@ -60,9 +55,9 @@ def user_table(results: Runs) -> pd.DataFrame:
 
 
 def fairness_index(values: np.ndarray | pd.Series) -> float:
-    """Jain's index of fairness, (Σx)² / (n Σx²): 1 when all values are equal, 1/n when one has everything.
+    """Return Jain's index of fairness, (Σx)² / (n Σx²): 1 when all values are equal, 1/n when one has everything.
 
-    Jain, Chiu, Hawe (1984). NaN over no values, and where all of them are 0.
+    Jain, Chiu, Hawe (1984). The index is NaN without values, and if all of them are 0.
     """
     known = np.asarray(values, dtype=float)
     known = known[np.isfinite(known)]
@@ -77,16 +72,16 @@ def user_fairness(
     most: int = MOST_USERS,
     title: str | None = None,
 ) -> go.Figure:
-    """A metric of :func:`analysis.user_table` for the users with the most core-seconds, a bar per run.
+    """Draw a metric of :func:`analysis.user_table` for the users with the most core-seconds, a bar per run.
 
-    The legend has Jain's index over all users, also over those that are not drawn; the title says how many there are.
+    The legend has Jain's index over all users, drawn or not; the title says how many users there are.
     Raises SpecError for an unknown metric.
     """
     if metric not in _METRICS:
         raise SpecError("user_fairness, metric", f"one of {', '.join(_METRICS)}", metric)
     runs = named_runs(results)
     table = user_table(runs)
-    # By the first run, and by it alone: the same users in the same order, whatever the others do.
+    # The first run alone orders the users, so that other runs do not change the order.
     users = list(dict.fromkeys(table["user"]))
     shown = users[:most]
     figure = go.Figure()

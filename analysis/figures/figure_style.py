@@ -1,4 +1,4 @@
-"""What the figures other than the Gantt chart have in common: fonts, axes, colours of runs."""
+"""Style of the figures other than the Gantt chart: fonts, axes, colours of runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cluster_sim.amounts import number
 
 GRID = "#E4E8EC"
 MOST_TICKS = 9
-# Runs are told apart by colour and, past seven, by dash, so that a print in grey still has a chance.
+# Runs differ by colour and, past six, by dash.
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def styled(figure: go.Figure, title: str, x: str, y: str, height: int = 340, **layout: Any) -> go.Figure:
-    """Give a figure the common look, with the titles of the figure and its axes; they are escaped here."""
+    """Give a figure the common look, and titles to the figure and its axes, which are escaped here."""
     heading, x_title, y_title = plotly_text([title, x, y])
     axis = {"gridcolor": GRID, "zeroline": False, "linecolor": "#9AA5B1", "showline": True, "ticks": "outside"}
     figure.update_layout(
@@ -39,20 +39,20 @@ def styled(figure: go.Figure, title: str, x: str, y: str, height: int = 340, **l
 
 
 def run_styles(names: Sequence[str]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """For each run its name, as a legend can show it, its colour, and its line."""
+    """Yield for each run its name for a legend, its colour, and its line."""
     styles = cycle((colour, dash) for dash in _DASHES for colour in OKABE_ITO[:6])
     for name, (colour, dash) in zip(plotly_text(shortened(name, 40) for name in names), styles, strict=False):
         yield name, colour, {"color": colour, "dash": dash}
 
 
 def transparent(colour: str, share: float) -> str:
-    """``#rrggbb`` as a colour that lets the background through: ``share`` is how much there is of it, 0 to 1."""
+    """Return ``#rrggbb`` as a colour that lets the background through; ``share`` is its opacity, 0 to 1."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{share:g})"
 
 
 def show_log(figure: go.Figure, low: float, high: float, most: int = MOST_TICKS, side: Literal["x", "y"] = "x") -> None:
-    """Have the x axes, or the y axes, logarithmic and alike, of numbers from ``low`` to ``high``, with :func:`log_ticks`.
+    """Make the x axes, or the y axes, logarithmic from ``low`` to ``high``, with the ticks of :func:`log_ticks`.
 
     ``charts.js`` does the same when a page is zoomed.
     """
@@ -62,9 +62,9 @@ def show_log(figure: go.Figure, low: float, high: float, most: int = MOST_TICKS,
 
 
 def log_ticks(low: float, high: float, most: int = MOST_TICKS) -> dict[str, Any]:
-    """Settings of a logarithmic axis of numbers above 0: ticks that are written out, as plotly's own 2 and 5 are not.
+    """Return settings of a logarithmic axis of numbers above 0, with ticks that are written in full, unlike plotly's.
 
-    They are 1, 2 and 5 times powers of ten, or 1 and 3 times, where these are at most ``most``; else all powers alone.
+    Ticks are 1, 2 and 5 times powers of ten, or 1 and 3 times, if these are at most ``most``; else powers alone.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for times in ((1, 2, 5), (1, 3), (1,)):

@@ -1,4 +1,4 @@
-"""How well a fitted model explains the measurements: measured and fitted values, and what is left over."""
+"""Plots of a fitted model: measured and fitted values, and the residuals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_SERIES = len(OKABE_ITO)
 
 
 def plot_fit(fit: Fit, title: str | None = None) -> go.Figure:
-    """A figure of a :class:`cluster_sim.models.fitting.Fit`: above, measured points and the fit; below, the residuals.
+    """Return a figure of a :class:`cluster_sim.models.fitting.Fit`: measured points and the fit, below them residuals.
 
     Contention is drawn over the total bandwidth, one colour per number of other tasks (the highest numbers share one);
     power over the busy cores. Residuals are measured less fitted, with a band of ± one RMSE.
@@ -30,7 +30,7 @@ def plot_fit(fit: Fit, title: str | None = None) -> go.Figure:
         fitted = go.Scatter(
             x=rows[across],
             y=rows["fitted"],
-            # Runs of equal total differ in more than that: a line through them would claim values that are not there.
+            # Runs of equal total bandwidth differ in other ways, too: a line would claim values that nobody measured.
             mode="markers" if "others" in data else "lines",
             marker={"color": colour, "symbol": "line-ew-open", "size": 11},
             line={"color": colour},
@@ -47,12 +47,13 @@ def plot_fit(fit: Fit, title: str | None = None) -> go.Figure:
     figure.update_yaxes(title_text=_UNITS[fit.observed], row=1, col=1)
     figure.update_yaxes(title_text="residual", row=2, col=1)
     figure.update_xaxes(title_text=label, row=2, col=1)
-    figure.update_layout(title=title or _headline(fit), template="plotly_white", height=620)
+    quality = f"R² {fit.r_squared:.4f}, RMSE {fit.rmse:.3g}, {len(fit.measurements)} measurements"
+    figure.update_layout(title=title or f"{fit.model}: {quality}", template="plotly_white", height=620)
     return figure
 
 
 def _series(data: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The rows by number of other tasks, named; all together where there is no such number."""
+    """Return names and rows by number of other tasks; without such a column, all rows as "measured"."""
     if "others" not in data:
         return [("measured", data)]
     numbers = np.sort(data["others"].unique())
@@ -62,7 +63,3 @@ def _series(data: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
         name = f"{rest[0]:g} other tasks" if len(rest) == 1 else f"{rest[0]:g} to {rest[-1]:g} other tasks"
         series.append((name, data[data["others"].isin(rest)]))
     return series
-
-
-def _headline(fit: Fit) -> str:
-    return f"{fit.model}: R² {fit.r_squared:.4f}, RMSE {fit.rmse:.3g}, {len(fit.measurements)} measurements"

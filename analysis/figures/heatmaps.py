@@ -1,6 +1,6 @@
 """Heatmaps over time: how busy the cores are, and how hard the jobs press on the memory channels.
 
-Each cell is the mean over its rows and its interval of time, exact: a job that holds a core for a tenth of a cell counts
+Each cell is the exact mean over its rows and its interval of time: a job that holds a core for a tenth of a cell counts
 for a tenth.
 """
 
@@ -37,7 +37,7 @@ _MOST_CORES = 4_096
 
 @dataclass(frozen=True, slots=True)
 class HeatmapGrid:
-    """A heatmap's numbers: ``edges`` of the intervals (s, bins + 1), names of the rows, ``values`` (rows, bins)."""
+    """Numbers of a heatmap: ``edges`` of the intervals (s, bins + 1), names of the rows, ``values`` (rows, bins)."""
 
     edges: Floats
     rows: tuple[str, ...]
@@ -45,7 +45,7 @@ class HeatmapGrid:
 
 
 def occupancy_grid(result: Result, rows: Literal["auto", "core", "node"] = "auto", bins: int = BINS) -> HeatmapGrid:
-    """The share of the time, from 0 to 1, for which each core, or the cores of each node, are held by jobs.
+    """Return the share of the time, from 0 to 1, for which jobs hold each core, or the cores of each node.
 
     More than 256 rows are drawn in groups of neighbours. "auto" takes cores up to 4,096 of them, else nodes. Raises
     SpecError for other ``rows``.
@@ -70,15 +70,18 @@ def occupancy_grid(result: Result, rows: Literal["auto", "core", "node"] = "auto
 
 
 def pressure_grid(result: Result, workload: Workload, bins: int = BINS) -> HeatmapGrid:
-    """Memory bandwidth that the tasks on each processor ask for, over the bandwidth from which on they slow each other.
+    """Return the memory bandwidth that tasks ask of each processor, over the bandwidth at which they slow each other.
 
-    Above 1 the run's contention model stretches them. ``workload`` is the run's: results do not keep how much memory jobs
-    move. A task asks evenly for as long as its job holds the core, at the rate at which it would run alone. Processors
+    Above 1 the run's contention model slows the tasks. ``workload`` is the run's: results do not keep the memory volume
+    of jobs. A task asks evenly while its job holds the core, at the rate at which it would run alone. Processors
     that never contend are left out; more than 256 rows are drawn in groups of neighbours. Raises InputError when no
     processor can contend, or when a job is missing in ``workload``.
     """
     platform = result.platform
-    threshold = _thresholds(result)
+    with running_no_new_files():
+        model = contention_models.make(str(result.meta.get("contention_model") or platform.contention_model))
+    by_kind = np.array([model.on(kind).threshold for kind in platform.processor_types], dtype=np.float64)
+    threshold = by_kind[platform.type_of_processor]  # MB/s for each processor; infinite where tasks never contend
     contended = np.flatnonzero(np.isfinite(threshold) & (threshold > 0))
     if not len(contended):
         raise InputError("memory pressure", "a platform and a contention model with a threshold", "none that contends")
@@ -98,13 +101,13 @@ def pressure_grid(result: Result, workload: Workload, bins: int = BINS) -> Heatm
 def occupancy_heatmap(
     result: Result, rows: Literal["auto", "core", "node"] = "auto", *, bins: int = BINS, title: str | None = None
 ) -> go.Figure:
-    """Cores (or nodes) × time, coloured by the share of the time for which jobs hold them."""
+    """Draw cores (or nodes) × time, coloured by the share of the time for which jobs hold them."""
     grid = occupancy_grid(result, rows, bins)
     return _heatmap(grid, start_date_of(result), title or "Cores in use", "busy", ".1%", [0.0, 1.0], "Cividis")
 
 
 def memory_pressure(result: Result, workload: Workload, *, bins: int = BINS, title: str | None = None) -> go.Figure:
-    """Processors × time, coloured by the memory bandwidth asked for over the threshold of contention; 1 is the middle."""
+    """Draw processors × time, coloured by asked memory bandwidth over the threshold of contention; 1 is the middle."""
     grid = pressure_grid(result, workload, bins)
     top = max(2.0, float(grid.values.max(initial=0.0)))
     return _heatmap(
@@ -171,12 +174,12 @@ def _edges(result: Result, bins: int) -> Floats:
 
 
 def _binned(row: npt.NDArray[np.int64], start: Floats, end: Floats, size: Floats, edges: Floats, rows: int) -> Floats:
-    """Means per interval of sums of ``size`` over [start, end), exact, shape (rows, bins)."""
+    """Return the exact means per interval of the sums of ``size`` over [start, end), shape (rows, bins)."""
     bins, step = len(edges) - 1, edges[1] - edges[0]
     inside, beyond = np.zeros((rows, bins)), np.zeros((rows, bins + 1))
     for time, change in ((start, size), (end, -size)):
         column = np.clip(((time - edges[0]) / step).astype(np.int64), 0, bins - 1)
-        # In its own interval a change counts for what is left of it, in all that follow entirely.
+        # A change counts for the rest of its own interval, and fully in all intervals after it.
         np.add.at(inside, (row, column), change * np.clip((edges[column + 1] - time) / step, 0.0, 1.0))
         np.add.at(beyond, (row, column + 1), change)
     values = inside + np.cumsum(beyond, axis=1)[:, :-1]
@@ -196,17 +199,8 @@ def _grouped(grid: HeatmapGrid) -> HeatmapGrid:
     return HeatmapGrid(grid.edges, names, np.add.reduceat(grid.values, first, axis=0) / count[:, None])
 
 
-def _thresholds(result: Result) -> Floats:
-    """MB/s from which on tasks slow each other, for each processor; infinite where they never do."""
-    platform = result.platform
-    with running_no_new_files():
-        model = contention_models.make(str(result.meta.get("contention_model") or platform.contention_model))
-    by_kind = np.array([model.on(kind).threshold for kind in platform.processor_types])
-    return np.asarray(by_kind[platform.type_of_processor], dtype=np.float64)
-
-
 def _bandwidth(used: Holds, processor: npt.NDArray[np.int64], result: Result, workload: Workload) -> Floats:
-    """MB/s that the tasks in each row, by rows of jobs, ask for together, running at the full speed of its cores."""
+    """Return the MB/s that the tasks of each hold ask for together, running at the full speed of their cores."""
     jobs, platform = workload.jobs, result.platform
     held, held_by = np.unique(used.tenant, return_inverse=True)
     ids = result.jobs["job_id"].to_numpy(dtype=object)[held]

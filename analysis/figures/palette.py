@@ -1,7 +1,7 @@
-"""Colours that colour-blind readers can tell apart (Okabe and Ito 2008), and which job gets which.
+"""Colours that colour-blind readers can tell apart (Okabe and Ito 2008), and the strategies that give them to jobs.
 
-A colour strategy is a function ``jobs -> ColourClasses``. Classes are few whatever the number of jobs, because each
-becomes one trace; and they depend on the workload only, so a job keeps its colour from one run to the next.
+A colour strategy is a function ``jobs -> ColourClasses``. Classes are few for any number of jobs, because each becomes
+one trace. They depend on the workload only, so a job keeps its colour from one run to the next.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ JOB_STATES = {
 }
 COMPARED = {"earlier": "#009E73", "later": "#D55E00", "elsewhere": "#56B4E9", "same": OTHERS}
 MOST_BY_JOB = 100
-"""Jobs up to which each has a colour that tells it from its neighbours, where nothing else is asked for."""
+"""Number of jobs up to which, by default, each job has another colour than its neighbours."""
 POWER = "#D55E00"
 BUSY = "#0072B2"
 CAPACITY = "#444444"
@@ -46,12 +46,12 @@ CAPACITY = "#444444"
 
 @dataclass(frozen=True, slots=True)
 class ColourClasses:
-    """The classes that a strategy sorts the jobs into.
+    """Classes into which a strategy sorts the jobs.
 
     ``code`` has one entry per row of ``result.jobs``: the index of its class in ``names`` and ``colours``. ``title``
-    heads the legend; without one the classes mean nothing to a reader and no legend is shown. ``edges``, one more than
-    classes, make them steps of a scale: then a colour bar stands in for the legend. Jobs without a value (code beyond
-    the steps) come after them, in classes of their own.
+    heads the legend; without a title the classes mean nothing to a reader and no legend is shown. ``edges``, one more
+    than classes, make the classes steps of a scale: then a colour bar replaces the legend. Jobs without a value (code
+    beyond the steps) come after them, in classes of their own.
     """
 
     code: np.ndarray
@@ -66,15 +66,15 @@ ColourStrategy = Callable[[pd.DataFrame], ColourClasses]
 
 
 def by_job(jobs: pd.DataFrame) -> ColourClasses:
-    """Neighbours in submission order get different colours, in a cycle of seven."""
+    """Give neighbours in submission order different colours, in a cycle of seven."""
     code = np.arange(len(jobs)) % len(OKABE_ITO)
     return ColourClasses(code, tuple(f"jobs {i + 1}" for i in range(len(OKABE_ITO))), OKABE_ITO)
 
 
 def by_meaning(jobs: pd.DataFrame) -> ColourClasses:
-    """What colours are for: a few jobs by job; many by their waits, those that did not complete by their state.
+    """Colour a few jobs by job; many jobs by their waits, and by their state if they did not complete.
 
-    Where all waited equally long: by user, or profile, where there are several.
+    If all jobs waited equally long, colour them by user or profile, if there are several.
     """
     if len(jobs) <= MOST_BY_JOB:
         return by_job(jobs)
@@ -96,7 +96,7 @@ def by_meaning(jobs: pd.DataFrame) -> ColourClasses:
 
 
 def by_named(column: str, colours: Mapping[str, str]) -> ColourStrategy:
-    """A strategy for a column of few values, each of which always has the same colour, such as the states of jobs."""
+    """Return a strategy for a column of few values with fixed colours, such as the states of jobs."""
 
     def strategy(jobs: pd.DataFrame) -> ColourClasses:
         # The first of several runs has no column that compares it with the first.
@@ -109,10 +109,9 @@ def by_named(column: str, colours: Mapping[str, str]) -> ColourStrategy:
 
 
 def by_column(column: str) -> ColourStrategy:
-    """A strategy that gives each value of a text column its colour, the value with the most jobs first.
+    """Return a strategy that gives each value of a text column its colour, the value with the most jobs first.
 
-    Seven hues, then their light and dark shades; what goes beyond shares one grey, labelled with how many values it
-    stands for.
+    It has seven hues, then their light and dark shades. All further values share one grey, labelled with their number.
     """
 
     def strategy(jobs: pd.DataFrame) -> ColourClasses:
@@ -136,11 +135,11 @@ def by_column(column: str) -> ColourStrategy:
 
 
 def by_number(column: str) -> ColourStrategy:
-    """A strategy that shades jobs by a column of numbers, in eight steps from dark blue to yellow (cividis).
+    """Return a strategy that shades jobs by a column of numbers, in eight steps from dark blue to yellow (cividis).
 
-    The steps are equally long, or equally long in the logarithm where the largest value is above 100 times the middle one
-    and 10 times the smallest above 0: waits and energies spread over many orders of magnitude, and equal steps would give
-    nearly all jobs one shade.
+    The steps are equally long, or equally long in the logarithm. The logarithm is taken if the largest value is above
+    100 times the median and 10 times the smallest value above 0. Waits and energies spread over many orders of
+    magnitude: equal steps would give nearly all jobs one shade.
     """
 
     def strategy(jobs: pd.DataFrame) -> ColourClasses:
@@ -173,14 +172,14 @@ def _steps(known: np.ndarray) -> np.ndarray:
 
 
 def steps_in_words(edges: Sequence[float], unit: str) -> list[str]:
-    """The edges of a scale in an SI unit, as a colour bar has room for: ``1 h 30 min``, ``12.5 MJ``."""
+    """Return the edges of a scale as short texts for a colour bar: ``1 h 30 min``, ``12.5 MJ``."""
     if unit == "s":
         return durations(edges)
     return [prefixed(edge, unit) for edge in edges] if unit else numbers(edges, digits=3)
 
 
 def _titled(column: str) -> tuple[str, str]:
-    """A column in words, and its unit: ``wait_time`` is Wait time, in s."""
+    """Return a column in words, and its unit: ``wait_time`` is Wait time, in s."""
     words, unit = column, "s" if column.endswith("_time") else ""
     for ending, its_unit in (("_j", "J"), ("_s", "s"), ("_w", "W")):
         if column.endswith(ending):
@@ -200,10 +199,10 @@ STRATEGIES: dict[str, ColourStrategy] = {
 
 
 def colour_strategy(colour_by: str | ColourStrategy) -> ColourStrategy:
-    """The strategy of that name, one for the column of that name, or the function itself.
+    """Return the strategy of that name, a strategy for the column of that name, or the function itself.
 
-    A column of numbers is shaded, another has a colour for each value. Raises SpecError, here or when it is used, for
-    a name that is neither.
+    A column of numbers is shaded; other columns have a colour for each value. The strategy raises SpecError when it is
+    used, if the name is neither.
     """
     if callable(colour_by):
         return colour_by
@@ -211,7 +210,7 @@ def colour_strategy(colour_by: str | ColourStrategy) -> ColourStrategy:
 
 
 def by_any(column: str) -> ColourStrategy:
-    """A strategy for any column, by what it holds."""
+    """Return a strategy for any column: shades for numbers, else a colour for each value."""
 
     def strategy(jobs: pd.DataFrame) -> ColourClasses:
         if column not in jobs:
@@ -225,10 +224,10 @@ def by_any(column: str) -> ColourStrategy:
 
 
 def jointly(strategy: ColourStrategy, tables: Sequence[pd.DataFrame]) -> list[ColourClasses]:
-    """The classes of several runs' jobs by one scale, so that equal colours mean the same.
+    """Return the classes of several runs' jobs by one scale, so that equal colours mean the same.
 
-    Colours without a meaning go by a job's place in its table, or, where a run has jobs that another has not, by its place
-    among the jobs of all.
+    Colours without a meaning go by a job's place in its table. If a run has jobs that another run lacks, they go by the
+    job's place among the jobs of all runs.
     """
     if len(tables) == 1:
         return [strategy(tables[0])]
@@ -247,18 +246,18 @@ def jointly(strategy: ColourStrategy, tables: Sequence[pd.DataFrame]) -> list[Co
 
 
 def mixed(colour: str, other: str, share: float) -> str:
-    """``colour`` with ``share`` (0 to 1) of it replaced by ``other``; both as ``#rrggbb``."""
+    """Return ``colour`` with ``share`` (0 to 1) of it replaced by ``other``; both as ``#rrggbb``."""
     pairs = zip(_channels(colour), _channels(other), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in pairs)
 
 
 def darker(colour: str) -> str:
-    """The shade that outlines a rectangle of ``colour``."""
+    """Return the shade that outlines a rectangle of ``colour``."""
     return mixed(colour, "#000000", 0.35)
 
 
 def text_colour(background: str) -> str:
-    """Black or white, whichever contrasts more with ``background`` (luminance as in WCAG 2)."""
+    """Return black or white, whichever contrasts more with ``background`` (luminance as in WCAG 2)."""
     linear = [(c / 255) / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in _channels(background)]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "#000000" if luminance > 0.179 else "#FFFFFF"

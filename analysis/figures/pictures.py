@@ -1,4 +1,4 @@
-"""Figures as PNG files, drawn by a Chromium that is installed: nothing is downloaded, and one start of it draws them all."""
+"""Figures as PNG files, drawn by an installed Chromium: nothing is downloaded, and one start draws all figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PATIENCE_S = 300.0
 
 
 def browser() -> str | None:
-    """The first Chromium on the PATH."""
+    """Return the first Chromium on the PATH; None without one."""
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
@@ -35,7 +35,7 @@ def write_pictures(
 ) -> list[Path]:
     """Write ``NAME.png`` for each figure (name → figure) into ``folder``, ``width`` pixels wide times ``scale``.
 
-    Raises InputError where there is no browser, or it draws nothing.
+    Raises InputError if there is no browser, or if it draws nothing.
     """
     program = browser()
     if program is None:

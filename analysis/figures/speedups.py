@@ -1,4 +1,4 @@
-"""How much contention slowed each job: its speed over the whole run, relative to the same cores without neighbours."""
+"""Speedups of jobs: their speed over the whole run, relative to the same cores without neighbours."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from cluster_sim.workload.workload import Workload
 
 
 def job_speedups(result: Result, workload: Workload) -> np.ndarray:
-    """Mean speedup in (0, 1] of every row of ``result.jobs``; NaN for jobs that did not run to their end.
+    """Return the mean speedup in (0, 1] of every row of ``result.jobs``; NaN for jobs that did not run to their end.
 
-    The time that the job's work takes on the slowest of its processors, at their full clock and alone, over the time it
-    took. A result does not keep the work of its jobs, hence ``workload``; a job that it lacks has NaN. Jobs whose clock
-    was lowered, or that communicate between nodes, count that as slowing too.
+    It is the time that the job's work takes alone, on the slowest of its processors at full clock, over the time that
+    the job took. A lowered clock and communication between nodes count as slowing, too. ``workload`` has the work of
+    the jobs, which a result does not keep; jobs that it lacks have NaN.
     """
     jobs, work = result.jobs, workload.jobs.set_index("job_id")
     work = work.reindex(jobs["job_id"])
@@ -24,13 +24,11 @@ def job_speedups(result: Result, workload: Workload) -> np.ndarray:
     logged = work["recorded_run_time"].to_numpy(dtype=float)
     operations = work["operations"].to_numpy(dtype=float)
     operations = np.where(np.isnan(operations), logged * at_reference, operations)
-    platform = result.platform
     rates = np.array([kind.ops_per_s for kind in platform.processor_types], dtype=float)
     used, processor = by_unit(result.core_holds.used_by_job, platform.first_core)
     slowest = np.full(len(result.jobs), np.inf)
     np.minimum.at(slowest, used.tenant, rates[platform.type_of_processor[processor]])
-    slowest_rate = np.where(slowest < np.inf, slowest, np.nan)
-    alone = operations / slowest_rate
+    alone = operations / np.where(slowest < np.inf, slowest, np.nan)
     fixed = work["fixed_run_time"].fillna(False).to_numpy(dtype=bool) & np.isnan(
         work["operations"].to_numpy(dtype=float)
     )

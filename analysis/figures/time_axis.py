@@ -1,4 +1,4 @@
-"""How a chart shows time: by the calendar where a date is known, else in days and hours from the start, or in one unit.
+"""Axes of time: by the calendar if a date is known, else in days and hours from the start, or in one unit.
 
 Charts are built in simulated seconds and converted at the end, in one place; windows are always given in seconds.
 """
@@ -37,7 +37,7 @@ _ROUND = (
 """Ticks of a logarithmic axis, s."""
 _SECONDS = {ELAPSED: 1.0, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
 _NAMES = {"s": "simulated seconds", "min": "simulated minutes", "h": "simulated hours", "d": "simulated days"}
-# Where a trace tells the time at which something begins; Plotly fills in what stands in braces.
+# The part of a hover template that shows x in seconds.
 _X_IN_S = re.compile(r"%\{x(:[^}]*)?\} s")
 _DATE = "%Y-%m-%d %H:%M:%S"
 
@@ -45,11 +45,11 @@ StartDate = str | datetime.datetime
 
 
 def round_ticks(start: float, end: float, most: int = MOST_TICKS) -> tuple[list[float], list[str]]:
-    """Places (s) and texts of at most so many ticks at round times of a window: "4 d", "06:00", "30 s".
+    """Return places (s) and texts of at most ``most`` ticks at round times of a window: "4 d", "06:00", "30 s".
 
-    Short runs are counted in seconds or minutes; in others a day begins with its number and hours are a clock's. Where
-    no tick is at midnight the first one says the day, in a second line. ``times.js`` does the same when a page is
-    zoomed.
+    Short runs are counted in seconds or minutes. In longer runs midnight shows the day's number, other ticks the time
+    of day. If no tick is at midnight, the first tick shows the day in a second line. ``times.js`` does the same when a
+    page is zoomed.
     """
     span = (end - start) / most
     days = 10.0 ** math.floor(math.log10(max(span, _DAY) / _DAY))
@@ -62,7 +62,7 @@ def round_ticks(start: float, end: float, most: int = MOST_TICKS) -> tuple[list[
 def show_durations(
     figure: go.Figure, axis: str, low: float, high: float, log: bool = False, most: int = MOST_TICKS
 ) -> None:
-    """Have an axis of lengths of time, in s, from ``low`` to ``high``, such as "xaxis", with at most so many ticks at round ones.
+    """Give an axis of durations from ``low`` to ``high`` s, such as "xaxis", at most ``most`` ticks at round values.
 
     ``charts.js`` does the same when a page is zoomed.
     """
@@ -92,9 +92,9 @@ def _tick(time: float, step: float, end: float, first: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """How simulated seconds become places and texts.
+    """Axis that turns simulated seconds into places and texts.
 
-    ``seconds`` is the length of one unit of durations; ``start`` the date at simulated second 0 on a calendar, whose
+    ``seconds`` is the length of one unit of durations. ``start`` is the date at simulated second 0 on a calendar, whose
     places are milliseconds since 1970 on the clocks of its time zone, as plotly counts them. An axis of the unit
     "elapsed" has seconds for places and round times for ticks.
     """
@@ -105,10 +105,10 @@ class TimeAxis:
 
     @classmethod
     def of(cls, unit: str, window: tuple[float, float], start_date: StartDate | None = None) -> TimeAxis:
-        """The axis for a ``window`` in s. Raises SpecError for an unknown unit, and a calendar without a
-        date, InputError for a window that does not begin before it ends, or is not finite.
+        """Return the axis for a ``window`` in s.
 
-        "auto" is the calendar when there is a ``start_date``, else days and hours from the start.
+        "auto" is the calendar when there is a ``start_date``, else days and hours from the start. Raises SpecError for
+        an unknown unit and for a calendar without a date, InputError for a window that is empty or not finite.
         """
         if unit not in TIME_UNITS:
             raise SpecError("time_unit", f"one of {', '.join(TIME_UNITS)}", unit)
@@ -123,33 +123,33 @@ class TimeAxis:
         return cls(unit, 3_600.0, _date(start_date))
 
     def durations(self, seconds: np.ndarray) -> list[str]:
-        """Lengths of time as texts; in the axis' own unit where one was asked for."""
+        """Return durations as texts, in the axis' own unit if it has one."""
         if self.unit in (ELAPSED, CALENDAR):
             return durations(seconds)
         words = numbers(np.asarray(seconds, dtype=float) / self.seconds)
         return [word if word == NOTHING else f"{word} {self.unit}" for word in words]
 
     def places(self, seconds: np.ndarray) -> np.ndarray:
-        """Return where times stand on the axis."""
+        """Return the places of times on the axis."""
         values = np.asarray(seconds, dtype=float)
-        # Whole milliseconds: more digits than any log has, and what a browser's dates can hold.
+        # A browser's dates hold whole milliseconds.
         return np.round(1e3 * (values + _wall_clock(self.start))) if self.start else values / self.seconds
 
     def scale(self) -> dict[str, Any]:
-        """How a page goes from seconds to places, factor × seconds + offset, and the unit in which it tells times."""
+        """Return how a page computes places, factor × seconds + offset, and the unit in which it shows times."""
         if self.start:
             return {"unit": CALENDAR, "factor": 1e3, "offset": 1e3 * _wall_clock(self.start)}
         return {"unit": self.unit, "factor": 1 / self.seconds, "offset": 0.0}
 
     def dates(self, seconds: Sequence[float] | np.ndarray) -> list[str]:
-        """Times as dates. Only on a calendar."""
+        """Return times as dates; the axis must be a calendar."""
         assert self.start is not None
         known = np.nan_to_num(np.asarray(seconds, dtype=float)).tolist()
         texts = [(self.start + datetime.timedelta(seconds=value)).strftime(_DATE) for value in known]
         return [text if value == value else "–" for text, value in zip(texts, seconds, strict=True)]
 
     def texts(self, seconds: np.ndarray) -> list[str]:
-        """Times as texts; what did not come reads "–"."""
+        """Return times as texts; NaN becomes "–"."""
         if self.start:
             return self.dates(seconds)
         if self.unit == ELAPSED:
@@ -158,7 +158,7 @@ class TimeAxis:
         return [word if word == NOTHING else f"{word} {self.unit}" for word in words]
 
     def layout(self, window: tuple[float, float]) -> dict[str, Any]:
-        """Settings of the x axis for a ``window`` in s."""
+        """Return the settings of the x axis for a ``window`` in s."""
         if self.start:
             offset = f"{self.start:%z}"
             zone = f"UTC{offset[:3]}:{offset[3:5]}" if self.start.utcoffset() else "UTC"
@@ -172,21 +172,19 @@ class TimeAxis:
         """Turn all traces, in seconds, into this unit."""
         if self.unit == "s":
             return
+        if self.start:
+            said = f"%{{x|{_DATE}}}"
+        else:
+            said = "%{text}" if self.unit == ELAPSED else f"%{{x:,.8~g}} {self.unit}"
         for trace in figure.data:
-            if trace.hovertemplate and _X_IN_S.search(trace.hovertemplate):
-                # Have a hover that tells its x in seconds tell it as this axis does.
-                if self.start:
-                    said = f"%{{x|{_DATE}}}"
-                elif self.unit == ELAPSED:
-                    said = "%{text}"
-                    if trace.type == "heatmap":
-                        columns = moments(trace.x0 + trace.dx * np.arange(trace.z.shape[1]))
-                        trace.text = np.broadcast_to(np.array(columns, dtype=object), trace.z.shape)
-                    else:
-                        trace.text = moments(trace.x)
-                else:
-                    said = f"%{{x:,.8~g}} {self.unit}"
-                trace.hovertemplate = _X_IN_S.sub(said, trace.hovertemplate)
+            if not trace.hovertemplate or not _X_IN_S.search(trace.hovertemplate):
+                continue
+            trace.hovertemplate = _X_IN_S.sub(said, trace.hovertemplate)
+            if self.unit == ELAPSED and trace.type == "heatmap":
+                columns = moments(trace.x0 + trace.dx * np.arange(trace.z.shape[1]))
+                trace.text = np.broadcast_to(np.array(columns, dtype=object), trace.z.shape)
+            elif self.unit == ELAPSED:
+                trace.text = moments(trace.x)
         if self.unit == ELAPSED:
             figure.update_layout(meta={**(figure.layout.meta or {}), ELAPSED: True})  # the page's ticks follow its zoom
             return
@@ -202,14 +200,14 @@ class TimeAxis:
 
 
 def _wall_clock(date: datetime.datetime) -> float:
-    """Seconds from 1970 to what the clocks of the date's zone show."""
+    """Return the seconds from 1970 to the time that the clocks of the date's zone show."""
     return date.timestamp() + (date.utcoffset() or datetime.timedelta()).total_seconds()
 
 
 def start_date_of(result: Result, workload: Workload | None = None) -> datetime.datetime | None:
-    """The date at simulated second 0 in the machine's time zone, as the log that ``result`` comes from says; None if it does not.
+    """Return the date at simulated second 0 in the machine's time zone, from the log of ``result``; None if unknown.
 
-    Results of versions that did not keep it have it by their ``workload``.
+    For results of versions that did not keep the date, it comes from their ``workload``.
     """
     said = result.meta.get("start_date")
     if said is not None:

@@ -1,8 +1,8 @@
 """Curves over the run: power in a stack, energy, use of the cores, queue; and the curves under the Gantt chart.
 
-Past ``most_points`` a curve is drawn as means over equal intervals of time, which keeps every integral; its name and hover
-say so, and a band shows the least and the greatest value in each interval. The tables behind the figures, never thinned,
-are those of :mod:`analysis.tables.series`.
+Past ``most_points`` a curve is drawn as means over equal intervals of time, which keeps every integral. Its name and
+hover say so, and a band shows the least and the greatest value in each interval. The tables behind the figures are
+never thinned (:mod:`analysis.tables.series`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cluster_sim.records.result import Result
 MOST_POINTS = 20_000
 COARSE_BINS = 4_000
 BAND, MEAN = "range", ", mean of "
-# Those of the Gantt chart, and for the two states that it leaves white or covers with jobs.
+# Colours of the Gantt chart, and of the two states that it leaves white or covers with jobs.
 _STATE_FILLS = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
 
 
@@ -40,16 +40,22 @@ def power_timeline(
     title: str | None = None,
     time_unit: str = "auto",
 ) -> go.Figure:
-    """Power over time, W, stacked by node state, by node (the twelve with the most energy) or by cluster.
+    """Draw power over time, W, stacked by node state, by node (the twelve with the most energy) or by cluster.
 
-    Draws :func:`analysis.power_table`, whose columns sum to the platform's power. Of means, a band shows the range of that
-    power. Raises what that raises. ``time_unit`` is as in :func:`analysis.gantt`.
+    The data are :func:`analysis.power_table`, whose columns sum to the platform's power; its errors come through.
+    If means are drawn, a band shows the range of the platform's power. ``time_unit`` is as in :func:`analysis.gantt`.
     """
     whole = power_table(result, by)
     table, mean = _thinned(whole, most_points)
     names = [str(name) for name in table.columns[1:]]
+    if by == "state":
+        colours = [_STATE_FILLS[name] for name in names]
+    else:
+        palette = iter(OKABE_ITO + tuple(transparent(colour, 0.55) for colour in OKABE_ITO))
+        colours = [OTHERS if name == OTHER_NODES else next(palette, OTHERS) for name in names]
+    labels = plotly_text(name.replace("_", " ").lower() if name.isupper() else name for name in names)
     figure = go.Figure()
-    for name, label, colour in zip(names, plotly_text(map(_state_name, names)), _stack_colours(names, by), strict=True):
+    for name, label, colour in zip(names, labels, colours, strict=True):
         figure.add_trace(
             go.Scatter(
                 x=table["time"].to_numpy(),
@@ -77,7 +83,7 @@ def energy_timeline(
     title: str | None = None,
     time_unit: str = "auto",
 ) -> go.Figure:
-    """Energy used since time 0, J, a line per run (:func:`analysis.energy_table`)."""
+    """Draw the energy used since time 0, J, a line per run (:func:`analysis.energy_table`)."""
     runs = named_runs(results)
     figure = go.Figure()
     for result, (name, _, line) in zip(runs.values(), run_styles(list(runs)), strict=True):
@@ -104,9 +110,9 @@ def utilisation_timeline(
     title: str | None = None,
     time_unit: str = "auto",
 ) -> go.Figure:
-    """Share of all cores that jobs hold, a line per run (:func:`analysis.utilisation_table`).
+    """Draw the share of all cores that jobs hold, a line per run (:func:`analysis.utilisation_table`).
 
-    With a single run, a dashed line says which share belongs to nodes that are on.
+    With a single run, a dashed line shows the share of cores on nodes that are on.
     """
     runs = named_runs(results)
     tables = {name: utilisation_table(result) for name, result in runs.items()}
@@ -132,7 +138,7 @@ def queue_timeline(
     title: str | None = None,
     time_unit: str = "auto",
 ) -> go.Figure:
-    """Jobs that wait, or the cores they ask for, a line per run (:func:`analysis.queue_table`).
+    """Draw the number of jobs that wait, or the cores they ask for, a line per run (:func:`analysis.queue_table`).
 
     Raises SpecError for another ``unit``.
     """
@@ -170,24 +176,13 @@ def _run_lines(tables: Mapping[str, pd.DataFrame], column: str, value: str, most
 
 
 def _legend_above(figure: go.Figure, entries: int) -> go.Figure:
-    """Lines of several runs are named above the plot, so that figures stand below each other with the same width."""
+    """Put the legend above the plot: figures below each other then have the same width."""
     legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
     return figure.update_layout(showlegend=entries > 1, legend=legend)
 
 
-def _state_name(name: str) -> str:
-    return name.replace("_", " ").lower() if name.isupper() else name
-
-
-def _stack_colours(names: list[str], by: PowerBy) -> list[str]:
-    if by == "state":
-        return [_STATE_FILLS[name] for name in names]
-    colours = iter(OKABE_ITO + tuple(transparent(colour, 0.55) for colour in OKABE_ITO))
-    return [OTHERS if name == OTHER_NODES else next(colours, OTHERS) for name in names]
-
-
 def _thinned(table: pd.DataFrame, most_points: int) -> tuple[pd.DataFrame, str]:
-    """The table, or means over equal intervals when it is longer; and words for the hover that say which."""
+    """Return the table, or means over equal intervals if it is longer; and the hover's words for the means."""
     if len(table) <= most_points:
         return table, ""
     time = table["time"].to_numpy(dtype=float)
@@ -199,7 +194,7 @@ def _thinned(table: pd.DataFrame, most_points: int) -> tuple[pd.DataFrame, str]:
 
 
 def capacity_trace(cores: int, start: float, end: float) -> go.Scatter:
-    """The dashed line that the busy cores cannot cross."""
+    """Return the dashed line that the busy cores cannot cross."""
     return go.Scatter(
         x=[start, end],
         y=[cores, cores],
@@ -212,10 +207,10 @@ def capacity_trace(cores: int, start: float, end: float) -> go.Scatter:
 
 
 def busy_cores(used: Holds) -> tuple[np.ndarray, np.ndarray]:
-    """Times (s) at which the number of cores held by jobs changes, and the number from then on."""
+    """Return the times (s) at which the number of cores held by jobs changes, and the number from then on."""
     if not len(used.start):
         return np.zeros(0), np.zeros(0)
-    # What a job holds stands together, and begins and ends together: a row for all of it is enough.
+    # The cores of a job are neighbours in the table, and begin and end together: one row for them is enough.
     differs = (np.diff(used.start) != 0) | (np.diff(used.end) != 0)
     row = np.flatnonzero(np.append(True, differs))
     width = np.add.reduceat(used.last - used.first + 1, row)
@@ -226,7 +221,7 @@ def busy_cores(used: Holds) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coarsened(time: np.ndarray, value: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """The step function's mean in ``bins`` equal bins, as a step function: its integral is the same.
+    """Return the step function's mean in ``bins`` equal bins, as a step function with the same integral.
 
     >>> coarsened(np.array([0.0, 1.0, 4.0]), np.array([8.0, 0.0, 0.0]), 2)
     (array([0., 2., 4.]), array([4., 0., 0.]))
@@ -238,13 +233,13 @@ def coarsened(time: np.ndarray, value: np.ndarray, bins: int) -> tuple[np.ndarra
 
 
 def ranges(time: np.ndarray, value: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the greatest value that a step function has in each interval between two edges; the last one again.
+    """Return the least and the greatest value of a step function between each two edges; the last pair stands twice.
 
     >>> ranges(np.array([0.0, 1.0, 4.0]), np.array([8.0, 0.0, 0.0]), np.array([0.0, 2.0, 4.0]))
     (array([0., 0., 0.]), array([8., 0., 0.]))
     """
     at_edge = value[np.clip(np.searchsorted(time, edges[:-1], side="right") - 1, 0, None)]
-    # Of each interval the value with which it begins, and those that come in it.
+    # The values of an interval: the one with which it begins, and those that begin in it.
     lasting = np.flatnonzero(np.append(np.diff(time) > 0, False))
     when = np.concatenate([edges[:-1], time[lasting]])
     what = np.concatenate([at_edge, value[lasting]])
@@ -259,9 +254,9 @@ def ranges(time: np.ndarray, value: np.ndarray, edges: np.ndarray) -> tuple[np.n
 def band(
     time: np.ndarray, value: np.ndarray, edges: np.ndarray, colour: str, group: str = "", name: str = ""
 ) -> list[go.Scatter]:
-    """The range of a step function in each interval between edges, as two lines with the room between them filled.
+    """Return the range of a step function in each interval between edges, as two lines with a filling between them.
 
-    It is in the legend only under a ``name``; ``group`` is the legend's group of the curve that it belongs to.
+    It is in the legend only with a ``name``; ``group`` is the legend's group of its curve.
     """
     low, high = ranges(time, value, edges)
     common = {
@@ -286,7 +281,7 @@ def band(
 
 
 def step_traces(time: np.ndarray, value: np.ndarray, name: str, said: str, colour: str) -> list[go.Scatter]:
-    """A step function, filled; one of many steps as means, named so, with the band of their range behind it.
+    """Return a filled step function; with many steps its means, named so, and the band of their range behind it.
 
     ``said`` is the value in the hover, as Plotly formats it.
     """
@@ -310,7 +305,7 @@ def step_traces(time: np.ndarray, value: np.ndarray, name: str, said: str, colou
 
 
 def _timed(figure: go.Figure, results: Iterable[Result], time_unit: str) -> go.Figure:
-    """Give a figure that is drawn in seconds its axis of time: by the calendar if the first run knows the date."""
+    """Convert a figure drawn in seconds to its axis of time: the calendar if the first run knows the date."""
     results = list(results)
     window = 0.0, max(float(result.power["time"].iloc[-1]) for result in results) or 1.0
     axis = TimeAxis.of(time_unit, window, start_date_of(results[0]))

@@ -1,4 +1,4 @@
-"""The platform as a tree, its nodes coloured by what they did at a time."""
+"""Chart of the platform as a tree, with nodes coloured by their state or load at a time."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def topology(
     Args:
         platform: the platform.
         result: a run on it; without one the nodes have one colour.
-        at: simulated second to look at; the middle of the run when None.
-        colour_by: "state" (as the run's node states say), or "load" (the share of its cores that jobs hold).
+        at: simulated second to show; the middle of the run when None.
+        colour_by: "state" (of the run's node states), or "load" (the share of a node's cores that jobs hold).
 
     Hovers name the node, its cores, state, load and the jobs and guests on it. Raises SpecError for another ``colour_by``,
     InputError for a ``result`` of another platform or a time that the run does not cover.
@@ -41,22 +41,20 @@ def topology(
         raise SpecError("colour_by", f"one of {', '.join(COLOURINGS)}", colour_by)
     graph, names = platform.topology("node"), platform.node_names()
     places = _places(graph)
-    ends = [(places[a], places[b]) for a, b in graph.edges if a in places and b in places]
-    x = [value for (ax, _), (bx, _) in ends for value in (ax, bx, None)]
-    y = [value for (_, ay), (_, by) in ends for value in (ay, by, None)]
-    line = {"color": "#D5DBE1", "width": 1}
-    edges = go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
-    figure = go.Figure(edges)
-    figure.add_trace(_inner(places, set(names)))
-    when = None if result is None else _time(platform, result, at)
-    if result is None or when is None:
-        figure.add_trace(
-            _nodes(platform, places, np.arange(len(names)), "nodes", {"color": _UNKNOWN}, _texts(platform))
-        )
+    figure = go.Figure(_tree(graph, places, set(names)))
+    heading = f"{platform.id}: {number(platform.node_count)} nodes, {number(platform.core_count)} cores"
+    if result is None:
+        colour = {"color": _UNKNOWN}
+        figure.add_trace(_nodes(platform, places, np.arange(len(names)), "nodes", colour, _texts(platform)))
     else:
+        if result.platform.node_names() != names:
+            raise InputError("topology", f"a run on platform {platform.id}", f"one on {result.platform.id}")
+        end = float(result.power["time"].max())
+        when = end / 2 if at is None else float(at)
+        if not 0 <= when <= end:
+            raise InputError("topology, at", f"a time of the run, 0 to {number(end)} s", f"{number(when)} s")
         figure.add_traces(_looked_at(platform, result, when, colour_by, places))
-    size = f"{number(platform.node_count)} nodes, {number(platform.core_count)} cores"
-    heading = f"{platform.id}: {size}" + ("" if when is None else f", at {moment(when)}")
+        heading += f", at {moment(when)}"
     figure.update_layout(
         title={"text": plotly_text([heading])[0], "x": 0.01, "xanchor": "left"},
         height=640,
@@ -73,9 +71,9 @@ def topology(
 
 
 def states_at(result: Result, at: float) -> list[str]:
-    """The state of each node at ``at`` (s), in platform order; a state holds from its start up to its end.
+    """Return the state of each node at ``at`` (s), in platform order; a state holds from its start up to its end.
 
-    At the very end of the run, what held last.
+    At the very end of the run, this is each node's last state.
     """
     states = result.node_states
     end = states["end"].fillna(np.inf)
@@ -86,13 +84,13 @@ def states_at(result: Result, at: float) -> list[str]:
 
 
 def load_at(result: Result, at: float) -> tuple[np.ndarray, list[list[str]]]:
-    """Cores of each node that jobs keep busy at ``at`` (s), in platform order, and these jobs."""
+    """Return the cores of each node that jobs hold at ``at`` (s), in platform order, and these jobs."""
     cores = result.core_holds
     return _holders(result.platform, cores.used_by_job, at, cores.job_ids)
 
 
 def _holders(platform: Platform, held: Holds, at: float, names: Any) -> tuple[np.ndarray, list[list[str]]]:
-    """Cores of each node that are held at ``at`` (s), and by whom; ``names`` has those of the tenants by number."""
+    """Return the cores of each node that tenants hold at ``at`` (s), and the tenants; ``names`` are by number."""
     now, nodes = by_unit(
         held.where((held.start <= at) & (held.end > at)), platform.first_core[platform.first_processor]
     )
@@ -103,25 +101,17 @@ def _holders(platform: Platform, held: Holds, at: float, names: Any) -> tuple[np
     return cores, found
 
 
-def _time(platform: Platform, result: Result, at: float | None) -> float:
-    if result.platform.node_names() != platform.node_names():
-        raise InputError("topology", f"a run on platform {platform.id}", f"one on {result.platform.id}")
-    end = float(result.power["time"].max())
-    when = end / 2 if at is None else float(at)
-    if not 0 <= when <= end:
-        raise InputError("topology, at", f"a time of the run, 0 to {number(end)} s", f"{number(when)} s")
-    return when
-
-
 def _places(graph: nx.Graph) -> dict[str, tuple[float, float]]:
-    """Clusters beside each other, each amid rings of its nodes; the root above them all."""
+    """Return the places of clusters, side by side, of nodes in rings around their cluster, and of the root above."""
     root = graph.graph["root"]
     places: dict[str, tuple[float, float]] = {}
     left = 0.0
     top = 0.0
     for cluster in graph.neighbors(root):
         members = [name for name in graph.neighbors(cluster) if name != root]
-        rings = _rings(len(members))
+        rings: list[int] = []  # nodes of each ring, from the inside: eight more than the ring within it
+        while sum(rings) < len(members):
+            rings.append(min(len(members) - sum(rings), 8 * (len(rings) + 1)))
         radius = float(len(rings) + 1)
         centre = left + radius
         places[cluster] = (centre, 0.0)
@@ -135,18 +125,15 @@ def _places(graph: nx.Graph) -> dict[str, tuple[float, float]]:
     return places
 
 
-def _rings(count: int) -> list[int]:
-    """How many nodes each ring has, from the inside: eight more than the one within it."""
-    rings: list[int] = []
-    while count > 0:
-        rings.append(min(count, 8 * (len(rings) + 1)))
-        count -= rings[-1]
-    return rings
-
-
-def _inner(places: dict[str, tuple[float, float]], nodes: set[str]) -> go.Scatter:
+def _tree(graph: nx.Graph, places: dict[str, tuple[float, float]], nodes: set[str]) -> list[go.Scatter]:
+    """Return the traces of the tree without its nodes: edges, clusters and the platform."""
+    ends = [(places[a], places[b]) for a, b in graph.edges if a in places and b in places]
+    x = [value for (ax, _), (bx, _) in ends for value in (ax, bx, None)]
+    y = [value for (_, ay), (_, by) in ends for value in (ay, by, None)]
+    line = {"color": "#D5DBE1", "width": 1}
+    edges = go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
     names = [name for name in places if name not in nodes]
-    return go.Scatter(
+    inner = go.Scatter(
         x=[places[name][0] for name in names],
         y=[places[name][1] for name in names],
         mode="markers+text",
@@ -156,6 +143,7 @@ def _inner(places: dict[str, tuple[float, float]], nodes: set[str]) -> go.Scatte
         hoverinfo="skip",
         showlegend=False,
     )
+    return [edges, inner]
 
 
 def _looked_at(

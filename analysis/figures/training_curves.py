@@ -1,4 +1,4 @@
-"""How training goes: curves over iterations with the spread of the seeds, and what an agent thinks of its actions."""
+"""Curves of trainings over iterations, with the spread of the seeds; and an agent's probabilities of its actions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Logs = Mapping[str, Log | Sequence[Log]] | Sequence[Log] | Log
 def learning_table(
     logs: Log | Sequence[Log], column: str = "rollout/ep_rew_mean", x: str = "iteration"
 ) -> pd.DataFrame:
-    """A column of training logs over seeds: ``x``, ``mean``, ``low`` and ``high`` (least and largest), ``seeds``.
+    """Return a column of training logs over seeds: ``x``, ``mean``, ``low`` (least), ``high`` (largest), ``seeds``.
 
-    A log is a ``metrics.csv`` (or the folder with one, or a table) of one training; several are seeds of the same one. A
-    row for each value of ``x`` that any log has, over the logs that have it. Cells that are empty do not count.
+    A log is a ``metrics.csv`` (or the folder with one, or a table) of one training; several logs are seeds of the same
+    training. Each value of ``x`` in any log has a row, over the logs that have it. Empty cells do not count.
     Raises FormatError for a file without these columns, InputError when there is no log.
     """
     several = [logs] if isinstance(logs, str | os.PathLike | pd.DataFrame) else list(logs)
@@ -49,7 +49,7 @@ def learning_table(
     )
 
 
-# What columns of metrics.csv are called on an axis; others keep their names.
+# Titles of axes by column of metrics.csv; other columns keep their names.
 _WORDS = {
     "rollout/ep_rew_mean": "Reward of an episode, mean of a rollout",
     "rollout/objective_mean": "Objective, mean of a rollout",
@@ -71,10 +71,10 @@ def learning_curves(
     baselines: Mapping[str, float] | None = None,
     title: str | None = None,
 ) -> go.Figure:
-    """A line per training, the mean of its seeds, in a band from the least to the largest of them.
+    """Draw a line per training, the mean of its seeds, in a band from their least to their largest value.
 
-    ``logs`` are those of one training, or a mapping name → logs of several. ``baselines`` (name → value) are drawn as
-    dashed lines, such as what a heuristic reaches. Draws :func:`analysis.learning_table`.
+    ``logs`` belong to one training, or map names of several to their logs. ``baselines`` (name → value) are drawn as
+    dashed lines, such as the value of a heuristic. The data are :func:`analysis.learning_table`.
     """
     named: dict[str, Log | Sequence[Log]]
     if isinstance(logs, Mapping) and not isinstance(logs, pd.DataFrame):
@@ -130,11 +130,11 @@ def learning_curves(
 def decision_probabilities(
     table: pd.DataFrame, *, chosen: Sequence[object] | None = None, title: str | None = None
 ) -> go.Figure:
-    """How likely an agent holds each action at each of its decisions: actions × decisions, as a heatmap.
+    """Draw an agent's probability of each action at each of its decisions: actions × decisions, as a heatmap.
 
-    ``table`` has a row per decision (its index says which: a number, a time) and a column per action; a row sums to 1,
-    and actions that were masked are 0 or NaN, and stay white. ``chosen`` marks the action that was taken in each.
-    Raises InputError for numbers outside of [0, 1], rows that do not sum to 1, and actions that the table does not have.
+    ``table`` has a row per decision (its index is a number or a time) and a column per action. A row sums to 1; masked
+    actions are 0 or NaN, and stay white. ``chosen`` has the action that was taken in each decision, which is marked.
+    Raises InputError for numbers outside of [0, 1], rows that do not sum to 1, and actions that the table lacks.
     """
     values = table.to_numpy(dtype=float)
     filled = np.nan_to_num(values)
@@ -198,7 +198,7 @@ def _taken(table: pd.DataFrame, chosen: Sequence[object]) -> go.Scatter:
 
 
 def read_log(log: str | os.PathLike[str]) -> pd.DataFrame:
-    """The metrics of a training, from its folder or its ``metrics.csv``. Raises FormatError for what is none."""
+    """Return the metrics of a training, from its folder or its ``metrics.csv``. Raises FormatError for other files."""
     path = _file(log)
     try:
         return pd.read_csv(path)
@@ -222,7 +222,7 @@ def _values(log: Log, column: str, x: str) -> pd.Series:
         if wrong.any():
             raise FormatError(f"{where}, column {name}", "numbers", table[name].iloc[int(wrong.to_numpy().argmax())])
         table = table.assign(**{name: numbers})
-    # A training that was resumed may have an iteration twice; what came last is what went on.
+    # A resumed training may have an iteration twice; it went on from the last one.
     rows = table[[x, column]].dropna().drop_duplicates(x, keep="last")
     if rows.empty:
         raise FormatError(where, f"a row with {x} and {column}", "none")

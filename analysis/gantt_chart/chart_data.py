@@ -1,4 +1,4 @@
-"""What a Gantt chart shows of a run, measured once: its rows, its rectangles, its window of time."""
+"""The data of a Gantt chart, computed once: rows, rectangles and the window of time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from analysis.gantt_chart.job_pieces import JobPieces
 from analysis.gantt_chart.rectangles import RowScale, guest_rectangles, job_rectangles, state_rectangles
 from cluster_sim.errors import InputError
 from cluster_sim.machine.core_ranges import Holds
-from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HeldRectangles:
-    """All rectangles of a run, whatever the window; worth keeping, since a million of them take seconds."""
+    """All rectangles of a run, for every window. Keep them: a million of them take seconds to make."""
 
     result: Result
     jobs: pd.DataFrame  # with the column speedup, if a workload was given
@@ -54,12 +53,15 @@ class HeldRectangles:
 
     @classmethod
     def of(cls, result: Result, rows: str = "auto", workload: Workload | None = None) -> HeldRectangles:
-        """The rectangles of ``result``; ``rows`` as in :func:`analysis.gantt`, ``workload`` for speedups."""
+        """Return the rectangles of ``result``; ``rows`` as in :func:`analysis.gantt`, ``workload`` for speedups."""
         if not hasattr(result, "core_holds"):
             raise InputError("gantt", "a result, such as Simulation.run() returns", result)
         scale = RowScale.of(result.platform, rows)
         cores, states = result.core_holds, result.off_states
-        jobs = _with_core_time(result.jobs, cores)
+        jobs = result.jobs
+        asked = np.nan_to_num(jobs["run_time"].to_numpy(dtype=float) * jobs["requested_cores"].to_numpy(dtype=float))
+        if not np.allclose(cores.used_core_s, asked, rtol=1e-6, atol=1e-3):
+            jobs = jobs.assign(core_s=cores.used_core_s)
         if workload is not None:
             jobs = jobs.assign(speedup=job_speedups(result, workload))
         ends = [result.power["time"].max(), cores.used.end.max(initial=0.0), states["end"].max()]
@@ -81,16 +83,9 @@ class HeldRectangles:
         )
 
 
-def _with_core_time(jobs: pd.DataFrame, cores: CoreHolds) -> pd.DataFrame:
-    """The column ``core_s`` where jobs had other core-seconds than their run times × what they requested."""
-    had = cores.used_core_s
-    asked = np.nan_to_num(jobs["run_time"].to_numpy(dtype=float) * jobs["requested_cores"].to_numpy(dtype=float))
-    return jobs if np.allclose(had, asked, rtol=1e-6, atol=1e-3) else jobs.assign(core_s=had)
-
-
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """What is in view. ``rectangles["owner"]`` is the row in ``jobs``, which has only the jobs in view."""
+    """Jobs, rectangles and states in view; ``rectangles["owner"]`` is a row of ``jobs``, the jobs in view."""
 
     held: HeldRectangles
     jobs: pd.DataFrame
@@ -105,7 +100,7 @@ class ChartData:
     def of(
         cls, held: HeldRectangles, window: tuple[float, float], width_px: float, height_px: float, part: bool = False
     ) -> ChartData:
-        """What of ``held`` overlaps ``window`` (s), on a panel of that size."""
+        """Return the part of ``held`` that overlaps ``window`` (s), on a panel of that size."""
         start, end = window
         shown = within(held.rectangles, start, end)
         position, owner = np.unique(shown["owner"].to_numpy(), return_inverse=True)
@@ -121,17 +116,17 @@ class ChartData:
         )
 
     def classes(self, strategy: ColourStrategy) -> ColourClasses:
-        """The colours of the jobs in view: by the whole workload, so that a job looks the same in every window."""
+        """Return the colours of the jobs in view, by the whole workload: a job looks the same in every window."""
         classes = strategy(self.held.jobs)
         return replace(classes, code=classes.code[self.position])
 
     def state_traces(self, axis: TimeAxis) -> list[Any]:
-        """Nodes that cannot work."""
+        """Return the traces of nodes that cannot work."""
         names = self.held.result.platform.node_names()
         return state_traces(self.states, names, self.held.scale, self.canvas, axis)
 
     def guest_traces(self, axis: TimeAxis) -> list[Any]:
-        """Cores that guests held."""
+        """Return the traces of the cores that guests held."""
         held = self.held
         if held.guests is None:
             return []
@@ -139,10 +134,10 @@ class ChartData:
         return guest_traces(guests, held.guest_names, held.result.platform.node_names(), held.scale, self.canvas, axis)
 
     def hover(self, axis: TimeAxis, remarks: Sequence[str] | None = None) -> Hover:
-        """What the jobs' hovers say; ``remarks`` (one per job) end them."""
+        """Return the jobs' hovers; each ends with its remark of ``remarks`` (one per job)."""
         used = self.held.used
         if self.held.pieces is not None:
-            # The rows in which a job has some cores for the first time, in order.
+            # Each set of cores of a job is listed once, where it comes first.
             cores = np.column_stack((used.tenant, used.first, used.last))
             first: np.ndarray = np.unique(cores, axis=0, return_index=True)[1]
             used = used.where(np.sort(first))
@@ -166,25 +161,22 @@ class ChartData:
         labels: bool = True,
         pattern_by: str | None = None,
     ) -> list[Any]:
-        """The jobs, drawn as ``how`` says; a raster needs no hover."""
+        """Return the traces of the jobs, drawn as ``how`` says; a raster needs no hover."""
         if not len(self.rectangles):
             return []
         if hover is None:
             return [job_raster(self.rectangles, self.held.scale, self.canvas)]
-        traces: list[Any] = (
-            list(job_bars(self.rectangles, classes, hover, self.canvas, _patterns(self.jobs, pattern_by)))
-            if how == "bars"
-            else list(job_polygons(self.rectangles, classes, hover))
-        )
+        traces: list[Any] = []
+        if how == "bars":
+            patterns = None if pattern_by is None else self.jobs[pattern_by].fillna("").astype(str)
+            traces += job_bars(self.rectangles, classes, hover, self.canvas, patterns)
+        else:
+            traces += job_polygons(self.rectangles, classes, hover)
         if labels:
             traces += job_labels(self.rectangles, self.jobs["job_id"], classes, self.canvas)
         return traces
 
 
-def _patterns(jobs: pd.DataFrame, pattern_by: str | None) -> pd.Series | None:
-    return None if pattern_by is None else jobs[pattern_by].fillna("").astype(str)
-
-
 def within(rectangles: pd.DataFrame, start: float, end: float) -> pd.DataFrame:
-    """The rectangles that overlap a window of time (s), or touch it."""
+    """Return the rectangles that overlap or touch a window of time (s)."""
     return rectangles[(rectangles["end"] >= start) & (rectangles["start"] <= end)]

@@ -1,4 +1,4 @@
-"""Rectangles as plotly traces, in the way that their number allows.
+"""Rectangles as plotly traces, in the drawing that suits their number.
 
 ===========  =======================  ==============================================================================
 drawing      rectangles               what it is
@@ -8,8 +8,8 @@ polygons     up to 100,000            one outline per colour, hover from one inv
 raster       more                     a heatmap of the busy share of each cell of rows × time; no single jobs
 ===========  =======================  ==============================================================================
 
-Every drawing is one trace (or two) per colour: browsers and plotly both suffer from many traces, from colours given
-bar by bar, and from texts in bars.
+Every drawing is one trace (or two) per colour: many traces, colours for single bars, and texts in bars are slow in
+browsers and in plotly.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WHITE_TO_BLUE = [[0.0, "#F2F7FB"], [0.5, "#56A0D0"], [1.0, "#08306B"]]
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """Size of the rows' panel in pixels and in data units; what is thin or has room depends on it."""
+    """Size of the rows' panel in pixels and in data units."""
 
     width_px: float
     height_px: float
@@ -58,17 +58,17 @@ class Canvas:
 
     @property
     def px_per_s(self) -> float:
-        """Pixels of one second."""
+        """Return pixels of one second."""
         return self.width_px / (self.end - self.start)
 
     @property
     def px_per_row(self) -> float:
-        """Pixels of one row."""
+        """Return pixels of one row."""
         return self.height_px / self.rows
 
 
 def chosen_drawing(drawing: str, rectangles: int) -> str:
-    """``drawing``, or for "auto" what suits that many rectangles. Raises SpecError for an unknown name."""
+    """Return ``drawing``, or for "auto" one that suits that many rectangles. Raises SpecError for an unknown name."""
     if drawing not in DRAWINGS:
         raise SpecError("drawing", f"one of {', '.join(DRAWINGS)}", drawing)
     if drawing != "auto":
@@ -79,7 +79,7 @@ def chosen_drawing(drawing: str, rectangles: int) -> str:
 def job_bars(
     rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover, canvas: Canvas, filled_by: pd.Series | None = None
 ) -> list[go.Bar]:
-    """One trace of bars per colour; with ``filled_by``, a value per job, each value has its own pattern of filling."""
+    """Return a trace of bars per colour; with ``filled_by``, a value per job, each value has a pattern of its own."""
     tall = (rectangles["high"] - rectangles["low"]) * canvas.px_per_row
     outlined = len(rectangles) <= MOST_OUTLINED and bool(tall.median() >= 5)
     shapes, key = (None, []) if filled_by is None else _fillings(filled_by)
@@ -91,12 +91,12 @@ def job_bars(
             marker["pattern"] = {"shape": shapes[owner].tolist(), "fgcolor": darker(colour), **_HATCHING}
         data, template = hover.of(rows)
         traces.append(_bars(rows, canvas, marker, data, template, meta=JOBS, **_legend(name, classes)))
-    # Where colours say the same, their place in the legend shows the patterns, too.
+    # If the colours are by the same column, their entries in the legend show the patterns, too.
     return traces if filled_by is not None and classes.title.lower() == str(filled_by.name) else traces + key
 
 
 def _fillings(values: pd.Series) -> tuple[np.ndarray, list[go.Bar]]:
-    """The pattern of each job, and empty traces that make the legend."""
+    """Return the pattern of each job, and empty traces that make the legend."""
     ranked = values[values != ""].value_counts().sort_index().sort_values(ascending=False, kind="stable").index.tolist()
     # The last pattern is for all values that have none of their own.
     code = np.minimum(pd.Index(ranked).get_indexer(pd.Index(values)), len(PATTERNS) - 1)
@@ -124,16 +124,15 @@ def _fillings(values: pd.Series) -> tuple[np.ndarray, list[go.Bar]]:
 
 
 def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover) -> list[go.Scatter | go.Scattergl]:
-    """Per colour one trace of merged outlines, and one of invisible points, a job each, that carry the hover."""
+    """Return per colour a trace of merged outlines, and one of invisible points, one per job, with the hovers."""
     traces: list[go.Scatter | go.Scattergl] = []
     for name, colour, rows in _by_class(rectangles, classes):
-        # A rectangle of each job, or piece of one, in the order of the jobs: neighbours that are alike make a
-        # small page.
+        # The largest rectangle of each job or piece, in the order of the jobs: similar neighbours make a small page.
         area = (rows["end"] - rows["start"]) * (rows["high"] - rows["low"])
         largest = rows.assign(area=area).sort_values("area", ascending=False, kind="stable")
         apart = ["owner", "said"] if "said" in rows else ["owner"]
         anchor = largest.drop_duplicates(apart).sort_values(apart)
-        # For the page's filters: which of the hover points stands for the job of each outline.
+        # The hover point of each outline's job, for the page's filters.
         point = _shown_apart(anchor).get_indexer(_shown_apart(rows))
         data, template = hover.of(anchor)
         small = point.astype(np.min_scalar_type(int(point.max(initial=0))))
@@ -154,7 +153,7 @@ def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover)
 
 
 def job_raster(rectangles: pd.DataFrame, scale: RowScale, canvas: Canvas) -> go.Heatmap:
-    """The busy share of each cell of at most 400 cells × 1,200 time bins."""
+    """Return the busy share of each cell, as a heatmap of at most 400 cells × 1,200 time bins."""
     per_cell = rows_per_cell(scale)
     rows = math.ceil(scale.height / per_cell)
     x = np.linspace(canvas.start, canvas.end, TIME_BINS + 1)
@@ -162,7 +161,7 @@ def job_raster(rectangles: pd.DataFrame, scale: RowScale, canvas: Canvas) -> go.
     share = busy_fraction(rectangles, x, y)
     # The last cell may reach beyond the last row.
     share[-1] *= per_cell / (scale.height - per_cell * (rows - 1))
-    # Rounded: seven digits of a shade would make up most of the page.
+    # Rounded: seven digits of each shade would be most of the page.
     percent = np.where(share > 0, np.round(100 * share, 1), np.nan).astype(np.float32)
     return go.Heatmap(
         x0=float((x[0] + x[1]) / 2),
@@ -187,12 +186,12 @@ def job_raster(rectangles: pd.DataFrame, scale: RowScale, canvas: Canvas) -> go.
 
 
 def rows_per_cell(scale: RowScale) -> int:
-    """Whole rows that one cell of a raster stands for."""
+    """Return the whole rows that one cell of a raster stands for."""
     return max(1, math.ceil(scale.height / MOST_CELLS))
 
 
 def raster_note(scale: RowScale, canvas: Canvas, rectangles: int) -> str:
-    """What a raster shows, in one sentence for the figure."""
+    """Return a sentence that explains a raster, for the figure."""
     per_cell = rows_per_cell(scale)
     units = f"a {scale.unit}" if per_cell == 1 else f"{per_cell} {scale.unit}s"
     each = duration((canvas.end - canvas.start) / TIME_BINS)
@@ -205,7 +204,7 @@ def raster_note(scale: RowScale, canvas: Canvas, rectangles: int) -> str:
 def state_traces(
     states: pd.DataFrame, node_names: list[str], scale: RowScale, canvas: Canvas, axis: TimeAxis
 ) -> list[Any]:
-    """One trace per state in which nodes cannot work: off dotted, transitions and failures hatched."""
+    """Return a trace per state in which nodes cannot work: off dotted, transitions and failures hatched."""
     traces = []
     for owner, rows in states.groupby("owner"):
         state = SHOWN_STATES[int(str(owner))]
@@ -217,7 +216,7 @@ def state_traces(
             "fgcolor": colour,
             "bgcolor": "#E6E6E6",
             "size": 7,
-            "solidity": 0.12 if state == "OFF" else 0.45,  # most of the time it is what was to be
+            "solidity": 0.12 if state == "OFF" else 0.45,  # off is mostly intended: paler
         }
         if len(states) > MOST_BARS:
             traces.append(overlay_polygons(rows, colour, fillpattern=pattern, **legend))
@@ -229,7 +228,7 @@ def state_traces(
 def guest_traces(
     guests: pd.DataFrame, owners: Sequence[str], node_names: list[str], scale: RowScale, canvas: Canvas, axis: TimeAxis
 ) -> list[Any]:
-    """One trace per guest: the cores that it held, grey and hatched."""
+    """Return a trace per guest: the cores that it held, grey and hatched."""
     traces = []
     for position, rows in guests.groupby("owner"):
         name = f"guest: {owners[int(str(position))]}"
@@ -252,7 +251,7 @@ def _named_bars(
     axis: TimeAxis,
     **legend: Any,
 ) -> go.Bar:
-    """Bars with a pattern, whose hover says what they are, where, and from when to when."""
+    """Return bars with a pattern, whose hover tells what they are, where, and from when to when."""
     marker = {"color": pattern["fgcolor"], "line": {"width": 0}, "pattern": pattern}
     data = np.empty((len(rows), 3), dtype=object)
     data[:, 0] = plotly_text(named_nodes(rows, node_names, scale))
@@ -264,7 +263,7 @@ def _named_bars(
 def job_labels(
     rectangles: pd.DataFrame, job_ids: pd.Series, classes: ColourClasses, canvas: Canvas
 ) -> list[go.Scatter]:
-    """Ids in the largest rectangles that have room for them, in traces of their own (texts in bars are slow)."""
+    """Return ids for the largest rectangles with room for them, in traces of their own (texts in bars are slow)."""
     owner = rectangles["owner"].to_numpy()
     width = (rectangles["end"] - rectangles["start"]).to_numpy() * canvas.px_per_s
     tall = (rectangles["high"] - rectangles["low"]).to_numpy() * canvas.px_per_row
@@ -296,11 +295,11 @@ def _by_class(rectangles: pd.DataFrame, classes: ColourClasses) -> list[tuple[st
 
 
 def colour_bar(classes: ColourClasses) -> go.Scatter:
-    """A trace of nothing that carries the colour bar of classes that are steps of a scale."""
+    """Return an empty trace that carries the colour bar of classes that are steps of a scale."""
     steps = len(classes.edges) - 1
     colours = classes.colours[:steps]
     scale = [[(i + side) / steps, colour] for i, colour in enumerate(colours) for side in (0, 1)]
-    ticks: dict[str, int] = {}  # of edges that read alike the first
+    ticks: dict[str, int] = {}  # the first of edges with equal texts
     for place, text in enumerate(steps_in_words(classes.edges, classes.unit)):
         ticks.setdefault(text, place)
     return go.Scatter(
@@ -330,7 +329,7 @@ def colour_bar(classes: ColourClasses) -> go.Scatter:
 
 
 def class_legend(classes: ColourClasses) -> list[go.Bar]:
-    """Empty traces that are the legend of classes; of a scale, the legend of those beyond its steps."""
+    """Return empty traces that are the legend of classes; of a scale, only of the classes beyond its steps."""
     return [
         go.Bar(
             x=[None],
@@ -348,7 +347,7 @@ def class_legend(classes: ColourClasses) -> list[go.Bar]:
 def _legend(name: str, classes: ColourClasses | str) -> dict[str, Any]:
     if isinstance(classes, str):
         title, shown = classes, True
-    else:  # a colour bar tells the steps of a scale
+    else:  # a colour bar shows the steps of a scale
         title, shown = classes.title, name in classes.names[max(0, len(classes.edges) - 1) :]
     group = f"{title}: {name}"
     return {"name": plotly_text([shortened(name, 18)])[0], "legendgroup": group, "showlegend": bool(title) and shown}
@@ -361,9 +360,9 @@ def _bars(
 
 
 def overlay_bars(rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], **more: Any) -> go.Bar:
-    """A bar for each rectangle."""
+    """Return a bar for each rectangle."""
     height = (rows["high"] - rows["low"]).to_numpy()
-    # A gap of a pixel parts neighbours; rows of a pixel or two would vanish in it.
+    # A gap of a pixel separates neighbours; rows of a pixel or two would vanish in it.
     gap = np.where(height * canvas.px_per_row >= 4, 1 / canvas.px_per_row, 0.0)
     return go.Bar(
         base=rows["start"].to_numpy(),
@@ -377,9 +376,9 @@ def overlay_bars(rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], **m
 
 
 def overlay_polygons(rows: pd.DataFrame, colour: str, **more: Any) -> go.Scatter:
-    """The rectangles as one outline, without hovers."""
+    """Return the rectangles as one outline, without hovers."""
     start, end, low, high = (rows[column].to_numpy(dtype=float) for column in ("start", "end", "low", "high"))
-    # Simplified, rows of less than a pixel would be lines without area. Rows need no more than single precision.
+    # Simplification would turn rows of less than a pixel into lines without area. Single precision is enough for rows.
     return go.Scatter(
         x=_strung(start, end, end, start),
         y=_strung(low, low, high, high).astype(np.float32),
@@ -393,22 +392,22 @@ def overlay_polygons(rows: pd.DataFrame, colour: str, **more: Any) -> go.Scatter
 
 
 def _strung(*corners: np.ndarray) -> np.ndarray:
-    """One coordinate of all rectangles as one outline without gaps: shape (6 × rectangles,).
+    """Return one coordinate of all rectangles as one outline without gaps: shape (6 × rectangles,).
 
-    It goes around each rectangle, five places, and on to the next; then back to the first along the same ways, one place
-    for each, so that between rectangles nothing is enclosed. Outlines with gaps between them look the same, but for
-    each of them plotly makes an element of the page, and takes it away again: that is three times as slow.
+    It goes around each rectangle, in five places, and on to the next; then back to the first along the same lines, one
+    place for each, so that nothing between rectangles is enclosed. Outlines with gaps look the same, but plotly makes
+    and removes an element of the page for each of them: that is three times as slow.
     """
     return np.concatenate([np.column_stack((*corners, corners[0])).ravel(), corners[0][::-1]])
 
 
 def _shown_apart(rows: pd.DataFrame) -> pd.Index:
-    """What has a hover point of its own: the jobs, or their pieces."""
+    """Return the keys of hover points: jobs, or their pieces."""
     return pd.MultiIndex.from_frame(rows[["owner", "said"]]) if "said" in rows else pd.Index(rows["owner"])
 
 
 def named_nodes(rows: pd.DataFrame, node_names: list[str], scale: RowScale) -> list[str]:
-    """The node, or the first and the last, of each rectangle."""
+    """Return the node of each rectangle, or its first and last node."""
     first = np.searchsorted(scale.node_first_core, rows["first_core"], side="right") - 1
     last = np.searchsorted(scale.node_first_core, rows["last_core"], side="right") - 1
     return [

@@ -42,7 +42,7 @@ LEGEND_PX = 185
 GRID = "#E4E8EC"
 SLIDER_PX = 70
 IDS_AXIS = "x9"
-"""The x axis of the jobs' ids where there is a slider; ``gantt_traces.js`` puts them on it, too."""
+"""Name of the x axis of the jobs' ids in charts with a slider; ``gantt_traces.js`` uses the same name."""
 LEAST_ROOM_PX = 120.0  # for the rows
 MOST_NAMED = 64  # nodes of one core that are named; beyond, their axis has numbers
 
@@ -67,11 +67,11 @@ def gantt(
 ) -> go.Figure:
     """Draw a run: resources × time, and under it power (W), busy cores and pending jobs, on one time axis.
 
-    Each rectangle is an interval of neighbouring cores held by one job; its hover tells the job's request, times,
-    wait, energy, slowdown, state and cores, and why it waited if the run was to ``explain``; of a job that had cores
-    more than once also which attempt and piece it is, how that ended, and where the job goes on. What such jobs did in
-    vain is paler and hatched; checkpoints, restarts and changes of cores are marked. Nodes that are off, in transition
-    or failed are grey or hatched, as are cores of guests.
+    Each rectangle is an interval of neighbouring cores held by one job. Its hover tells the job's request, times,
+    wait, energy, slowdown, state and cores; if the run was to ``explain``, also why the job waited. If a job had cores
+    more than once, the hover also tells the attempt and the piece, how it ended, and where the job goes on. Lost work
+    is paler and hatched; checkpoints, restarts and changes of cores are marked. Nodes that are off, in transition or
+    failed are grey or hatched, as are cores of guests.
 
     Args:
         result: a finished run.
@@ -118,13 +118,13 @@ def gantt(
 
 
 def tool_chart(result: Result, **options: Any) -> go.Figure:
-    """The chart of a run for a page, where it becomes a tool whatever its size; ``options`` are those of :func:`gantt`."""
+    """Return the chart of a run for a page, where it becomes a tool of any size; ``options`` as for :func:`gantt`."""
     known = options_of(options)
     return draw_held(HeldRectangles.of(result, known.pop("rows"), known.pop("workload")), **known, carry=True)
 
 
 def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of :func:`gantt`: those given, and its defaults. Raises SpecError for an unknown name."""
+    """Return all options of :func:`gantt`: those given, else its defaults. Raises SpecError for an unknown name."""
     known = {name: parameter.default for name, parameter in signature(gantt).parameters.items() if name != "result"}
     for name in given:
         if name not in known:
@@ -149,9 +149,9 @@ def draw_held(
     slider: bool,
     carry: bool = False,
 ) -> go.Figure:
-    """The chart of rectangles that are known; the options are those of :func:`gantt`.
+    """Return the chart of ``held``; the options are those of :func:`gantt`.
 
-    With ``carry`` it has in its ``meta`` what makes it a tool in a page (:mod:`analysis.gantt_chart.tool`).
+    With ``carry`` its ``meta`` has the data of a page's tool (:mod:`analysis.gantt_chart.tool`).
     """
     result, lower = held.result, panels_of(panels)
     window = x_range or time_window(result)
@@ -209,7 +209,7 @@ def draw_rows(
         traces.append(colour_bar(classes))
     if classes.title and not classes.edges:
         figure.update_layout(legend={"title": {"text": plotly_text([classes.title])[0]}})
-    # What a run above has is told; what only this one has, such as nodes that are off, is not yet.
+    # Only entries that no run above has go into the legend.
     told: set[Any] = set() if legend else {trace.legendgroup for trace in figure.data if trace.showlegend} | {None}
     for trace in traces:
         trace.update(yaxis=yaxis)
@@ -220,7 +220,7 @@ def draw_rows(
 
 
 def run_title(result: Result) -> str:
-    """A run in a few words, from its settings: scheduler, power policy, workload, platform."""
+    """Return a run's title from its settings: scheduler, power policy, workload, platform."""
     meta = result.meta
     parts = [str(meta[key]) for key in ("scheduler", "power_policy") if meta.get(key) not in (None, "", "none")]
     workload = f" — {meta['workload']}" if meta.get("workload") else ""
@@ -228,7 +228,7 @@ def run_title(result: Result) -> str:
 
 
 def time_window(result: Result) -> tuple[float, float]:
-    """First submission to last finish, in s (evalys' convention), or to the stop of a run with unfinished jobs."""
+    """Return first submission and last finish, s (evalys' convention), or the stop of a run with unfinished jobs."""
     jobs = result.jobs
     start = float(jobs["submit_time"].min()) if len(jobs) else 0.0
     started = jobs[jobs["start_time"].notna()]
@@ -264,8 +264,8 @@ def _lay_out(figure: go.Figure, scene: ChartData, lower: Sequence[str], inner: f
 def _add_slider(figure: go.Figure, lower: int, inner: float) -> None:
     """Put a range slider between the rows and the curves.
 
-    A slider shows everything that is drawn on its axis, one over the other. So the curves and the jobs' ids get x axes of
-    their own, which follow that of the rows. It shows the whole chart, whatever part of it is in view above.
+    A slider shows everything that is drawn on its axis, one over the other. So the curves and the jobs' ids get x axes
+    of their own, which follow the axis of the rows. The slider shows the whole chart, even if only a part is in view.
     """
     taller = inner + SLIDER_PX
     for layout_axis in figure.select_yaxes():
@@ -307,10 +307,11 @@ PANEL: dict[str, Any] = {
 
 
 def style(figure: go.Figure, inner: float) -> None:
-    """What all charts have in common: fonts, colours, margins; ``inner`` is their height within the margins, px."""
-    needs_room = any(
+    """Set fonts, colours and margins of a chart; ``inner`` is its height within the margins, px."""
+    colour_bar_shown = any(trace.type == "scatter" and trace.marker.showscale for trace in figure.data)
+    needs_room = colour_bar_shown or any(
         trace.type == "heatmap" or trace.showlegend or trace.legendgroup == "reservations" for trace in figure.data
-    ) or _has_colour_bar(figure)
+    )
     figure.update_layout(
         height=round(inner) + MARGIN["t"] + MARGIN["b"],
         margin=MARGIN | ({"r": LEGEND_PX} if needs_room else {}),
@@ -323,12 +324,12 @@ def style(figure: go.Figure, inner: float) -> None:
         font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": "#22303C"},
         legend={"groupclick": "togglegroup", "itemsizing": "constant", "tracegroupgap": 0, "yanchor": "top", "y": 1},
     )
-    if _has_colour_bar(figure):
+    if colour_bar_shown:
         figure.update_layout(legend={"y": 0.45})
 
 
 def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -> dict[str, Any]:
-    """The x axis that all panels share, drawn under that of ``anchor``; ``window`` in s."""
+    """Return the x axis that all panels share, drawn under the panel of ``anchor``; ``window`` in s."""
     return (
         PANEL
         | axis.layout(window)
@@ -346,12 +347,8 @@ def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -
     )
 
 
-def _has_colour_bar(figure: go.Figure) -> bool:
-    return any(trace.type == "scatter" and trace.marker.showscale for trace in figure.data)
-
-
 def row_axis(scene: ChartData, platform: Platform) -> dict[str, Any]:
-    """The y axis of the rows: nodes by name, as many as there is room for."""
+    """Return the y axis of the rows: nodes by name, as many as there is room for."""
     scale = scene.held.scale
     axis: dict[str, Any] = {
         "anchor": "x",
@@ -359,7 +356,7 @@ def row_axis(scene: ChartData, platform: Platform) -> dict[str, Any]:
         "range": [scale.node_edge[-1], scale.node_edge[0]],
         "showgrid": False,
     }
-    if platform.core_count == platform.node_count > MOST_NAMED:  # their numbers say as much
+    if platform.core_count == platform.node_count > MOST_NAMED:  # their names would only be numbers
         return axis | {"title": {"text": "Node"}, "exponentformat": "none", "separatethousands": True}
     step = max(1, int(np.ceil(platform.node_count / (scene.canvas.height_px / 15))))
     names = [shortened(name, 18) for name in platform.node_names()[::step]]
@@ -385,18 +382,7 @@ def put_heading(figure: go.Figure, title: str, notes: Sequence[str]) -> None:
 
 
 def _head(figure: go.Figure, result: Result, scene: ChartData, how: str, title: str | None, axis: TimeAxis) -> None:
-    notes = _notes(result, scene, how, axis) + means_note(figure)
-    put_heading(figure, title or run_title(result), notes)
-    edges = scene.held.scale.node_edge[1:-1]
-    if result.platform.core_count > result.platform.node_count and len(edges) <= 64:
-        # One path for all separators: a shape each would be slow.
-        path = "".join(f"M0,{y}L1,{y}" for y in edges.tolist())
-        figure.add_shape(
-            type="path", path=path, xref="paper", yref="y", layer="below", line={"color": GRID, "width": 1}
-        )
-
-
-def _notes(result: Result, scene: ChartData, how: str, axis: TimeAxis) -> list[str]:
+    """Write the heading: title, number of jobs, makespan; and draw lines between the nodes."""
     ran = len(scene.jobs)
     notes = [f"{number(ran)} {'job' if ran == 1 else 'jobs'}"]
     if scene.outside:
@@ -411,4 +397,11 @@ def _notes(result: Result, scene: ChartData, how: str, axis: TimeAxis) -> list[s
         notes.append("never started: " + listing([f"{number(n)} {state}" for state, n in counts.items()]))
     if how == "raster":
         notes.append(raster_note(scene.held.scale, scene.canvas, len(scene.rectangles)))
-    return notes
+    put_heading(figure, title or run_title(result), notes + means_note(figure))
+    edges = scene.held.scale.node_edge[1:-1]
+    if result.platform.core_count > result.platform.node_count and len(edges) <= 64:
+        # One path for all separators: a shape each would be slow.
+        path = "".join(f"M0,{y}L1,{y}" for y in edges.tolist())
+        figure.add_shape(
+            type="path", path=path, xref="paper", yref="y", layer="below", line={"color": GRID, "width": 1}
+        )

@@ -1,4 +1,4 @@
-"""What the Gantt tells about a job under the mouse."""
+"""Hovers of the Gantt chart: the texts about the job under the mouse."""
 
 from __future__ import annotations
 
@@ -23,23 +23,21 @@ REASON_LENGTH = 120
 
 @dataclass(frozen=True, slots=True)
 class Hover:
-    """A plotly hover template and, per job, the values that it refers to.
+    """Plotly hover template and, per job, the values that it refers to.
 
     ``data`` has shape (jobs, values); texts are escaped, numbers are rounded to what is shown. Column 0 is always the
-    job's id, and ``columns`` says where else something can be looked up, such as "user". What all jobs share stands once
-    in the template and not in every row, which keeps pages of many jobs small.
+    job's id; ``columns`` gives the columns of other values, such as "user". A value that all jobs share stands once in
+    the template and not in every row, which keeps pages of many jobs small.
     """
 
     template: str
     data: np.ndarray
     columns: dict[str, int]
-    pieces: np.ndarray | None = (
-        None  #: What is said of each piece of jobs, by the number that rectangles have as ``said``.
-    )
+    pieces: np.ndarray | None = None  #: Texts about pieces of jobs, by the number in the rectangles' column ``said``.
     waited: Sequence[str] | None = None  #: For pages: why each job waited last; empty where it did not.
 
     def of(self, rectangles: pd.DataFrame) -> tuple[np.ndarray, str]:
-        """The values for each of some rectangles of jobs, and the template; with lines on the piece, if jobs have some."""
+        """Return the values for each of ``rectangles``, and the template, with the pieces of jobs if there are any."""
         data = self.data[rectangles["owner"].to_numpy()]
         if self.pieces is None:
             return data, self.template
@@ -55,7 +53,7 @@ class _Quantity:
     kind: str = "number"  #: Or "energy", or "time" or "duration", which the chart's time axis writes.
 
 
-# A line of the hover each. What the table lacks is left out, so tables of other programs can be shown too.
+# Each tuple is a line of the hover. Missing columns are left out, so tables of other programs can be shown too.
 _LINES: tuple[tuple[_Quantity, ...], ...] = (
     (
         _Quantity("submitted", "submit_time", kind="time"),
@@ -74,7 +72,7 @@ _LINES: tuple[tuple[_Quantity, ...], ...] = (
         _Quantity("speedup", "speedup", 3),
     ),
 )
-# Written out though all jobs may share them: the page's filters look for them.
+# These columns are kept even if all jobs share the value: the page's filters look for them.
 _LOOKED_UP = ("user", "profile")
 
 
@@ -85,7 +83,7 @@ def job_hover(
     axis: TimeAxis | None = None,
     remarks: Sequence[str] | None = None,
 ) -> Hover:
-    """Hover of every row of ``jobs``: id, state, user, profile, times, cores, energy, and in which ``places`` it ran.
+    """Return the hover of every row of ``jobs``: id, state, user, profile, times, cores, energy, and its ``places``.
 
     ``why``, as :func:`reasons` tells it (one per job), is a line of its own; ``axis`` converts times; ``remarks`` (one per
     job, trusted text) are a last line.
@@ -94,9 +92,17 @@ def job_hover(
     table = _Table()
     lines = [f"<b>job {table.placed(plotly_text(jobs['job_id']))}</b>"]
     if "state" in jobs:
-        lines[0] += " · " + table.said(plotly_text(_state(jobs)))
-    named = [name for name in _LOOKED_UP if name in jobs and bool((jobs[name].fillna("") != "").any())]
-    lines.append(" · ".join(f"{name} {table.placed(_texts(jobs[name]), name)}" for name in named))
+        state = jobs["state"].astype(str)
+        if "reason" in jobs:
+            reason = jobs["reason"].fillna("").astype(str)
+            state = state.where(reason == "", state + " (" + reason.map(shortened) + ")")
+        lines[0] += " · " + table.said(plotly_text(state))
+    named = []
+    for name in _LOOKED_UP:
+        if name in jobs and (jobs[name].fillna("") != "").any():
+            texts = [shortened(text) if text else "not given" for text in jobs[name].fillna("").astype(str)]
+            named.append(f"{name} {table.placed(plotly_text(texts), name)}")
+    lines.append(" · ".join(named))
     for line in _LINES:
         shown = [quantity for quantity in line if quantity.column in jobs]
         lines.append(" · ".join(f"{quantity.label} {_quantity(jobs, quantity, axis, table)}" for quantity in shown))
@@ -109,26 +115,26 @@ def job_hover(
 
 
 class _Table:
-    """The columns that a template refers to, gathered as it is written."""
+    """Columns that a template refers to, gathered as it is written."""
 
     def __init__(self) -> None:
         self.columns: list[Sequence[object]] = []
         self.names: dict[str, int] = {"job": 0}
 
     def placed(self, values: Sequence[object], name: str = "", form: str = "") -> str:
-        """A column, and the place of its value in the template."""
+        """Add a column and return the reference to its value in the template."""
         if name:
             self.names[name] = len(self.columns)
         self.columns.append(values)
         return f"%{{customdata[{len(self.columns) - 1}]{form}}}"
 
     def said(self, texts: Sequence[str], name: str = "") -> str:
-        """A column of texts, or the text itself where all jobs have the same."""
+        """Add a column of texts and return its reference, or return the text that all jobs share."""
         shared = len(texts) > 1 and len(set(texts)) == 1 and "%{" not in texts[0]
         return texts[0] if shared else self.placed(texts, name)
 
     def data(self) -> np.ndarray:
-        """Shape (jobs, columns)."""
+        """Return the columns as one array of shape (jobs, columns)."""
         data = np.empty((len(self.columns[0]), len(self.columns)), dtype=object)
         for position, column in enumerate(self.columns):
             data[:, position] = column
@@ -145,13 +151,13 @@ def _quantity(jobs: pd.DataFrame, quantity: _Quantity, axis: TimeAxis, table: _T
         texts = energies(values)
     else:
         texts = axis.texts(values) if quantity.kind == "time" else axis.durations(values)
-    if quantity.column == "requested_time":  # one that is infinite is none
+    if quantity.column == "requested_time":  # infinite: the job has no time limit
         texts = ["nothing" if value == np.inf else text for value, text in zip(values.tolist(), texts, strict=True)]
     return table.said(texts, quantity.column if quantity.kind != "energy" else "")
 
 
 def rounded(values: np.ndarray, digits: int) -> list[int | float]:
-    """Finite numbers as :func:`cluster_sim.amounts.numbers` writes them, whole ones without a point: short in a page."""
+    """Return finite numbers as :func:`cluster_sim.amounts.numbers` writes them, whole ones without a point."""
     size = np.abs(values)
     magnitude = np.floor(np.log10(np.where(size >= 1e-4, size, 1.0))).astype(int)
     decimals = np.clip(digits - 1 - magnitude, 0, None).tolist()
@@ -160,7 +166,7 @@ def rounded(values: np.ndarray, digits: int) -> list[int | float]:
 
 
 def place_texts(used: Holds, platform: Platform, jobs: int, pieces: int = SHOWN_PIECES) -> list[str]:
-    """Say where each job ran, ``cluster0.node0.processor0:0-3; …``: at most ``pieces`` of it, and how many more.
+    """Return where each job ran, ``cluster0.node0.processor0:0-3; …``: at most ``pieces`` places, and how many more.
 
     ``used`` are the cores of jobs 0 … ``jobs`` - 1, in that order.
     """
@@ -177,14 +183,14 @@ def place_texts(used: Holds, platform: Platform, jobs: int, pieces: int = SHOWN_
 
 
 def last_reasons(result: Result, job_ids: pd.Series) -> list[str] | None:
-    """Why each job waited last, before it got its cores; None if none waited."""
+    """Return why each job waited last, before it got its cores; None if none waited."""
     waits = getattr(result, "waits", None)  # which tables that only look like a result do not have
     waited: list[str] = waits.last(job_ids.tolist()) if waits is not None else []
     return waited if any(waited) else None
 
 
 def reasons(result: Result, job_ids: pd.Series, waited: Sequence[str] | None) -> list[str] | None:
-    """Why each job started when it did: what was said of its start, else why it ``waited`` last; None if none did."""
+    """Return why each job started when it did: its start's reason, else why it ``waited`` last; None without waits."""
     if waited is None:
         return None
     log = result.decisions
@@ -195,15 +201,3 @@ def reasons(result: Result, job_ids: pd.Series, waited: Sequence[str] | None) ->
         text = said.get(job) or (f"waited: {because}" if because else NOTHING)
         found.append(shortened(text, REASON_LENGTH))
     return found
-
-
-def _texts(column: pd.Series) -> list[str]:
-    return plotly_text(shortened(text) if text else "not given" for text in column.fillna("").astype(str))
-
-
-def _state(jobs: pd.DataFrame) -> list[str]:
-    state = jobs["state"].astype(str)
-    if "reason" not in jobs:
-        return state.tolist()
-    reason = jobs["reason"].fillna("").astype(str)
-    return state.where(reason == "", state + " (" + reason.map(shortened) + ")").tolist()

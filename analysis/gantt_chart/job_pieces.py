@@ -1,4 +1,4 @@
-"""What a Gantt chart shows of jobs that had cores more than once: their pieces, what was lost, what was no work."""
+"""The pieces of jobs that had cores more than once, as a Gantt chart shows them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from analysis.gantt_chart.rectangles import RowScale
 
 PIECES = "pieces"
-"""What ``trace.meta`` says of what is drawn over the jobs."""
+"""Value of ``trace.meta`` for traces that are drawn over the jobs."""
 MOST_SHOWN_AT_ONCE = 100
-"""With more stages, those that are too short to be told apart are shown when their entry in the legend is clicked."""
+"""Number of stages; with more, short ones are shown only when their entry in the legend is clicked."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobPieces:
-    """The spells of the jobs that had cores more than once, each with its number; 0 is for all other jobs."""
+    """Spells of the jobs that had cores more than once, each with its number; 0 is for all other jobs."""
 
     result: Result
     spells: list[Spell]
@@ -37,10 +37,7 @@ class JobPieces:
 
     @classmethod
     def of(cls, result: Result, rectangles: pd.DataFrame, scale: RowScale) -> JobPieces | None:
-        """Return the pieces of a run, and the column ``said`` of ``rectangles``, which has their numbers.
-
-        None if there are none.
-        """
+        """Return the pieces of a run, or None; write their numbers to the column ``said`` of ``rectangles``."""
         by_row = getattr(result, "spells", {})  # which tables that only look like a result do not have
         if not by_row:
             return None
@@ -60,10 +57,14 @@ class JobPieces:
             for row, each in zip(rows, table.to_dict("records"), strict=True)
             if row in by_row
         }
-        return cls(result, found, [_several(each) for each in places], attempts)
+        shortened_places = []
+        for nodes in places:
+            more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
+            shortened_places.append(nodes[0] + more if nodes else "other nodes")
+        return cls(result, found, shortened_places, attempts)
 
     def texts(self, axis: TimeAxis) -> np.ndarray:
-        """What the hover says of each, beginning with a line break; the first is empty."""
+        """Return the hover's lines for each piece, each text after a line break; the first text is empty."""
         texts = [""]
         times = np.array([(spell.start, spell.end) for spell in self.spells]).reshape(-1, 2)
         starts, ends = axis.texts(times[:, 0]), axis.texts(times[:, 1])
@@ -78,16 +79,10 @@ class JobPieces:
                 if len(own) > tries or tries == 1:
                     cores = counted(spell.cores, "core")
                     lines.append(f"piece {i + 1} of {len(own)}: {cores} from {starts[place]} to {ends[place]}")
-                    after = own[i + 1] if i + 1 < len(own) else None
                     if spell.then == SUSPENDED:
-                        then = f", then suspended{self._taker(spell)}"
-                    else:
-                        then = (
-                            f", then {counted(after.cores, 'core')}"
-                            if after is not None and spell.then == RESIZED
-                            else ""
-                        )
-                    lines[-1] += then
+                        lines[-1] += f", then suspended{self._taker(spell)}"
+                    elif spell.then == RESIZED and i + 1 < len(own):
+                        lines[-1] += f", then {counted(own[i + 1].cores, 'core')}"
                 if i + 1 < len(own) and spell.then != RESIZED:
                     lines.append(f"goes on at {starts[place + 1]} on {self.places[place + 1]}")
                 texts.append("".join(f"<br>{line}" for line in plotly_text(lines)))
@@ -101,13 +96,6 @@ class JobPieces:
         return f"attempt {spell.attempt} of {tries}: {attempt['outcome']}{taker}{reason}{lost}"
 
     def _taker(self, spell: Spell) -> str:
-        """`` for job b``, if the log says for whom its cores were taken."""
+        """Return `` for job b`` if the log says which job took the spell's cores, else nothing."""
         behind, _ = self.result.waits.preempted(spell.row, spell.start, spell.end)
         return f" for job {behind}" if behind else ""
-
-
-def _several(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more" if names else "other nodes"
-
-
-# ---------------------------------------------------------------------- what is drawn over the jobs

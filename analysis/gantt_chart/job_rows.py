@@ -1,4 +1,4 @@
-"""A row per job, grouped by node, with the wait faded: the schedules as drawn in López (2023), Figs. 4.3 to 4.7."""
+"""Schedules with a row per job, grouped by node, and pale waits, as in López (2023), Figs. 4.3 to 4.7."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ def gantt_by_job(
     figure = go.Figure(_bars(rows, jobs, strategy(result.jobs), hover, window[1], spells))
     inner = max(220.0, min(26.0 * len(rows) + 10, 4_000.0))
     style(figure, inner)
-    names = [_row_name(*row) for row in zip(jobs["job_id"], rows["nodes"], strict=True)]
+    names = []
+    for job_id, nodes in zip(jobs["job_id"], rows["nodes"].tolist(), strict=True):
+        more = f" (+{nodes - 1} node{'s' * (nodes > 2)})" if nodes > 1 else ""
+        names.append(shortened(str(job_id), 14) + more)
     figure.update_layout(
         title={
             "text": plotly_text([title or run_title(result)])[0],
@@ -85,15 +88,14 @@ def gantt_by_job(
         },
     )
     _name_groups(figure, rows)
-    _part_names_and_legend(figure)
     axis.convert(figure)
     return figure
 
 
 def job_rows(result: Result) -> pd.DataFrame:
-    """The rows from top to bottom: ``job`` (its row in ``result.jobs``), ``node`` (its first; "" if none), ``nodes``.
+    """Return the rows, top to bottom: ``job`` (row in ``result.jobs``), ``node`` (its first; "" if none), ``nodes``.
 
-    By node in platform order, within a node by start and submission.
+    They are sorted by node in platform order, within a node by start and submission.
     """
     jobs, platform = result.jobs, result.platform
     used, node = by_unit(result.core_holds.used_by_job, platform.first_core[platform.first_processor])
@@ -114,7 +116,7 @@ def _bars(
     until: float,
     spells: Mapping[int, Sequence[Spell]],
 ) -> list[go.Bar]:
-    """The waits and the runs; those of a job that had cores more than once in its pieces, of which ``spells`` tells."""
+    """Return the bars of waits and runs; a job that had cores more than once is drawn in pieces, its ``spells``."""
     submit, start, finish = (jobs[name].to_numpy(dtype=float) for name in ("submit_time", "start_time", "finish_time"))
     begun = np.where(np.isnan(start), until, start)
     code = classes.code[rows["job"]]
@@ -173,7 +175,7 @@ def _pieces(
     spells: Mapping[int, Sequence[Spell]],
     between: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row, begin and end (s) of each piece of the jobs in these rows, or of the times ``between`` pieces."""
+    """Return row, begin and end (s) of each piece of the jobs in these rows, or of the times ``between`` pieces."""
     found: list[tuple[int, float, float]] = []
     for row in shown.tolist():
         own = [(spell.start, spell.end) for spell in spells.get(int(job[row]), ())] or [(start[row], end[row])]
@@ -187,25 +189,19 @@ def _pieces(
 def _spans(
     rows: pd.DataFrame, jobs: pd.DataFrame, until: float, spells: Mapping[int, Sequence[Spell]]
 ) -> dict[str, np.ndarray]:
-    """The pieces of all jobs that ran."""
+    """Return the pieces of all jobs that ran."""
     start, finish = (jobs[name].to_numpy(dtype=float) for name in ("start_time", "finish_time"))
     end = np.where(np.isnan(finish), until, finish)
     row, begin, stop = _pieces(np.flatnonzero(~np.isnan(start)), rows["job"].to_numpy(), start, end, spells)
     return {"owner": row, "start": begin, "end": stop}
 
 
-def _row_name(job_id: object, nodes: int) -> str:
-    name = shortened(str(job_id), 14)
-    return name if nodes <= 1 else f"{name} (+{nodes - 1} node{'s' * (nodes > 2)})"
-
-
 def _name_groups(figure: go.Figure, rows: pd.DataFrame) -> None:
-    """A line between the nodes' groups, and each node's name at the right."""
+    """Draw lines between the nodes' groups, and the nodes' names and the legend at the right, with room for both."""
     node = rows["node"].to_numpy()
     begins = np.flatnonzero(np.append(True, node[1:] != node[:-1])) if len(node) else np.zeros(0, dtype=np.int64)
-    if len(begins) > MOST_NAMED:
-        return
-    for first, last in zip(begins.tolist(), [*(begins[1:] - 1).tolist(), len(node) - 1], strict=True):
+    ends = [*(begins[1:] - 1).tolist(), len(node) - 1] if len(begins) <= MOST_NAMED else []
+    for first, last in zip(begins.tolist(), ends, strict=False):
         if first:
             figure.add_hline(y=first - 0.5, line={"color": GRID, "width": 1.5})
         figure.add_annotation(
@@ -216,16 +212,10 @@ def _name_groups(figure: go.Figure, rows: pd.DataFrame) -> None:
             y=(first + last) / 2,
             showarrow=False,
         )
-
-
-def _part_names_and_legend(figure: go.Figure) -> None:
-    """Room at the right for the nodes' names, and beyond them, at the figure's edge, for the legend."""
-
-    def room(texts: Sequence[str], more: float) -> float:
-        return more + CHARACTER_PX * max(len(html.unescape(text)) for text in texts) if texts else 0.0
-
-    names = room([note.text for note in figure.layout.annotations], 16)
-    legend = room([trace.name for trace in figure.data if trace.showlegend], KEY_PX)
-    figure.update_layout(
-        margin={"r": max(30, round(names + legend))}, legend={"xref": "container", "x": 1, "xanchor": "right"}
-    )
+    names = [note.text for note in figure.layout.annotations]
+    entries = [trace.name for trace in figure.data if trace.showlegend]
+    room = 0.0
+    for texts, beside in ((names, 16), (entries, KEY_PX)):
+        if texts:
+            room += beside + CHARACTER_PX * max(len(html.unescape(text)) for text in texts)
+    figure.update_layout(margin={"r": max(30, round(room))}, legend={"xref": "container", "x": 1, "xanchor": "right"})

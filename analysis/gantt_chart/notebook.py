@@ -1,4 +1,4 @@
-"""A Gantt chart in a notebook that draws exact jobs when one zooms into a run too large to be drawn at once."""
+"""Gantt chart in a notebook that draws exact jobs when one zooms into a run too large to be drawn at once."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SECONDS = {"elapsed": 1.0, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
 class GanttZoom:
-    """A chart that is drawn anew for the window that is looked at.
+    """Chart that is drawn again for each window in view.
 
-    ``figure`` is a plotly figure, or a FigureWidget, that :meth:`show` fills: with the jobs in view one by one where their
-    number allows, else with the shades of level of detail. Its heading says which. ``options`` are those of
-    :func:`analysis.gantt`, but for a calendar and a slider. Raises SpecError for these.
+    ``figure`` is a plotly figure, or a FigureWidget, that :meth:`show` fills: with single jobs if there are few enough
+    in view, else with shades. Its heading says which. ``options`` are those of :func:`analysis.gantt`, but for a
+    calendar and a slider. Raises SpecError for these.
     """
 
     def __init__(self, result: Result, figure: go.Figure | None = None, **options: Any):
@@ -55,7 +55,7 @@ class GanttZoom:
 
 
 def gantt_widget(result: Result, **options: Any) -> go.Figure:
-    """A FigureWidget of a run for a notebook, which asks for exact jobs on every zoom and pan along the time axis.
+    """Return a FigureWidget of a run, which asks for exact jobs on every zoom and pan along the time axis.
 
     ``options`` are those of :class:`GanttZoom`. Raises InputError without anywidget (the extra ``notebook``).
     """

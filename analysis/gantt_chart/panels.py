@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from analysis.figures.palette import BUSY, POWER
 from analysis.figures.timelines import (
@@ -28,14 +27,16 @@ if TYPE_CHECKING:
     Steps = tuple[np.ndarray, np.ndarray]
     """Times (s) and the values from then on."""
 
+PANELS = ("power", "busy", "queue")
+_PANELS = ("power", "power-by-state", "busy", "queue")
 QUEUE = "#CC79A7"
 PANEL_PX, GAP_PX = 84, 34
 MOST_STEPS = 500_000
-"""Steps of a curve that a page carries, to draw it exactly when it is zoomed."""
+"""Number of steps of a curve up to which a page carries all of them, to draw the curve exactly when zoomed."""
 
 
 def panels_of(names: Sequence[str]) -> list[str]:
-    """The names, checked. Raises SpecError for an unknown one."""
+    """Return the names as a list. Raises SpecError for an unknown name."""
     for name in names:
         if name not in _PANELS:
             raise SpecError("panels", f"one of {', '.join(_PANELS)}", name)
@@ -43,23 +44,45 @@ def panels_of(names: Sequence[str]) -> list[str]:
 
 
 def panel_traces(name: str, scene: ChartData) -> list[Any]:
-    """The curves of a panel."""
-    return _PANELS[name][0](scene)
+    """Return the curves of a panel."""
+    if name == "power-by-state":
+        figure = power_timeline(scene.held.result, "state")
+        # Each state is a group of its own: a click on it in the legend hides no other.
+        named = [trace.update(legendgroup=f"power {trace.name}", legendrank=2_500) for trace in figure.data]
+        return [trace.update(legendgrouptitle={"text": "Power"}) for trace in named[:1]] + named[1:]
+    time, value = _steps(name, scene)
+    if name == "power":
+        return step_traces(time, value, name="power", said="%{y:.3~s}W", colour=POWER)
+    start, end = scene.canvas.start, scene.canvas.end
+    if name == "busy":
+        curve = step_traces(time, value, name=_busy_name(scene), said="%{y:,.4~g} cores", colour=BUSY)
+        return [*curve, capacity_trace(scene.held.result.platform.core_count, start, max(end, scene.held.until))]
+    if not len(time):  # without jobs: a panel without a trace would not be drawn, nor the axis of time under it
+        time, value = np.array([start, end]), np.zeros(2)
+    return step_traces(time, value, name="pending jobs", said="%{y:,.4~g}", colour=QUEUE)
 
 
 def panel_axis(name: str, scene: ChartData) -> dict[str, Any]:
-    """Title and range of a panel's y axis."""
-    return _PANELS[name][1](scene)
+    """Return title and range of a panel's y axis."""
+    axis: dict[str, Any] = {"nticks": 5}
+    if name == "queue":
+        return axis | {"title": {"text": "Queue (jobs)"}, "separatethousands": True, "rangemode": "tozero"}
+    if name == "busy":
+        # It does not follow the curve: how far that stays under the capacity is what it shows.
+        top = 1.08 * scene.held.result.platform.core_count
+        return axis | {"title": {"text": _busy_name(scene).capitalize()}, "separatethousands": True, "range": [0, top]}
+    unit = {"ticksuffix": "W", "exponentformat": "SI", "minexponent": 0}
+    return axis | {"title": {"text": "Power"}, "rangemode": "tozero"} | unit
 
 
 def carried_steps(name: str, scene: ChartData, traces: Sequence[Any], uid: str) -> list[dict[str, Any]]:
-    """For a page: all steps of a panel's curve, to the thousandth, if ``traces`` show means of them; none else.
+    """Return all steps of a panel's curve for a page, to the thousandth, if ``traces`` show means of them.
 
     The curve and the two edges of its band get ``uid``, by which the page knows them.
     """
-    if not traces or name not in _STEPS or MEAN not in traces[0].name:
+    if not traces or name == "power-by-state" or MEAN not in traces[0].name:
         return []
-    time, value = _STEPS[name](scene)
+    time, value = _steps(name, scene)
     if len(time) > MOST_STEPS:
         return []
     for trace, part in zip(traces, ("", " low", " high"), strict=False):
@@ -68,7 +91,7 @@ def carried_steps(name: str, scene: ChartData, traces: Sequence[Any], uid: str) 
 
 
 def means_note(figure: go.Figure) -> list[str]:
-    """Which curves of a figure are means, and of what; nothing where none is."""
+    """Return a note that names the curves of means and their intervals; an empty list without such curves."""
     means: dict[str, list[str]] = {}
     for trace in figure.data:
         name, is_mean, each = str(trace.name or "").partition(MEAN)
@@ -79,7 +102,7 @@ def means_note(figure: go.Figure) -> list[str]:
 
 
 def stacked_domains(upper_px: Sequence[float], lower: int, inner_px: float) -> list[tuple[float, float]]:
-    """Shares of the height, from the top: the large panels as high as ``upper_px``, then ``lower`` small ones."""
+    """Return each panel's share of the height, from the top: panels of ``upper_px``, then ``lower`` small ones."""
     domains, top = [], 1.0
     for height in [*upper_px, *[float(PANEL_PX)] * lower]:
         share = height / inner_px
@@ -88,89 +111,26 @@ def stacked_domains(upper_px: Sequence[float], lower: int, inner_px: float) -> l
     return domains
 
 
-def _power_steps(scene: ChartData) -> Steps:
-    table = _near(scene.held.result.power, scene)
-    return table["time"].to_numpy(dtype=float), table["watts"].to_numpy(dtype=float)
-
-
-def _power(scene: ChartData) -> list[Any]:
-    return step_traces(*_power_steps(scene), name="power", said="%{y:.3~s}W", colour=POWER)
-
-
-def _power_by_state(scene: ChartData) -> list[Any]:
-    figure = power_timeline(scene.held.result, "state")
-    # Each state is a group of its own: a click on it in the legend hides no other.
-    named = [trace.update(legendgroup=f"power {trace.name}", legendrank=2_500) for trace in figure.data]
-    return [trace.update(legendgrouptitle={"text": "Power"}) for trace in named[:1]] + named[1:]
-
-
-def _busy_steps(scene: ChartData) -> Steps:
-    used = scene.held.used
-    if scene.part and len(used.start) > MOST_POINTS:
-        used = used.where((used.end >= scene.canvas.start) & (used.start <= scene.canvas.end))
-    return busy_cores(used)
+def _steps(name: str, scene: ChartData) -> Steps:
+    """Return the steps of a panel's curve; of a part of a run with very many steps, only the steps in view."""
+    canvas = scene.canvas
+    if name == "busy":
+        used = scene.held.used
+        if scene.part and len(used.start) > MOST_POINTS:
+            used = used.where((used.end >= canvas.start) & (used.start <= canvas.end))
+        return busy_cores(used)
+    result = scene.held.result
+    table, column = (result.power, "watts") if name == "power" else (getattr(result, "queue", None), "pending")
+    if table is None:
+        return np.zeros(0), np.zeros(0)
+    time, value = table["time"].to_numpy(dtype=float), table[column].to_numpy(dtype=float)
+    if not scene.part or len(time) <= MOST_POINTS:
+        return time, value
+    first = max(int(np.searchsorted(time, canvas.start, side="right")) - 1, 0)
+    last = int(np.searchsorted(time, canvas.end, side="right"))
+    return time[first : last + 1], value[first : last + 1]
 
 
 def _busy_name(scene: ChartData) -> str:
-    """What guests hold stands in the chart above and is not counted, as it is not in the utilisation."""
+    """Return the curve's name. Cores of guests are not counted, as in the utilisation; the chart above shows them."""
     return "busy cores" if scene.held.guests is None else "cores of jobs"
-
-
-def _busy(scene: ChartData) -> list[Any]:
-    end = max(scene.canvas.end, scene.held.until)
-    curve = step_traces(*_busy_steps(scene), name=_busy_name(scene), said="%{y:,.4~g} cores", colour=BUSY)
-    return [*curve, capacity_trace(scene.held.result.platform.core_count, scene.canvas.start, end)]
-
-
-def _queue_steps(scene: ChartData) -> Steps:
-    steps = getattr(scene.held.result, "queue", None)
-    if steps is None or not len(steps):
-        return np.zeros(0), np.zeros(0)
-    steps = _near(steps, scene)
-    return steps["time"].to_numpy(dtype=float), steps["pending"].to_numpy(dtype=float)
-
-
-def _queue(scene: ChartData) -> list[Any]:
-    time, pending = _queue_steps(scene)
-    if not len(time):  # nobody came: a panel without any trace would not be drawn, nor the axis of time under it
-        time, pending = np.array([scene.canvas.start, scene.canvas.end]), np.zeros(2)
-    return step_traces(time, pending, name="pending jobs", said="%{y:,.4~g}", colour=QUEUE)
-
-
-def _near(steps: pd.DataFrame, scene: ChartData) -> pd.DataFrame:
-    """The steps in view, where there are more than are drawn: a window shows them one by one."""
-    if not scene.part or len(steps) <= MOST_POINTS:
-        return steps
-    time = steps["time"].to_numpy(dtype=float)
-    first = max(int(np.searchsorted(time, scene.canvas.start, side="right")) - 1, 0)
-    return steps.iloc[first : int(np.searchsorted(time, scene.canvas.end, side="right")) + 1]
-
-
-def _power_axis(scene: ChartData) -> dict[str, Any]:
-    unit = {"ticksuffix": "W", "exponentformat": "SI", "minexponent": 0}
-    return {"title": {"text": "Power"}, "rangemode": "tozero", "nticks": 5, **unit}
-
-
-def _busy_axis(scene: ChartData) -> dict[str, Any]:
-    # It does not follow the curve: how far that stays under the capacity is what it shows.
-    cores = scene.held.result.platform.core_count
-    return {
-        "title": {"text": _busy_name(scene).capitalize()},
-        "nticks": 5,
-        "separatethousands": True,
-        "range": [0, 1.08 * cores],
-    }
-
-
-def _queue_axis(scene: ChartData) -> dict[str, Any]:
-    return {"title": {"text": "Queue (jobs)"}, "nticks": 5, "separatethousands": True, "rangemode": "tozero"}
-
-
-_PANELS: dict[str, tuple[Callable[[ChartData], list[Any]], Callable[[ChartData], dict[str, Any]]]] = {
-    "power": (_power, _power_axis),
-    "power-by-state": (_power_by_state, _power_axis),
-    "busy": (_busy, _busy_axis),
-    "queue": (_queue, _queue_axis),
-}
-_STEPS: dict[str, Callable[[ChartData], Steps]] = {"power": _power_steps, "busy": _busy_steps, "queue": _queue_steps}
-PANELS = ("power", "busy", "queue")

@@ -1,4 +1,4 @@
-"""Traces of what a Gantt chart shows of jobs that had cores more than once."""
+"""Gantt traces of jobs that had cores more than once."""
 
 from __future__ import annotations
 
@@ -22,22 +22,14 @@ if TYPE_CHECKING:
 
 
 _LEAST_WIDE_PX = 2.0
-
-
 _INK = "#22303C"
-
-
 _AGAIN = (AttemptEnd.REQUEUED, AttemptEnd.PREEMPTED, AttemptEnd.FAILED)
-
-
 _LOOKS = {Doing.CHECKPOINT: "", Doing.RESTART: "\\", Doing.RECONFIGURATION: "x"}
-
-
 _LOST = {"shape": "/", "fgcolor": _INK, "bgcolor": "#FFFFFF", "size": 7, "solidity": 0.16}
 
 
 def piece_traces(scene: ChartData, axis: TimeAxis) -> list[Any]:
-    """Work that was lost, stages that are no work, and lines from each piece of a job to the next; none without pieces."""
+    """Return the traces of lost work, of stages that are no work, and of lines from each piece of a job to the next."""
     pieces = scene.held.pieces
     traces: list[Any] = []
     if pieces is not None:
@@ -47,19 +39,18 @@ def piece_traces(scene: ChartData, axis: TimeAxis) -> list[Any]:
 
 
 def _lost(scene: ChartData, pieces: JobPieces) -> list[Any]:
-    """A pale hatched veil over what attempts computed in vain: since their last checkpoint, or since they began."""
-    # When the last checkpoint of each attempt that was done was done, s.
+    """Return a pale hatched veil over the work that an attempt lost: since its last checkpoint, or its beginning."""
+    # The end of the last checkpoint of each attempt, s.
     stages = scene.held.result.stages
     made = stages[stages["stage"] == Doing.CHECKPOINT]
     rows = pd.Index(scene.held.result.jobs["job_id"]).get_indexer(pd.Index(made["job_id"])).tolist()
-    found: dict[tuple[int, int], float] = {}
+    checkpointed: dict[tuple[int, int], float] = {}
     saved = dict.fromkeys(rows, 0.0)
     for row, attempt, end, now in zip(rows, *(made[n].tolist() for n in ("attempt", "end", "saved")), strict=True):
         if now > saved[row]:
-            found[row, attempt], saved[row] = end, now
-    kept = found
+            checkpointed[row, attempt], saved[row] = end, now
     since = {
-        key: kept.get(key, -np.inf)
+        key: checkpointed.get(key, -np.inf)
         for key, attempt in pieces.attempts.items()
         if attempt["lost_core_s"] and attempt["outcome"] in _AGAIN
     }
@@ -78,7 +69,7 @@ def _lost(scene: ChartData, pieces: JobPieces) -> list[Any]:
 
 
 def _stages(scene: ChartData, stages: pd.DataFrame, axis: TimeAxis) -> list[Any]:
-    """Bars over the jobs while they make checkpoints, restart or change their cores."""
+    """Return bars over the jobs while they make checkpoints, restart or change their cores."""
     held, canvas = scene.held, scene.canvas
     seen = stages[(stages["end"] >= canvas.start) & (stages["start"] <= canvas.end)]
     rows = pd.Index(held.jobs["job_id"]).get_indexer(pd.Index(seen["job_id"]))
@@ -111,8 +102,9 @@ def _stages(scene: ChartData, stages: pd.DataFrame, axis: TimeAxis) -> list[Any]
             "pattern": pattern if shape else {},
         }
         texts = (axis.texts(some[name].to_numpy()) for name in ("start", "end"))
-        saved = [f"; {number(100 * each, 3)} % of its work is saved" if doing is Doing.CHECKPOINT else ""
-                 for each in some["saved"]]  # fmt: skip
+        saved = [""] * len(some)
+        if doing is Doing.CHECKPOINT:
+            saved = [f"; {number(100 * share, 3)} % of its work is saved" for share in some["saved"]]
         data = np.array([plotly_text(some["job_id"]), *texts, saved], dtype=object).T
         template = (
             f"<b>{doing}</b> of job %{{customdata[0]}}<br>from %{{customdata[1]}} to %{{customdata[2]}}"
@@ -124,10 +116,10 @@ def _stages(scene: ChartData, stages: pd.DataFrame, axis: TimeAxis) -> list[Any]
 
 
 def _links(scene: ChartData, pieces: JobPieces) -> list[Any]:
-    """A dotted line from the end of each piece that is not the last of its job to where it goes on.
+    """Return dotted lines from the end of each piece of a job to the start of its next piece.
 
-    Shown by a click on its entry in the legend: over many jobs such lines hide more than they tell. In pages, those of
-    the job under the mouse are drawn.
+    A click on their entry in the legend shows them: over many jobs such lines hide more than they tell. Pages draw
+    the lines of the job under the mouse.
     """
     middle = scene.rectangles.groupby("said")[["low", "high"]].agg({"low": "min", "high": "max"}).mean(axis=1).to_dict()
     x: list[float | None] = []

@@ -1,7 +1,7 @@
-"""From the cores that were held in a run to rectangles: which cores, in platform order, from when to when.
+"""Rectangles of the cores that were held in a run: which cores, in platform order, from when to when.
 
 A rectangle is an interval of neighbouring cores that one job (or one node state) holds over one interval of time.
-Everything here is columnar; a run of a million allocation rows takes a second or two.
+All tables are columnar; a run of a million allocation rows takes a second or two.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RowUnit = Literal["node", "core"]
 
 @dataclass(frozen=True, slots=True)
 class RowScale:
-    """The y axis: each node owns an interval of it, which its cores divide evenly.
+    """Scale of the y axis: each node owns an interval of it, which its cores divide evenly.
 
     With unit "node" every node is 1 high, with unit "core" as high as it has cores. Either way a core has its own
     place, so jobs that share a node never cover each other. Node (or core) ``i`` lies about the position ``i``.
@@ -45,7 +45,7 @@ class RowScale:
 
     @classmethod
     def of(cls, platform: Platform, rows: str = "auto") -> RowScale:
-        """The scale of a platform; ``rows`` is "node", "core" or "auto" (cores when there are at most 64)."""
+        """Return the scale of a platform; ``rows`` is "node", "core" or "auto" (cores when there are at most 64)."""
         if rows not in ("auto", "node", "core"):
             raise SpecError("rows", "one of auto, node, core", rows)
         first = platform.first_core[platform.first_processor]
@@ -55,35 +55,35 @@ class RowScale:
 
     @property
     def height(self) -> float:
-        """Length of the whole axis, in rows."""
+        """Return the length of the whole axis, in rows."""
         return float(self.node_edge[-1] - self.node_edge[0])
 
     @property
     def node_centre(self) -> np.ndarray:
-        """Positions of the nodes' middles."""
+        """Return the positions of the nodes' middles."""
         centre: np.ndarray = (self.node_edge[1:] + self.node_edge[:-1]) / 2
         return centre
 
     def low(self, core: np.ndarray) -> np.ndarray:
-        """Positions where the given cores begin."""
+        """Return the positions where the given cores begin."""
         return self._position(core, self._node(core))
 
     def high(self, core: np.ndarray) -> np.ndarray:
-        """Positions where the given cores end."""
+        """Return the positions where the given cores end."""
         return self._position(core + 1, self._node(core))
 
     def _node(self, core: np.ndarray) -> np.ndarray:
         return np.searchsorted(self.node_first_core, core, side="right") - 1
 
     def _position(self, core: np.ndarray, node: np.ndarray) -> np.ndarray:
-        # The node is passed, not looked up: the end of a node's last core belongs to it, not to the next node.
+        # The node is given, not looked up: the end of a node's last core belongs to it, not to the next node.
         share = (core - self.node_first_core[node]) / (self.node_first_core[node + 1] - self.node_first_core[node])
         position: np.ndarray = self.node_edge[node] + share * (self.node_edge[node + 1] - self.node_edge[node])
         return position
 
 
 def job_rectangles(cores: CoreHolds, scale: RowScale) -> pd.DataFrame:
-    """Rectangles of all jobs whose tasks used cores.
+    """Return the rectangles of all jobs whose tasks used cores.
 
     Columns: ``owner`` (row of the job in ``result.jobs``), ``first_core``, ``last_core`` (platform order, both included),
     ``start``, ``end`` (s), ``low``, ``high`` (rows), ``attempt`` (which of the job's, from 1).
@@ -94,12 +94,12 @@ def job_rectangles(cores: CoreHolds, scale: RowScale) -> pd.DataFrame:
 
 
 def guest_rectangles(cores: CoreHolds, scale: RowScale) -> pd.DataFrame:
-    """Rectangles of all guests that held cores; ``owner`` is the place in ``cores.guests``."""
+    """Return the rectangles of all guests that held cores; ``owner`` is the place in ``cores.guests``."""
     return rectangles_of(cores.of_guests(), scale)
 
 
 def state_rectangles(node_states: pd.DataFrame, platform: Platform, scale: RowScale, until: float) -> pd.DataFrame:
-    """Rectangles of the states in which a node cannot work; ``owner`` is the index in ``SHOWN_STATES``."""
+    """Return the rectangles of states in which a node cannot work; ``owner`` is the index in ``SHOWN_STATES``."""
     owner = pd.Index(SHOWN_STATES).get_indexer(pd.Index(node_states["state"].astype(str)))
     shown, owner = node_states[owner >= 0], owner[owner >= 0]
     node = platform.node_indices(shown["node"])
@@ -109,7 +109,7 @@ def state_rectangles(node_states: pd.DataFrame, platform: Platform, scale: RowSc
 
 
 def rectangles_of(holds: Holds, scale: RowScale) -> pd.DataFrame:
-    """Rectangles of holds, of which those of one tenant that cover the same time on neighbouring cores are joined."""
+    """Return the rectangles of holds; those of one tenant and time on neighbouring cores are joined."""
     holds = holds.where(np.lexsort((holds.first, holds.end, holds.start, holds.tenant))).joined()
     return pd.DataFrame(
         {
@@ -125,7 +125,7 @@ def rectangles_of(holds: Holds, scale: RowScale) -> pd.DataFrame:
 
 
 def busy_fraction(rectangles: pd.DataFrame, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Share of each cell of an even grid that rectangles cover: shape ``(len(y) - 1, len(x) - 1)``.
+    """Return the share of each cell of an even grid that rectangles cover: shape ``(len(y) - 1, len(x) - 1)``.
 
     ``x`` (s) and ``y`` (rows) are the cells' edges. Exact, also for rectangles smaller than a cell: the corners of a
     rectangle are deposited as point masses, shared linearly between two cells on each axis; summing along both axes

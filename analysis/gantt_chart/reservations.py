@@ -1,8 +1,7 @@
-"""What a backfilling scheduler had promised, over what became of it."""
+"""Starts that a backfilling scheduler promised, drawn over what happened."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,23 +10,21 @@ import plotly.graph_objects as go
 
 from analysis.tables.wording import plotly_text
 from cluster_sim.amounts import number
-from cluster_sim.machine.placement import Span
 
 if TYPE_CHECKING:
     from analysis.figures.time_axis import TimeAxis
     from analysis.gantt_chart.chart_data import ChartData
-    from analysis.gantt_chart.rectangles import RowScale
 
 MOST_SHOWN_AT_ONCE = 60
-"""With more, the reservations are there, but shown only when their entry in the legend is clicked."""
+"""Number of reservations; more are shown only when their entry in the legend is clicked."""
 _COLOUR = "#22303C"
 
 
 def reservation_traces(scene: ChartData, axis: TimeAxis) -> list[Any]:
-    """The last start that each job was promised: an outline over its nodes, from then on for its requested time.
+    """Return outlines over the nodes and the time that each job was promised last, and the points that carry hovers.
 
-    Empty without a log of decisions (``Simulation(..., explain=True)``). A promise that names no nodes is an outline
-    over the whole height. The hover, at its beginning, says when it was made and when the job did start.
+    The list is empty without a log of decisions (``Simulation(..., explain=True)``). A promise that names no nodes
+    covers the whole height. The hover, at its beginning, says when it was made and when the job did start.
     """
     decisions = getattr(scene.held.result, "decisions", None)
     if decisions is None or not len(decisions):
@@ -43,9 +40,16 @@ def reservation_traces(scene: ChartData, axis: TimeAxis) -> list[Any]:
         return []
     promised, jobs, start, end = promised[seen], jobs[seen], start[seen], end[seen]
     spans = scene.held.result.decision_spans
-    boxes = _boxes([spans[row] for row in promised.index], scene.held.scale)
+    node_edge = scene.held.scale.node_edge
+    boxes = pd.DataFrame(
+        [
+            (position, node_edge[first_node], node_edge[stop_node])
+            for position, row in enumerate(promised.index)
+            for first_node, stop_node, _ in spans[row] or [(0, len(node_edge) - 1, 0)]
+        ],
+        columns=["promise", "low", "high"],
+    )
     legend = {"legendgroup": "reservations", "visible": True if len(promised) <= MOST_SHOWN_AT_ONCE else "legendonly"}
-    name = f"reservations ({number(len(promised))})"
     left, right = start[boxes["promise"]], end[boxes["promise"]]
     low, high, nothing = boxes["low"].to_numpy(), boxes["high"].to_numpy(), np.full(len(boxes), np.nan)
     outlines = go.Scatter(
@@ -54,24 +58,12 @@ def reservation_traces(scene: ChartData, axis: TimeAxis) -> list[Any]:
         mode="lines",
         line={"color": _COLOUR, "width": 1.3, "dash": "dot"},
         hoverinfo="skip",
-        name=name,
+        name=f"reservations ({number(len(promised))})",
         legendrank=1_900,
         meta="reservations",
         **legend,
     )
-    return [
-        outlines,
-        _hover_points(promised, jobs, boxes, start, axis, legend),
-    ]
-
-
-def _boxes(placements: Sequence[Sequence[Span]], scale: RowScale) -> pd.DataFrame:
-    """Which rows each promise covers: columns promise, low, high."""
-    rows: list[tuple[int, float, float]] = []
-    whole: Span = (0, len(scale.node_edge) - 1, 0)
-    for position, spans in enumerate(placements):
-        rows += [(position, scale.node_edge[first], scale.node_edge[stop]) for first, stop, _ in spans or [whole]]
-    return pd.DataFrame(rows, columns=["promise", "low", "high"])
+    return [outlines, _hover_points(promised, jobs, boxes, start, axis, legend)]
 
 
 def _hover_points(

@@ -76,9 +76,9 @@ def gantt_runs(
 
     A job that started earlier or later than in the first run, or on other cores at the same time, has a mark at its
     start there: ◂ black, ▸ red, a grey dot. Its hover says by how much. The legend counts all of them; the
-    ``most_marks`` largest shifts have marks. With ``other_jobs`` a run may have jobs that another has not: those have no
-    mark. With ``carry`` a page of the figure is a tool (:mod:`analysis.gantt_chart.tool`); by default up to 100,000
-    rectangles. The other options are those of :func:`analysis.gantt`.
+    ``most_marks`` largest shifts have marks. With ``other_jobs`` a run may have jobs that another run lacks; such jobs
+    have no mark. With ``carry`` a page of the figure is a tool (:mod:`analysis.gantt_chart.tool`); by default it is one
+    up to 100,000 rectangles. The other options are those of :func:`analysis.gantt`.
 
     Raises InputError for fewer than two runs or more than six, and for runs of other jobs than the first one's: other
     ids, cores or times of submission. These may differ where jobs are submitted after others have ended (think times).
@@ -145,7 +145,7 @@ def gantt_runs(
 
 
 def same_jobs(runs: Mapping[str, Result]) -> bool:
-    """Whether these runs can be drawn by :func:`gantt_runs`."""
+    """Return whether :func:`gantt_runs` can draw these runs."""
     try:
         _check_same_jobs(runs)
     except InputError:
@@ -169,9 +169,9 @@ def _check_same_jobs(runs: Mapping[str, Result]) -> None:
 
 
 def _submitted_otherwise(first: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
-    """Which jobs were submitted at another time, and not because they follow others.
+    """Return a mask of the jobs whose times of submission differ, and not because they follow other jobs.
 
-    Results do not say which jobs follow others (think times). None of those is submitted before a job has ended.
+    Results do not say which jobs follow others (think times), but such a job is submitted after a job has ended.
     """
     times = [jobs["submit_time"].to_numpy(dtype=float) for jobs in (first, other)]
     # Files of other programs may be rounded.
@@ -183,7 +183,7 @@ def _submitted_otherwise(first: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
 
 
 def differences(first: HeldRectangles, other: HeldRectangles) -> pd.DataFrame:
-    """What became of the jobs that started in both runs, compared with the first.
+    """Return how the jobs that started in both runs differ from the first run.
 
     Columns: ``job_id``, ``shift_s`` (start there − start in the first), ``kind``: earlier, later, elsewhere (at the same
     time on other cores) or same.
@@ -193,18 +193,16 @@ def differences(first: HeldRectangles, other: HeldRectangles) -> pd.DataFrame:
     )
     mine = mine.dropna()
     shift = (mine["start_time_there"] - mine["start_time"]).to_numpy(dtype=float)
-    places = [_places(held).reindex(mine["job_id"]).to_numpy() for held in (first, other)]
+    places = []
+    for held in (first, other):
+        table = held.rectangles.sort_values(["owner", "first_core"])
+        text = table["first_core"].astype(str) + "-" + table["last_core"].astype(str)
+        joined = text.groupby(table["owner"]).agg(";".join)
+        cores = pd.Series(joined.to_numpy(), index=held.jobs["job_id"].to_numpy()[joined.index])
+        places.append(cores.reindex(mine["job_id"]).to_numpy())
     moved = np.where(places[0] != places[1], "elsewhere", "same")
     kind = np.where(shift < 0, "earlier", np.where(shift > 0, "later", moved))
     return pd.DataFrame({"job_id": mine["job_id"].to_numpy(), "shift_s": shift, "kind": kind})
-
-
-def _places(held: HeldRectangles) -> pd.Series:
-    """A number per job that is the same where its cores are."""
-    table = held.rectangles.sort_values(["owner", "first_core"])
-    text = table["first_core"].astype(str) + "-" + table["last_core"].astype(str)
-    joined = text.groupby(table["owner"]).agg(";".join)
-    return pd.Series(joined.to_numpy(), index=held.jobs["job_id"].to_numpy()[joined.index])
 
 
 def _add_run(
@@ -222,26 +220,23 @@ def _add_run(
     """Draw a run; ``moved`` are its differences to the first one, which has none."""
     yaxis = "y" if place == 1 else f"y{place}"
     if moved is None:
-        return draw_rows(figure, scene, _always(classes), how, axis, yaxis=yaxis, labels=labels)
+        return draw_rows(figure, scene, lambda _: classes, how, axis, yaxis=yaxis, labels=labels)
     found = moved.set_index("job_id").reindex(scene.jobs["job_id"])
     kind = found["kind"].fillna("").tolist()
     by = axis.durations(np.abs(found["shift_s"].to_numpy(dtype=float)))
-    said = {"": "it did not run in the first run", "same": "as in the first run"}
-    said["elsewhere"] = "at the same time, on other cores than in the first run"
+    said = {
+        "": "it did not run in the first run",
+        "same": "as in the first run",
+        "elsewhere": "at the same time, on other cores than in the first run",
+    }
     remarks = [
         said.get(each) or f"{amount} {each} than in the first run" for each, amount in zip(kind, by, strict=True)
     ]
-    hover = draw_rows(
-        figure, scene, _always(classes), how, axis, yaxis=yaxis, legend=False, remarks=remarks, labels=labels
-    )
+    options: dict[str, Any] = {"yaxis": yaxis, "legend": False, "remarks": remarks, "labels": labels}
+    hover = draw_rows(figure, scene, lambda _: classes, how, axis, **options)
     if how != "raster":
         figure.add_traces(_marks(scene, found, yaxis, place, run, most_marks))
     return hover
-
-
-def _always(classes: ColourClasses) -> ColourStrategy:
-    """A strategy for jobs whose classes are known."""
-    return lambda _: classes
 
 
 def _marks(scene: ChartData, found: pd.DataFrame, yaxis: str, place: int, run: str, most: int) -> list[Any]:
@@ -281,7 +276,7 @@ def _marks(scene: ChartData, found: pd.DataFrame, yaxis: str, place: int, run: s
 def _lines(
     name: str, scenes: Mapping[str, ChartData], yaxis: str, legend: bool, steps: list[dict[str, Any]]
 ) -> list[Any]:
-    """The first curve of a panel of every run, as lines without filling; one panel's are in the legend, for all.
+    """Return the first curve of a panel for every run, as lines without filling; ``legend`` lists them.
 
     ``steps`` receives what a page needs to draw them exactly.
     """

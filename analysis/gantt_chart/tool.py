@@ -1,8 +1,7 @@
-"""What a page of a Gantt chart needs to be a tool: the jobs as a table, their rectangles, and the colours to choose from.
+"""The data that make a page of a Gantt chart a tool: the table of jobs, their rectangles and the choice of colours.
 
-A figure carries it in its ``layout.meta["tool"]``; a page draws the jobs from it, for any window, colour and filter
-(``templates/gantt_*.js``). Everything that is said or coloured is worked out here and in the modules that figures use, so
-that a page and a figure say the same.
+A figure carries them in its ``layout.meta["tool"]``. A page draws the jobs from them, for any window, colour and filter
+(``templates/gantt_*.js``). Texts and colours come from the modules that figures use: a page and a figure say the same.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import pandas as pd
 
 from analysis.figures.palette import (
     COMPARED,
-    ColourClasses,
     ColourStrategy,
     by_named,
     colour_strategy,
@@ -33,9 +31,9 @@ if TYPE_CHECKING:
     from analysis.gantt_chart.hover import Hover
 
 MOST_CARRIED = 100_000
-"""Rectangles of which a figure carries the tool unasked; pages carry any number."""
+"""Number of rectangles up to which a figure carries the tool unasked; pages carry any number."""
 MOST_TOLD = 200_000
-"""Jobs whose hovers are made beforehand; of more a page tells what their table says."""
+"""Number of jobs up to which hovers are made beforehand; for more jobs a page shows their row of the table."""
 _COLOURINGS = ("wait", "slowdown", "state", "user", "account", "group", "queue", "partition", "qos", "profile",
                "requested_cores", "energy", "speedup", "compared", "job")  # fmt: skip
 _COLUMNS = {"wait": "wait_time", "energy": "energy_j", "job": "job_id"}
@@ -55,15 +53,15 @@ def tool(
     names: Sequence[str] = (),
     tables: Sequence[pd.DataFrame] = (),
 ) -> dict[str, Any]:
-    """The tool of a chart of one run, or of several ``names`` above each other.
+    """Return the tool of a chart of one run, or of several runs (``names``) above each other.
 
     Args:
         scenes: what is in view of each run.
-        hovers: of each run, for the jobs of its scene; None where none were made.
-        axis: how times are told.
-        colour_by: the colours at first.
-        names: of the runs.
-        tables: each run's jobs table, with columns that only the tool has, if not the scenes' own.
+        hovers: the hovers of each run, for the jobs of its scene; None where none were made.
+        axis: the axis that writes times.
+        colour_by: the first choice of colours.
+        names: the names of the runs.
+        tables: each run's jobs table, with columns that only the tool has; by default the scenes' tables.
     """
     jobs = list(tables) or [scene.held.jobs for scene in scenes]
     rows = [_listed(scene, table) for scene, table in zip(scenes, jobs, strict=True)]
@@ -94,7 +92,7 @@ def row_tool(
     names: Sequence[str],
     spans: Mapping[str, np.ndarray],
 ) -> dict[str, Any]:
-    """The tool of a chart with a row for each of ``jobs``; ``spans`` are the ``owner``, ``start`` and ``end`` of its bars."""
+    """Return the tool of a chart with a row per job; ``spans`` are ``owner``, ``start`` and ``end`` of its bars."""
     places = np.arange(len(jobs) + 1)
     rectangles = {**spans, "first_core": spans["owner"], "last_core": spans["owner"]}
     rows = {"rectangles": rectangles, "edge": places - 0.5, "first": places, "nodes": plotly_text(names)}
@@ -104,7 +102,7 @@ def row_tool(
 
 
 def _listed(scene: ChartData, jobs: pd.DataFrame) -> np.ndarray:
-    """The jobs of the table, as rows of ``jobs``: those in view, then those that never started."""
+    """Return the rows of ``jobs`` that the table lists: the jobs in view, then jobs that never started."""
     never = jobs["start_time"].isna().to_numpy(copy=True)
     if scene.part:
         submit = jobs["submit_time"].to_numpy(dtype=float)
@@ -116,29 +114,38 @@ def _listed(scene: ChartData, jobs: pd.DataFrame) -> np.ndarray:
 def _colourings(
     tables: Sequence[pd.DataFrame], rows: Sequence[np.ndarray], chosen: str | ColourStrategy
 ) -> Iterator[dict[str, Any]]:
-    """The colours at first, and the others that mean something for these jobs."""
-    others = [name for name in _COLOURINGS if name != chosen and _says_something(tables[-1], _COLUMNS.get(name, name))]
-    for name in (chosen, *others):
+    """Yield the ``chosen`` colouring, and the others by columns in which these jobs differ."""
+    names: list[str | ColourStrategy] = [chosen]
+    for other in _COLOURINGS:
+        column = _COLUMNS.get(other, other)
+        if other == chosen or column not in tables[-1]:
+            continue
+        values = tables[-1][column].dropna()
+        if len(values) > 1 and (values != values.iloc[0]).any():
+            names.append(other)
+    for name in names:
         strategy = by_named("compared", COMPARED) if name == "compared" else colour_strategy(name)
         classes = jointly(strategy, tables)
         few = np.min_scalar_type(max(len(classes[0].names), 1))
-        yield _colouring(classes[0], name if isinstance(name, str) else classes[0].title or "as given") | {
-            "later": {"codes": [each.code[row].astype(few) for each, row in zip(classes, rows, strict=True)]}
+        legend: list[Any] = [colour_bar(classes[0])] if classes[0].edges else []
+        legend += class_legend(classes[0])
+        yield {
+            "name": name if isinstance(name, str) else classes[0].title or "as given",
+            "title": classes[0].title,
+            "names": [shortened(each, 40) for each in classes[0].names],
+            "colours": list(classes[0].colours),
+            "lines": [darker(colour) for colour in classes[0].colours],
+            "inks": [text_colour(colour) for colour in classes[0].colours],
+            "legend": [trace.to_plotly_json() for trace in legend],
+            "later": {"codes": [each.code[row].astype(few) for each, row in zip(classes, rows, strict=True)]},
         }
 
 
-def _says_something(jobs: pd.DataFrame, column: str) -> bool:
-    if column not in jobs:
-        return False
-    values = jobs[column].dropna()
-    return len(values) > 1 and bool((values != values.iloc[0]).any())
-
-
 def compared(tables: Sequence[pd.DataFrame], differences: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
-    """The jobs tables of several runs, with what became of each job against the first run.
+    """Return the jobs tables of several runs, with each job's difference from the first run.
 
-    ``differences`` are those of the second run and of the following ones. Of two runs the first one's jobs have the
-    same, so that a page marks them in both.
+    ``differences`` are of the second run and the following ones. If there are two runs, the first one's jobs have
+    the same differences, so that a page marks them in both.
     """
     others = [_with(table, found) for table, found in zip(tables[1:], differences, strict=True)]
     return [_with(tables[0], differences[0]) if len(tables) == 2 else tables[0], *others]
@@ -149,22 +156,8 @@ def _with(jobs: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     return jobs.assign(compared=by_job["kind"].fillna("").to_numpy(), shift_s=by_job["shift_s"].to_numpy(dtype=float))
 
 
-def _colouring(classes: ColourClasses, name: str) -> dict[str, Any]:
-    legend: list[Any] = [colour_bar(classes)] if classes.edges else []
-    legend += class_legend(classes)
-    return {
-        "name": name,
-        "title": classes.title,
-        "names": [shortened(each, 40) for each in classes.names],
-        "colours": list(classes.colours),
-        "lines": [darker(colour) for colour in classes.colours],
-        "inks": [text_colour(colour) for colour in classes.colours],
-        "legend": [trace.to_plotly_json() for trace in legend],
-    }
-
-
 def _jobs(jobs: pd.DataFrame) -> dict[str, Any]:
-    """Columns of the table: numbers, and texts that the page reads when it needs them."""
+    """Return the table's columns: numbers, and texts that the page reads when it needs them."""
     texts = [name for name in TEXTS if name in jobs and bool((jobs[name].fillna("").astype(str) != "").any())]
     return {
         "later": {name: _plain(jobs[name].to_numpy(dtype=float)) for name in _NUMBERS if name in jobs},
@@ -174,7 +167,7 @@ def _jobs(jobs: pd.DataFrame) -> dict[str, Any]:
 
 
 def _plain(values: np.ndarray) -> dict[str, Any]:
-    """Numbers to the millisecond, and which of them are none: a payload has finite numbers in few bytes."""
+    """Return numbers to the millisecond, and the places of those that are not finite, as a payload cannot hold them."""
     missing = np.flatnonzero(~np.isfinite(values))
     finite = np.nan_to_num(values, posinf=0.0, neginf=0.0)
     places = _SMALLEST_S if np.abs(finite).max(initial=0.0) > _LONG_S else 2 * _SMALLEST_S
@@ -182,7 +175,7 @@ def _plain(values: np.ndarray) -> dict[str, Any]:
 
 
 def _rows(scene: ChartData) -> dict[str, Any]:
-    """The rectangles by their cores, and where cores stand on the axis."""
+    """Return the rectangles by their cores, and the places of cores on the axis."""
     scale, shown, platform = scene.held.scale, scene.rectangles, scene.held.result.platform
     rectangles: dict[str, Any] = {name: shown[name].to_numpy() for name in ("owner", "first_core", "last_core")}
     rectangles |= {name: np.round(shown[name].to_numpy(dtype=float), 6) for name in ("start", "end")}
@@ -197,7 +190,7 @@ def _rows(scene: ChartData) -> dict[str, Any]:
 
 
 def _hover(hover: Hover, jobs: pd.DataFrame, axis: TimeAxis) -> dict[str, Any]:
-    """The hovers by column; times that the table has, too, only by name where a page tells them alike."""
+    """Return the hovers by column; a time that a page can write from the table is only named."""
     alike = [name for name in _TOLD_ALIKE if name in jobs and axis.unit in (ELAPSED, CALENDAR)]
     same = {
         place: name

@@ -1,4 +1,4 @@
-"""The exact chart of a part of a run: what a raster of the whole shows together, rectangle by rectangle."""
+"""Exact charts of parts of a run: single rectangles, which a raster of the whole run shows together."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class GanttWindows:
-    """Windows of one run, each answered from rectangles that were worked out once.
+    """Windows of one run, drawn from rectangles that were computed once.
 
-    For whatever zooms into a run too large to be drawn at once: the callback of a Dash app on ``relayoutData``, or of a
-    FigureWidget on its axis' range. ``options`` are those of :func:`analysis.gantt`.
+    They are for zooming into a run too large to be drawn at once: in the callback of a Dash app on ``relayoutData``, or
+    of a FigureWidget on its axis' range. ``options`` are those of :func:`analysis.gantt`.
     """
 
     def __init__(self, result: Result, **options: Any):
@@ -27,11 +27,11 @@ class GanttWindows:
         self.held = HeldRectangles.of(result, self.options.pop("rows"), self.options.pop("workload"))
 
     def count(self, start: float, end: float) -> int:
-        """How many rectangles of jobs are in view from ``start`` to ``end`` (s)."""
+        """Return how many rectangles of jobs are in view from ``start`` to ``end`` (s)."""
         return len(within(self.held.rectangles, start, end))
 
     def exact(self, start: float, end: float) -> go.Figure:
-        """The figure of that window (s) with every job of its own. Raises InputError for more than a browser bears."""
+        """Return the figure of a window (s) with single jobs. Raises InputError if a browser cannot draw so many."""
         if not start < end:
             raise InputError("window", "a start before its end", f"{number(start)} and {number(end)}")
         found = self.count(start, end)
@@ -48,5 +48,5 @@ class GanttWindows:
 
 
 def window(result: Result, t0: float, t1: float, **options: Any) -> go.Figure:
-    """The exact chart of ``result`` from ``t0`` to ``t1`` (s); see :class:`GanttWindows`, which is for many windows."""
+    """Return the exact chart of ``result`` from ``t0`` to ``t1`` (s); :class:`GanttWindows` is for many windows."""
     return GanttWindows(result, **options).exact(t0, t1)

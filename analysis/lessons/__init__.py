@@ -1,4 +1,4 @@
-"""Lessons on scheduling, and what they import: exercises that check themselves, and schedules made by hand.
+"""Lessons on scheduling: exercises that check themselves, and schedules made by hand.
 
 The lessons are notebooks in MyST Markdown, in the folder ``texts``; ``cluster-sim lesson`` lists, opens and runs them::
 
@@ -11,14 +11,14 @@ The lessons are notebooks in MyST Markdown, in the folder ``texts``; ``cluster-s
 
 | module | holds |
 |---|---|
-| ``catalogue`` | the lessons and exercises that there are |
+| ``catalogue`` | the lessons and exercises |
 | ``checks`` | exercises: a number, a choice, a function, a schedule |
-| ``policies`` | exercises: a policy, held to properties |
+| ``policies`` | exercises: a policy that must have properties |
 | ``plan`` | schedules made by hand: checked, and played |
-| ``fair_share`` | what lesson 14 runs |
+| ``fair_share`` | the runs of lesson 14 |
 | ``notebook`` | running a lesson's cells; as a notebook file, as a page |
 | ``grading``, ``handed_in`` | a class's files: run in processes of their own, points by student and exercise |
-| ``answers`` | the exercises of each lesson: what is right, and why |
+| ``answers`` | the exercises of each lesson: the right answers, and why |
 """
 
 from analysis.lessons.catalogue import add_exercises, exercise, exercises, lesson, lessons

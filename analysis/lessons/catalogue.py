@@ -1,4 +1,4 @@
-"""The lessons that there are: their files, titles and exercises."""
+"""Catalogue of the lessons: their files, titles and exercises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MINUTES = re.compile(r"^\*\*Time\.\*\* (\d+) minutes", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson: a MyST Markdown notebook, whose cells run as they stand."""
+    """Lesson, a MyST Markdown notebook whose cells run as they stand."""
 
     number: int
     title: str
@@ -31,13 +31,13 @@ class Lesson:
 
     @property
     def stem(self) -> str:
-        """The name of its file without the suffix."""
+        """Return the name of its file without the suffix."""
         return f"lesson-{self.number:02}"
 
 
 @cache
 def lessons() -> dict[int, Lesson]:
-    """All lessons by number."""
+    """Return all lessons by number."""
     found = {}
     for entry in sorted(_TEXTS.iterdir(), key=lambda entry: entry.name):
         name = _NAME.fullmatch(entry.name)
@@ -52,7 +52,7 @@ def lessons() -> dict[int, Lesson]:
 
 
 def lesson(number: int) -> Lesson:
-    """The lesson of that number. Raises InputError when there is none."""
+    """Return the lesson of that number. Raises InputError when there is none."""
     if number not in lessons():
         raise InputError("lesson", f"a number from {min(lessons())} to {max(lessons())}", number)
     return lessons()[number]
@@ -71,14 +71,14 @@ def _built_in() -> dict[str, Exercise]:
 
 
 def exercises() -> dict[str, Exercise]:
-    """All exercises by name, ``1.1``, ``1.2``, …, and then those that :func:`add_exercises` has added."""
+    """Return all exercises by name, ``1.1``, ``1.2``, …, and then the exercises that :func:`add_exercises` added."""
     return _built_in() | _own
 
 
 def add_exercises(path: str) -> list[str]:
-    """Make the exercises of a Python file known, those that it calls ``EXERCISES``; their names come back.
+    """Add the exercises of a Python file, its list ``EXERCISES``, and return their names.
 
-    Raises InputError for a file that does not run, has none, or has one with the name of a lesson's exercise.
+    Raises InputError for a file that does not run, lacks the list, or uses the name of a lesson's exercise.
     """
     found = getattr(load(path), "EXERCISES", None)
     if not isinstance(found, list | tuple) or not all(isinstance(one, Exercise) for one in found) or not found:
@@ -91,7 +91,7 @@ def add_exercises(path: str) -> list[str]:
 
 
 def exercise(name: str) -> Exercise:
-    """The exercise of that name, such as ``1.2``. Raises InputError that lists the names there are."""
+    """Return the exercise of that name, such as ``1.2``. Raises InputError, which lists the names."""
     if name not in exercises():
         raise InputError("exercise", f"one of {', '.join(exercises())}", name)
     return exercises()[name]

@@ -1,6 +1,6 @@
-"""Exercises that check themselves: a number, a choice, a function, a schedule made by hand. Policies are in :mod:`.policies`.
+"""Exercises that check themselves: numbers, choices, functions, schedules made by hand; see also :mod:`.policies`.
 
-An exercise is asked ``check(answer)`` and answers with a :class:`Verdict`; it never raises, and never tells the answer.
+``check(answer)`` returns a :class:`Verdict`; it never raises, and never tells the answer.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ ROUNDING = 1e-9  # relative
 
 @dataclass(frozen=True)
 class Verdict:
-    """What comes back of a check: shown as its text, true when the answer is right."""
+    """Verdict of a check: shown as its text, true when the answer is right."""
 
     right: bool
     text: str
-    score: float | None = None  #: Of a schedule: best possible value over the schedule's, 1 at best.
+    score: float | None = None  #: Best possible value over the schedule's, 1 at best; only of schedules.
     answered: bool = True  #: False: there was no answer to judge.
 
     def __bool__(self) -> bool:
@@ -37,7 +37,7 @@ class Verdict:
 
 
 class Exercise:
-    """One exercise of a lesson. To write a kind of your own, write ``_judge``, which says what is right or wrong."""
+    """Exercise of a lesson. A kind of your own overrides ``_judge``, which returns the verdict."""
 
     def __init__(self, name: str, hints: Sequence[str]):
         self.name = name
@@ -45,13 +45,13 @@ class Exercise:
         self._shown = 0
 
     def hint(self) -> Verdict:
-        """The next hint; after the last one, the first again."""
+        """Return the next hint; after the last one, the first again."""
         number = self._shown % len(self.hints)
         self._shown += 1
         return Verdict(False, f"{self.name}, hint {number + 1} of {len(self.hints)}: {self.hints[number]}")
 
     def check(self, answer: Any = None) -> Verdict:
-        """Whether the answer is right, and if not, what is wrong with it."""
+        """Return the verdict: whether the answer is right, and if not, what is wrong with it."""
         if answer is None or answer is Ellipsis:
             return Verdict(False, f"{self.name}: {NO_ANSWER}", answered=False)
         verdict = self._judge(answer)
@@ -66,9 +66,9 @@ class Exercise:
 
 
 class Number(Exercise):
-    """A number, accepted from ``low`` to ``high``; what is rounded in computing it does not count.
+    """Exercise for a number from ``low`` to ``high``; rounding errors do not count.
 
-    ``mistakes`` are wrong numbers that a known slip leads to, and what the slip is.
+    ``mistakes`` are wrong numbers that known slips lead to, each with its slip.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Number(Exercise):
 
 
 class Choice(Exercise):
-    """One of several answers, by its letter; ``why`` says of each letter why it is right or wrong."""
+    """Exercise for one of several answers, by its letter; ``why`` says of each letter why it is right or wrong."""
 
     def __init__(self, name: str, right: str, why: Mapping[str, str], hints: Sequence[str]):
         super().__init__(name, hints)
@@ -114,7 +114,7 @@ class Choice(Exercise):
 
 
 class Function(Exercise):
-    """A function of numbers: called with each of ``arguments``, it has to give what ``right`` gives, to three digits."""
+    """Exercise for a function of numbers, which must equal ``right`` for each of ``arguments``, to three digits."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Function(Exercise):
                 is_number = isinstance(found, int | float | np.number) and not isinstance(found, bool)
                 value = float(found) if is_number else math.nan
             except Exception as error:
-                # Whatever a student's code raises is an answer to be told of.
+                # A student's code may raise anything: the verdict tells it.
                 return Verdict(False, f"{call} it raises {type(error).__name__}: {error}")
             if math.isnan(value):
                 return Verdict(False, f"{call} it gives {found!r}; a number is asked for")
@@ -149,7 +149,7 @@ class Function(Exercise):
 
 @dataclass(frozen=True)
 class Goal:
-    """A metric of the summary that is to be ``at_most`` so much; ``best`` is what no schedule goes below, if known."""
+    """Goal for a metric of the summary: ``at_most`` this value; no schedule goes below ``best``, if known."""
 
     metric: str
     at_most: float
@@ -158,16 +158,16 @@ class Goal:
     best: float | None = None
 
     def met(self, value: float) -> bool:
-        """Whether a value is good enough; equal counts, rounding too."""
+        """Return whether a value is good enough, rounding errors allowed."""
         return value <= self.at_most * (1 + ROUNDING)
 
     def told(self, value: float) -> str:
-        """The value beside what was wanted."""
+        """Return a sentence with the value and the goal."""
         return f"{self.words} is {value:.6g} {self.unit}, at most {self.at_most:.6g} {self.unit} is asked for"
 
 
 class Schedule(Exercise):
-    """A schedule of a textbook case, made by hand: a start for each job, and a node where it matters."""
+    """Exercise for a schedule of a textbook case, made by hand: a start for each job, and a node if it matters."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What lesson 14 runs: the case ``three-users`` under Slurm's priorities, with weights of one's own."""
+"""Runs of lesson 14: the case ``three-users`` under Slurm's priorities, with weights of one's own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PriorityDecayHalfLife=7-0
 NodeName=node1 CPUs=4
 PartitionName=batch Nodes=ALL Default=YES
 """
-"""A slurm.conf without weights; priorities are worked out every minute, and after 5 h a job is as old as it can be."""
+"""Text of a slurm.conf without weights; priorities are computed every minute, and the age counts up to 5 h."""
 
 ACCOUNTS = """\
 Account|User|Share
@@ -39,9 +39,9 @@ LARGEST = 1_000_000
 
 
 def run(weights: Mapping[str, int]) -> Result:
-    """Run the case under EASY backfilling whose queue is in the order of Slurm's priorities with these weights.
+    """Run the case under EASY backfilling with the queue in the order of Slurm's priorities with these weights.
 
-    Raises InputError for a key that is none of :data:`WEIGHTS`, or a weight that is no whole number from 0 to a million.
+    Raises InputError for a key outside :data:`WEIGHTS`, or a weight that is no whole number from 0 to a million.
     """
     if not isinstance(weights, Mapping):
         raise InputError("weights", 'weights by key, such as {"PriorityWeightAge": 1000}', weights)
@@ -57,6 +57,6 @@ def run(weights: Mapping[str, int]) -> Result:
         conf.write_text(CONF + "".join(f"{key}={weight}\n" for key, weight in weights.items()))
         accounts.write_text(ACCOUNTS)
         scheduler = f"easy:order=multifactor:conf={conf}"
-        # Reading the file warns of keys that schedulers other than Slurm's do not follow: this order follows those of CONF.
+        # The warning says that schedulers other than Slurm's ignore keys of the file; this order follows those of CONF.
         warnings.simplefilter("ignore", ModelWarning)
         return case("three-users").run(scheduler, explain=True, accounts=read_accounts(str(accounts)))

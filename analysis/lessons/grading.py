@@ -1,4 +1,4 @@
-"""Points for a class: every file that was handed in is run in a process of its own, with a time limit.
+"""Grading of a class: every file that was handed in is run in a process of its own, with a time limit.
 
 ::
 
@@ -7,8 +7,8 @@
     marks = grade("week1")           # a subfolder or a file for each student
     marks.table()                    # a row for each student, a column for each exercise
 
-What students handed in is code, and it is run: with the rights of who grades, on this machine. A process of its own keeps an
-endless loop or a crash of one student from the others; it does not keep malice away.
+The students' code runs on this machine with the rights of the teacher. A process of its own keeps one student's endless
+loop or crash from the others; it does not keep malice away.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -36,22 +36,22 @@ from cluster_sim.errors import InputError, counted, printable
 
 SUFFIXES = (".ipynb", ".py")
 LIMIT_S = 120.0
-"""Lesson 9 trains for most of a minute."""
+"""Time limit of a file, s; lesson 9 trains for most of a minute."""
 LOADING_S = 60.0
-"""What loading the simulator may take beside it, on a machine that has much else to do."""
+"""Time for loading the simulator, s, in addition to the limit; on a busy machine it takes long."""
 POLL_S = 0.05
 MOST_ENDED = 5
-"""After so many pieces that ended the process a file is given up."""
+"""Number of pieces that end the process, after which a file is given up."""
 MOST_FAILED = 50
-"""So many pieces that failed are told of."""
+"""Number of failed pieces in the remarks."""
 MOST_BYTES = 4_000_000
-"""So much of a record is read: some ten thousand checks."""
+"""Bytes of a record that are read: some ten thousand checks."""
 _LESSON = re.compile(r"lesson-(\d\d)")
 
 
 @dataclass
 class Marks:
-    """What a student gets: of each exercise whether the last check of it was right; those without an answer are left out."""
+    """Marks of a student: ``right`` has the last check of each exercise that was answered."""
 
     student: str
     right: dict[str, bool] = field(default_factory=dict)
@@ -60,19 +60,19 @@ class Marks:
 
     @property
     def points(self) -> int:
-        """One for each right answer."""
+        """Return the number of right answers."""
         return sum(self.right.values())
 
 
 @dataclass(frozen=True)
 class ClassMarks:
-    """The marks of all students, by name, and the exercises that there were."""
+    """Marks of all students, by name, and the exercises of the class."""
 
     students: list[Marks]
     exercises: list[str]
 
     def table(self) -> pd.DataFrame:
-        """A row for each student: 1, 0, or nothing where there was no answer; points, of how many, and remarks."""
+        """Return a row for each student: 1, 0, or nothing without an answer; points, of how many, and remarks."""
         rows = [
             {"student": marks.student}
             | {name: marks.right.get(name) for name in self.exercises}
@@ -83,7 +83,7 @@ class ClassMarks:
         return table.astype(dict.fromkeys(self.exercises, "Int64"))
 
     def csv(self) -> bytes:
-        """The table as CSV for a spreadsheet; a text that it would take for a formula begins with an apostrophe."""
+        """Return the table as CSV for a spreadsheet; an apostrophe precedes texts that would be formulas."""
         table = self.table()
         for column in ("student", "remarks"):
             table[column] = [f"'{text}" if text.startswith(tuple("=+-@")) else text for text in table[column]]
@@ -97,9 +97,9 @@ def grade(
     workers: int = 1,
     tell: Callable[[Marks], None] = lambda _: None,
 ) -> ClassMarks:
-    """Run all that was handed in; ``tell`` is called with each student's marks when they are there.
+    """Run all files that were handed in; call ``tell`` with each student's marks as soon as they are known.
 
-    A subfolder of ``folder`` is a student, and so is a notebook or Python file in it; their names are the students'. A file has
+    Each subfolder of ``folder``, and each notebook or Python file in it, is a student of that name. A file has
     ``limit_s`` seconds. ``exercises_file`` has exercises of your own. Raises InputError for a folder without students.
     """
     own = add_exercises(exercises_file) if exercises_file is not None else []
@@ -116,11 +116,17 @@ def grade(
             pool.shutdown(wait=False, cancel_futures=True)
             grader.stop()
             raise
-    return ClassMarks(students, _exercises(students, handed_in.values(), own))
+    # The exercises of all lessons that anybody handed in, then one's own.
+    asked = {name for marks in students for name in marks.asked}
+    paths = [path for files in handed_in.values() for path in files]
+    numbers = {str(int(match[1])) for path in paths if (match := _LESSON.search(path.name))}
+    numbers |= {name.partition(".")[0] for name in asked.difference(own)}
+    lessons = [name for name in exercises() if name.partition(".")[0] in numbers and name not in own]
+    return ClassMarks(students, lessons + own)
 
 
 def students_in(folder: Path, exercises_file: str | None = None) -> dict[str, list[Path]]:
-    """The files of each student, by name. Raises InputError for no folder, an empty one, or a student who is there twice."""
+    """Return the files of each student, by name. Raises InputError for no folder, no students, or a student twice."""
     if not folder.is_dir():
         raise InputError(folder, "a folder with a subfolder or a file for each student", "no folder")
     leave_out = Path(exercises_file).name if exercises_file else ""
@@ -150,16 +156,8 @@ def _is_answer(path: Path, leave_out: str) -> bool:
     return path.suffix in SUFFIXES and path.is_file() and not path.is_symlink() and not hidden
 
 
-def _exercises(students: Iterable[Marks], files: Iterable[list[Path]], own: Sequence[str]) -> list[str]:
-    """All exercises of the lessons that anybody handed in, and those of one's own."""
-    asked = {name for marks in students for name in marks.asked}
-    numbers = {str(int(match[1])) for paths in files for path in paths if (match := _LESSON.search(path.name))}
-    numbers |= {name.partition(".")[0] for name in asked.difference(own)}
-    return [name for name in exercises() if name.partition(".")[0] in numbers and name not in own] + [*own]
-
-
 class _Grader:
-    """Runs files of a class in processes of their own."""
+    """Runner of a class's files, each in a process of its own."""
 
     def __init__(self, folder: Path, limit_s: float, exercises_file: str | None):
         self._folder, self._limit_s = folder, limit_s
@@ -169,13 +167,13 @@ class _Grader:
         self._running: set[subprocess.Popen[bytes]] = set()
 
     def stop(self) -> None:
-        """End what runs; no more is begun."""
+        """End all processes, and start no more."""
         self._stopped = True
         for process in tuple(self._running):
             _stop(process)
 
     def marks(self, student: str, files: Sequence[Path]) -> Marks:
-        """Run a student's files, one after the other. An exercise is right if it is so in one of them."""
+        """Run a student's files, one after the other. An exercise is right if it is right in one of them."""
         marks = Marks(student)
         if not files:
             marks.remarks.append(f"no {' or '.join(SUFFIXES)} file")
@@ -183,7 +181,7 @@ class _Grader:
             right: dict[str, bool] = {}
             try:
                 checks = self._checks(path, marks.remarks)
-            except Exception as error:  # whatever a student's files do: the teacher is told, and the class goes on
+            except Exception as error:  # the teacher is told, and the class goes on
                 marks.remarks.append(f"{path.name}: not graded, {type(error).__name__}: {error}")
                 continue
             for entry in checks:
@@ -196,14 +194,14 @@ class _Grader:
         return marks
 
     def _checks(self, path: Path, remarks: list[str]) -> list[dict[str, Any]]:
-        """Run a copy of the file, again without each piece that ended the process; what the checks of the last run noted.
+        """Run a copy of the file, and again without each piece that ended the process; return the last run's checks.
 
-        Why pieces were left out, and which failed, goes to the remarks.
+        The remarks get the pieces that were left out, why, and the pieces that failed.
         """
         without: list[int] = []
         while True:
             with _folder("grading-") as place:
-                # Copy a file, what lies beside it in a student's subfolder, and the teacher's own exercises.
+                # Copy the file, the other files of a student's subfolder, and the teacher's own exercises.
                 beside = [path] if path.parent == self._folder else path.parent.iterdir()
                 for source in [other for other in beside if other.is_file() and not other.is_symlink()]:
                     shutil.copyfile(source, place / source.name)
@@ -229,8 +227,8 @@ class _Grader:
         return [entry for entry in checks if entry["exercise"] in self._known]
 
     def _run(self, place: Path, name: str, without: Sequence[int]) -> tuple[_Record, str]:
-        """What one run noted, and why it did not come to its end (empty: it did)."""
-        # Not in the folder in which the code runs, new for each run, and ours to read whatever becomes of its name.
+        """Return the record of one run, and why it did not come to its end (empty: it did)."""
+        # The record is outside the folder in which the code runs, new for each run, and open: it can always be read.
         with _folder("grading-record-") as folder, open(folder / "record.jsonl", "wb+") as record:
             command = [sys.executable, "-P", "-m", "analysis.lessons.handed_in", str(place / name), record.name]
             command += ["--without", ",".join(map(str, without))] if without else []
@@ -251,7 +249,7 @@ class _Grader:
 
 
 def _started(command: Sequence[str], place: Path) -> subprocess.Popen[bytes]:
-    """A process that says nothing, in a group of its own so that it can be ended with those that it starts."""
+    """Start a silent process in a group of its own, so that it can be ended together with its children."""
     return subprocess.Popen(
         command,
         cwd=place,
@@ -264,7 +262,7 @@ def _started(command: Sequence[str], place: Path) -> subprocess.Popen[bytes]:
 
 
 def _wait(process: subprocess.Popen[bytes], record: IO[bytes], limit_s: float) -> int | None:
-    """The status of a process at its end; None if it takes longer than the limit from its first note on, or never notes any."""
+    """Return the exit status of a process; None if it exceeds the limit after its first note, or writes none."""
     deadline = time.monotonic() + limit_s + LOADING_S
     begun = False
     while time.monotonic() < deadline:
@@ -277,7 +275,7 @@ def _wait(process: subprocess.Popen[bytes], record: IO[bytes], limit_s: float) -
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the process, and those that it started."""
+    """End the process and its children."""
     if hasattr(os, "killpg"):
         try:
             os.killpg(process.pid, signal.SIGKILL)
@@ -290,7 +288,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def _folder(prefix: str) -> Iterator[Path]:
-    """A folder of one's own, and of what is run there: whatever is left of it in the end goes as far as it can."""
+    """Make a temporary folder, and delete at the end as much of it as can be deleted."""
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     try:
         yield folder
@@ -307,26 +305,26 @@ _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
     "ready": {"ready": _IS_TRUTH},
     "done": {"done": _IS_TRUTH},
 }
-"""What ``handed_in`` notes, by the first field of a line."""
+"""Fields of a line that ``handed_in`` notes, by the line's first field."""
 
 
 @dataclass(frozen=True)
 class _Record:
-    """What a run noted: the student's code can write there, too, so nothing is taken to be as ``handed_in`` writes it."""
+    """Record of a run. The student's code can write there, too, so every line is checked."""
 
     entries: list[dict[str, Any]]
     remarks: list[str]
 
     @classmethod
     def of(cls, file: IO[bytes]) -> _Record:
-        """The whole lines of a record."""
+        """Return the whole lines of a record."""
         file.seek(0)
         content = file.read(MOST_BYTES + 1)
         entries, remarks, others = [], [], 0
         if len(content) > MOST_BYTES:
             remarks.append(f"it noted more than {MOST_BYTES:,} bytes, of which the rest is not read")
         for line in content[:MOST_BYTES].splitlines(keepends=True):
-            entry = _entry(line) if line.endswith(b"\n") else {}  # the last of a process that was ended
+            entry = _entry(line) if line.endswith(b"\n") else {}  # cut when the process was ended
             if entry is None:
                 others += 1
             elif entry:
@@ -337,13 +335,12 @@ class _Record:
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
-    """A line of a record; None if it is none of what is noted there."""
+    """Return a line of a record; None if ``handed_in`` writes no such line."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
         return None
     fields = _FIELDS.get(next(iter(entry), ""), {}) if isinstance(entry, dict) else {}
-    is_one = (
-        fields and entry.keys() == fields.keys() and all(is_right(entry[name]) for name, is_right in fields.items())
-    )
-    return entry if is_one else None
+    if not fields or entry.keys() != fields.keys():
+        return None
+    return entry if all(is_right(entry[name]) for name, is_right in fields.items()) else None

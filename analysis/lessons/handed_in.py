@@ -1,10 +1,10 @@
-"""Runs one file that a student handed in, piece by piece, and notes what its checks say: the process behind ``grading``.
+"""Process behind ``grading``: runs one file that a student handed in, piece by piece, and notes its checks.
 
-``python -P -m analysis.lessons.handed_in FILE RECORD [--exercises FILE] [--without 3,7]`` runs in the folder of FILE. A piece is
-a cell of a notebook, or a statement of a script. RECORD gets a line of JSON when all is loaded, when a piece begins, for
-every check, for every error, and at the end; so it tells how far a process came that was stopped.
+``python -P -m analysis.lessons.handed_in FILE RECORD [--exercises FILE] [--without 3,7]`` runs in the folder of FILE. A
+piece is a cell of a notebook, or a statement of a script. RECORD gets a line of JSON when all is loaded, when a piece
+begins, for every check, for every error, and at the end. So it shows how far a stopped process came.
 
-This is no sandbox: the code runs with the rights of who grades, and could write points of its own.
+This is no sandbox: the code runs with the rights of the teacher, and could write points of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import ast
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,40 +23,32 @@ from analysis.tables.wording import shortened
 
 Note = Callable[..., None]
 MOST_BYTES = 2**30
-"""Size of a file that the code may write."""
+"""Greatest size of a file that the code may write, bytes."""
 LONGEST = 1000
-"""Characters of a message that are kept."""
+"""Number of characters of a message that are kept."""
 
 
 def pieces(path: Path) -> list[tuple[str, str]]:
-    """Name and source of each piece. Raises ValueError or SyntaxError for what is no notebook or no Python."""
+    """Return name and source of each piece. Raises ValueError or SyntaxError for other than a notebook or Python."""
     text = path.read_text(encoding="utf-8")
+    found = []
     if path.suffix == ".py":
-        return [
-            (f"line {node.lineno}", "\n" * (node.lineno - 1) + str(ast.get_source_segment(text, node)))
-            for node in _with_decorators(ast.parse(text, path.name).body)
-        ]
+        for node in ast.parse(text, path.name).body:
+            decorators = getattr(node, "decorator_list", [])
+            if decorators:  # the piece begins with its first decorator
+                node.lineno, node.col_offset = decorators[0].lineno, 0
+            source = "\n" * (node.lineno - 1) + str(ast.get_source_segment(text, node))
+            found.append((f"line {node.lineno}", source))
+        return found
     document = json.loads(text)
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
         raise ValueError("it has no cells")
     sources = ["".join(cell["source"]) for cell in document["cells"] if cell.get("cell_type") == "code"]
-    return [(f"code cell {number}", _python(source)) for number, source in enumerate(sources, 1)]
-
-
-def _with_decorators(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """The statements, each from its first decorator on."""
-    for node in body:
-        decorators = getattr(node, "decorator_list", [])
-        if decorators:
-            node.lineno, node.col_offset = decorators[0].lineno, 0
-    return list(body)
-
-
-def _python(source: str) -> str:
-    """A cell without what only Jupyter understands: lines that begin with % or !."""
-    if source.startswith("%%"):
-        return ""
-    return "\n".join("" if line.startswith(("%", "!")) else line for line in source.splitlines())
+    for number, source in enumerate(sources, 1):
+        # Only Jupyter understands lines that begin with % or !.
+        lines = [] if source.startswith("%%") else source.splitlines()
+        found.append((f"code cell {number}", "\n".join("" if line.startswith(("%", "!")) else line for line in lines)))
+    return found
 
 
 def watch_checks(note: Note) -> None:
@@ -73,7 +66,7 @@ def watch_checks(note: Note) -> None:
 
 
 def run(path: Path, without: set[int], note: Note) -> None:
-    """Run the pieces in one namespace; what fails is noted, and the next one is run."""
+    """Run the pieces in one namespace; note each one that fails, and go on with the next."""
     names: dict[str, Any] = {"__name__": "__main__", "display": lambda *_, **__: None}
     for number, (name, source) in enumerate(pieces(path)):
         if number in without:
@@ -82,21 +75,12 @@ def run(path: Path, without: set[int], note: Note) -> None:
         try:
             exec(compile(source, path.name, "exec"), names)
         except BaseException as error:
-            # Whatever a student's code raises, sys.exit() included: the teacher is told, and the class goes on.
+            # A student's code may raise anything, also by sys.exit(): the teacher is told, and the class goes on.
             note(failed=name, error=shortened(f"{type(error).__name__}: {error}", LONGEST))
 
 
-def _limit_files() -> None:
-    """No file that the code writes becomes so large that the disk fills up for the others."""
-    try:
-        import resource
-    except ImportError:  # as on Windows
-        return
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
-
-
 def main() -> None:
-    """Do as the command line says."""
+    """Run the file that the command line names."""
     parser = argparse.ArgumentParser()
     parser.add_argument("file", type=Path)
     parser.add_argument("record", type=Path)
@@ -118,8 +102,12 @@ def main() -> None:
         if asked.exercises:
             add_exercises(asked.exercises)
         watch_checks(note)
-        _limit_files()
-        sys.path.append(str(asked.file.parent))  # modules of their own, after all else of these names
+        with suppress(ImportError):  # Windows has no limits
+            import resource
+
+            # No file that the code writes becomes so large that the disk is full for the others.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_BYTES, MOST_BYTES))
+        sys.path.append(str(asked.file.parent))  # last: a student's modules must not hide others
         note(ready=True)  # the time limit begins
         try:
             run(asked.file, {int(number) for number in asked.without.split(",") if number}, note)
@@ -127,7 +115,7 @@ def main() -> None:
             note(failed="all of it", error=shortened(f"no notebook or Python file: {error}", LONGEST))
         note(done=True)
         record.flush()
-        os._exit(0)  # threads that a student's code started would keep the process
+        os._exit(0)  # threads of a student's code would keep the process alive
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A lesson as a page with what its cells showed; it needs nothing from elsewhere, figures included."""
+"""Page of a lesson with the outputs of its cells; it contains all that it shows, figures included."""
 
 from __future__ import annotations
 
@@ -15,27 +15,24 @@ from analysis.pages.page import figure_html, render
 
 
 def page(lesson: Lesson, cells: list[Cell]) -> str:
-    """The whole page."""
+    """Return the page as HTML."""
+    from markdown_it import MarkdownIt
+
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     names = (f"figure{place}" for place in count())
-    shown = [
-        (cell.source if cell.is_code else _words(cell.source), [_shown(output, names) for output in cell.outputs])
-        for cell in cells
-    ]
+    shown = []
+    for cell in cells:
+        text = cell.source if cell.is_code else Markup(markdown.render(cell.source))
+        shown.append((text, [_shown(output, names) for output in cell.outputs]))
     return render("lesson.html", heading=f"Lesson {lesson.number} · {lesson.title}", cells=shown)
 
 
-def _words(source: str) -> Markup:
-    from markdown_it import MarkdownIt
-
-    return Markup(MarkdownIt("commonmark", {"html": False}).enable("table").render(source))
-
-
 def _shown(output: Any, names: Iterator[str]) -> Markup | str:
-    """A figure or table as a piece of the page; of anything else its text."""
+    """Return a figure or table as a piece of the page; anything else as its text."""
     if hasattr(output, "to_plotly_json"):
         return figure_html(go.Figure(output), next(names))
     if hasattr(output, "to_html"):
-        # Whatever stands in a table or text comes from the lesson's own code; it is escaped all the same.
+        # Tables come from the lesson's own code, but are escaped all the same.
         frame = output.to_frame() if hasattr(output, "to_frame") and not hasattr(output, "columns") else output
         return Markup(frame.to_html(border=0, escape=True))
     return output if isinstance(output, str) else repr(output)

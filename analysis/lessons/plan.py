@@ -1,9 +1,9 @@
-"""A schedule made by hand: held against the rules, played in a simulation, and told in one line what is wrong with it."""
+"""Schedules made by hand: checked against the rules and played in a simulation; an error names what is wrong."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 PlannedStart = float | tuple[float, str | int]
-"""When a job starts, s, and if it matters on which node: ``4`` or ``(4, "node1")``."""
+"""Start of a job, s, and optionally its node: ``4`` or ``(4, "node1")``."""
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A job's line of the plan; ``node`` by position, None: the first that fits."""
+    """Line of the plan for one job; ``node`` is a position, None: the first node that fits."""
 
     start: float
     job_id: str
@@ -40,24 +40,19 @@ class _Entry:
 def play(
     case: Case | tuple[Platform, Workload], plan: Mapping[str, PlannedStart], power: Any = None, **settings: Any
 ) -> Result:
-    """Run a schedule made by hand: ``{"a": 0, "b": (4, "node1")}``, a start (s) per job, and a node where that matters.
+    """Run a schedule made by hand: ``{"a": 0, "b": (4, "node1")}``, a start (s) per job, and a node if that matters.
 
-    ``settings`` are those of :class:`~cluster_sim.Simulation`. Raises InputError, one line that names the job, for a
-    schedule that cannot be: a job too early, too few free cores, a job that another has to precede, a job left out.
+    ``settings`` are those of :class:`~cluster_sim.Simulation`. Raises InputError, one line that names the job, for an
+    impossible schedule: a job too early, too few free cores, a job before its predecessor, a job left out.
     """
     platform, workload = case if isinstance(case, tuple) else (case.platform, case.workload)
-    entries = list(_entries(platform, workload, plan))
-    return Simulation(platform, workload, _ByHand(entries, workload), power, **settings).run(warn=False)
-
-
-def _entries(platform: Platform, workload: Workload, plan: Mapping[str, PlannedStart]) -> Iterator[_Entry]:
-    """The plan, as far as it can be judged before anything runs."""
     if not isinstance(plan, Mapping):
         raise InputError("schedule", 'a start for each job, such as {"a": 0, "b": 4}', plan)
     jobs = workload.jobs.set_index("job_id")
     for job_id in plan:
         if job_id not in jobs.index:
             raise InputError("schedule", f"jobs {', '.join(jobs.index)}", f"a job '{job_id}'")
+    entries = []
     for job_id, submit in zip(jobs.index.tolist(), jobs["submit_time"].tolist(), strict=True):
         if job_id not in plan:
             raise InputError(f"job {job_id}", "a start", "none: it is not in the schedule")
@@ -67,12 +62,12 @@ def _entries(platform: Platform, workload: Workload, plan: Mapping[str, PlannedS
             raise InputError(f"job {job_id}", 'a start in seconds, such as 4 or (4, "node1")', repr(planned))
         if start < submit:
             raise InputError(f"job {job_id}", f"a start at {submit:g} s or later, when it is submitted", f"{start:g} s")
-        entry = _Entry(float(start), job_id, None if node is None else _node(platform, job_id, node))
-        yield entry
+        entries.append(_Entry(float(start), job_id, None if node is None else _node(platform, job_id, node)))
+    return Simulation(platform, workload, _ByHand(entries, workload), power, **settings).run(warn=False)
 
 
 def _node(platform: Platform, job_id: str, node: str | int) -> int:
-    """The position of a node, given by it, by its name, or by its name without the cluster's."""
+    """Return the position of a node, which is given as position, as name, or as name without the cluster's."""
     names = platform.node_names()
     told = isinstance(node, str | int | np.integer) and not isinstance(node, bool)
     for position, name in enumerate(names):
@@ -82,7 +77,7 @@ def _node(platform: Platform, job_id: str, node: str | int) -> int:
 
 
 class _ByHand:
-    """Starts each job when the plan says so, or says why that cannot be."""
+    """Scheduler that starts each job at its planned time, or raises why it cannot."""
 
     memory = False
     clairvoyant = False
@@ -96,7 +91,7 @@ class _ByHand:
         """Do nothing: the plan is made."""
 
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
-        """The process: at each planned start, start."""
+        """Run as a process that starts jobs at their planned times."""
         view = simulation.view
         while True:
             yield simulation.pass_due()
@@ -128,23 +123,19 @@ class _ByHand:
             within = np.zeros(view.platform.node_count, np.int64)
             within[entry.node] = view.platform.node_cores[entry.node]
         placement = view.place(job, within=within)
-        if placement is None:
-            # Which cores the job lacks, and which jobs have them until when.
-            view = simulation.view
-            truth = simulation.clairvoyant_view()
-            nodes = range(view.platform.node_count) if entry.node is None else [entry.node]
-            holders = []
-            for running in view.running:
-                cores = [count for processor, count in view.held_cores(running.job) if view.node_of(processor) in nodes]
-                if cores:
-                    until = "" if simulation.machine.follows_rates else f" until {truth.true_end(running):g} s"
-                    holders.append(f"{running.job.job_id} has {sum(cores)}{until}")
-            free = max(int(view.free_cores[node]) for node in nodes)
-            name = view.platform.node_name(nodes[0]).rpartition(".")[2]
-            where = f" on {name}" if len(nodes) == 1 else " on one node"
-            expected = f"{counted(job.requested_cores, 'free core')}{where} at {entry.start:g} s"
-            no_room = InputError(
-                f"job {job.job_id}", expected, f"{free}" + (f" ({', '.join(holders)})" if holders else "")
-            )
-            raise no_room
-        return placement
+        if placement is not None:
+            return placement
+        # The error names the cores that the job lacks, and which jobs hold them until when.
+        truth = simulation.clairvoyant_view()
+        nodes = range(view.platform.node_count) if entry.node is None else [entry.node]
+        holders = []
+        for running in view.running:
+            cores = [count for processor, count in view.held_cores(running.job) if view.node_of(processor) in nodes]
+            if cores:
+                until = "" if simulation.machine.follows_rates else f" until {truth.true_end(running):g} s"
+                holders.append(f"{running.job.job_id} has {sum(cores)}{until}")
+        free = max(int(view.free_cores[node]) for node in nodes)
+        name = view.platform.node_name(nodes[0]).rpartition(".")[2]
+        where = f" on {name}" if len(nodes) == 1 else " on one node"
+        expected = f"{counted(job.requested_cores, 'free core')}{where} at {entry.start:g} s"
+        raise InputError(f"job {job.job_id}", expected, f"{free}" + (f" ({', '.join(holders)})" if holders else ""))

@@ -1,4 +1,4 @@
-"""Exercises whose answer is a policy: it is run on small random machines and on a textbook case, and held to properties."""
+"""Exercises whose answer is a policy: it runs on small random machines and textbook cases, and must have properties."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _ROOT = Path(__file__).resolve().parents[2]
 _OURS = (_ROOT / "cluster_sim", _ROOT / "schedulers")
 
 Property = Callable[["Result"], str]
-"""What holds of every run of a good policy: an empty text, or in a clause what did not."""
+"""Property of every run of a good policy: returns an empty text, or a clause that says what is wrong."""
 
 
 def everybody_runs(result: Result) -> str:
-    """Every job is completed."""
+    """Check that every job is completed."""
     left = result.jobs.loc[result.jobs["state"] != "completed", ["job_id", "state"]]
     return "" if left.empty else f"job {left['job_id'].iloc[0]} is {left['state'].iloc[0]} at the end"
 
 
 def nothing_idles(result: Result) -> str:
-    """No job waits while a node has the cores that it asks for (jobs that fit one node)."""
+    """Check that no job waits while a node has enough free cores for it (jobs that fit one node)."""
     jobs, platform = _jobs(result), result.platform
     held, node_of = by_unit(result.core_holds.used, platform.first_core[platform.first_processor])
     cores = held.last - held.first + 1
@@ -49,7 +49,7 @@ def nothing_idles(result: Result) -> str:
 
 
 def promises_are_kept(result: Result) -> str:
-    """No job starts after the shadow time that it had when it became the head; on one node, with exact requested times."""
+    """Check that no job starts after its shadow time as head job; on one node, with exact requested times."""
     jobs = _jobs(result)
     for position, head in enumerate(jobs):
         ahead = jobs[:position]
@@ -66,9 +66,9 @@ def promises_are_kept(result: Result) -> str:
 
 
 def _place_of(error: Exception) -> str:
-    """Say where in the policy the error comes from, or that it comes from what the policy yielded."""
+    """Return the line of the policy that raised the error, or that the simulation refused what the policy yielded."""
     origin = error.__cause__ or error  # SimPy raises a copy, from the error in the process
-    # A cause that was never raised itself has been nowhere.
+    # A cause that was never raised itself has no traceback.
     last = (traceback.extract_tb(origin.__traceback__) or traceback.extract_tb(error.__traceback__))[-1]
     if Path(last.filename) == Path(__file__):
         return "when one is made, which is done without arguments"
@@ -80,7 +80,7 @@ def _place_of(error: Exception) -> str:
 
 
 class _Ran(NamedTuple):
-    """A job that has run."""
+    """Times and cores of a job that has run."""
 
     job_id: str
     submit: float
@@ -95,10 +95,10 @@ def _jobs(result: Result) -> list[_Ran]:
 
 
 class Policy(Exercise):
-    """A scheduler, or with ``power`` a power policy, as a class or an object.
+    """Exercise for a scheduler, or with ``power`` for a power policy, as a class or an object.
 
-    It has to run on ``trials`` random workloads with all ``properties``, on the first of them twice with the same result,
-    and to reach the goals of each textbook case in ``cases``; beside ``scheduler``, if it is a power policy. With
+    The policy must run on ``trials`` random workloads with all ``properties``, on the first of them twice with the same
+    result, and reach the goals of each textbook case in ``cases``. A power policy runs beside ``scheduler``. With
     ``one_node`` the random machines have one node.
     """
 
@@ -127,12 +127,12 @@ class Policy(Exercise):
             return Verdict(False, f"a class derived from {base} is asked for, not {found.__name__}")
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that jobs are left is told by a property
+                warnings.simplefilter("ignore")  # a property tells of jobs that are left
                 return next(self._wrong(answer), Verdict(True, self.why))
         except ClusterSimError as error:
             return Verdict(False, f"the simulation refuses it: {error}")
         except Exception as error:
-            # Whatever a student's code raises is an answer to be told of, with the line that it comes from.
+            # A student's code may raise anything: the verdict tells it, with its line.
             return Verdict(False, f"it raises {type(error).__name__}: {error} ({_place_of(error)})")
 
     def _wrong(self, answer: Any) -> Iterator[Verdict]:
@@ -166,7 +166,7 @@ class Policy(Exercise):
 
 
 def random_trial(rng: np.random.Generator, one_node: bool = False) -> tuple[Platform, Workload]:
-    """One to three small nodes, and eight jobs that each fit one of them and say truly how long they run."""
+    """Return one to three small nodes, and eight jobs that each fit one node and have exact requested times."""
     cores = int(rng.integers(2, 5))
     platform = Platform.homogeneous(nodes=1 if one_node else int(rng.integers(1, 4)), cores=cores)
     times = rng.integers(1, 12, 8).astype(float)

@@ -1,1 +1,1 @@
-"""A run decision by decision."""
+"""Stepping through a run, decision by decision."""

@@ -1,7 +1,7 @@
-"""The frames of a run, which the stepping page and ``explore`` show one by one, and all that is shown with them.
+"""Frames of a run, which the stepping page and ``explore`` show one by one, and the data shown with them.
 
-Frame ``i`` is the cluster as it was before decision ``i`` of its scheduler, with that decision; one more, the last, is
-the end of the run.
+Frame ``i`` is the cluster as it was before decision ``i`` of its scheduler, with that decision; the last frame is the
+end of the run.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from cluster_sim.run.shortage import seconds
 
 NEVER = np.iinfo(np.int64).max
 NAMED = 3
-"""Jobs that a sentence names before it counts the rest."""
+"""Number of jobs that a sentence names before it counts the rest."""
 MOST_PAST = 2_000
-"""Pieces of the schedule before the first of some frames: the latest ones, of which a browser still draws that many."""
+"""Number of pieces of the earlier schedule, the latest ones, that a page carries; a browser can draw that many."""
 
 _HOLD = ["row", "job_id", "attempt", "takes", "gives", "allocation_time", "start_time", "end_time", "outcome"]
 Floats = npt.NDArray[np.float64]
@@ -38,12 +38,12 @@ Ints = npt.NDArray[np.int64]
 
 
 class Frames:
-    """All frames of a run, numbered from 0.
+    """Frames of a run, numbered from 0.
 
     A *stay* is a job in the queue, at the frames ``enters`` to ``leaves``, both included: before each attempt to run it,
-    and after the last one when it waits again; one with a gap in it, in which the job had been killed, is two.
-    A *hold* is an attempt of a job, a piece of one, or a guest, with its cores, at the frames between ``takes`` and
-    ``gives``, both excluded; its ``attempt`` is 0 where there was but one. Frames that never come are NEVER.
+    and after the last attempt if it waits again. If the job was killed for a while, the time before and after are two
+    stays. A *hold* is an attempt of a job, a piece of an attempt, or a guest, with its cores, at the frames between
+    ``takes`` and ``gives``, both excluded; ``attempt`` is 0 if the job had only one. Frames that never come are NEVER.
     """
 
     def __init__(self, result: Result):
@@ -58,8 +58,8 @@ class Frames:
         self._recorded = float(result.power["time"].iloc[-1])
         ends = [self._recorded, *self.steps.time[-1:], *self._finish[~np.isnan(self._finish)]]
         self._horizon = max(ends)
-        self.time = np.append(self.steps.time, self._horizon)  #: When each frame is, s.
-        self._moment: tuple[float, InstantsOfWait] | None = None  # the run as it was at the frame looked at last
+        self.time = np.append(self.steps.time, self._horizon)  #: Time of each frame, s.
+        self._moment: tuple[float, InstantsOfWait] | None = None  # the run at the frame shown last
         self._set_holds(result.attempts, result.core_holds)
         self._set_stays(result.attempts)
 
@@ -68,11 +68,11 @@ class Frames:
 
     @property
     def logged(self) -> bool:
-        """Whether the run kept a log of its decisions, or made none."""
+        """Return whether the run kept a log of its decisions, or made none."""
         return self.steps.logged or not len(self.steps)
 
     def window(self, x_range: tuple[float, float] | None) -> tuple[int, int]:
-        """The frames in a window of time (s), as a half-open range. Raises InputError for a window without any."""
+        """Return the frames in a window of time (s), as a half-open range. Raises InputError for an empty window."""
         if x_range is None:
             return 0, len(self)
         begin, end = x_range
@@ -85,7 +85,7 @@ class Frames:
     # ------------------------------------------------------------------ who waits and who holds cores
 
     def _set_holds(self, attempts: pd.DataFrame, cores: CoreHolds) -> None:
-        """``_holds``: a row per attempt, in their order, and after these per time that a guest held cores; ``_places``."""
+        """Set ``_places`` and ``_holds``, with a row per attempt, in their order, then a row per guest's hold."""
         row = rows_of_jobs(attempts, self._jobs)
         starts = np.flatnonzero(self.steps.decisions == "start")
         numbers = numbers_of_attempts(self.steps.rows[starts])
@@ -106,11 +106,11 @@ class Frames:
         spells = ["owner", "start", "end"]
         times = guests.drop_duplicates(spells)
         ends = times["end"].where(times["end"] < self._recorded)
-        of_jobs, later = self._cut(of_jobs, attempts)
+        of_jobs, later = self._cut(of_jobs)
         of_guests = times.assign(
             row=-1,
             job_id=times["owner"],
-            # One that is given its cores has them before the scheduler's decisions of that instant.
+            # A guest has its cores before the scheduler's decisions of that instant.
             takes=np.searchsorted(self.time, times["start"]) - 1,
             gives=np.where(ends.isna(), NEVER, np.searchsorted(self.time, ends)),
             allocation_time=times["start"],
@@ -129,8 +129,8 @@ class Frames:
             self._tell_pieces_apart(owner, cores, len(of_jobs) + len(times))
         owner[from_guest] = len(attempts) + guests.groupby(spells, sort=False, dropna=False).ngroup()
         table = rectangles_of(held.of(owner), RowScale.of(self._result.platform, "node"))
-        # A job that was killed while its nodes booted, after the last completion, has its nodes in the log alone: their
-        # last cores stand for its.
+        # If a job was killed while its nodes booted, after the last completion, only the log has its nodes: the last
+        # cores of these nodes stand for its cores.
         unknown = np.setdiff1d(np.flatnonzero(takes < NEVER), owner).tolist()
         spans = [(each, span) for each in unknown for span in self.steps.spans[int(takes[each])]]
         edges = self._first_core.tolist()
@@ -140,11 +140,11 @@ class Frames:
             for node in range(first, stop)
         ]
         table = pd.concat([table, pd.DataFrame(added)]) if added else table
-        #: Which cores were held: ``owner`` (row of the hold), ``first_core``, ``last_core`` in platform order.
+        #: Cores that were held: ``owner`` (row of the hold), ``first_core``, ``last_core`` in platform order.
         self._places = table.loc[table["owner"] >= 0, ["owner", "first_core", "last_core"]].drop_duplicates()
 
-    def _cut(self, of_jobs: pd.DataFrame, attempts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The attempts up to where their first pieces end, and a row for each piece that follows; sets ``_suspended``."""
+    def _cut(self, of_jobs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the attempts' first pieces, and a row for each later piece; set ``_suspended``."""
         steps, spells = self.steps, getattr(self._result, "spells", {})
         kinds = np.isin(steps.decisions, ("preempt", "resume", "resize"))
         taken = np.flatnonzero(kinds)
@@ -181,12 +181,11 @@ class Frames:
         columns = ["row", "since", "enters", "leaves", "cores"]
         #: A row per suspension: at the frames ``enters`` to ``leaves``, both included.
         self._suspended = pd.DataFrame(suspended, columns=columns).astype({"row": np.int64, "enters": np.int64})
-        return pd.DataFrame(rows, columns=of_jobs.columns).astype(of_jobs.dtypes), pd.DataFrame(
-            later, columns=of_jobs.columns
-        )
+        first = pd.DataFrame(rows, columns=of_jobs.columns).astype(of_jobs.dtypes)
+        return first, pd.DataFrame(later, columns=of_jobs.columns)
 
     def _goes_on(self, spell: Spell, after: Spell | None) -> int:
-        """The last frame at which a job is suspended after a spell: then it goes on, or is stopped."""
+        """Return the last frame at which a job is suspended after a spell: then it goes on, or is stopped."""
         step = self._change.get((spell.row, spell.until))
         if step is not None:
             return int(step)
@@ -195,7 +194,7 @@ class Frames:
         return NEVER if spell.until == np.inf else int(np.searchsorted(self.time[:-1], spell.until)) - 1
 
     def _tell_pieces_apart(self, owner: Ints, cores: CoreHolds, first: int) -> None:
-        """Set the owners of cores that attempts had in pieces after their first ones; their holds begin at ``first``."""
+        """Set the owners of cores of later pieces of attempts; the holds of these pieces begin at row ``first``."""
         later = self._holds.iloc[first:]
         keys = zip(
             later["row"].tolist(), later["attempt"].replace(0, 1).tolist(), later["start_time"].tolist(), strict=True
@@ -216,7 +215,7 @@ class Frames:
                     owner[at] = piece.get((*key, start), -1)  # -1: cores that are kept for the next piece
 
     def _set_stays(self, attempts: pd.DataFrame) -> None:
-        """``_stays``: a row per attempt, that ends with it, and per job that waits without one that follows."""
+        """Set ``_stays``: a row per wait before an attempt, and per wait that no attempt followed."""
         row, leaves = self._holds["row"].to_numpy()[: len(attempts)], self._holds["takes"].to_numpy()[: len(attempts)]
         last_end = self._eligible.copy()
         last_end[row] = attempts["over_time"]  # in order of allocation, so that the last remains
@@ -224,37 +223,35 @@ class Frames:
         again[row] = ~np.isnan(last_end[row]) & ~(self._finish[row] <= last_end[row])
         waiting = np.flatnonzero(again)
         finish = self._finish[waiting]
-        # Who was cancelled while it waited is in no step.
+        # Cancelling a waiting job is no step.
         out = np.where(np.isnan(finish), NEVER, np.searchsorted(self.time[:-1], finish) - 1)
         rejected = np.flatnonzero(self.steps.decisions == "reject")
         refusal = dict(zip(self.steps.rows[rejected].tolist(), rejected.tolist(), strict=True))
         out = np.array([refusal.get(job, left) for job, left in zip(waiting.tolist(), out, strict=True)], np.int64)
         job, since = np.append(row, waiting), np.append(attempts["queue_time"], last_end[waiting])
         until = np.append(attempts["allocation_time"], np.where(np.isnan(finish), np.inf, finish))
-        which, since, leaves = self._without_gaps(job, since, until, np.append(leaves, out))
+        leaves = np.append(leaves, out)
+        # A stay with gaps, in which its job had been killed, is several.
+        times = zip(job.tolist(), since.tolist(), until.tolist(), strict=True)
+        pieces = [(stay, *piece) for stay, wait in enumerate(times) for piece in self._result.waits.in_queue(*wait)]
+        table = np.array(pieces, np.float64).reshape(-1, 3)
+        which, since, end = table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
+        leaves = np.where(end == until[which], leaves[which], np.searchsorted(self.time[:-1], end) - 1)
         job = job[which]
-        # Who came after the run was stopped is in no frame.
+        # A job that came after the run was stopped is in no frame.
         never = np.isnan(since) | (since > self._horizon)
         enters = np.where(never, NEVER, np.searchsorted(self.time[:-1], since))
         for stay, key in enumerate(zip(job.tolist(), since.tolist(), strict=True) if self._change else ()):
             enters[stay] = self._change.get(key, enters[stay] - 1) + 1
         came = self._eligible[job]
-        table = {"row": job, "since": since, "enters": enters, "leaves": leaves, "again": since > came}
+        columns = {"row": job, "since": since, "enters": enters, "leaves": leaves, "again": since > came}
         order = np.lexsort((since, job, came))
-        self._stays = pd.DataFrame(table).iloc[order].reset_index(drop=True)
-
-    def _without_gaps(self, job: Ints, since: Floats, until: Floats, leaves: Ints) -> tuple[Ints, Floats, Ints]:
-        """What is left of stays from ``since`` to ``until`` (s): of which stay, from when on, and its last frame."""
-        times = zip(job.tolist(), since.tolist(), until.tolist(), strict=True)
-        pieces = [(stay, *piece) for stay, wait in enumerate(times) for piece in self._result.waits.in_queue(*wait)]
-        table = np.array(pieces, np.float64).reshape(-1, 3)
-        stay, since, end = table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
-        return stay, since, np.where(end == until[stay], leaves[stay], np.searchsorted(self.time[:-1], end) - 1)
+        self._stays = pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
     # ------------------------------------------------------------------ one frame
 
     def queue(self, frame: int) -> pd.DataFrame:
-        """The jobs that wait at a frame, in order of submission: job_id, waited (s), cores, requested_time (s), because."""
+        """Return the waiting jobs of a frame, by submission: job_id, waited (s), cores, requested_time (s), because."""
         stays = self._stays[(self._stays["enters"] <= frame) & (self._stays["leaves"] >= frame)]
         jobs = self._jobs.iloc[stays["row"]]
         return pd.DataFrame(
@@ -268,7 +265,7 @@ class Frames:
         )
 
     def held(self, frame: int) -> Ints:
-        """Cores that are held on each node at a frame, those for which a node still boots included."""
+        """Return the cores that are held on each node at a frame, also while the node boots for them."""
         holds = np.flatnonzero((self._holds["takes"] < frame) & (self._holds["gives"] > frame))
         places = self._places[self._places["owner"].isin(holds)]
         cores = np.zeros(self._result.platform.core_count, np.int64)
@@ -278,7 +275,7 @@ class Frames:
         return held
 
     def states(self, frame: int) -> npt.NDArray[np.object_]:
-        """The state of each node at a frame: OFF, SWITCHING_ON, IDLE, COMPUTING, …"""
+        """Return the state of each node at a frame: OFF, SWITCHING_ON, IDLE, COMPUTING, …"""
         found = np.where(self.held(frame) > 0, "COMPUTING", "IDLE").astype(object)
         for node, state, first, after in self._away:
             if first <= frame < after:
@@ -288,14 +285,14 @@ class Frames:
     # ------------------------------------------------------------------ what shows them
 
     def data(self, low: int, high: int, classes: ColourClasses) -> dict[str, Any]:
-        """What ``stepper.js`` reads of the frames ``low`` to ``high``; jobs by their place in ``jobs``, in queue order."""
+        """Return the frames ``low`` to ``high`` for ``stepper.js``; jobs are places in ``jobs``, in queue order."""
         frames = range(low, high)
         deciding = self.steps.rows[low:high]
         stays = self._stays[(self._stays["enters"] < high) & (self._stays["leaves"] >= low)]
+        suspended = self._suspended[(self._suspended["enters"] < high) & (self._suspended["leaves"] >= low)]
         shown = (self._holds["takes"] < high) & (self._holds["gives"] >= low)
-        rows = np.unique(
-            np.concatenate([deciding, stays["row"], self._holds["row"][shown & (self._holds["row"] >= 0)]])
-        )
+        holding = self._holds["row"][shown & (self._holds["row"] >= 0)]
+        rows = np.unique(np.concatenate([deciding, stays["row"], holding]))
         rows = rows[np.argsort(self._eligible[rows], kind="stable")]
         at = dict(zip(rows.tolist(), range(len(rows)), strict=True))
         past, since, cut = self._past(low)
@@ -314,7 +311,7 @@ class Frames:
             "jobs": _plain(self._jobs.iloc[rows][["job_id", "requested_cores", "requested_time"]]),
             "stays": _plain(stays)
             | {"job": [at[row] for row in stays["row"].tolist()], "because": self._reasons(stays, low, high)},
-            "suspended": self._suspended_data(low, high),
+            "suspended": _plain(suspended) | {"job_id": self._jobs["job_id"].iloc[suspended["row"]].tolist()},
             "holds": self._hold_data(np.append(past, np.flatnonzero(shown)), at, classes),
             "states": [each for each in self._away if each[2] < high and each[3] > low],
             "nodes": {"name": self._result.platform.node_names(), "first": self._first_core.tolist()},
@@ -323,13 +320,8 @@ class Frames:
             "legend": {"title": classes.title, "names": list(classes.names) if classes.title else []},
         }
 
-    def _suspended_data(self, low: int, high: int) -> dict[str, list[Any]]:
-        """The jobs that are suspended at any of these frames."""
-        shown = self._suspended[(self._suspended["enters"] < high) & (self._suspended["leaves"] >= low)]
-        return _plain(shown) | {"job_id": self._jobs["job_id"].iloc[shown["row"]].tolist()}
-
     def _past(self, low: int) -> tuple[Ints, float, bool]:
-        """The holds that were over before a frame; only the latest if they are many, and from when on (s) all are there."""
+        """Return the latest holds over before a frame, the time (s) from which all are there, whether some lack."""
         over = np.flatnonzero((self._holds["gives"] < low) & self._holds["start_time"].notna())
         ends = self._holds["end_time"].to_numpy()[over]
         over, ends = over[np.argsort(-ends, kind="stable")], -np.sort(-ends)
@@ -339,7 +331,7 @@ class Frames:
         return over[:kept], float(ends[kept] if cut else self.time[0]), cut
 
     def _scene(self, frame: int) -> tuple[str, str, str]:
-        """Kind of decision, words and reason of a frame."""
+        """Return kind of decision, words and reason of a frame."""
         if frame == len(self.steps):
             states = self._jobs["state"].value_counts()
             became = listing([f"{n:,} {state}" for state, n in states.items()])
@@ -348,21 +340,19 @@ class Frames:
         return step.decision, step.words(), step.reason() if self.steps.logged else self._read_off(frame, step)
 
     @cached_property
-    def _stays_of(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns of ``_stays`` as arrays, of which many frames each need a few rows."""
-        return {str(name): column.to_numpy() for name, column in self._stays.items()}
-
-    @cached_property
-    def _holds_of(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns of ``_holds``, likewise."""
-        return {str(name): column.to_numpy() for name, column in self._holds.items()}
+    def _columns(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
+        """Return the columns of ``_stays`` and ``_holds`` as arrays, which are fast for the few rows of each frame."""
+        stays, holds = (
+            {str(name): column.to_numpy() for name, column in table.items()} for table in (self._stays, self._holds)
+        )
+        return stays, holds
 
     def _read_off(self, frame: int, step: Step) -> str:
-        """What the records tell about a start; a refusal has its reason in them."""
+        """Return the reason of a start from the records; a refusal has its own reason."""
         row = int(self.steps.rows[frame])
         if step.decision != "start":
             return step.reason()
-        stays, holds = self._stays_of, self._holds_of
+        stays, holds = self._columns
         waiting = stays["row"][(stays["enters"] <= frame) & (stays["leaves"] >= frame)]
         own = (stays["leaves"] == frame) & (stays["row"] == row)
         waited = step.time - np.fmax.reduce(stays["since"][own], initial=np.nan)
@@ -381,9 +371,9 @@ class Frames:
         return f"{how}.{still if earlier else ''}"
 
     def _reasons(self, stays: pd.DataFrame, low: int, high: int) -> list[list[tuple[int, str]]]:
-        """For each stay why the job waits: (frame, words) from that frame on, of ``low`` or its first one, and all after it.
+        """Return for each stay why its job waits: (frame, words) for each frame from ``low`` on at which words change.
 
-        That is what held until the instant of the frame; with it what the job has been promised, this frame included.
+        The words tell why the job waited until the frame's instant, and the job's last promise, this frame included.
         """
         columns = [stays[name].tolist() for name in ("row", "again", "enters", "leaves", "since")]
         found: list[list[tuple[int, str]]] = [[] for _ in columns[0]]
@@ -396,7 +386,7 @@ class Frames:
             time = float(self.time[frame])
             here = [i for i, (first, end) in enumerate(zip(*columns[2:4], strict=True)) if first <= frame <= end]
             waited = [i for i in here if columns[4][i] < time]
-            # Why the jobs in these rows waited until then; of one instant they are the same at all its frames.
+            # The reasons of one instant are the same at all its frames.
             rows = tuple(columns[0][i] for i in waited)
             if self._moment is None or self._moment[0] > time:
                 self._moment = time, self._result.waits.moments()
@@ -412,7 +402,7 @@ class Frames:
         return found
 
     def _hold_data(self, rows: Ints, at: dict[int, int], classes: ColourClasses) -> dict[str, list[Any]]:
-        """``job`` is -1 for a guest, and for what was over before; ``places``: ``[first core, last core]``, platform order."""
+        """Return holds; ``job`` is -1 for guests and earlier holds, ``places`` are ``[first core, last core]``."""
         holds = self._holds.iloc[rows]
         places: dict[int, list[list[int]]] = defaultdict(list)
         shown = self._places[self._places["owner"].isin(rows)]
@@ -426,37 +416,33 @@ class Frames:
 
     @cached_property
     def _away(self) -> list[tuple[int, str, int, int]]:
-        """(node, state, first frame, frame after the last) of nodes that cannot work."""
+        """Return (node, state, first frame, frame after the last) of nodes that cannot work."""
         table, platform = self._result.node_states, self._result.platform
         table = table[table["state"].isin(SHOWN_STATES)]
         node = platform.node_indices(table["node"]).tolist()
-        booted = self._boots()
+        # The frame after the decision that had a node boot at a time: (node, s) -> frame.
+        booted: dict[tuple[int, float], int] = {}
+        allocated, takes = self._holds["allocation_time"].to_numpy(), self._holds["takes"].to_numpy()
+        late = np.flatnonzero((takes < NEVER) & ~(self._holds["start_time"].to_numpy() <= allocated))
+        places = self._places[self._places["owner"].isin(late)]
+        nodes = (np.searchsorted(self._first_core, places[name], "right") - 1 for name in ("first_core", "last_core"))
+        for row, first, last in zip(places["owner"].tolist(), *(each.tolist() for each in nodes), strict=True):
+            for booting in range(first, last + 1):
+                booted.setdefault((booting, float(allocated[row])), int(takes[row]) + 1)
 
         def seen(time: pd.Series) -> list[int]:
-            """The first frames at which the nodes' new states are seen: after the decisions to boot them, if any were."""
+            """Return the first frames with the nodes' new states: after decisions to boot the nodes, if any."""
             found = np.searchsorted(self.time, time).tolist()
             return [booted.get(key, frame) for key, frame in zip(zip(node, time, strict=True), found, strict=True)]
 
-        # The run's end is in the state that lasted until then.
+        # At the run's end nodes are in the state that lasted until then.
         after = np.where(table["end"] >= self._horizon, len(self), seen(table["end"])).tolist()
         rows = zip(node, table["state"].astype(str), seen(table["start"]), after, strict=True)
         return [row for row in rows if row[2] < row[3]]
 
-    def _boots(self) -> dict[tuple[int, float], int]:
-        """The frame after the decision that had a node boot at a time: (node, s) -> frame."""
-        allocated, takes = self._holds["allocation_time"].to_numpy(), self._holds["takes"].to_numpy()
-        late = np.flatnonzero((takes < NEVER) & ~(self._holds["start_time"].to_numpy() <= allocated))
-        shown = self._places[self._places["owner"].isin(late)]
-        found: dict[tuple[int, float], int] = {}
-        nodes = (np.searchsorted(self._first_core, shown[name], "right") - 1 for name in ("first_core", "last_core"))
-        for row, first, last in zip(shown["owner"].tolist(), *(each.tolist() for each in nodes), strict=True):
-            for node in range(first, last + 1):
-                found.setdefault((node, float(allocated[row])), int(takes[row]) + 1)
-        return found
-
 
 def _plain(table: pd.DataFrame) -> dict[str, list[Any]]:
-    """A table's columns for JavaScript: None for NaN and infinity, NEVER as a number that it can hold exactly."""
+    """Return a table's columns for JavaScript: None for NaN and infinity, NEVER as a number that it holds exactly."""
     found = {}
     for name, column in table.items():
         if column.dtype.kind == "f":

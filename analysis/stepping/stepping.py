@@ -1,8 +1,8 @@
-"""A finished run as a page that goes through its scheduler's decisions one by one: clock, queue, nodes, the reason.
+"""Page that goes through a finished run's decisions one by one: clock, queue, nodes and the reason.
 
 A page holds plain HTML and SVG, the data as JSON, and ``stepping.js``, which shows them. It needs nothing else and works
-offline. A *frame* is what a page shows at once: the cluster as it was before a decision, and that decision; the last
-frame is the end of the run. A page has at most 300; of longer runs there are several that lead to each other.
+offline. A *frame* is the cluster as it was before a decision, and that decision; the last frame is the end of the run.
+A page has at most 300 frames; longer runs have several pages with links to each other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cluster_sim.files.atomic import atomic_files
 from cluster_sim.records.result import Result
 
 MOST_FRAMES = 300
-"""Frames of one page: it must open at once, and few would look at more."""
+"""Number of frames of one page, which must open at once; few readers would look at more."""
 MOST_PAGES = 100
 
 
@@ -33,18 +33,18 @@ def animation(
     colour_by: str | ColourStrategy = "auto",
     title: str | None = None,
 ) -> str:
-    """The text of an HTML page that steps through a run, forwards and backwards.
+    """Return the text of an HTML page that steps through a run, forwards and backwards.
 
-    Reasons are the scheduler's own if the run was to ``explain``; else its steps are its starts and refusals, with
-    what the records tell about them.
+    If the run was to ``explain``, the reasons are the scheduler's own. Otherwise the steps are starts and refusals,
+    with reasons from the records.
 
     Args:
         result: a finished run.
         x_range: window of time in s, for a part of the run; the page says how many steps lie outside.
-        colour_by: as of :func:`analysis.gantt`.
+        colour_by: as in :func:`analysis.gantt`.
         title: heading; made from the run's settings when None.
 
-    Raises InputError for more than 300 steps, of which :func:`write_animation` makes several pages, and for a window
+    Raises InputError for more than 300 steps (:func:`write_animation` makes several pages of them), and for a window
     without a step.
     """
     pages = _Pages(result, x_range, colour_by, title)
@@ -63,8 +63,8 @@ def write_animation(
 ) -> list[Path]:
     """Write :func:`animation` to a file and return its path, or the paths of all pages of a long run.
 
-    Of 300 steps each, ``steps.html`` is followed by ``steps-2.html`` and so on, beside it. Raises InputError for more
-    than 100 pages, and when a file cannot be written.
+    Each page has 300 steps; beside ``steps.html`` come ``steps-2.html`` and so on. Raises InputError for more than 100
+    pages, and when a file cannot be written.
     """
     pages = _Pages(result, x_range, colour_by, title)
     if len(pages) > MOST_PAGES:
@@ -74,14 +74,14 @@ def write_animation(
     paths = [first, *(first.with_name(f"{first.stem}-{i}{first.suffix}") for i in range(2, len(pages) + 1))]
     addresses = [quote(each.name) for each in paths]
     make_folder(first.parent)
-    with atomic_files(first) as aside:  # where the first is, so is all that it leads to
+    with atomic_files(first) as aside:  # the first page comes last, with the pages that it links to
         for place, page in enumerate(paths):
             aside(page).write_text(pages.text(addresses, place), encoding="utf-8")
     return paths
 
 
 class _Pages:
-    """The pages of a window of a run, numbered from 0; ``title`` is their heading, that of the run when None."""
+    """Pages of a window of a run, numbered from 0; ``title`` is their heading, the run's title when None."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class _Pages:
         return math.ceil(self.frames / MOST_FRAMES)
 
     def text(self, addresses: list[str], place: int) -> str:
-        """The text of one page; ``addresses`` are those of all, relative to each other."""
+        """Return the text of one page; ``addresses`` are of all pages, relative to each other."""
         low = self._begin + place * MOST_FRAMES
         high = min(low + MOST_FRAMES, self._stop)
         firsts = [self._begin + i * MOST_FRAMES for i in range(len(addresses))]
@@ -124,9 +124,8 @@ class _Pages:
             )
         before, after = self._begin, len(self._frames) - self._stop
         if before or after:
-            outside = listing(
-                [f"{counted(n, 'step')} {where}" for n, where in ((before, "before"), (after, "after")) if n]
-            )
+            sides = [(before, "before"), (after, "after")]
+            outside = listing([f"{counted(steps, 'step')} {side}" for steps, side in sides if steps])
             notes.append(
                 f"A window of the run: steps {self._begin + 1:,} to {self._stop:,} of {len(self._frames):,}. "
                 f"Not in {'it' if len(self) == 1 else 'these pages'}: {outside}."
@@ -136,11 +135,10 @@ class _Pages:
             heading=self._title,
             lead=lead,
             notes=notes,
-            pages=[(address, self._steps(begin)) for address, begin in zip(addresses, firsts, strict=True)],
+            pages=[
+                (address, f"{begin + 1:,}–{min(begin + MOST_FRAMES, self._stop):,}")
+                for address, begin in zip(addresses, firsts, strict=True)
+            ],
             place=place,
             data=htmlsafe_json_dumps(data, allow_nan=False, separators=(",", ":")),
         )
-
-    def _steps(self, begin: int) -> str:
-        """The steps of the page that begins with this frame, as one counts them."""
-        return f"{begin + 1:,}–{min(begin + MOST_FRAMES, self._stop):,}"

@@ -1,4 +1,4 @@
-"""A run as the list of its scheduler's decisions, each in words."""
+"""Steps of a run: its scheduler's decisions, each in words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decision, of the kinds of the table ``decisions``; ``where`` it puts the job, in words."""
+    """Decision of one of the kinds of the table ``decisions``; ``where`` is the job's place, in words."""
 
     time: float  # s
     decision: str
@@ -37,7 +37,7 @@ class Step:
     where: str
 
     def words(self) -> str:
-        """What was decided, as a sentence without the reason."""
+        """Return the decision as a sentence without the reason."""
         if self.decision == "start":
             return f"Job {self.job_id} starts{f' on {self.where}' if self.where else ''}."
         if self.decision == "reserve":
@@ -56,18 +56,15 @@ class Step:
         return f"Job {self.job_id} is refused."
 
     def reason(self) -> str:
-        """Why, as the scheduler said it; where it said nothing, what that means."""
+        """Return the scheduler's reason; if it gave none, what that means."""
         if self.decision == "preempt":
-            because = self.because.partition(": ")[2]
-            return (
-                "; ".join(filter(None, (because, f"for job {self.behind}" if self.behind else ""))).capitalize() + "."
-            )
+            parts = (self.because.partition(": ")[2], f"for job {self.behind}" if self.behind else "")
+            return "; ".join(filter(None, parts)).capitalize() + "."
+        if self.because and self.decision in ("hold", "block") and not self.behind:
+            return f"It {self.because}."
         if self.because:
-            if self.decision in ("hold", "block") and not self.behind:
-                return f"It {self.because}."
-            else:
-                text = f"{self.because[:1].upper()}{self.because[1:]}"
-                return f"{text} (job {self.behind})." if self.behind else f"{text}."
+            text = f"{self.because[:1].upper()}{self.because[1:]}"
+            return f"{text} (job {self.behind})." if self.behind else f"{text}."
         if self.behind:
             return f"Behind job {self.behind}."
         return {"start": "It was its turn, and there is room.", "reserve": "It has to wait until then, at most."}.get(
@@ -76,18 +73,18 @@ class Step:
 
 
 class Steps:
-    """The decisions of a run in order. A run without a log of them has its starts and refusals, from the records."""
+    """Decisions of a run in order. A run without a log of them has its starts and refusals, from the records."""
 
     def __init__(self, result: Result):
         decisions = result.decisions
         self.logged = len(decisions) > 0
         self._platform = result.platform
-        #: Per step where it puts a job: (first node, node after the last, cores on each) …
+        #: The places of each step's job: (first node, node after the last, cores on each) …
         self.spans: Sequence[tuple[Span, ...]]
         self._table, self.spans = (decisions, result.decision_spans) if self.logged else _recorded(result)
         self.time = self._table["time"].to_numpy(dtype=np.float64)
-        self.decisions = self._table["decision"].to_numpy(dtype=object)  #: Per step its kind,
-        self.rows = rows_of_jobs(self._table, result.jobs)  #: and the row of its job.
+        self.decisions = self._table["decision"].to_numpy(dtype=object)  #: Kind of each step.
+        self.rows = rows_of_jobs(self._table, result.jobs)  #: Row of each step's job.
 
     def __len__(self) -> int:
         return len(self._table)
@@ -98,23 +95,26 @@ class Steps:
         return Step(float(time), decision, str(job), _text(because), _text(behind), float(promised), where)
 
     def of_job(self, job_id: str) -> list[int]:
-        """The steps that are about a job."""
+        """Return the steps of a job."""
         return np.flatnonzero(self._table["job_id"].to_numpy() == job_id).tolist()
 
     def promises(self, row: int) -> list[tuple[int, str]]:
-        """The steps in which the job in that row was promised a start, and what, in a few words."""
-        steps = np.flatnonzero((self.rows == row) & (self.decisions == "reserve")).tolist()
-        return [(step, _promised(self[step].promised_time)) for step in steps]
+        """Return the steps in which the job in that row was promised a start, each with the promise in words."""
+        promised = []
+        for step in np.flatnonzero((self.rows == row) & (self.decisions == "reserve")).tolist():
+            time = self[step].promised_time
+            promised.append((step, f"promised {seconds(time)}" if time < math.inf else "promised no time"))
+        return promised
 
 
 def rows_of_jobs(table: pd.DataFrame, jobs: pd.DataFrame) -> npt.NDArray[np.int64]:
-    """The row in ``jobs``, which has them all, of each row of a table."""
+    """Return the row in ``jobs`` of each row of a table; ``jobs`` has all jobs of the table."""
     rows: npt.NDArray[np.int64] = pd.Index(jobs["job_id"]).get_indexer(pd.Index(table["job_id"]))
     return rows
 
 
 def _recorded(result: Result) -> tuple[pd.DataFrame, list[tuple[Span, ...]]]:
-    """Starts and refusals as a table of decisions without reasons, and where each of them puts its job."""
+    """Return starts and refusals as a table of decisions without reasons, and the places of each one's job."""
     jobs, attempts, platform, cores = result.jobs, result.attempts, result.platform, result.core_holds
     held, node = by_unit(cores.held.where(cores.held.tenant < len(cores.job)), node_bounds(platform))
     places: dict[tuple[int, int], dict[int, int]] = {}
@@ -137,7 +137,7 @@ def _recorded(result: Result) -> tuple[pd.DataFrame, list[tuple[Span, ...]]]:
 
 
 def places_in_words(spans: Sequence[Span], platform: Platform, most: int = 4) -> str:
-    """``8 cores of c.node3, 2 cores of each of c.node4 to c.node7``, of many the first few."""
+    """Return the first ``most`` places in words: ``8 cores of c.node3, 2 cores of each of c.node4 to c.node7``."""
     parts = []
     for first, stop, taken in spans[:most]:
         nodes = [platform.node_name(node) for node in (first, stop - 1)]
@@ -147,10 +147,6 @@ def places_in_words(spans: Sequence[Span], platform: Platform, most: int = 4) ->
     return ", ".join(parts) + (f" and {rest} more places" if rest > 0 else "")
 
 
-def _promised(time: float) -> str:
-    return f"promised {seconds(time)}" if time < math.inf else "promised no time"
-
-
 def _text(value: object) -> str:
-    """A cell of text, which a saved table may have left empty."""
+    """Return a cell of text, which is no string if a saved table left it empty."""
     return value if isinstance(value, str) else ""

@@ -1,8 +1,8 @@
-"""Results of backfilling, the mean bounded slowdown never alone.
+"""Tables of backfilling's results, which show the mean bounded slowdown together with its price.
 
-A mean over jobs of (wait + run time) / run time is small as soon as short jobs do not wait. On a finite window a scheduler may
-let the long ones wait until nothing else is left: the mean falls, and nobody whose long job it was would have such a machine.
-What they pay stands in the mean wait, in the waits of those who wait longest, and in the makespan.
+The mean of (wait + run time) / run time is small as soon as short jobs do not wait. On a finite window a scheduler may
+let long jobs wait until nothing else is left: the mean falls at the cost of the users with long jobs. The mean wait,
+the longest waits and the makespan show this cost.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from cluster_sim.records.intervals import CONFIDENCE
 
 SLOWDOWN = "mean_bounded_slowdown"
 BESIDE = ("mean_wait_s", "p95_wait_s", "max_wait_s", "makespan_s")
-"""What a mean bounded slowdown does not say."""
+"""Metrics that show the price of a small mean bounded slowdown."""
 METRICS = (SLOWDOWN, *BESIDE)
 
 
 def backfilling_table(runs: Mapping[str, Sequence[Summary]], confidence: float = CONFIDENCE) -> pd.DataFrame:
-    """The slowdown and :data:`BESIDE` of schedulers over the same windows, with paired intervals against the first.
+    """Return the slowdown and :data:`BESIDE` of schedulers over the same windows, with paired intervals to the first.
 
-    ``runs`` has for each scheduler the summaries of its windows, in the same order for all. A table as
-    :func:`~analysis.tables.replications.replication_table` makes it, of these five metrics. Raises InputError as that does.
+    ``runs`` has for each scheduler the summaries of its windows, in the same order for all. The table has these five
+    rows of :func:`~analysis.tables.replications.replication_table`, whose InputError is raised here, too.
     """
     return replication_table(runs, confidence).loc[list(METRICS)]
 
 
 def bought_with(table: pd.DataFrame, name: str, most: float = 10.0) -> list[str]:
-    """The metrics by which a scheduler pays for a smaller slowdown than the first's; none where it has no smaller one.
+    """Return the metrics by which a scheduler pays for a smaller slowdown than the first's; none if it is not smaller.
 
-    Those of :data:`BESIDE` that are worse by more than ``most`` percent, by the whole of their paired interval; of fewer windows
-    than an interval needs, by their means.
+    They are the metrics of :data:`BESIDE` that are worse by more than ``most`` percent with their paired interval;
+    with too few windows for an interval, by their means.
     """
     apart, around = table[name + VERSUS], table[name + VERSUS + HALF_WIDTH].fillna(0.0)
     if not apart[SLOWDOWN] + around[SLOWDOWN] < 0.0:
@@ -44,7 +44,7 @@ def bought_with(table: pd.DataFrame, name: str, most: float = 10.0) -> list[str]
 
 
 def backfilling_markdown(table: pd.DataFrame, names: Sequence[str]) -> str:
-    """The table with a row for each scheduler, its paired difference to the first in brackets, in %."""
+    """Return the table as Markdown: a row per scheduler, with paired differences from the first in brackets, in %."""
     lines = [
         "| scheduler | mean bounded slowdown | mean wait, s | 95 % wait less, s | longest wait, s | makespan, s | bought with |",
         "|---|---|---|---|---|---|---|",

@@ -1,8 +1,8 @@
-"""Several runs of each scheduler that differ by their seed: means with confidence intervals, and paired differences.
+"""Tables of replications, runs that differ by their seed: means with confidence intervals, and paired differences.
 
-Replication r of every scheduler has the same seed, hence the same workload and the same luck; so the difference between
-two schedulers is taken within each replication, and its interval is that of the mean of these differences. It is far
-narrower than what the two schedulers' own intervals suggest (Law 2015, ch. 10.2.1: common random numbers).
+Replication r of every scheduler has the same seed, hence the same workload and the same luck. So the difference between
+two schedulers is taken within each replication, and the interval is that of the mean difference. It is far narrower
+than the two schedulers' own intervals suggest (Law 2015, ch. 10.2.1: common random numbers).
 
 Intervals are Student's, mean ± t · s/√n with n - 1 degrees of freedom.
 """
@@ -24,13 +24,14 @@ Summary = Mapping[str, Any] | pd.Series
 
 
 def replication_table(runs: Mapping[str, Sequence[Summary]], confidence: float = CONFIDENCE) -> pd.DataFrame:
-    """Means over replications of summaries, as a comparison table with half-widths of the confidence intervals.
+    """Return means over replications as a comparison table with half-widths of the confidence intervals.
 
-    ``runs`` has for each scheduler the summaries of its replications, the same seeds in the same order for all. Index:
-    metric; columns: ``unit``; for each run ``NAME`` (mean) and ``NAME ±``; from the second on ``NAME vs first, %``, the
-    mean difference to the first relative to the first's mean, and ``NAME vs first, % ±``. Half-widths are NaN for a
-    single replication. A metric without a value in some replication has none. ``attrs["replications"]`` has the values that
-    the means are of, metric → run → list.
+    ``runs`` has for each scheduler the summaries of its replications, with the same seeds in the same order. The index
+    is the metric; the columns are ``unit``, and for each run ``NAME`` (mean) and ``NAME ±``. From the second run on
+    there are also ``NAME vs first, %``, the mean difference relative to the first run's mean, and ``NAME vs first, %
+    ±``. Half-widths are NaN for a single replication. A metric that lacks a value in some replication has none.
+    ``attrs["replications"]`` has the values behind the means, metric → run → list.
+
     Raises InputError for different numbers of replications, none, or a ``confidence`` outside of (0, 1).
     """
     counts = {name: len(summaries) for name, summaries in runs.items()}

@@ -1,7 +1,7 @@
-"""A run over time as tables of step functions: power by state or node, energy, use of the cores, queue.
+"""Tables of step functions over a run: power by state or node, energy, use of the cores, queue.
 
-Every table has the column ``time`` (s); a row holds from its time to that of the next, and the last one closes the curve.
-The figures of :mod:`analysis.figures.timelines` draw these tables and nothing else.
+Every table has the column ``time`` (s); a row holds until the next row's time, and the last row closes the curve. The
+figures of :mod:`analysis.figures.timelines` draw these tables and nothing else.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 PowerBy = Literal["state", "node", "cluster"]
 OTHER_NODES = "other nodes"
 MOST_NODES = 12
-# From below upwards in a stack: what is always there first.
+# States from the bottom of a stack to its top; the steadiest are at the bottom.
 _STACKED = ("OFF", "FAILED", "SWITCHING_OFF", "SWITCHING_ON", "IDLE", "COMPUTING")
 _NOT_ON = [str(state) for state in (NodeState.OFF, NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF, NodeState.FAILED)]
-# A sum of differences ends near zero, not at it; what is that small beside the peak is nothing.
+# A sum of differences ends near zero, not at it: values below this share of the peak count as 0.
 _NOTHING = 1e-10
 
 
 def power_table(result: Result, by: PowerBy = "state", most: int = MOST_NODES) -> pd.DataFrame:
-    """Power of the platform, W, parted so that the columns sum to ``result.power`` at every time.
+    """Return the platform's power, W, in columns that sum to ``result.power`` at every time.
 
     ``by`` is "state" (a column per node state that occurs), "node" or "cluster" (a column each; of nodes the ``most``
     with the most energy, and the rest as "other nodes").
 
-    A node that does not compute draws the mean watts of its state, from ``result.nodes``: its own, as long as its clock
-    does not change. Those that compute draw the rest of the curve; among them it is shared by what the power model says
-    of their busy cores, which is exact at constant clocks, and a share where watts also follow the tasks' speeds. Of
-    what guests hold while their node computes the same part counts as busy all the time: results say of a node only for
-    how many core-seconds in all tasks ran.
-    Raises SpecError for another ``by``, InputError where the result does not say what its states draw.
+    A node that does not compute draws the mean watts of its state (``result.nodes``), which is exact as long as its
+    clock does not change. Computing nodes draw the rest of the curve, shared by the power model's watts for their busy
+    cores. That is exact at constant clocks, and an estimate if watts also follow the tasks' speeds. Results have only
+    the total core-seconds of tasks on a node: the same part of a guest's cores therefore counts as busy all the time.
+
+    Raises SpecError for another ``by``, InputError if the result lacks the energy of its nodes' states.
     """
     if by not in ("state", "node", "cluster"):
         raise SpecError("power_table, by", "state, node or cluster", by)
@@ -61,7 +61,7 @@ def power_table(result: Result, by: PowerBy = "state", most: int = MOST_NODES) -
         resting = code.notna().to_numpy()
         start, end = (states[column].to_numpy(dtype=float)[resting] for column in ("start", "end"))
         time, total = _refined(result.power, np.concatenate([start, end]))
-        levels = _Events(np.asarray(code[resting], dtype=np.int64), start, end, drawn[resting]).levels(time, len(names))
+        levels = _levels(time, len(names), np.asarray(code[resting], dtype=np.int64), start, end, drawn[resting])
         if (states["state"] == "COMPUTING").any():
             names.append("COMPUTING")
             levels = np.column_stack([levels, total - levels.sum(axis=1)])
@@ -69,10 +69,9 @@ def power_table(result: Result, by: PowerBy = "state", most: int = MOST_NODES) -
     names, column_of = _node_columns(result, by, most)
     resting = states["state"].to_numpy() != "COMPUTING"
     start, end = states["start"].to_numpy(dtype=float), states["end"].to_numpy(dtype=float)
-    events = _Events(column_of[node[resting]], start[resting], end[resting], drawn[resting])
     busy = _computing_draw(result, node[~resting], start[~resting], end[~resting])
     time, total = _refined(result.power, np.concatenate([start, end, *(times for _, times, _ in busy)]))
-    rest = events.levels(time, len(names))
+    rest = _levels(time, len(names), column_of[node[resting]], start[resting], end[resting], drawn[resting])
     weights = sum(
         (_accumulated(time, column_of[where], when, change, len(names)) for where, when, change in busy),
         np.zeros_like(rest),
@@ -85,13 +84,13 @@ def power_table(result: Result, by: PowerBy = "state", most: int = MOST_NODES) -
 
 
 def energy_table(result: Result) -> pd.DataFrame:
-    """Energy since time 0: ``time`` (s), ``energy_j`` (J); straight between two rows, for power is constant there."""
+    """Return the energy since time 0: ``time`` (s), ``energy_j`` (J), which is linear between two rows."""
     time, level = _curve(result.power)
     return pd.DataFrame({"time": time, "energy_j": np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(time))])})
 
 
 def utilisation_table(result: Result) -> pd.DataFrame:
-    """Cores in use: ``time`` (s), ``busy_cores``, ``available_cores`` (of nodes that are on), ``utilisation`` of all cores."""
+    """Return the cores in use: ``time`` (s), ``busy_cores``, ``available_cores`` (of nodes on), ``utilisation``."""
     platform, states = result.platform, result.node_states
     end = float(result.power["time"].iloc[-1])
     used = result.core_holds.used
@@ -102,10 +101,10 @@ def utilisation_table(result: Result) -> pd.DataFrame:
     stops = [used.end, away["end"].to_numpy(dtype=float)]
     time = np.unique(np.concatenate([[0.0, end], *begins, *stops]))
     busy, off = (
-        _Events(np.zeros(len(start), np.int64), start, stop, size).levels(time, 1)[:, 0]
+        _levels(time, 1, np.zeros(len(start), np.int64), start, stop, size)[:, 0]
         for start, stop, size in zip(begins, stops, (width, lost), strict=True)
     )
-    # What lasts to the end of the run goes on; the last row only closes the curves.
+    # States that last to the end of the run do not end there; the last row only closes the curves.
     off[-1] = off[-2] if len(off) > 1 else off[-1]
     return pd.DataFrame(
         {
@@ -118,7 +117,7 @@ def utilisation_table(result: Result) -> pd.DataFrame:
 
 
 def queue_table(result: Result) -> pd.DataFrame:
-    """Jobs that wait and the cores they ask for: ``result.queue``, from time 0 to the end of the run."""
+    """Return the jobs that wait and the cores they ask for: ``result.queue``, from time 0 to the end of the run."""
     queue, end = result.queue, float(result.power["time"].iloc[-1])
     first = pd.DataFrame({"time": [0.0], "pending": [0], "pending_cores": [0]})
     parts = [first, queue] if not len(queue) or queue["time"].iloc[0] > 0 else [queue]
@@ -131,18 +130,10 @@ def queue_table(result: Result) -> pd.DataFrame:
 # ---------------------------------------------------------------------- how it is worked out
 
 
-class _Events:
-    """Intervals that each add ``size`` to one column from ``start`` to ``end``."""
-
-    def __init__(self, column: Ints, start: Floats, end: Floats, size: Floats):
-        self._column, self._start, self._end, self._size = column, start, end, size
-
-    def levels(self, time: Floats, columns: int) -> Floats:
-        """The sums at each time, shape (times, columns)."""
-        column = np.concatenate([self._column, self._column])
-        when = np.concatenate([self._start, self._end])
-        change = np.concatenate([self._size, -self._size])
-        return _cleaned(_accumulated(time, column, when, change, columns))
+def _levels(time: Floats, columns: int, column: Ints, start: Floats, end: Floats, size: Floats) -> Floats:
+    """Return the sums at each time of intervals that add ``size`` to a ``column``, shape (times, columns)."""
+    when, change = np.concatenate([start, end]), np.concatenate([size, -size])
+    return _cleaned(_accumulated(time, np.concatenate([column, column]), when, change, columns))
 
 
 def _accumulated(time: Floats, column: Ints, when: Floats, change: Floats, columns: int) -> Floats:
@@ -159,7 +150,7 @@ def _cleaned(levels: Floats) -> Floats:
 
 
 def _table(time: Floats, names: list[str], levels: Floats) -> pd.DataFrame:
-    # When the run ends all intervals end; the last row says what it was like before, as that of the power does.
+    # All intervals end with the run; the last row repeats the levels before that, as in the table of the power.
     if len(levels) > 1:
         levels[-1] = levels[-2]
     return pd.DataFrame({"time": time, **{name: levels[:, i] for i, name in enumerate(names)}})
@@ -170,7 +161,7 @@ def _curve(power: pd.DataFrame) -> tuple[Floats, Floats]:
 
 
 def _refined(power: pd.DataFrame, times: Floats) -> tuple[Floats, Floats]:
-    """The power curve with rows at further times too, none of them outside of it."""
+    """Return the power curve with rows at further times, too, as far as they are within the curve."""
     edges, level = _curve(power)
     inside = times[(times >= edges[0]) & (times <= edges[-1])]
     time = np.unique(np.concatenate([edges, inside]))
@@ -178,7 +169,7 @@ def _refined(power: pd.DataFrame, times: Floats) -> tuple[Floats, Floats]:
 
 
 def _watts_in_state(result: Result, node: Ints, state: npt.NDArray[np.object_]) -> Floats:
-    """Mean watts of each of these nodes in each of these states."""
+    """Return the mean watts of each of these nodes in its state."""
     drawn = np.zeros(len(node))
     for name in NodeState:
         chosen = state == str(name)
@@ -189,7 +180,7 @@ def _watts_in_state(result: Result, node: Ints, state: npt.NDArray[np.object_]) 
 
 
 def _node_columns(result: Result, by: PowerBy, most: int) -> tuple[list[str], Ints]:
-    """Names of the columns, and which of them each node belongs to."""
+    """Return the names of the columns, and the column of each node."""
     nodes = result.nodes
     if by == "cluster":
         names = [cluster.id for cluster in result.platform.clusters]
@@ -204,7 +195,7 @@ def _node_columns(result: Result, by: PowerBy, most: int) -> tuple[list[str], In
 
 
 def _computing_draw(result: Result, node: Ints, start: Floats, end: Floats) -> list[tuple[Ints, Floats, Floats]]:
-    """What computing nodes draw by the power model, as changes: (node, time, W more)."""
+    """Return the power of computing nodes by the power model, as changes: (node, time, W more)."""
     platform = result.platform
     with running_no_new_files():
         model = power_models.make(str(result.meta.get("power_model") or platform.power_model))
@@ -232,7 +223,7 @@ def _computing_draw(result: Result, node: Ints, start: Floats, end: Floats) -> l
 
 
 def _held_by_guests(result: Result, node: Ints, start: Floats, end: Floats) -> Holds:
-    """What guests held while its node was one of these, sorted by node and time, from ``start`` to ``end``."""
+    """Return the cores that guests held on each ``node`` from ``start`` to ``end``; nodes are sorted, then by time."""
     platform = result.platform
     held, owner = by_unit(result.core_holds.of_guests(), platform.first_core[platform.first_processor])
     first, stop = (np.searchsorted(node, owner, side) for side in ("left", "right"))
@@ -247,7 +238,7 @@ def _held_by_guests(result: Result, node: Ints, start: Floats, end: Floats) -> H
 
 
 def _loaded_part(result: Result, guests: Holds) -> Floats:
-    """The part of the core-seconds that guests held on a node in which tasks ran, of each of these holds; 0 to 1."""
+    """Return for each hold of ``guests`` the share of its node's guest core-seconds in which tasks ran, 0 to 1."""
     first_core = result.platform.first_core[result.platform.first_processor]
 
     def core_s(holds: Holds) -> tuple[Ints, Floats]:
@@ -261,10 +252,7 @@ def _loaded_part(result: Result, guests: Holds) -> Floats:
 
 
 def _busy_by_processor(used: Holds, part: Floats, first_core: Ints) -> tuple[Ints, Floats, Floats]:
-    """(processor, time, busy cores from then on), sorted; one row per time at which that changes.
-
-    Of what each hold has, a ``part`` is busy.
-    """
+    """Return (processor, time, busy cores from then on), sorted, a row per change; ``part`` of each hold is busy."""
     count = units_of(used, first_core)[1]
     used, unit = by_unit(used, first_core)
     width = (used.last - used.first + 1) * np.repeat(part, count)
@@ -272,7 +260,7 @@ def _busy_by_processor(used: Holds, part: Floats, first_core: Ints) -> tuple[Int
     when = np.concatenate([used.start, used.end])
     order = np.lexsort((when, processor))
     processor, when = processor[order], when[order]
-    # That of a processor ends at zero, where the next begins.
+    # The sum of each processor ends at zero, where the next begins.
     busy = _cleaned(np.cumsum(np.concatenate([width, -width])[order]))
     last = np.ones(len(busy), bool)
     last[:-1] = (processor[1:] != processor[:-1]) | (when[1:] != when[:-1])

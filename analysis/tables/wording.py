@@ -1,4 +1,4 @@
-"""How metrics, units and foreign text are named in tables, hovers and pages; amounts are in :mod:`cluster_sim.amounts`."""
+"""Words for metrics, units and foreign text in tables, hovers and pages; amounts are in :mod:`cluster_sim.amounts`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from cluster_sim.workload.fields import unit_of as unit_of
 
 
 def change(reduction: float) -> str:
-    """By how many % something is less or, where the reduction is negative, more: ``12.50 % less``."""
+    """Return a reduction in words, ``12.50 % less``; a negative one is ``more``."""
     return f"{abs(reduction):.2f} % {'more' if reduction <= -0.005 else 'less'}"  # never 0.00 % more
 
 
 def plotly_text(texts: Iterable[object]) -> list[str]:
-    """Foreign text made safe for labels and hovers, where plotly reads a few HTML tags (links among them).
+    """Return foreign text made safe for labels and hovers, in which plotly reads a few HTML tags (links among them).
 
     Quotes stay: plotly decodes ``&lt; &gt; &amp;`` after it has looked for tags, but does not know ``&quot;``.
     """
@@ -23,19 +23,19 @@ def plotly_text(texts: Iterable[object]) -> list[str]:
 
 
 def shortened(text: str, limit: int = 60) -> str:
-    """``text`` cut to ``limit`` characters, with an ellipsis when something is missing."""
+    """Return ``text`` cut to ``limit`` characters, with an ellipsis if it was longer."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def listing(parts: Sequence[str]) -> str:
-    """``parts`` as a phrase: "a", "a and b", "a, b and c"."""
+    """Return ``parts`` as a phrase: "a", "a and b", "a, b and c"."""
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def setting(value: object) -> str:
-    """A setting in words."""
+    """Return a setting in words."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -48,5 +48,5 @@ def setting(value: object) -> str:
 
 
 def axis_of(metric: str) -> str:
-    """A metric with its unit, as the title of an axis."""
+    """Return a metric with its unit, as the title of an axis."""
     return f"{label_of(metric)} [{unit}]" if (unit := unit_of(metric)) else label_of(metric)

@@ -1,1 +1,1 @@
-"""Learning algorithms: PPO, REINFORCE, actor-critic, and what they share."""
+"""Learning algorithms: PPO, REINFORCE and actor-critic, and their shared parts."""

@@ -1,9 +1,10 @@
 """Advantage actor-critic (Konda and Tsitsiklis 2000; Mnih et al. 2016): REINFORCE with a learned baseline.
 
-The second agent of Herrera et al. (2021): what the critic expected is subtracted from each return, so that the policy learns
-from what was better or worse than expected. As in their program, returns are normalised and the critic learns them by
-Huber's loss; both losses are summed and take one step an iteration. Its values are of normalised returns, in no unit of rewards,
-so they cannot stand for what would have followed an episode that was cut off: as in REINFORCE, that counts as its end.
+It is the second agent of Herrera et al. (2021): the critic's value is subtracted from each return, so that the policy
+learns from outcomes better or worse than expected. As in their program, returns are normalised and the critic learns
+them by Huber's loss; both losses are summed and take one step an iteration. Its values are of normalised returns, not
+in the unit of rewards, so they cannot estimate the rest of an episode that was cut off: as in REINFORCE, a cut counts
+as its end.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class ActorCriticOptions:
 
 
 class ActorCritic:
-    """One step along the gradient of both losses an iteration.
+    """Actor-critic that takes one step along the gradient of both losses an iteration.
 
     Args:
         network: its policy and its value are learned, in place.
@@ -109,11 +110,9 @@ class ActorCritic:
         }
 
     def averaged(self) -> Weights | None:
-        """None: nothing is averaged."""
         return None
 
     def state(self) -> Arrays:
-        """Everything besides the network's weights that the next iteration depends on."""
         updates = {"updates": np.array(self.updates)}
         return updates | self.actor.state("actor") | self.critic.state("critic")
 

@@ -1,22 +1,23 @@
-"""A limit that a policy is to keep beside its reward, by a Lagrange multiplier that is learned with the policy.
+"""Constraint on a policy: a limit on its cost, by a Lagrange multiplier that is learned with the policy.
 
-What is wanted is the greatest mean return J_R of all policies whose mean cost J_C is at most a limit d. Its Lagrangian is
-J_R(π) − λ (J_C(π) − d): the policy is improved for a given multiplier λ, and λ goes up while the measured cost is above the
-limit and down, to 0 at the least, while it is below (dual ascent). So nobody has to find the price of the cost by hand, and the
-price is whatever keeps the limit: 0 where the limit binds nobody.
+The aim is the greatest mean return J_R of all policies whose mean cost J_C is at most a limit d. The Lagrangian is
+J_R(π) − λ (J_C(π) − d). The policy is improved for a given multiplier λ; λ rises while the measured cost is above the
+limit, and falls, to 0 at the least, while it is below (dual ascent). So the price of the cost is learned: it is 0 if
+the limit does not bind.
 
-A limit on the mean over all episodes says nothing about some of them: what days of one kind leave of it, days of another use
-up, and where these come more often later, the mean is above it. So episodes may be put into classes, each with a limit and a
-multiplier λ_k of its own: the Lagrangian is then J_R(π) − Σ p_k λ_k (J_C,k(π) − d_k), with p_k the share of class k, and what
-keeps all the limits keeps them in any mixture of the classes. Policy and critics stay the same for all: they see no class.
+A limit on the mean over all episodes does not limit each kind of them: one kind of days may use up what another leaves.
+If that kind is more frequent later, the mean is above the limit. So episodes may be put into classes, each with a limit
+and a multiplier λ_k of its own. The Lagrangian is then J_R(π) − Σ p_k λ_k (J_C,k(π) − d_k), with p_k the share of class
+k. A policy that keeps all the limits keeps them in any mixture of the classes. Policy and critics see no class.
 
-PPO-Lagrangian as in Ray, Achiam and Amodei, "Benchmarking safe exploration in deep reinforcement learning" (2019), §5: the
-multiplier is updated first, from the episodes just collected, then the policy with the advantage (A_R − λ A_C) / (1 + λ), where
-A_C comes from a critic of the cost; with classes, λ is the episode's in the numerator and the mean of all in the denominator.
-Theirs keeps λ positive by a softplus and moves it with Adam; here it moves by the violation itself and is cut off at 0. A
-multiplier that only adds up violations still rises when the policy is already on its way down, and the two swing about the
-limit; the remedy of Stooke, Achiam and Abbeel, "Responsive safety in reinforcement learning by PID Lagrangian methods" (ICML
-2020, Algorithm 2), is a part that is proportional to the violation as it stands. Their part for how it changes is left out.
+The method is PPO-Lagrangian as in Ray, Achiam and Amodei, "Benchmarking safe exploration in deep reinforcement
+learning" (2019), §5: the multiplier is updated first, from the episodes just collected, then the policy with the
+advantage (A_R − λ A_C) / (1 + λ), where A_C comes from a critic of the cost; with classes, λ is the episode's in the
+numerator and the mean of all in the denominator. Their method keeps λ positive by a softplus and moves it with Adam;
+here it moves by the violation itself and is cut off at 0. A multiplier that only adds up violations still rises when
+the cost is already falling, and both oscillate about the limit. The remedy of Stooke, Achiam and Abbeel, "Responsive
+safety in reinforcement learning by PID Lagrangian methods" (ICML 2020, Algorithm 2), is a term proportional to the
+present violation. Their term for its change is left out.
 """
 
 from __future__ import annotations
@@ -40,21 +41,21 @@ if TYPE_CHECKING:
     from learning.algorithms.rollouts import Trajectory
     from learning.networks.network import Network
 
-_CRITIC = "cost.critic."  # what the names of its weights begin with in the state
+_CRITIC = "cost.critic."  # prefix of the names of its weights in the state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintOptions:
-    """What is to be kept, and how quickly its price is found.
+    """Options of a constraint: its limit, and the moves of the multiplier.
 
     Attributes:
         limit: d, of the mean cost of an episode; in the unit of the environment's cost.
         learning_rate: η: once an iteration I ← max(0, I + η (J_C − d)). λ is rewards for a unit of cost.
         proportional: K: λ = max(0, I + K (J_C − d)); with 0 λ is I, plain dual ascent.
         initial: I before the first iteration.
-        at_most: what an episode's cost counts for at the most in a step of the multiplier, so that one in a thousand that
-            costs a hundred times the limit does not set the price for all.
-        classes: limits of episodes whose workload's name begins so, by that beginning; ``limit`` is of the others then.
+        at_most: greatest cost of an episode that counts in a step of the multiplier, so that one episode in a thousand
+            with a hundred times the limit does not set the price for all.
+        classes: limits of episodes by the beginning of their workload's name; ``limit`` is for the others then.
     """
 
     limit: float
@@ -85,15 +86,15 @@ class ConstraintOptions:
 
     @property
     def limits(self) -> dict[str, float]:
-        """The limit of each class; that of the others has no name."""
+        """Return the limit of each class; the class of all other episodes has no name."""
         return {**self.classes, "": self.limit}
 
     def class_of(self, name: str) -> str:
-        """The class of a workload of that name: the longest that the name begins with."""
+        """Return the class of a workload of that name: the longest that the name begins with."""
         return max((one for one in self.limits if name.startswith(one)), key=len)
 
     def violations(self, trajectories: Sequence[Trajectory], at_most: float = math.inf) -> dict[str, float]:
-        """By how much the mean cost is above the limit, of each class that there is; an episode counts for so much at most."""
+        """Return by class how far the mean cost is above the limit; an episode counts at most ``at_most``."""
         costs: dict[str, list[float]] = {}
         for trajectory in trajectories:
             costs.setdefault(self.class_of(trajectory.name), []).append(min(trajectory.cost, at_most))
@@ -109,11 +110,11 @@ def check_classes(classes: Iterable[str], names: Iterable[str]) -> None:
 
 
 class Constraint:
-    """The multipliers, of each class, and the critic of the cost.
+    """Constraint: the multiplier of each class, and the critic of the cost.
 
     Args:
         options: the limit, and how the multiplier moves.
-        network: one like the critic is to be; copied.
+        network: a network of the critic's form; it is copied.
         critic_lr, adam_eps: of the critic's optimiser.
         seed: of the order of the minibatches.
     """
@@ -144,7 +145,7 @@ class Constraint:
     def learn(
         self, trajectories: Sequence[Trajectory], iteration: int, gamma: float, lam: float, epochs: int, minibatch: int
     ) -> tuple[Doubles, dict[str, float]]:
-        """The advantages of the cost (N,), by the critic as it was; then teach it these episodes. And what is logged."""
+        """Teach the cost's critic these episodes; return the advantages (N,) before that, and numbers to log."""
         samples = Samples(self._critic, trajectories)
         values = samples.assessed()[1]
         episodes = zip(trajectories, samples.of_each(values), samples.values_after(), strict=True)
@@ -163,7 +164,7 @@ class Constraint:
         return found, {"train/cost_value_loss": float(np.mean(losses))}
 
     def combined(self, reward: Doubles, cost: Doubles) -> Doubles:
-        """(A_R − λ A_C) / (1 + λ), of the decisions of the episodes that the multipliers were last set by."""
+        """Return (A_R − λ A_C) / (1 + λ) of the decisions of the episodes that last set the multipliers."""
         weighed: Doubles = (reward - self._of_each * cost) / (1.0 + self._mean)
         return weighed
 
@@ -172,7 +173,7 @@ class Constraint:
         self._optimiser.learning_rate = factor * self._learning_rate
 
     def state(self) -> Arrays:
-        """Everything that the next iteration depends on."""
+        """Return everything that the next iteration depends on."""
         weights = {_CRITIC + name: weight for name, weight in self._critic.weights().items()}
         multipliers = np.array([list(self.multipliers.values()), list(self._summed.values())])
         return {"multiplier": multipliers, **self._optimiser.state("cost"), **weights}

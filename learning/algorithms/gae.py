@@ -1,7 +1,7 @@
 """Returns and advantages of one episode.
 
-The advantage of an action is how much better it turned out than what was expected of the situation. Generalised advantage
-estimation (Schulman et al. 2016) weighs short-sighted but steady estimates against far-sighted but noisy ones by λ.
+The advantage of an action is its outcome less the expected return of the situation. Generalised advantage estimation
+(Schulman et al. 2016) weighs short-sighted but steady estimates against far-sighted but noisy ones by λ.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 def discounted_sums(rewards: Floats, discount: float, after: float = 0.0) -> Doubles:
-    """G_t = r_t + discount · G_{t+1} for every step of an episode; ``after`` is what follows the last step.
+    """Return G_t = r_t + discount · G_{t+1} for every step of an episode; ``after`` is the value after the last step.
 
     The returns of an episode, where ``discount`` is γ and ``after`` the value of the situation in which it was cut
     off (truncated), 0 when it came to its end (terminated).
@@ -28,7 +28,7 @@ def discounted_sums(rewards: Floats, discount: float, after: float = 0.0) -> Dou
 
 
 def advantages(rewards: Floats, values: Floats, after: float, gamma: float, lam: float) -> Doubles:
-    """Generalised advantage estimates (T,).
+    """Return generalised advantage estimates (T,).
 
     Args:
         rewards: (T,) what each action was rewarded with.

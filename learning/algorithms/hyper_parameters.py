@@ -1,4 +1,4 @@
-"""What hyper-parameters may be: dataclasses of numbers, words and truth values, from a file or made in Python."""
+"""Hyper-parameters: dataclasses of numbers, words and truth values, from a file or made in Python."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from cluster_sim.platform.hardware import is_number
 from cluster_sim.spelling import one_of
 
 _SAMPLES: dict[str, object] = {"bool": False, "int": 0, "float": 0.0, "str": ""}
-"""A value of each type that a hyper-parameter may be declared as."""
+"""Sample value of each type of a hyper-parameter."""
 
 
 def options_of(kind: Any, given: Mapping[str, Any], where: str) -> Any:
-    """A dataclass of hyper-parameters from the values in a file. Raises InputError, naming the option there."""
+    """Make a dataclass of hyper-parameters from the values in a file. Raises InputError, naming the option there."""
     known = {field.name: field for field in fields(kind)}
     for name, value in given.items():
         if name not in known:
@@ -46,7 +46,7 @@ def _check(field: Field[Any], value: Any, where: str) -> None:
 
 
 def suits(value: object, default: object) -> bool:
-    """Whether a value may stand in the place of a default."""
+    """Return whether a value may replace a default."""
     if default is None:  # a number that may be absent
         return value is None or suits(value, 0.0)
     if isinstance(default, bool) or isinstance(value, bool | np.bool_):
@@ -57,6 +57,6 @@ def suits(value: object, default: object) -> bool:
 
 
 def kind_of(default: object) -> str:
-    """What kind of value a default is, in words."""
+    """Return the kind of value that a default is, in words."""
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
     return words.get(type(default), "a number")

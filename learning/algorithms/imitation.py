@@ -1,10 +1,10 @@
 """Warm start: learn to decide as a teacher does, before learning from rewards.
 
-Supervised learning of (observation, action) pairs by cross-entropy (*behavioural cloning*). The agent then begins where the
-teacher stands, and reinforcement learning only has to find what is better. The critic is taught as well, by the returns that
-the teacher's episodes had, so that the first advantages are not noise which would undo the warm start. An episode that was
-cut off (truncated) would have gone on: what the critic expects of its last situation is added, in every epoch anew. Without a
-discount nothing would bound that, and such episodes teach the actor alone.
+It is supervised learning of (observation, action) pairs by cross-entropy (*behavioural cloning*). The agent then begins
+as good as the teacher, and reinforcement learning only has to find improvements. The critic learns the returns of the
+teacher's episodes, so that the first advantages are not noise which would undo the warm start. To the return of an
+episode that was cut off (truncated) the critic's value of its last situation is added, in every epoch anew. Without a
+discount this would have no bound, so such episodes teach only the actor.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def demonstrate(
     options: dict[str, Any] | None = None,
     played_by: Teacher | None = None,
 ) -> Trajectory:
-    """One episode, as the network would have seen it, with the teacher's decision at each step.
+    """Play one episode, as the network would have seen it, with the teacher's decision at each step.
 
     Args:
         environment: to be reset with the seed and the options.
@@ -104,7 +104,7 @@ def demonstrate(
 
 
 def greedy(network: Network) -> Teacher:
-    """A network that remembers nothing, as a teacher: its most probable action. Raises InputError for others."""
+    """Make a teacher of a network without memory: its most probable action. Raises InputError for other networks."""
     if network.recurrent:
         raise InputError("warm_start, rounds", "0, or a network that remembers nothing", network.spec)
 
@@ -155,7 +155,7 @@ def imitate(
                 chosen = of_chosen(log_p, samples.columns[steps])
                 cross_entropy = -((1.0 - options.smoothing) * chosen + options.smoothing * even).mean()
                 errors = (values - target[steps])[known[steps]]
-                # Every decision counts the same, in whatever company; one whose return is not known adds nothing.
+                # Every decision counts the same in any batch; one without a known return adds nothing.
                 loss = cross_entropy + 0.5 * (errors.square().sum() / len(steps))
 
                 actor.zero_grad()

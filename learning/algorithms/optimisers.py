@@ -1,8 +1,8 @@
 """Adam (Kingma and Ba 2015) over all weights of a part of a network at once.
 
 The weights become views of one long vector, and so do their gradients. A step is then one operation of torch on that
-vector, and not one for each layer, which is what a step of a small network costs; and what has to be stored so that a
-training can be put down and taken up again exactly are two vectors and a count.
+vector instead of one for each layer, which dominates the time of small networks. To resume a training exactly, only two
+vectors and a count are stored.
 
 This is the function that ``torch.optim.Adam`` calls, without the class around it. Given that vector, the class does the same to
 the bit, but takes 35 µs more for each step, a sixth of one of a small network, and imports torch's compiler, which costs a second
@@ -24,7 +24,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class Adam:
-    """Steps against the gradient, of a size that is about the learning rate for every weight.
+    """Optimiser with steps against the gradient of about the learning rate for every weight.
 
     With g the gradient at step t: m ← β₁m + (1 − β₁)g and v ← β₂v + (1 − β₂)g², and each weight moves by
     −lr · m̂ / (√v̂ + ε), where m̂ = m / (1 − β₁ᵗ) and v̂ = v / (1 − β₂ᵗ).
@@ -60,11 +60,11 @@ class Adam:
     def zero_grad(self) -> None:
         """Forget the gradient; what is differentiated next is added to zeros."""
         if self._parts and self._parts[0].data_ptr() != self._weights.data_ptr():
-            self._take_over()  # another optimiser has had them in between, as after a warm start
+            self._take_over()  # another optimiser has used them in between, as after a warm start
         self._gradient.zero_()
 
     def step(self, longest: float = 0.0) -> None:
-        """One step against the gradient, which is first shortened to ``longest`` if that is not 0."""
+        """Take one step against the gradient, which is first shortened to ``longest`` unless that is 0."""
         gradient = self._gradient
         if longest:
             gradient.mul_((longest / (gradient.norm() + 1e-6)).clamp(max=1.0))
@@ -86,7 +86,7 @@ class Adam:
         )
 
     def state(self, name: str) -> Arrays:
-        """Everything but the weights, to be stored."""
+        """Return everything but the weights, to be stored."""
         return {
             f"{name}.steps": np.array(int(self._steps)),
             f"{name}.mean": self._mean.numpy().copy(),

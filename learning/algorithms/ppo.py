@@ -1,7 +1,7 @@
 """Proximal policy optimisation with the clipped objective (Schulman et al. 2017), with action masks.
 
-``update`` reads from top to bottom what is done with the episodes of one iteration. Every hyper-parameter and every number
-that it returns is explained in docs/reference/algorithms.md.
+``update`` shows from top to bottom what is done with the episodes of one iteration. docs/reference/algorithms.md
+explains every hyper-parameter and every number that it returns.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from learning.algorithms.self_imitation import BestEpisodes, self_imitation_loss
 from learning.networks.categorical import entropy, log_probabilities, of_chosen
 from learning.networks.network import Network, Weights, one_thread
 
-_MEAN = "average.mean."  # what the names of averaged weights begin with in the state
+_MEAN = "average.mean."  # prefix of the names of averaged weights in the state
 _SWA_ANNEALING = 0.15  # share of the averaged part of the training in which the learning rate moves to its last value
 
 
@@ -127,7 +127,7 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 
 
 class PPO:
-    """Learns from episodes, an iteration at a time.
+    """PPO, which learns from episodes, an iteration at a time.
 
     Args:
         network: the policy and the value that are learned; changed in place.
@@ -162,18 +162,15 @@ class PPO:
             self.constraint = Constraint(constraint, network, options.critic_lr, options.adam_eps, seed)
         self.updates = 0
 
+    @one_thread()
     def update(self, trajectories: Sequence[Trajectory], iteration: int) -> dict[str, float]:
-        """Learn from the episodes of one iteration, counted from 0; the numbers to be logged."""
-        with one_thread():
-            return self._update(trajectories, iteration)
-
-    def _update(self, trajectories: Sequence[Trajectory], iteration: int) -> dict[str, float]:
+        """Learn from the episodes of one iteration, counted from 0; return the numbers to be logged."""
         options, network = self.options, self.network
         rng = np.random.default_rng([self.seed, iteration, 2]) if options.shuffle else None
         samples = Samples(network, trajectories)
         size = options.minibatch or len(samples)
 
-        # What the policy that acted thought: log-probabilities and values before any change.
+        # Log-probabilities and values of the policy that acted, before any change.
         old_chosen, old_values = samples.assessed()
         episodes = list(zip(trajectories, samples.of_each(old_values), samples.values_after(), strict=True))
         gae = np.concatenate([advantages(t.rewards, v, after, options.gamma, options.lam) for t, v, after in episodes])
@@ -189,8 +186,7 @@ class PPO:
 
         advantage, target = (torch.tensor(values, dtype=torch.float32) for values in (normalised, targets))
         before = torch.tensor(old_values, dtype=torch.float32)
-        logged = Means()
-        stopped = False
+        logged, stopped = Means(), False
         for epoch in range(options.epochs):
             progress = (iteration + epoch / options.epochs) / self.iterations
             entropy_weight = self._schedule(progress)
@@ -245,11 +241,11 @@ class PPO:
         }
 
     def averaged(self) -> Weights | None:
-        """The network's weights with the actor's averaged; None before averaging has begun."""
+        """Return the network's weights with the actor's averaged; None before averaging has begun."""
         return self.network.weights() | self._averaged() if self._averages() else None
 
     def state(self) -> Arrays:
-        """Everything besides the network's weights that the next iteration depends on."""
+        """Return everything besides the network's weights that the next iteration depends on."""
         return {
             "updates": np.array(self.updates),
             **self.actor.state("actor"),
@@ -276,7 +272,7 @@ class PPO:
     def _with_the_limit(
         self, gae: Doubles, trajectories: Sequence[Trajectory], iteration: int
     ) -> tuple[Doubles, dict[str, float]]:
-        """The advantages with the costs weighed in, after a step of the multiplier; what is logged of both."""
+        """Step the multiplier; return the advantages combined with those of the costs, and the numbers to log."""
         options, constraint = self.options, self.constraint
         assert constraint is not None
         numbers = constraint.rise(trajectories)
@@ -288,7 +284,7 @@ class PPO:
         return constraint.combined(gae, of_costs), numbers | learned
 
     def _schedule(self, progress: float) -> float:
-        """Set the learning rates for a point of the training, from 0 to 1; the weight of the entropy there."""
+        """Set the learning rates for a point of the training, from 0 to 1; return the entropy's weight there."""
         options = self.options
         factor = 1.0 - progress if options.lr_schedule == "linear" else 1.0
         actor_factor = factor
@@ -301,7 +297,7 @@ class PPO:
         return options.entropy + progress * (end - options.entropy)
 
     def _step(self, loss: Tensor) -> None:
-        """One step of both optimisers; where they have no weights in common, neither notices the other's loss."""
+        """Take one step with both optimisers; if they share no weights, neither is affected by the other's loss."""
         self.actor.zero_grad()
         self.critic.zero_grad()
         torch.autograd.backward(loss)
@@ -320,7 +316,7 @@ class PPO:
         followed = torch.tensor(np.concatenate(returns), dtype=torch.float32)
         mean = self.options.self_imitation_against == "mean"
         worth = torch.tensor(worth_of_episodes(self.best.episodes, trajectories), dtype=torch.float32) if mean else None
-        self.actor.learning_rate = self.options.actor_lr  # not annealed: in the end it is what is left of the training
+        self.actor.learning_rate = self.options.actor_lr  # not annealed: this matters most at the end of the training
         for _ in range(self.options.self_imitation_updates):
             for steps, lengths in samples.minibatches(size, rng):
                 logits, values = self.network.unroll(samples.batch(steps), lengths)
@@ -333,9 +329,9 @@ class PPO:
     def _make_certain(self, rng: np.random.Generator | None, size: int) -> None:
         """Learn the best episode by heart.
 
-        Where several decisions in a row look alike, such as whether to wait for another moment, starting at any of them may
-        be as good, and a policy that starts at one of them in a few finds it. Greedy play then never starts. What else
-        tells these decisions apart is faint, and takes many passes to be learned.
+        Several decisions in a row may look alike, such as whether to wait for another moment. If starting at any of
+        them is equally good, a policy that starts with a small probability at each is good, but greedy play never
+        starts. Faint differences between these decisions take many passes to be learned.
         """
         if not self.best.episodes:
             return
@@ -347,11 +343,11 @@ class PPO:
                 self._step(-of_chosen(log_probabilities(logits), samples.columns[steps]).mean())
 
     def _averages(self) -> int:
-        """How many weights are in the average."""
+        """Return the number of weights in the average."""
         return 0 if self.average is None else int(self.average.n_averaged)
 
     def _averaged(self) -> Arrays:
-        """The average of the actor's weights; empty before averaging has begun."""
+        """Return the average of the actor's weights; empty before averaging has begun."""
         if self.average is None or not self._averages():
             return {}
         weights = cast(Network, self.average.module).weights()
@@ -359,7 +355,7 @@ class PPO:
 
 
 def explained_variance(values: np.ndarray, targets: np.ndarray) -> float:
-    """1 − Var(target − value) / Var(target): 1 for a perfect critic, 0 for a constant one; NaN where nothing varies."""
+    """Return 1 − Var(target − value) / Var(target): 1 is perfect, 0 a constant critic; NaN for equal targets."""
     variance = float(np.var(targets))
     return 1.0 - float(np.var(targets - values)) / variance if variance > 0.0 else float("nan")
 
@@ -376,5 +372,5 @@ class Means:
             self._found.setdefault(name, []).append(number.item() if isinstance(number, Tensor) else number)
 
     def named(self, prefix: str) -> dict[str, float]:
-        """The means, under their names with a prefix."""
+        """Return the means, under their names with a prefix."""
         return {prefix + name: float(np.mean(values)) for name, values in self._found.items()}

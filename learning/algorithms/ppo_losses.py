@@ -1,4 +1,4 @@
-"""What PPO descends on: the clipped objective of the policy and the squared error of the critic."""
+"""Losses of PPO: the clipped objective of the policy and the squared error of the critic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.nn.functional import mse_loss
 
 
 def clipped_loss(log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
-    """−E[min(r A, clip(r, 1 − ε, 1 + ε) A)], r the ratio of new to old probability (Schulman et al. 2017, eq. 7).
+    """Return −E[min(r A, clip(r, 1 − ε, 1 + ε) A)], r new over old probability (Schulman et al. 2017, eq. 7).
 
     Args:
         log_ratio: (B,) log r of each decision.
@@ -22,7 +22,7 @@ def clipped_loss(log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
 
 
 class _Clipped(torch.autograd.Function):
-    """The clipped objective as one operation: torch would note down eight, and take several times as long to go back."""
+    """Clipped objective as one operation: torch would record eight, and take several times as long to go back."""
 
     @staticmethod
     def forward(ctx: Any, log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
@@ -35,12 +35,12 @@ class _Clipped(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        ratio, advantage, is_held = ctx.saved_tensors  # what is held where it was has no gradient
+        ratio, advantage, is_held = ctx.saved_tensors  # clipped values have no gradient
         return (-gradient / len(ratio) * advantage * ratio).masked_fill_(is_held, 0.0), None, None
 
 
 def squared_error(values: Tensor, targets: Tensor, before: Tensor, clip: float) -> Tensor:
-    """Mean squared error of the critic; with ``clip``, the worse of it and that of values held near what they were."""
+    """Return the critic's mean squared error; with ``clip``, at least that of values clipped near the old."""
     if not clip:
         return mse_loss(values, targets)
     held = before + (values - before).clamp(-clip, clip)

@@ -1,11 +1,11 @@
 """REINFORCE (Williams 1992): make actions more probable the better what followed them was.
 
-The first of the two agents of Herrera et al. (2021). As in their program, returns of an episode are normalised to mean 0 and
-deviation 1, which makes the episode's mean a baseline; unlike there, they are not multiplied by 1000 unless ``scale`` says
-so, since Adam's steps do not depend on it.
+It is the first of the two agents of Herrera et al. (2021). As in their program, returns of an episode are normalised to
+mean 0 and deviation 1, which makes the episode's mean a baseline. Unlike there, they are multiplied by 1000 only if
+``scale`` says so, since Adam's steps do not depend on it.
 
-An episode that was cut off counts as one that came to its end: what would have followed is not known, and no critic is there
-to say what to expect. Where rewards are costs, to be far from the end at ``until`` looks good then; a training warns of it.
+An episode that was cut off counts as ended, since there is no critic to estimate the rest. If rewards are costs, a
+policy that is far from the end at ``until`` looks good then; a training warns of it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ReinforceOptions:
 
 
 class Reinforce:
-    """One step along the policy gradient an iteration.
+    """REINFORCE that takes one step along the policy gradient an iteration.
 
     Args:
         network: its policy is learned, in place; its value is not used.
@@ -102,15 +102,12 @@ class Reinforce:
         }
 
     def averaged(self) -> Weights | None:
-        """None: nothing is averaged."""
         return None
 
     def state(self) -> Arrays:
-        """Everything besides the network's weights that the next iteration depends on."""
         return {"updates": np.array(self.updates), **self.actor.state("actor")}
 
     def load_state(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take over what ``state`` gave."""
         self.updates = int(arrays["updates"])
         self.actor.load_state("actor", arrays)
 
@@ -122,21 +119,16 @@ def check_normalise(algorithm: str, over: str) -> None:
 
 
 def normalised(returns: Sequence[Doubles], over: str) -> Doubles:
-    """Returns of all episodes, (N,), as the option ``normalise`` says."""
+    """Return returns of all episodes, (N,), as the option ``normalise`` says."""
     if over == "episode":
         return np.concatenate([_standard(one) for one in returns])
     if over == "decision":
-        # A return is the longer the earlier its decision, whatever was decided: noise that hides what a decision did.
-        means = [np.mean(values) for values in _at_each_decision(returns)]
+        # Early decisions have longer returns, whatever was decided: noise that hides the effect of a decision.
+        longest = max(map(len, returns))
+        means = [np.mean([float(one[i]) for one in returns if i < len(one)]) for i in range(longest)]
         return _standard(np.concatenate([one - means[: len(one)] for one in returns]))
     joined = np.concatenate(list(returns))
     return _standard(joined) if over == "iteration" else joined
-
-
-def _at_each_decision(returns: Sequence[Doubles]) -> list[list[float]]:
-    """The first return of every episode, then the second of all that have one, and so on."""
-    longest = max(map(len, returns))
-    return [[float(one[i]) for one in returns if i < len(one)] for i in range(longest)]
 
 
 def _standard(values: Doubles) -> Doubles:

@@ -1,11 +1,11 @@
 """Collecting experience: whole episodes, as a pure function of weights and seeds.
 
 The episodes of one group run in lockstep, so that a network is asked about all of them at once; groups are spread over
-the processes of any ``concurrent.futures.Executor``. How episodes are grouped is part of the question, because sums in a
-batch may round otherwise than alone; how many processes answer it is not, and never changes the answer.
+the processes of any ``concurrent.futures.Executor``. The grouping of episodes may change the result, because sums in a
+batch may round differently; the number of processes never changes it.
 
-Episodes are run from their reset to their end, and a finished one drops out of its group. So there is no reset within a
-batch whose first step would have to be left out of the loss, and no step is thrown away.
+Episodes run from their reset to their end, and a finished one leaves its group. So no batch contains a reset, and no
+step is thrown away.
 """
 
 from __future__ import annotations
@@ -22,33 +22,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from cluster_sim.errors import InputError
 from learning.networks.building import make_network
 from learning.networks.categorical import best, draw
-from learning.networks.network import MASK, Batch, Kept, Memory, Network, Weights, one_thread
+from learning.networks.network import MASK, Kept, Network, Weights, one_thread
 from learning.tasks.environment import SchedulingEnv
 from learning.tasks.episode_metrics import which_ended
 
-#: Makes an environment. To be sent to other processes it has to be picklable; equal ones share environments there, so
-#: a frozen dataclass with ``__call__`` is best.
+#: Maker of an environment. To be sent to other processes it must be picklable; equal makers share environments there,
+#: so a frozen dataclass with ``__call__`` is best.
 EnvironmentMaker = Callable[[], Any]
 
-_ENVIRONMENT_KINDS = 4  # whose environments a process keeps
-_OBJECTS_BEFORE_COLLECTION = 10_000  # so many more than have gone: Python's own are fewer
+_ENVIRONMENT_KINDS = 4  # makers whose environments a process keeps
+_OBJECTS_BEFORE_COLLECTION = 10_000  # threshold of new objects; Python's own is lower
 
 
 @dataclass(slots=True)
 class Trajectory:
-    """One episode as its network saw it, T decisions.
+    """Episode as its network saw it, with T decisions.
 
     Attributes:
         kept: T observations, what the network keeps of them.
         columns: (T,) the chosen columns of the logits.
         actions: (T,) the actions that these stand for.
-        rewards: (T,) what followed each.
-        costs: (T,) what followed each of that which is to be kept within a limit; empty where the environment has none.
+        rewards: (T,) the reward after each.
+        costs: (T,) what each cost, for a limit; empty if the environment has no cost.
         last: what is kept of the observation after the last step if the episode was truncated; None when it terminated.
         seed: of the episode.
         metrics: ``info["metrics"]`` of the last step, if the environment gives them.
@@ -84,7 +83,7 @@ class Trajectory:
 
 
 def episode_seeds(seed: int, iteration: int, count: int) -> list[int]:
-    """Seeds of the episodes of one iteration of a training, the same whenever it is run or resumed."""
+    """Return the seeds of the episodes of one iteration, the same whenever it is run or resumed."""
     return [int(np.random.SeedSequence([seed, iteration, i]).generate_state(1)[0]) for i in range(count)]
 
 
@@ -109,7 +108,7 @@ def collect(
         options: of ``reset(options=…)`` for each episode, for example ``{"episode": episode}``.
         executor: runs the groups; without one they run here, one after the other.
 
-    Raises InputError for a group of less than one, or as many options as there are not seeds.
+    Raises InputError for a group of less than one, or for a number of options other than that of seeds.
     """
     if group < 1:
         raise InputError("rollouts", "a group of at least 1 episode", group)
@@ -133,7 +132,7 @@ def collect(
 
 @dataclass(frozen=True, slots=True)
 class RolloutTask:
-    """The episodes of one group."""
+    """Task: the episodes of one group."""
 
     make_environment: EnvironmentMaker
     seeds: tuple[int, ...]
@@ -164,17 +163,18 @@ def _environments(make_environment: EnvironmentMaker, count: int) -> list[Any]:
 
 
 _collecting = threading.Lock()
-_collecting_rarely = 0  # how many run now, in any thread
+_collecting_rarely = 0  # number of blocks that run now, in any thread
 _thresholds = gc.get_threshold()
 
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """Have Python look for garbage less often meanwhile: most of it is gone as soon as nobody refers to it.
+    """Let Python look for garbage less often meanwhile: most of it is freed by its reference count.
 
-    What is alive in a group of episodes is looked through each time, and by default that is a fifth of their time.
+    Each collection looks through all living objects of a group of episodes; by default that takes a fifth of their
+    time.
     """
-    # The whole process has one threshold: the first to come changes it, and the last to go puts it back.
+    # The whole process has one threshold: the first block changes it, and the last one restores it.
     global _thresholds, _collecting_rarely
     with _collecting:
         if not _collecting_rarely:
@@ -197,36 +197,36 @@ def _run(task: RolloutTask, environments: Sequence[Any], network: Network) -> li
     ours = SchedulingEnv
     kinds = {type(environment) for environment in environments}
     together = all(issubclass(kind, ours) and kind.step is ours.step and kind.reset is ours.reset for kind in kinds)
-    # The episodes of a group, at their first decisions.
     options = [None] * len(task.seeds) if task.options is None else task.options
     if together:
-        found = SchedulingEnv.reset_together(environments, task.seeds, options)
+        begun = SchedulingEnv.reset_together(environments, task.seeds, options)
     else:
         asked = zip(environments, task.seeds, options, strict=True)
-        found = [environment.reset(seed=seed, options=wanted) for environment, seed, wanted in asked]
+        begun = [environment.reset(seed=seed, options=wanted) for environment, seed, wanted in asked]
     episodes = [
         _Episode(environment, network, seed, observation)
-        for environment, seed, (observation, _) in zip(environments, task.seeds, found, strict=True)
+        for environment, seed, (observation, _) in zip(environments, task.seeds, begun, strict=True)
     ]
     running, memory = episodes, None
     with torch.inference_mode():
         while running:
             batch = network.stack([episode.kept[-1] for episode in running])
-            logits, memory = _logits(network, batch, memory)
+            if network.recurrent:
+                logits, _, memory = network(batch, memory)
+            else:
+                logits = network.policy(batch)  # the algorithm computes values later, for all decisions at once
             scores = logits.numpy()
             if task.greedy:
-                columns = best(scores)
+                columns = best(scores).tolist()
             else:
-                columns = draw(scores, np.array([episode.rng.random() for episode in running]))
-            # Take the action of a column in each of the episodes.
-            columns = columns.tolist()
+                columns = draw(scores, np.array([episode.rng.random() for episode in running])).tolist()
             environments = [episode.environment for episode in running]
             actions = [episode.action(column) for episode, column in zip(running, columns, strict=True)]
             if together:
-                found = SchedulingEnv.step_together(environments, actions)
+                steps = SchedulingEnv.step_together(environments, actions)
             else:
-                found = [environment.step(action) for environment, action in zip(environments, actions, strict=True)]
-            for episode, column, action, step in zip(running, columns, actions, found, strict=True):
+                steps = [environment.step(action) for environment, action in zip(environments, actions, strict=True)]
+            for episode, column, action, step in zip(running, columns, actions, steps, strict=True):
                 episode.note(column, action, *step)
             if any(episode.over for episode in running):
                 if memory is not None:
@@ -236,20 +236,12 @@ def _run(task: RolloutTask, environments: Sequence[Any], network: Network) -> li
     return [episode.trajectory() for episode in episodes]
 
 
-def _logits(network: Network, batch: Batch, memory: Memory | None) -> tuple[Tensor, Memory | None]:
-    """What a decision needs; the algorithm works values out later, for all decisions at once."""
-    if network.recurrent:
-        logits, _, memory = network(batch, memory)
-        return logits, memory
-    return network.policy(batch), None
-
-
 class _Episode:
-    """An episode while it runs."""
+    """Running episode."""
 
     def __init__(self, environment: Any, network: Network, seed: int, observation: Any):
         self.environment, self.network, self.seed = environment, network, seed
-        self.rng = np.random.default_rng([seed, 1])  # not the environment's stream
+        self.rng = np.random.default_rng([seed, 1])  # its own stream, not the environment's
         self.kept = [network.keep(observation)]
         self.columns: list[int] = []
         self.actions: list[int] = []
@@ -261,7 +253,7 @@ class _Episode:
         self.metrics: dict[str, float] = {}
 
     def action(self, column: int) -> int:
-        """The action that a column stands for now."""
+        """Return the action that a column stands for now."""
         return self.network.action(self.kept[-1], column)
 
     def note(
@@ -274,7 +266,7 @@ class _Episode:
         truncated: bool,
         info: dict[str, Any],
     ) -> None:
-        """An action has been taken: what a step of the environment has told."""
+        """Add a step: the action that was taken and the environment's answer."""
         self.columns.append(column)
         self.actions.append(action)
         self.rewards.append(float(reward))
@@ -294,7 +286,7 @@ class _Episode:
             self.choices = (self.choices or 0) + int(np.count_nonzero(observation[MASK]) > 1)
 
     def trajectory(self) -> Trajectory:
-        """The episode as arrays, to learn from."""
+        """Return the episode as arrays, to learn from."""
         last = self.kept.pop() if self.truncated else None
         columns, actions = np.array(self.columns, dtype=np.int64), np.array(self.actions, dtype=np.int64)
         rewards, costs = np.array(self.rewards), np.array(self.costs, dtype=np.float64)

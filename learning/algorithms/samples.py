@@ -1,4 +1,4 @@
-"""The decisions of several episodes as one batch to learn from."""
+"""Samples: the decisions of several episodes as one batch to learn from."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Steps = npt.NDArray[np.int64]
 
 _LARGEST_WHOLE = (
     2**25
-)  # numbers in a batch that is kept as tensors; a larger one is put together minibatch by minibatch
-_CHUNK = 4096  # decisions that are evaluated at once
+)  # greatest number of values of a batch that is kept as tensors; a larger one is built by minibatch
+_CHUNK = 4096  # number of decisions that are evaluated at once
 
 
 class Samples:
-    """N decisions, those of the first episode first.
+    """Batch of N decisions, those of the first episode first.
 
     Attributes:
         columns: (N,) the chosen columns.
@@ -45,10 +45,10 @@ class Samples:
         return int(self._first[-1])
 
     def batch(self, steps: Steps, again: bool = False) -> Batch:
-        """The observations of some of the decisions.
+        """Return the observations of some of the decisions.
 
-        ``again``: they are consecutive and will be asked for again, epoch after epoch; they are kept in the form that is
-        the quickest to learn from, unless they are too many.
+        ``again``: they are consecutive and are used again in every epoch; they are kept in the form that is the fastest
+        to learn from, unless they are too many.
         """
         if self._whole is None:
             return self._network.stack([self._kept[i] for i in steps])
@@ -59,10 +59,10 @@ class Samples:
         return self._again.setdefault(key, self._network.compact(batch)) if again else batch
 
     def minibatches(self, size: int, rng: np.random.Generator | None) -> Iterator[tuple[Steps, list[int]]]:
-        """All decisions in parts of about ``size``: their numbers, and the lengths of what they consist of.
+        """Yield all decisions in parts of about ``size``: their numbers, and the lengths of their episodes or steps.
 
-        In an order drawn with ``rng``, or in their own without one. For a network that remembers each part consists of
-        whole episodes, so that it can be led through them again; for any other, of single decisions.
+        The order is drawn with ``rng``; without it, it is their own. For a network with memory each part consists of
+        whole episodes, so that the network can go through them again; for any other, of single decisions.
         """
         if not self._network.recurrent:
             order = np.arange(len(self)) if rng is None else rng.permutation(len(self))
@@ -80,29 +80,29 @@ class Samples:
                 part = []
 
     def assessed(self) -> tuple[Tensor, Doubles]:
-        """Log-probabilities (N,) of the chosen actions and values (N,), as the network sees them now."""
+        """Return log-probabilities (N,) of the chosen actions and values (N,), as the network sees them now."""
         chosen, values = [], []
         with torch.inference_mode():
             for steps, lengths in self.minibatches(_CHUNK, None):
                 logits, expected = self._network.unroll(self.batch(steps), lengths)
                 chosen.append(of_chosen(log_probabilities(logits), self.columns[steps]))
                 values.append(expected)
-        # A copy, made outside: tensors of inference mode cannot take part in what is differentiated later.
+        # A copy made outside: tensors of inference mode cannot be used in later differentiation.
         return torch.cat(chosen).clone(), torch.cat(values).numpy().astype(np.float64)
 
     def values_after(self) -> list[float]:
-        """Value of what follows the last decision of each episode: 0 where it terminated."""
+        """Return the value after the last decision of each episode: 0 if it terminated."""
         after = []
         with torch.inference_mode():
             for trajectory in self.trajectories:
                 if trajectory.last is None:
                     after.append(0.0)
                     continue
-                # What remembers has to be led through the whole episode to know what it knows at its end.
+                # A network with memory must go through the whole episode to have its memory at the end.
                 seen = [*trajectory.kept, trajectory.last] if self._network.recurrent else [trajectory.last]
                 after.append(float(self._network.unroll(self._network.stack(seen), [len(seen)])[1][-1]))
         return after
 
     def of_each(self, values: Doubles) -> list[Doubles]:
-        """An array over all decisions, (N,), as one array for each episode."""
+        """Split an array over all decisions, (N,), into one array for each episode."""
         return np.split(values, self._first[1:-1])

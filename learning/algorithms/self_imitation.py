@@ -1,16 +1,16 @@
 """Self-imitation (Oh et al. 2018): learn again from own episodes that turned out better than expected.
 
-In a small problem without chance a good schedule found once can be found again; PPO forgets it when the next episodes do
-not repeat it. The best episodes are kept, and of their decisions those whose return R was above the value V of the
+In a small problem without chance a good schedule that was found once can be found again, but PPO forgets it when the
+next episodes do not repeat it. The best episodes are kept, and their decisions with a return R above the value V of the
 situation are made more probable, by
 
     policy loss = −log π(a|s) · max(0, R − V)        value loss = ½ max(0, R − V)²
 
 Nothing is learned from a decision that turned out worse than expected: its loss and its gradient are 0.
 
-Where the critic is quick to learn that a rare good episode is good, R − V vanishes before the policy has found the way back
-to it. Against the ``mean``, whole episodes are weighed instead by what their return is above that of the latest ones, and
-keep their weight until the policy does as well (as in memory-augmented policy optimisation, Liang et al. 2018).
+If the critic learns quickly that a rare episode is good, R − V vanishes before the policy has learned to repeat it.
+With ``mean``, whole episodes are weighed instead by their return above that of the latest ones, and keep their weight
+until the policy is as good (as in memory-augmented policy optimisation, Liang et al. 2018).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def self_imitation_losses(chosen: Tensor, values: Tensor, returns: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-    """Policy and value loss of a batch.
+    """Return policy and value loss of a batch.
 
     Args:
         chosen: (B,) log-probabilities of the actions taken.
@@ -41,9 +41,9 @@ def self_imitation_losses(chosen: Tensor, values: Tensor, returns: Tensor, scale
 
 
 def worth_of_episodes(kept: Sequence[Trajectory], latest: Sequence[Trajectory]) -> np.ndarray:
-    """Weight of every decision of the episodes kept, from 0 to 1: what they are above the mean of the latest, in deviations.
+    """Return the weight, 0 to 1, of every decision of the kept episodes: their deviations above the latest ones' mean.
 
-    An episode counts fully that is a standard deviation or more above the mean of the latest episodes' returns.
+    An episode counts fully if it is a standard deviation or more above the mean of the latest episodes' returns.
     """
     returns = np.array([episode.reward for episode in latest])
     gains = np.array([episode.reward for episode in kept]) - returns.mean()
@@ -52,9 +52,9 @@ def worth_of_episodes(kept: Sequence[Trajectory], latest: Sequence[Trajectory]) 
 
 
 class BestEpisodes:
-    """The best episodes so far by their sum of rewards, each sequence of actions once.
+    """Best episodes so far by their sum of rewards, each sequence of actions once.
 
-    Meant for problems whose episodes all begin alike: among different ones, the best are the easiest.
+    They are for problems whose episodes all begin alike: among different ones, the best are the easiest.
     """
 
     def __init__(self, most: int):
@@ -62,7 +62,7 @@ class BestEpisodes:
         self.episodes: list[Trajectory] = []
 
     def add(self, trajectories: Sequence[Trajectory]) -> None:
-        """Look at new episodes; those that were cut off are left out, since their return is not known."""
+        """Add new episodes; episodes that were cut off are left out, since their return is not known."""
         known = {episode.actions.tobytes() for episode in self.episodes}
         for trajectory in trajectories:
             if trajectory.last is None and trajectory.actions.tobytes() not in known:
@@ -72,7 +72,7 @@ class BestEpisodes:
         self.episodes = sorted(self.episodes, key=lambda episode: -episode.reward)[: self.most]
 
     def state(self, name: str) -> Arrays:
-        """Everything that is learned from, as arrays."""
+        """Return the kept episodes as arrays."""
         arrays: Arrays = {f"{name}.count": np.array(len(self.episodes))}
         for i, episode in enumerate(self.episodes):
             for key in episode.kept[0]:

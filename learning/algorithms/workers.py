@@ -1,4 +1,4 @@
-"""Processes to work in: as many as are wanted, each with one thread, or none where one would do."""
+"""Worker processes: as many as are wanted, each with one thread, or none if one process is enough."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Answer = TypeVar("Answer")
 
 @contextmanager
 def processes(wanted: int | None, tasks: int, executor: Executor | None = None) -> Iterator[Executor | None]:
-    """An executor for that many tasks at once: the given one, or processes of our own; None where one process will do.
+    """Yield an executor for that many tasks at once: the given one, or new processes; None if one process is enough.
 
-    ``wanted`` None is as many as there are cores. Our processes leave Ctrl-C to this one, and are gone when the block ends,
-    also by an exception. Raises InputError where one of them has died, as for want of memory, or since it began the user's
-    script once more.
+    ``wanted`` None is as many as there are cores. New processes leave Ctrl-C to this one, and end with the block, also
+    by an exception. Raises InputError if one of them has died, such as for lack of memory, or because it ran the user's
+    script again.
     """
     count = min(executors.cores() if wanted is None else wanted, tasks)
     if executor is not None or count <= 1:
@@ -32,7 +32,7 @@ def processes(wanted: int | None, tasks: int, executor: Executor | None = None) 
         try:
             yield pool
         except BaseException as error:
-            executors.end_processes(pool)  # what still runs is not worth waiting for
+            executors.end_processes(pool)  # running tasks are not worth waiting for
             if executors.is_worker_death(error):
                 expected = (
                     "each to live to its end: fewer of them need less memory (workers), and trainings go on (resume); "
@@ -44,9 +44,9 @@ def processes(wanted: int | None, tasks: int, executor: Executor | None = None) 
 
 
 def begin_worker() -> None:
-    """Prepare a spawned process as any worker; and torch, which is loaded here, has one thread as well.
+    """Prepare a spawned process like any worker, and give torch one thread.
 
-    What is assumed of inputs the process that started it has said: files are read again in every worker.
+    Assumptions about inputs are shown by the main process, since every worker reads the files again.
     """
     executors.begin_worker()
     warnings.simplefilter("ignore", ModelWarning)
@@ -58,7 +58,7 @@ def begin_worker() -> None:
 def map_in_order(
     work: Callable[[Task], Answer], tasks: Sequence[Task], executor: Executor | None, done: Callable[[Answer], object]
 ) -> list[Answer]:
-    """The answers to all tasks, in their order; ``done`` is called with each as it is collected."""
+    """Return the answers to all tasks, in their order; ``done`` is called with each as it is collected."""
     if executor is None:
         answers = []
         for task in tasks:

@@ -1,4 +1,4 @@
-"""Choosing one of several actions at random: what is needed of the categorical distribution over masked logits.
+"""Categorical distribution over masked logits: the functions for choosing one of several actions at random.
 
 Logits of disallowed actions are minus infinity, so their probability is exactly 0. The entropy and the divergence count
 allowed actions only: 0 · log 0 is taken as 0, its limit, and has no gradient. (Huang and Ontañón 2022 show that the
@@ -16,34 +16,34 @@ Floats = npt.NDArray[np.floating]
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
-    """Log-probabilities (B, K) of logits (B, K); minus infinity stays."""
+    """Return log-probabilities (B, K) of logits (B, K); minus infinity stays."""
     return torch.log_softmax(logits, dim=-1)
 
 
 def of_chosen(log_probabilities: Tensor, columns: Tensor) -> Tensor:
-    """The entries (B,) of the chosen columns (B,)."""
+    """Return the entries (B,) of the chosen columns (B,)."""
     return log_probabilities.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
 
 
 def entropy(log_probabilities: Tensor) -> Tensor:
-    """Entropy (B,), nats; at most the logarithm of the number of allowed actions."""
+    """Return entropy (B,), nats; at most the logarithm of the number of allowed actions."""
     # Made finite before multiplying: 0 · -inf is NaN, and so would its gradient be.
     return -(log_probabilities.exp() * log_probabilities.clamp(min=-1e30)).sum(-1)
 
 
 def divergence(first: Tensor, second: Tensor) -> Tensor:
-    """Kullback-Leibler divergence (B,) of the second from the first, both log-probabilities with one mask, nats."""
+    """Return the Kullback-Leibler divergence (B,), nats, of the second log-probabilities from the first."""
     difference = (first - second).masked_fill(first == -torch.inf, 0.0)
     return (first.exp() * difference).sum(-1)
 
 
 def best(logits: Floats) -> npt.NDArray[np.int64]:
-    """The most probable column of each row; the first of equals."""
+    """Return the most probable column of each row; the first of equals."""
     return np.asarray(logits.argmax(axis=1))
 
 
 def draw(logits: Floats, uniforms: Floats) -> npt.NDArray[np.int64]:
-    """A column of each row, with its probability.
+    """Draw a column of each row, with its probability.
 
     Args:
         logits: (B, K), minus infinity where not allowed, at least one entry of each row finite.

@@ -1,6 +1,6 @@
-"""The networks of the papers, as published: for comparison, not because they are the best.
+"""Networks of the papers, as published: for comparison, not because they are the best.
 
-``as-published`` takes the one that belongs to the observation's shape; each also has a name of its own.
+``as-published`` takes the network that belongs to the observation's shape; each also has a name of its own.
 
 | name | observation | source |
 |---|---|---|
@@ -50,7 +50,7 @@ def _observation_shape(network: Network, dimensions: int, name: str) -> tuple[in
 
 
 def _shape(observation_space: Any) -> tuple[int, ...]:
-    """Shape of the one array that published observations are; () when it is not there."""
+    """Return the shape of the one array that published observations are; () without it."""
     return tuple(observation_space[OBSERVATION].shape) if OBSERVATION in observation_space.spaces else ()
 
 
@@ -66,9 +66,10 @@ class PublishedPairNetwork(Network):
         final_selu: a SELU after the last layer of the actor, too, as in the papers' program (their text has it only
             between layers). It keeps logits above −1.76, so that the agent cannot rule an action out.
 
-    In most observations most rows are zero (pairs that do not fit). Those give all the same number, so the critic works it
-    out once for all of them, and the actor skips whatever is not allowed: the same results, several times quicker. In a
-    batch that is gone through many times equal rows (of nodes in the same state) are worked out once, too: ``compact``.
+    In most observations most rows are zero (pairs that do not fit). They all give the same number, so the critic
+    computes it once for all of them, and the actor skips actions that are not allowed: the same results, several times
+    faster. In a batch that is used many times equal rows (of nodes in the same state) are computed once, too:
+    ``compact``.
     """
 
     def __init__(self, observation_space: Any, action_count: int, final_selu: bool):
@@ -85,14 +86,14 @@ class PublishedPairNetwork(Network):
                 nn.init.zeros_(layer.bias)
 
     def stack(self, kept: Sequence[Kept]) -> Batch:
-        """Observations (B, A, F), masks (B, A), and ``filled`` (B, A), False for rows of zeros."""
+        """Return observations (B, A, F), masks (B, A), and ``filled`` (B, A), False for rows of zeros."""
         batch = super().stack(kept)
         return batch | {FILLED: batch[OBSERVATION].any(2)}
 
     def compact(self, batch: Batch) -> Batch:
-        """In place of the observations their different rows (R, F), that of zeros first, and which of these each one is.
+        """Return the different rows (R, F) of the observations, zeros first, and each observation's row number.
 
-        ``allowed`` are the places among them of all rows that the masks allow, ``present`` those of all that are not zeros.
+        ``allowed`` are their places for all rows that the masks allow, ``present`` for all rows that are not zeros.
         """
         mask, filled = batch[MASK], batch[FILLED]
         rows, found = torch.unique(batch[OBSERVATION][filled], dim=0, return_inverse=True)
@@ -102,21 +103,21 @@ class PublishedPairNetwork(Network):
         return {MASK: mask, FILLED: filled, ROWS: rows, ALLOWED: places[mask], PRESENT: places[filled]}
 
     def forward(self, batch: Batch, memory: Memory | None = None) -> tuple[Tensor, Tensor, Memory | None]:
-        """Logits (B, A) and values (B,); of a compact batch both in one go."""
+        """Return logits (B, A) and values (B,); of a compact batch both in one go."""
         if ROWS not in batch:
             return super().forward(batch, memory)
         logits, values = _OfDifferentRows.apply(self, self.actor.first_weight, batch)  # type: ignore[no-untyped-call]
         return logits, values, memory
 
     def policy(self, batch: Batch) -> Tensor:
-        """Logits (B, A)."""
+        """Return logits (B, A)."""
         mask = batch[MASK]
         scores = self.actor(batch[OBSERVATION][mask]).squeeze(1)
         logits: Tensor = scores.new_full(mask.shape, -torch.inf).masked_scatter(mask, scores)
         return logits
 
     def value(self, batch: Batch) -> Tensor:
-        """Expected returns (B,)."""
+        """Return expected returns (B,)."""
         filled = batch[FILLED]
         zeros = batch[OBSERVATION].new_zeros(1, batch[OBSERVATION].shape[2])
         of_rows = self.critic_of_row(torch.cat((zeros, batch[OBSERVATION][filled]))).squeeze(1)
@@ -126,9 +127,9 @@ class PublishedPairNetwork(Network):
 
 
 class _OfDifferentRows(torch.autograd.Function):
-    """Logits and values of a compact batch, worked out row by row and given to all places at which a row stands.
+    """Logits and values of a compact batch, computed once per row and copied to all places of the row.
 
-    Like the stacks of layers it consists of, it is one operation to torch, and adds to the weights' gradients itself.
+    Like its stacks of layers, it is one operation to torch, and adds to the weights' gradients itself.
     """
 
     @staticmethod
@@ -179,17 +180,17 @@ class PublishedPolicies(Network):
         self.critic = dense([hidden, hidden, hidden, hidden, 1], "leaky-relu")
 
     def policy(self, batch: Batch) -> Tensor:
-        """Logits (B, A)."""
+        """Return logits (B, A)."""
         return forbid(self.actor(self.shared(batch[OBSERVATION])), batch[MASK])
 
     def value(self, batch: Batch) -> Tensor:
-        """Expected returns (B,)."""
+        """Return expected returns (B,)."""
         values: Tensor = self.critic(self.shared(batch[OBSERVATION])).squeeze(1)
         return values
 
 
 class _Recurrent(Network):
-    """An LSTM layer, a dense layer, and on top of them logits and the value: DeepShutdown's two layers."""
+    """Base of networks with DeepShutdown's two layers, an LSTM and a dense one, below the logits and the value."""
 
     def __init__(self, observation_space: Any, action_count: int, inputs: int, units: int, hidden: int):
         super().__init__(observation_space, action_count)
@@ -207,7 +208,7 @@ class _Recurrent(Network):
 
 
 class EpisodeLSTM(_Recurrent):
-    """The LSTM goes over the decisions of an episode, and remembers all of it."""
+    """Network whose LSTM goes over the decisions of an episode, and remembers all of it."""
 
     recurrent = True
 
@@ -216,13 +217,13 @@ class EpisodeLSTM(_Recurrent):
         super().__init__(observation_space, action_count, inputs, units, hidden)
 
     def forward(self, batch: Batch, memory: Memory | None = None) -> tuple[Tensor, Tensor, Memory | None]:
-        """One decision of each of B episodes; the memory, of shape (1, B, units) twice, is zero at their start."""
+        """Take one decision of each of B episodes; the memory, shape (1, B, units) twice, is zero at their start."""
         remembered, memory = self.lstm(flat(batch).unsqueeze(1), memory)
         logits, values = self._heads(remembered.squeeze(1), batch[MASK])
         return logits, values, memory
 
     def unroll(self, batch: Batch, lengths: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """All decisions of whole episodes at once."""
+        """Return logits and values of all decisions of whole episodes at once."""
         episodes = nn.utils.rnn.pad_sequence(list(torch.split(flat(batch), list(lengths))), batch_first=True)
         remembered, _ = self.lstm(episodes)
         steps = torch.arange(remembered.shape[1]) < torch.tensor(lengths).unsqueeze(1)
@@ -230,7 +231,7 @@ class EpisodeLSTM(_Recurrent):
 
 
 class HistoryLSTM(_Recurrent):
-    """The LSTM goes over the last observations that each observation holds, and remembers nothing beyond them."""
+    """Network whose LSTM goes over the last observations in each observation, and remembers nothing beyond them."""
 
     def __init__(self, observation_space: Any, action_count: int, units: int, hidden: int):
         shape = _shape(observation_space)
@@ -239,15 +240,15 @@ class HistoryLSTM(_Recurrent):
         super().__init__(observation_space, action_count, shape[1], units, hidden)
 
     def policy(self, batch: Batch) -> Tensor:
-        """Logits (B, A)."""
+        """Return logits (B, A)."""
         return self(batch)[0]  # type: ignore[no-any-return]
 
     def value(self, batch: Batch) -> Tensor:
-        """Expected returns (B,)."""
+        """Return expected returns (B,)."""
         return self(batch)[1]  # type: ignore[no-any-return]
 
     def forward(self, batch: Batch, memory: Memory | None = None) -> tuple[Tensor, Tensor, Memory | None]:
-        """Logits and values from the LSTM's last output."""
+        """Return logits and values from the LSTM's last output."""
         remembered, _ = self.lstm(batch[OBSERVATION])
         return *self._heads(remembered[:, -1], batch[MASK]), None
 

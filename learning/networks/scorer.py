@@ -1,16 +1,16 @@
-"""The default network: every allowed action gets a score of its own, in the light of all the others.
+"""Default network: every allowed action gets a score of its own, in the context of all the others.
 
-It reads observations of *action rows* (``actions`` (A, F), ``state`` (S,), ``action_mask`` (A,)) and looks at allowed rows
-only. One small network turns each row into an embedding; the mean and the greatest of the embeddings, with the state, are
-the context (deep sets: Zaheer et al. 2017, here with two poolings); a second small network scores each embedding in its
-context. No weight belongs to a position, so
+It reads observations of *action rows* (``actions`` (A, F), ``state`` (S,), ``action_mask`` (A,)), and only allowed
+rows. One small network turns each row into an embedding. The mean and the maximum of the embeddings, with the state,
+are the context (deep sets: Zaheer et al. 2017, here with two poolings). A second small network scores each embedding in
+its context. No weight belongs to a position, so
 
 - reordering jobs or nodes reorders the scores and changes nothing else (equivariance), nor does the value (invariance);
-- any number of jobs and nodes will do: what was trained on one machine runs on another;
-- a masked row cannot influence anything, whatever numbers are in it.
+- any number of jobs and nodes will do: an agent trained on one machine runs on another;
+- a masked row has no influence, whatever its numbers.
 
 A linear function of the row is added to the score. Heuristics such as *shortest job first* are linear in good features,
-and need not be learned through layers then.
+so they need not be learned through layers.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from learning.networks.network import (
 )
 
 ROWS, STATE = "actions", "state"
-ALLOWED = "allowed"  #: In what is kept: numbers of the allowed actions, ascending, one for each kept row.
+ALLOWED = "allowed"  #: Key of the kept part for the numbers of the allowed actions, ascending, one for each kept row.
 
 
 class Pooling(nn.Module):
-    """Rows to embeddings, and their mean and maximum with the state to a context: the part actor and critic share in form.
+    """Pooling of rows to embeddings, and of their mean and maximum with the state to a context; for actor and critic.
 
     Args:
         features: F, numbers in a row.
@@ -59,9 +59,9 @@ class Pooling(nn.Module):
         self.merge = dense([2 * hidden + state, hidden], activation, last=True)
 
     def forward(self, rows: Tensor, state: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Embeddings (B, K, H) and context (B, H) of rows (B, K, F), state (B, S) and mask (B, K)."""
+        """Return embeddings (B, K, H) and context (B, H) of rows (B, K, F), state (B, S) and mask (B, K)."""
         embedded = self.embed(rows)
-        # Times 0 or 1, and plus 0 or -∞: to fill in what a mask that has to be stretched hides takes ten times as long.
+        # A product with 0 or 1 and a sum with 0 or -∞: filling by a broadcast mask takes ten times as long.
         present = mask.unsqueeze(2).to(embedded.dtype)
         mean = (embedded * present).sum(1) / mask.sum(1, keepdim=True)
         greatest = (embedded + present.log()).amax(1)
@@ -69,7 +69,7 @@ class Pooling(nn.Module):
 
 
 class Actor(nn.Module):
-    """Scores (B, K) of rows in their context."""
+    """Network that scores rows in their context, (B, K)."""
 
     def __init__(self, features: int, state: int, hidden: int, activation: str):
         super().__init__()
@@ -81,16 +81,16 @@ class Actor(nn.Module):
         self.linear = nn.Linear(features, 1, bias=False)
 
     def forward(self, rows: Tensor, state: Tensor, mask: Tensor) -> Tensor:
-        """Scores of rows (B, K, F), state (B, S), mask (B, K)."""
+        """Return scores of rows (B, K, F), state (B, S), mask (B, K)."""
         embedded, context = self.pool(rows, state, mask)
-        # A layer over [row, context] side by side, with the context's share worked out once, not for every row.
+        # A layer over [row, context] side by side; the context's share is computed once, not for every row.
         joined = self.activation(self.of_row(embedded) + self.of_context(context).unsqueeze(1))
         scores: Tensor = (self.score(joined) + self.linear(rows)).squeeze(2)
         return scores
 
 
 class Critic(nn.Module):
-    """Expected return (B,) from the context."""
+    """Network for the expected return (B,) from the context."""
 
     def __init__(self, features: int, state: int, hidden: int, activation: str):
         super().__init__()
@@ -98,14 +98,14 @@ class Critic(nn.Module):
         self.value = dense([hidden, hidden, 1], activation)
 
     def forward(self, rows: Tensor, state: Tensor, mask: Tensor) -> Tensor:
-        """Values of rows (B, K, F), state (B, S), mask (B, K)."""
+        """Return values of rows (B, K, F), state (B, S), mask (B, K)."""
         _, context = self.pool(rows, state, mask)
         values: Tensor = self.value(context).squeeze(1)
         return values
 
 
 class Scorer(Network):
-    """Deep sets over the rows of allowed actions; actor and critic are separate networks of the same form.
+    """Network of deep sets over the rows of allowed actions; actor and critic are separate networks of the same form.
 
     Args:
         observation_space: with keys ``actions`` (A, F), ``state`` (S,) and ``action_mask`` (A,).
@@ -130,13 +130,13 @@ class Scorer(Network):
         nn.init.zeros_(self.actor.linear.weight)  # so that training begins with nearly equal probabilities
 
     def keep(self, observation: Observation) -> Kept:
-        """Rows of the allowed actions (K, F), their numbers (K,), and the state (S,)."""
+        """Return rows of the allowed actions (K, F), their numbers (K,), and the state (S,)."""
         allowed = np.flatnonzero(observation[MASK])
         rows = np.asarray(observation[ROWS], dtype=np.float32)[allowed]
         return {ROWS: rows, ALLOWED: allowed, STATE: np.array(observation[STATE], dtype=np.float32)}
 
     def stack(self, kept: Sequence[Kept]) -> Batch:
-        """Rows (B, K, F), padded with zeros to the most that one situation has, their mask (B, K), and states (B, S)."""
+        """Return rows (B, K, F), padded with zeros to the longest situation, their mask (B, K), and states (B, S)."""
         counts = np.array([len(one[ALLOWED]) for one in kept])
         mask = np.arange(counts.max()) < counts[:, None]
         rows = np.zeros((*mask.shape, self.shapes[ROWS][1]), dtype=np.float32)
@@ -145,13 +145,13 @@ class Scorer(Network):
         return {ROWS: torch.from_numpy(rows), STATE: torch.from_numpy(state), MASK: torch.from_numpy(mask)}
 
     def take(self, batch: Batch, places: Tensor) -> Batch:
-        """Some of the situations of a batch, without columns that are padding in all of them."""
+        """Return some of the situations of a batch, without columns that are padding in all of them."""
         mask = batch[MASK][places]
         columns = int(mask.sum(1).max())
         return {ROWS: batch[ROWS][places, :columns], STATE: batch[STATE][places], MASK: mask[:, :columns]}
 
     def action(self, kept: Kept, column: int) -> int:
-        """The action whose row is the column-th of those kept."""
+        """Return the action whose row is the column-th of those kept."""
         return int(kept[ALLOWED][column])
 
     def column(self, kept: Kept, action: int) -> int:
@@ -162,11 +162,11 @@ class Scorer(Network):
         return int(found[0])
 
     def policy(self, batch: Batch) -> Tensor:
-        """Logits (B, K) of the kept rows."""
+        """Return logits (B, K) of the kept rows."""
         return forbid(self.actor(batch[ROWS], batch[STATE], batch[MASK]), batch[MASK])
 
     def value(self, batch: Batch) -> Tensor:
-        """Expected returns (B,)."""
+        """Return expected returns (B,)."""
         values: Tensor = self.critic(batch[ROWS], batch[STATE], batch[MASK])
         return values
 

@@ -1,7 +1,8 @@
 """Dense layers with SELU between them, differentiated in one go.
 
-torch notes down each operation, to go back through them one by one; for layers of a few numbers that takes several times as long
-as the operations do. Here a whole stack is one operation: the same sums and products in the same order, a third of the time.
+torch records each operation, to go back through them one by one; for small layers that takes several times as long as
+the operations. Here a whole stack is one operation: the same sums and products in the same order, in a third of the
+time.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ _ALPHA, _SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et
 _elu_backward = torch.ops.aten.elu_backward.default
 
 Trace = list[tuple[Tensor, Tensor]]
-"""What has gone through each layer: its numbers, and what it made of them before SELU."""
+"""Inputs of each layer, and its outputs before SELU."""
 
 
 class SeluLayers(nn.Sequential):
-    """Dense layers of these sizes, input first, SELU between them, and after the last one on request.
+    """Dense layers of these sizes, input first, with SELU between them, optionally also after the last one.
 
     Going back through them adds to the weights' ``grad`` at once, so only ``backward`` finds gradients of the weights, not
     ``torch.autograd.grad``.
@@ -33,7 +34,7 @@ class SeluLayers(nn.Sequential):
         for inputs, outputs in pairwise(sizes):
             layers += [nn.Linear(inputs, outputs), nn.SELU()]
         super().__init__(*(layers if last else layers[:-1]))
-        weights = list(self.parameters())  # asking for them anew takes as long as a layer
+        weights = list(self.parameters())  # looking them up again takes as long as a layer
         self._dense = list(zip(weights[::2], weights[1::2], strict=True))
         self._activated = len(self._dense) if last else len(self._dense) - 1
 
@@ -43,14 +44,14 @@ class SeluLayers(nn.Sequential):
         return self._dense[0][0]
 
     def forward(self, numbers: Tensor) -> Tensor:
-        """(B, inputs) to (B, outputs)."""
+        """Map (B, inputs) to (B, outputs)."""
         if not torch.is_grad_enabled():
             return self.through(numbers)[0]
         through: Tensor = _Through.apply(self, self.first_weight, numbers)  # type: ignore[no-untyped-call]
         return through
 
     def through(self, numbers: Tensor) -> tuple[Tensor, Trace]:
-        """What comes out, and what :meth:`back` needs; to be called where torch notes nothing down."""
+        """Return the output, and the arrays that :meth:`back` needs; call it where torch records no operations."""
         trace = []
         for place, (weight, bias) in enumerate(self._dense):
             sums = linear(numbers, weight, bias)
@@ -76,7 +77,7 @@ class SeluLayers(nn.Sequential):
 
 
 class _Through(torch.autograd.Function):
-    """All layers of a stack."""
+    """Operation of torch for all layers of a stack."""
 
     @staticmethod
     def forward(ctx: Any, layers: SeluLayers, weight: Tensor, numbers: Tensor) -> Tensor:

@@ -1,1 +1,1 @@
-"""What agents learn: a room for each task, and what all tasks share."""
+"""Tasks that agents learn: a folder for each task, and the parts that all tasks share."""

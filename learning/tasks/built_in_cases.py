@@ -20,7 +20,7 @@ _PROFILES = ((8, 4.6, 1.0), (2, 20.8, 1e3), (4, 41.7, 1e6))  # cores, s at 3 GHz
 
 
 def small_cluster() -> Platform:
-    """Four nodes of 8 to 48 cores, the wider the slower, as in Experiment 2 of López (2023); memory is contended."""
+    """Return four nodes of 8 to 48 cores, wider ones slower, as in Experiment 2 of López (2023), with contention."""
     types = []
     for cores, ghz in ((8, 4.2), (16, 3.8), (32, 3.4), (48, 3.0)):
         processor = ProcessorType(f"p{cores}", cores, ghz, power=power_at(ghz), contention=_CONTENTION)
@@ -29,7 +29,7 @@ def small_cluster() -> Platform:
 
 
 def mixed_jobs(rng: np.random.Generator, jobs: int = 24) -> Workload:
-    """Short wide jobs, long narrow ones, and some that fight for memory, one every 50 ms in random order."""
+    """Return short wide jobs, long narrow ones, and jobs that contend for memory, one every 50 ms in random order."""
     kinds = rng.choice(3, jobs, p=(0.6, 0.2, 0.2))
     cores, seconds, volume = (np.array([_PROFILES[kind][i] for kind in kinds]) for i in range(3))
     return Workload(
@@ -46,7 +46,7 @@ def mixed_jobs(rng: np.random.Generator, jobs: int = 24) -> Workload:
 
 
 def job_choice_case() -> EpisodeSource:
-    """JobChoice's: 48 fresh jobs on 16 cores, which seldom are enough."""
+    """Return the case of JobChoice: 48 fresh jobs on 16 cores, which are seldom enough."""
     return Drawn(Platform.homogeneous(nodes=1, cores=16), _parallel_jobs)
 
 
@@ -64,5 +64,5 @@ def _parallel_jobs(rng: np.random.Generator) -> Workload:
 
 
 def job_node_case() -> EpisodeSource:
-    """JobNode's: 24 fresh jobs on the small cluster."""
+    """Return the case of JobNode: 24 fresh jobs on the small cluster."""
     return Drawn(small_cluster(), mixed_jobs)

@@ -15,7 +15,7 @@ TAURUS = PowerTransitions(off_w=108.0, switch_on_s=60.0, switch_on_w=1500.0, swi
 
 
 def built_in_day(days: int = 4, jobs: int = 60) -> Days:
-    """Days on four nodes of twelve cores: bursts of short jobs that ask for hours, as in Taurus's log."""
+    """Return days on four nodes of twelve cores: bursts of short jobs that request hours, as in Taurus's log."""
     platform = Platform.homogeneous(
         nodes=4,
         cores=12,
@@ -23,17 +23,15 @@ def built_in_day(days: int = 4, jobs: int = 60) -> Days:
         transitions=TAURUS,
     )
     rng = np.random.default_rng(4)
-    return Days(platform, [_day(rng, jobs) for _ in range(days)], until=DAY_S, enforce_walltime=True)
-
-
-def _day(rng: np.random.Generator, jobs: int) -> Workload:
-    bursts = np.sort(rng.integers(0, 1380, 12))
-    submit = np.sort(rng.choice(bursts, jobs) + rng.integers(0, 20, jobs)) * 60.0
-    return Workload(
-        {
+    workloads = []
+    for _ in range(days):
+        bursts = np.sort(rng.integers(0, 1380, 12))
+        submit = np.sort(rng.choice(bursts, jobs) + rng.integers(0, 20, jobs)) * 60.0
+        columns = {
             "submit_time": submit,
             "requested_cores": rng.choice([1, 12, 16], jobs, p=[0.3, 0.5, 0.2]),
             "requested_time": rng.choice([3600.0, 7200.0, 18000.0], jobs),
             "recorded_run_time": rng.choice([60.0, 120.0, 600.0, 2400.0], jobs, p=[0.6, 0.2, 0.15, 0.05]),
         }
-    )
+        workloads.append(Workload(columns))
+    return Days(platform, workloads, until=DAY_S, enforce_walltime=True)

@@ -1,4 +1,4 @@
-"""What decides in an environment, and decisions that are worked out while earlier ones are carried out."""
+"""Decision-makers of environments, and decisions that are computed while earlier ones are carried out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Observation = dict[str, np.ndarray]
 
 
 class DecisionMaker(Protocol):
-    """Puts questions to an agent and turns its answers into decisions. To write one, all of these.
+    """Protocol of what asks an agent and turns its actions into decisions. To write one, write all of these.
 
     A pass of it, in an environment as in a scheduler that an agent has become::
 
@@ -30,32 +30,32 @@ class DecisionMaker(Protocol):
     observation_space: spaces.Dict
     action_space: spaces.Discrete
     # ``on_any_machine = True``, if observations and actions are the same on every machine: then episodes may be of several.
-    #: Of parts of the observation, for messages; those without are numbered.
+    #: Names of the columns by part of the observation, for messages; other columns are numbered.
     feature_names: Mapping[str, Sequence[str]]
 
     def begin(self, view: View) -> None:
-        """A run begins; forget everything about the last one."""
+        """Begin a run, and forget everything about the last one."""
         ...
 
     def attend(self, view: View) -> Sequence[Decision | PowerDecision]:
-        """A pass begins: take note of what is new. What comes back leaves no choice, and is to be carried out."""
+        """Begin a pass: take note of changes, and return decisions that leave no choice, to be carried out."""
         ...
 
     def goes_on(self, view: View) -> bool:
-        """Whether there is something to decide now: at the beginning of a pass, and again after each decision."""
+        """Return whether there is something to decide now: asked at a pass's beginning, and after each decision."""
         ...
 
     def observe(self, view: View) -> Observation:
-        """What the agent sees, ``action_mask`` (int8, 1: allowed) among it; never is all of that 0."""
+        """Return the observation with ``action_mask`` (int8, 1: allowed), in which at least one action is allowed."""
         ...
 
     def decisions(self, view: View, action: int) -> Sequence[Decision | PowerDecision]:
-        """What an allowed action means; to be carried out before anything else is asked."""
+        """Return the decisions of an allowed action, to be carried out before anything else is asked."""
         ...
 
 
 class OneByOne:
-    """Decisions that are worked out while the ones before are carried out."""
+    """Decisions, each of which is computed after the one before has been carried out."""
 
     def __init__(self, decisions: Iterator[Decision]):
         self._decisions = decisions

@@ -1,15 +1,15 @@
-"""What the environments share: a simulation that is stepped from decision to decision.
+"""Base of the environments: a simulation that is stepped from decision to decision.
 
-What may be decided, what an agent sees, and what a decision does are worked out by a :class:`DecisionMaker` from the
-scheduler's view alone. So an agent, once trained, runs in an ordinary simulation by the same code, and the simulation
-that is stepped here is the one that also runs without an agent.
+A :class:`DecisionMaker` decides from the scheduler's view alone which actions are allowed, what an agent sees, and what
+an action does. So a trained agent runs in an ordinary simulation by the same code, and the simulation that is stepped
+here is the one that also runs without an agent.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache, wraps
+from functools import lru_cache, wraps
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 _EPISODE = "episode"
-"""The only option of a reset."""
+"""Name of the only option of a reset."""
 
 
 def names_options(init: Callable[P, None]) -> Callable[P, None]:
@@ -65,41 +65,41 @@ def names_options(init: Callable[P, None]) -> Callable[P, None]:
 
 
 class Listener(Protocol):
-    """Follows the passes of an environment, such as a teacher that has to know of those at which nothing is decided."""
+    """Protocol of followers of all passes of an environment, such as teachers that need passes without a decision."""
 
     def begin(self, view: View) -> None:
-        """An episode begins."""
+        """Begin an episode."""
         ...
 
     def attend(self, view: View) -> None:
-        """A pass begins."""
+        """Begin a pass."""
         ...
 
 
 class SchedulingEnv(gym.Env[Any, Any]):
-    """A Gymnasium environment in which an agent decides for a simulated cluster; one ``step`` is one decision.
+    """Gymnasium environment in which an agent decides for a simulated cluster; one ``step`` is one decision.
 
-    Parameters: the ``maker`` says what is decided; ``episodes`` what is run; ``reward`` what that is worth; ``flat``
-    puts all observations but the mask in one Box, in the order of their names; ``power`` makes the power policy of
-    every run; ``render_mode`` is None, "ansi" (a few lines of text) or "figure" (the Gantt so far). ``cost`` is a reward
-    whose negative stands in ``info["cost"]`` after each step, apart from the reward, for what is to be kept within a limit
-    (as in Safety Gym, Ray et al. 2019).
+    Parameters: ``maker`` decides, ``episodes`` are run, ``reward`` values the steps. ``flat`` puts all observations but
+    the mask in one Box, in the order of their names. ``power`` makes the power policy of every run. ``render_mode`` is
+    None, "ansi" (a few lines of text) or "figure" (the Gantt so far). ``cost`` is a reward whose negative is
+    ``info["cost"]`` after each step, for a cost that is to be kept within a limit (as in Safety Gym, Ray et al. 2019).
 
     ``reset(seed=, options={"episode": Episode})`` runs that episode; without the option one is drawn with
     ``np_random``, from which alone all randomness comes. ``info["action_mask"]`` and :meth:`action_masks` say what is
     allowed. An action that is not allowed counts as the first that is, and ``info["action_refused"]`` says so.
 
     ``terminated``: the jobs are over. ``truncated``: the episode's ``until`` came first. Either way ``info["metrics"]``
-    has the run's metrics, without what has no value in it (a mean over no jobs): its summary, of ``JobNode`` and ``JobChoice``
-    the thirteen of it that take no longer than an episode (:data:`metric_names`). What is observed then is, of a run that
-    was cut short, the situation as it stands, so that a critic can say what would have followed; else zeros. The first
-    action is allowed where no other is. An episode in which there is nothing to decide has one step, which says so.
+    has the metrics of the run's summary, except those without a value (a mean over no jobs). ``JobNode`` and
+    ``JobChoice`` have only the thirteen metrics that take no longer than an episode (:data:`metric_names`). The last
+    observation of a truncated run is the situation as it stands, so that a critic can estimate what would have
+    followed; that of a terminated run is zeros. The first action is allowed if no other is. An episode without
+    anything to decide has one step, which says so.
 
     ``simulation`` is the run, :meth:`result` its records; ``listeners`` are told of every pass.
     """
 
     metric_names: Sequence[str] = names(SUMMARY_METRICS)
-    """What ``info["metrics"]`` may hold; a training reduces or limits one of these."""
+    """Names of the metrics that ``info["metrics"]`` may have; a training reduces or limits some of these."""
     metadata: dict[str, Any] = {"render_modes": ["ansi", "figure"], "render_fps": 1}  # noqa: RUF012 - Gymnasium declares it so
 
     def __init__(
@@ -156,7 +156,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         seeds: Sequence[int | None],
         options: Sequence[dict[str, Any] | None],
     ) -> list[tuple[Any, dict[str, Any]]]:
-        """What ``reset`` gives for each of several environments, made alike; they are observed together."""
+        """Reset several environments, made alike, as ``reset`` does; they are observed together."""
         for env, seed, wanted in zip(environments, seeds, options, strict=True):
             env._begin(seed, wanted)
         observations = _observed_together(environments)
@@ -170,13 +170,13 @@ class SchedulingEnv(gym.Env[Any, Any]):
     def step_together(
         environments: Sequence[SchedulingEnv], actions: Sequence[int]
     ) -> list[tuple[Any, float, bool, bool, dict[str, Any]]]:
-        """What ``step`` gives for each of several environments, made alike, and its action; they are observed together."""
+        """Step several environments, made alike, each with its action, as ``step`` does; they are observed together."""
         outcomes = [env._advance(action) for env, action in zip(environments, actions, strict=True)]
         told = zip(environments, outcomes, _observed_together(environments), strict=True)
         return [env._told(outcome, observation) for env, outcome, observation in told]
 
     def action_masks(self) -> np.ndarray:
-        """Which actions are allowed now, bool, shape (actions,): for sb3-contrib's MaskablePPO."""
+        """Return which actions are allowed now, bool, shape (actions,): for sb3-contrib's MaskablePPO."""
         return self._mask.astype(bool)
 
     def check_machines(self, episodes: EpisodeSource, name: str = "episodes") -> None:
@@ -185,7 +185,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
             self._check_machine(called, platform)
 
     def render(self) -> Any:
-        """What ``render_mode`` asks for, of the simulation as it stands."""
+        """Render the simulation as it stands, in the form of ``render_mode``."""
         if self.render_mode is None or self.simulation is None:
             return None
         if self.render_mode == "ansi":
@@ -195,7 +195,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         return cluster_sim.gantt(self.simulation.result())
 
     def result(self) -> Result:
-        """The records of the run as it stands. Raises InputError before the first reset."""
+        """Return the records of the run as it stands. Raises InputError before the first reset."""
         if self.simulation is None:
             raise InputError("environment", "a reset before there is a result")
         return self.simulation.result()
@@ -203,14 +203,14 @@ class SchedulingEnv(gym.Env[Any, Any]):
     # ------------------------------------------------------------------ stepping: what other kinds of agents replace
 
     def make_simulation(self, episode: Episode) -> Simulation:
-        """The run of an episode, without a scheduler: the agent has its place."""
+        """Make the run of an episode, without a scheduler: the agent has its place."""
         simulation = Simulation(
             episode.platform,
             episode.workload,
             power=self._power_policy(),
             seed=episode.seed,
             **episode.rules(),
-            models=self._models_of(episode.platform),
+            models=models_of(episode.platform),
             network=self._network,
         )
         simulation.view.counts_memory = simulation.view.counts_memory and self.maker.memory
@@ -228,13 +228,13 @@ class SchedulingEnv(gym.Env[Any, Any]):
             self.simulation.apply(decision)
 
     def metrics(self) -> dict[str, Any]:
-        """What ``info["metrics"]`` says of a run that is over: by default all of its summary."""
+        """Return ``info["metrics"]`` of a finished run: by default all of its summary."""
         return self.result().metrics
 
     # ------------------------------------------------------------------
 
     def __getstate__(self) -> object:
-        """For ``copy`` and ``pickle``. Raises InputError after a reset: a copy that shared the run would go on with it."""
+        """Support ``copy`` and ``pickle``. Raises InputError after a reset: a copy would share the run."""
         if self.simulation is not None:
             raise InputError(
                 "copy of an environment",
@@ -279,13 +279,6 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
         return None if self.power is None else make_power_policy(self.power)
 
-    def _models_of(self, platform: Platform) -> ProcessorModels:
-        """The platform's models."""
-        specs = platform.contention_model, platform.power_model
-        contention, power = (Spec.parse(spec).name for spec in specs)
-        # A name may have been registered anew, so it takes the makers as well to tell models apart.
-        return _shared_models(*specs, (contention_models.factory(contention), power_models.factory(power)))
-
     def _advance(self, action: Any) -> _Outcome:
         """Carry out an action and go on to the next decision, which is yet to be observed."""
         if self._is_told or self.simulation is None:
@@ -311,7 +304,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         return _Outcome(value, terminated, truncated, refused, cost)
 
     def _told(self, outcome: _Outcome, observation: Observation) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """A step in Gymnasium's form."""
+        """Return a step in Gymnasium's form."""
         shown, info = self._shown(observation), self._info()
         if outcome.cost is not None:
             info["cost"] = outcome.cost
@@ -340,7 +333,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self._is_over = True
 
     def _ending(self) -> tuple[bool, bool]:
-        """(terminated, truncated)"""
+        """Return (terminated, truncated)."""
         simulation = self.simulation
         assert simulation is not None
         if not self._is_over:
@@ -352,26 +345,26 @@ class SchedulingEnv(gym.Env[Any, Any]):
         assert self.simulation is not None
         if not self._is_over:
             return self.maker.observe(self.simulation.view)
-        if self._ending()[1]:
-            # What is observed of a run that was cut short, with some action allowed.
-            assert self.simulation is not None
+        if self._ending()[1]:  # the run was cut short
             view = self.simulation.view
-            self.maker.attend(view)  # it has seen no pass of this time; what it would do is not carried out any more
+            self.maker.attend(
+                view
+            )  # the maker has seen no pass of this time; its decisions are not carried out any more
             observation = dict(self.maker.observe(view))
-            if not observation["action_mask"].any():
-                observation["action_mask"] = mask = np.zeros_like(observation["action_mask"])
-                mask[0] = 1
-            return observation
         else:
-            # What is observed when there is nothing to decide any more.
-            observation = {name: np.zeros_like(box.low) for name, box in self.maker.observation_space.items()}  # type: ignore[attr-defined]
-            observation["action_mask"][0] = 1
-            return observation
+            boxes = self.maker.observation_space.items()
+            observation = {name: np.zeros_like(box.low) for name, box in boxes}  # type: ignore[attr-defined]
+        if not observation["action_mask"].any():  # some action is always allowed
+            observation["action_mask"] = mask = np.zeros_like(observation["action_mask"])
+            mask[0] = 1
+        return observation
 
     def _shown(self, observation: Observation) -> Any:
-        """An observation in the form that was asked for; what it allows counts from now on."""
+        """Return an observation in the requested form, and keep its mask, which is in force from now on."""
         self._mask = observation["action_mask"].copy()  # what is shown is the caller's
-        return _flattened(observation) if self.flat else observation
+        if not self.flat:
+            return observation
+        return np.concatenate([observation[name].ravel() for name in sorted(observation) if name != "action_mask"])
 
     def _info(self) -> dict[str, Any]:
         assert self.simulation is not None
@@ -382,18 +375,26 @@ class SchedulingEnv(gym.Env[Any, Any]):
         return info
 
 
+def models_of(platform: Platform) -> ProcessorModels:
+    """Return the platform's models, which all environments of this process share."""
+    specs = platform.contention_model, platform.power_model
+    contention, power = (Spec.parse(spec).name for spec in specs)
+    # A name may have been registered anew, so the cache's key has the makers as well.
+    return _shared_models(*specs, (contention_models.factory(contention), power_models.factory(power)))
+
+
 @lru_cache(maxsize=8)
 def _shared_models(contention: str, power: str, makers: object) -> ProcessorModels:
-    """The models of these specs, made by these makers, for all environments of this process.
+    """Return the models of these specs, made by these makers.
 
-    They are pure, applying them to processors costs as much as several steps, and what has been foreseen for one environment
-    need not be worked out again for another.
+    Models are pure. Applying them to processors costs as much as several steps, and what one environment has predicted
+    serves the others.
     """
     return ProcessorModels(contention_models.make(contention), power_models.make(power))
 
 
 class _Outcome(NamedTuple):
-    """What an action has led to."""
+    """Outcome of an action."""
 
     reward: float
     terminated: bool
@@ -403,24 +404,20 @@ class _Outcome(NamedTuple):
 
 
 def observes_together(thing: object) -> bool:
-    """Whether it has a method ``observe_together``, which gives in one go what ``observe`` gives for each of several made alike.
+    """Return whether ``observe_together`` of a thing gives for each of several like it what its ``observe`` gives.
 
-    An array's call costs as much for one. Of a class that overrides ``observe`` alone, what it inherits is another's.
+    A call of numpy costs as much for one as for many. If a class overrides ``observe`` alone, the ``observe_together``
+    that it inherits observes something else.
     """
-    return _observes_together(type(thing))  # type: ignore[arg-type]
-
-
-@cache
-def _observes_together(kind: type) -> bool:
-    definers = [
-        next((base for base in kind.__mro__ if name in vars(base)), None) for name in ("observe", "observe_together")
-    ]
-    alone, together = definers
+    alone, together = (
+        next((base for base in type(thing).__mro__ if name in vars(base)), None)
+        for name in ("observe", "observe_together")
+    )
     return alone is not None and together is not None and issubclass(together, alone)
 
 
 def _observed_together(environments: Sequence[SchedulingEnv]) -> list[Observation]:
-    """What is observed in each environment."""
+    """Return the observation of each environment."""
     deciding = [env for env in environments if not env._is_over]
     makers = [env.maker for env in deciding]
     views = [env.simulation.view for env in deciding if env.simulation]
@@ -439,7 +436,7 @@ def _in_brief(platform: Platform) -> str:
 
 
 def described(simulation: Simulation) -> str:
-    """A running simulation in a few lines of text."""
+    """Describe a running simulation in a few lines of text."""
     view = simulation.view
     free, cores = view.free_total, view.platform.core_count
     lines = [
@@ -454,7 +451,3 @@ def described(simulation: Simulation) -> str:
         for running in view.running[:20]
     ]
     return "\n".join(lines)
-
-
-def _flattened(observation: Observation) -> np.ndarray:
-    return np.concatenate([observation[name].ravel() for name in sorted(observation) if name != "action_mask"])

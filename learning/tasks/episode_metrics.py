@@ -1,4 +1,4 @@
-"""The metrics of an episode that is over, without the tables that a result makes for its summary."""
+"""Metrics of a finished episode, without the tables that a result makes for its summary."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def quick_metrics(simulation: Simulation) -> dict[str, Any]:
-    """Energy, makespan, waits and slowdowns of a run that is over, by the keys and with the values of its summary.
+    """Return energy, makespan, waits and slowdowns of a finished run, with the keys and values of its summary.
 
-    The summary as a whole takes longer than many an episode. Where jobs are not submitted at the times of the workload,
-    and where a run went on beyond its last completion, it is asked all the same, for what these metrics then mean.
+    The whole summary takes longer than many an episode. It is used all the same if jobs are not submitted at the
+    workload's times, or if a run went on beyond its last completion: these metrics need more care then.
     """
     records, workload = simulation.attempts, simulation.workload
     _, start, finish = records.spans(records.columns(simulation.machine.ledger))
@@ -65,11 +65,11 @@ KEYS = (
     "max_bounded_slowdown",
     *(f"jobs_{state}" for state in _STATES),
 )
-"""Keys of the summary that :func:`quick_metrics` gives."""
+"""Keys of the summary that :func:`quick_metrics` returns."""
 
 
 def which_ended(simulation: Simulation) -> int:
-    """A number that is the same for runs of a workload that completed, and killed, the same jobs: a CRC-32 of the states."""
+    """Return a number that is equal for runs that completed and killed the same jobs: a CRC-32 of the states."""
     states = np.frombuffer(bytes(simulation.attempts.state), np.uint8)
     return zlib.crc32(np.where(np.isin(states, _ENDED_STATES), states, 0).tobytes())
 

@@ -21,7 +21,7 @@ _SEEDS = 2**31
 
 @dataclass(frozen=True, eq=False)
 class Episode(Rules):
-    """One run: these jobs on this machine. ``seed`` is for what is random in the run itself, such as boot times.
+    """Episode: one run of jobs on a machine. ``seed`` is for chance in the run itself, such as boot times.
 
     ``until`` (s) cuts it short; ``enforce_walltime`` kills jobs that outlive their requested time; see
     :class:`~cluster_sim.run.settings.Rules`.
@@ -36,26 +36,26 @@ class Episode(Rules):
 class EpisodeSource(Protocol):
     """Source of episodes. To write one: the platform, which all its episodes share, and the two methods.
 
-    Several of them, perhaps on other platforms, are one: :class:`Several`.
+    :class:`Several` joins several sources, perhaps on different platforms.
     """
 
     @property
     def platform(self) -> Platform:
-        """The machine of every episode."""
+        """Return the machine of every episode."""
         ...
 
     def draw(self, rng: np.random.Generator) -> Episode:
-        """An episode; only ``rng`` decides which."""
+        """Draw an episode; only ``rng`` decides which."""
         ...
 
     def all(self) -> Sequence[Episode]:
-        """Every episode there is, for tests over all of them."""
+        """Return every episode, for tests over all of them."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class _Source(Rules):
-    """What the sources below have in common: how their episodes are run."""
+    """Base of the sources below: the platform and the rules of their episodes."""
 
     platform: Platform
 
@@ -71,7 +71,7 @@ class _Source(Rules):
 
 @dataclass(frozen=True, eq=False)
 class Whole(_Source):
-    """Yields the same jobs every time. What is random in the run is drawn, and has seed 0 in ``all()``."""
+    """Source of the same jobs every time. The seed of the run's chance is drawn; it is 0 in ``all()``."""
 
     workload: Workload
 
@@ -80,21 +80,21 @@ class Whole(_Source):
         _checked(self.workload)
 
     def draw(self, rng: np.random.Generator) -> Episode:
-        """The whole workload."""
+        """Return the whole workload as an episode with a random seed."""
         return self._episode(self.workload, self.workload.name, int(rng.integers(_SEEDS)))
 
     def all(self) -> Sequence[Episode]:
-        """The one episode."""
+        """Return the one episode."""
         return [self._episode(self.workload, self.workload.name, 0)]
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectories(_Source):
-    """``length`` consecutive jobs of a workload, from a place that is drawn, the first, or the one given by ``origin``.
+    """Source of ``length`` consecutive jobs of a workload, from a random place, the first, or the one in ``origin``.
 
-    Arrivals count from the first of them, as in López (2023). ``all()`` cuts the workload into pieces of that length,
-    the last of which may be shorter (:func:`whole_pieces` leaves it out). Raises InputError for a length or an origin
-    that the workload does not have.
+    Times count from the first job's submission, as in López (2023). ``all()`` cuts the workload into pieces of that
+    length, the last of which may be shorter (:func:`whole_pieces` leaves it out). Raises InputError for a length or an
+    origin that the workload does not have.
     """
 
     workload: Workload
@@ -111,14 +111,14 @@ class Trajectories(_Source):
             raise InputError("trajectories, origin", f"random, fixed, or a position from 0 to {most}", self.origin)
 
     def draw(self, rng: np.random.Generator) -> Episode:
-        """Jobs from a random place, each equally likely, or from the given one."""
+        """Draw jobs from a random place, each equally likely, or take them from the given one."""
         seed = int(rng.integers(_SEEDS))
         if self.origin == "random":
             return self._from(int(rng.integers(len(self.workload) - self.length + 1)), seed)
         return self._from(0 if self.origin == "fixed" else int(self.origin), seed)
 
     def all(self) -> Sequence[Episode]:
-        """The whole workload, piece after piece; the one piece if its origin is given."""
+        """Return the whole workload, piece after piece; the one piece if its origin is given."""
         if self.origin == "random":
             return [self._from(first, 0) for first in range(0, len(self.workload), self.length)]
         return [self.draw(np.random.default_rng(0))]
@@ -130,7 +130,7 @@ class Trajectories(_Source):
 
 @dataclass(frozen=True, eq=False)
 class Days(_Source):
-    """One of several workloads, each equally likely: a uniformly drawn day, as in Casagrande et al. (2022)."""
+    """Source of one of several workloads, each equally likely: a random day, as in Casagrande et al. (2022)."""
 
     days: Sequence[Workload]
 
@@ -142,41 +142,41 @@ class Days(_Source):
             _checked(day)
 
     def draw(self, rng: np.random.Generator) -> Episode:
-        """A day."""
+        """Draw a day."""
         seed, number = int(rng.integers(_SEEDS)), int(rng.integers(len(self.days)))
         return self._episode(self.days[number], f"day {number}", seed)
 
     def all(self) -> Sequence[Episode]:
-        """Every day once."""
+        """Return every day once."""
         return [self._episode(day, f"day {number}", 0) for number, day in enumerate(self.days)]
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn(_Source):
-    """A fresh workload every time, made by a function of a random generator. ``all()`` has ``count`` of them."""
+    """Source of a fresh workload every time, made by a function of a random generator; ``all()`` has ``count``."""
 
     make: Callable[[np.random.Generator], Workload]
     count: int = 10
 
     def draw(self, rng: np.random.Generator) -> Episode:
-        """A new workload."""
+        """Draw a new workload."""
         seed = int(rng.integers(_SEEDS))
         workload = _checked(self.make(rng))
         return self._episode(workload, workload.name, seed)
 
     def all(self) -> Sequence[Episode]:
-        """The workloads that generators seeded with 0, 1, … make."""
+        """Return the workloads that generators seeded with 0, 1, … make."""
         workloads = [_checked(self.make(np.random.default_rng(seed))) for seed in range(self.count)]
         return [self._episode(workload, f"draw {seed}", 0) for seed, workload in enumerate(workloads)]
 
 
 @dataclass(frozen=True, eq=False)
 class Several:
-    """Draws from several sources, each equally likely: to learn from several logs.
+    """Source that draws from several sources, each equally likely: to learn from several logs.
 
-    On machines that differ only for a decision-maker whose observations and actions are the same on every machine, as those of
-    :class:`~learning.tasks.job_choice.environment.JobChoice` are. ``all()`` has the episodes of one source after the other.
-    ``names`` are what messages call the sources, which are numbered unless given.
+    The machines may differ only if the decision-maker's observations and actions are the same on every machine, as with
+    :class:`~learning.tasks.job_choice.environment.JobChoice`. ``all()`` has the episodes of one source after the other.
+    ``names`` are the sources' names in messages; by default they are numbered.
     """
 
     sources: Sequence[EpisodeSource]
@@ -190,27 +190,27 @@ class Several:
 
     @property
     def platform(self) -> Platform:
-        """The machine of the first source."""
+        """Return the machine of the first source."""
         return self.sources[0].platform
 
     def draw(self, rng: np.random.Generator) -> Episode:
-        """An episode of one of them."""
+        """Draw an episode of one of the sources."""
         return self.sources[int(rng.integers(len(self.sources)))].draw(rng)
 
     def all(self) -> Sequence[Episode]:
-        """Every episode of every source."""
+        """Return every episode of every source."""
         return [episode for source in self.sources for episode in source.all()]
 
 
 def platform_of(source: EpisodeSource) -> Platform:
-    """The machine of a source. Raises InputError for what is none."""
+    """Return the machine of a source. Raises InputError for other objects."""
     if not hasattr(source, "draw"):
         raise InputError("episodes", "a source of them, such as Whole(platform, workload)", source)
     return source.platform
 
 
 def machines_of(source: EpisodeSource, name: str = "episodes") -> list[tuple[str, Platform]]:
-    """The machines of the episodes of a source, each with what messages call the source: its name among several, or ``name``."""
+    """Return the machines of a source's episodes, each with the source's name in messages: its own, or ``name``."""
     if not isinstance(source, Several):
         return [(name, source.platform)]
     names = source.names or [f"{name}, source {number}" for number in range(len(source.sources))]
@@ -220,7 +220,7 @@ def machines_of(source: EpisodeSource, name: str = "episodes") -> list[tuple[str
 
 
 def inputs_of(source: EpisodeSource) -> list[tuple[Platform, Workload]]:
-    """What the episodes of a source are made of: its platform with its workload, or with that of each episode."""
+    """Return the inputs of a source's episodes: its platform with its workload, or with each episode's."""
     if isinstance(source, Several):
         return [inputs for each in source.sources for inputs in inputs_of(each)]
     whole = getattr(source, "workload", None)
@@ -235,7 +235,7 @@ def whole_pieces(pieces: Iterable[Episode], length: int) -> list[Episode]:
 
 
 def consecutive(workload: Workload, first: int, length: int) -> Workload:
-    """Jobs ``first`` … of a workload, at most ``length``, their times counted from the first one's submission.
+    """Return jobs ``first`` … of a workload, at most ``length``, with times from the first one's submission.
 
     Raises InputError for a first job that the workload does not have.
     """
@@ -247,7 +247,7 @@ def consecutive(workload: Workload, first: int, length: int) -> Workload:
 
 
 def _checked(workload: Workload) -> Workload:
-    """The workload. Raises InputError for what is none."""
+    """Return the workload. Raises InputError for another object."""
     from cluster_sim.workload.workload import Workload
 
     if not isinstance(workload, Workload):

@@ -8,9 +8,10 @@ A table is a class whose attributes are its columns::
         warmth = feature("temperature", "over 40 °C")
         wind = feature("speed of the wind", "w / (w + 10 m/s)")
 
-``Weather.wind`` is then 1, a plain number that indexes an array; ``Weather.size`` is 2; ``Weather.names`` are the names, in
-order, and the manual has a table of what each means. So no code says which number a column has, and a column that is put in
-between moves the others everywhere. A trained agent knows columns by their numbers: new ones belong at the end.
+``Weather.wind`` is then 1, a plain number that indexes an array; ``Weather.size`` is 2; ``Weather.names`` are the
+names, in order, and the manual has a table of their meanings. So no code names the number of a column, and a column
+that is put in between moves the others everywhere. A trained agent knows columns by their numbers: new columns belong
+at the end.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ import numpy.typing as npt
 Of = TypeVar("Of", float, npt.NDArray[np.float64])
 
 LONG_S = 1e6
-"""A time whose logarithm counts as 1, s; longer ones do, too."""
+"""Time whose logarithm counts as 1, s; so do longer times."""
 _LOG_LONG = float(np.log1p(LONG_S))
 
 
 class Feature(NamedTuple):
-    """A column: its name, what it is of with its unit, and how that is scaled."""
+    """Column: its name, its meaning with the unit, and its scale."""
 
     name: str
     meaning: str
@@ -40,24 +41,24 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True)
 class _Declared:
-    """One column, named as its attribute unless it says otherwise, or several side by side."""
+    """Declaration of one column, named as its attribute by default, or of several side by side."""
 
     columns: tuple[Feature, ...]
     is_block: bool
 
 
 def feature(meaning: str, scale: str = "", name: str = "") -> Any:
-    """A column: in a :class:`FeatureTable` the attribute becomes its number."""
+    """Declare a column: in a :class:`FeatureTable` the attribute becomes its number."""
     return _Declared((Feature(name, meaning, scale),), False)
 
 
 def block(names: Sequence[str], meaning: str, scale: str = "") -> Any:
-    """Columns side by side that mean the same of different things: the attribute becomes their slice."""
+    """Declare columns side by side with one meaning for different things: the attribute becomes their slice."""
     return _Declared(tuple(Feature(name, meaning, scale) for name in names), True)
 
 
 def part(table: type[FeatureTable]) -> Any:
-    """All columns of another table: the attribute becomes their slice."""
+    """Declare all columns of another table: the attribute becomes their slice."""
     return _Declared(table.features, True)
 
 
@@ -87,23 +88,23 @@ class FeatureTable:
 
 
 def span(first: int, last: int) -> slice:
-    """The columns from one to another, both included."""
+    """Return the columns from one to another, both included."""
     return slice(first, last + 1)
 
 
 def bounded(value: Of, half: float) -> Of:
-    """From 0 or more to [0, 1): 0.5 at ``half``."""
+    """Map values from 0 on to [0, 1): 0.5 at ``half``."""
     return value / (value + half)
 
 
 def logarithmic(seconds: Of) -> Of:
-    """From 0 s on to [0, 1]: log(1 + s) / log(1 + LONG_S), 1 for longer times."""
+    """Map times from 0 s on to [0, 1]: log(1 + s) / log(1 + LONG_S), 1 for longer times."""
     scaled: Of = np.minimum(np.log1p(seconds) / _LOG_LONG, 1.0)
     return scaled
 
 
 def ranks(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Places in ascending order; of equal values the first comes first."""
+    """Return places in ascending order; of equal values the first comes first."""
     places = np.empty(len(values), np.int64)
     places[values.argsort(kind="stable")] = np.arange(len(values))
     return places

@@ -1,4 +1,4 @@
-"""What idle nodes promise: their watts, and what a request takes and costs on them. The same in every run on a machine."""
+"""Figures of idle nodes: watts, and times and energies of requests on them; the same in every run on a machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class IdleFigure(FeatureTable):
-    """What a request is on an idle node of a type. Times and energies are inf where it does not fit."""
+    """Figures of a request on an idle node of a type. Times and energies are inf if it does not fit."""
 
     uncontended = feature("its time if nothing slows it, not even its own tasks", "s")
     finish = feature("its time", "s")
@@ -34,9 +34,9 @@ class IdleFigure(FeatureTable):
 
 
 class Alone(NamedTuple):
-    """A request on idle nodes.
+    """Figures of a request on idle nodes.
 
-    A request that needs several nodes is on as many of the type as its cores come to, not rounded.
+    A request that needs several nodes counts as its cores over those of a node of the type, not rounded.
     """
 
     figures: Floats  #: Columns of :class:`IdleFigure`, shape (node types, figures).
@@ -46,7 +46,7 @@ class Alone(NamedTuple):
 
 
 class IdleNodes:
-    """The nodes of a machine under its models, by requests alone; worth keeping from one run to the next.
+    """Figures of a machine's nodes under its models, by requests alone; worth keeping from one run to the next.
 
     Arrays of shape (nodes,): ``static_w`` when computing, ``idle_w``, ``dynamic_w`` of one busy core (W), ``rise_w`` =
     static - idle; ``threshold``, the bandwidth (MB/s) before anything slows; ``closed_form``, whether the node has one
@@ -68,12 +68,12 @@ class IdleNodes:
         self.idle_total_w = float(self.idle_w.sum())
 
     def is_of(self, view: View) -> bool:
-        """Whether it is about that machine under those models, so that it need not be made again."""
+        """Return whether these figures are of the view's machine and models, and need not be made again."""
         platform, models = self._of
         return view.platform is platform and view.processor_models is models
 
     def _figures(self, kind: NodeType) -> tuple[float, float, float, float, bool]:
-        """(static W, idle W, W per busy core, MB/s before anything slows, whether the closed form holds) of a type."""
+        """Return (static W, idle W, W per busy core, MB/s before contention, closed form holds) of a type."""
         models = [self._models.of(processor) for processor in kind.processors]
         model = models[0]
         cores = model.kind.cores
@@ -85,23 +85,21 @@ class IdleNodes:
         return len(models) * static, idle, dynamic, threshold, straight and len(models) == 1 and not model.follows_rates
 
     def seconds_of(self, job: Job, ops_per_s: float) -> float:
-        """What a job is expected to take on cores of that rate, s."""
+        """Return the expected time of a job on cores of that rate, s."""
         return expected_seconds(job.requested_time, self._reference / ops_per_s)
 
     def alone(self, request: JobRequest) -> Alone:
-        """What a request takes and costs on an idle node of each type."""
+        """Return times and energies of a request on an idle node of each type."""
         known = self._alone.get(request.key)
         if known is None:
             figures = np.array([self._alone_on(request, kind) for kind in self.kinds])
             best = figures.min(axis=0).tolist()
-            make_alone = Alone(
-                figures, best[IdleFigure.finish], best[IdleFigure.energy], best[IdleFigure.shared_energy]
-            )
-            known = self._alone[request.key] = make_alone
+            least = (best[column] for column in (IdleFigure.finish, IdleFigure.energy, IdleFigure.shared_energy))
+            known = self._alone[request.key] = Alone(figures, *least)
         return known
 
     def _alone_on(self, request: JobRequest, kind: NodeType) -> Floats:
-        """A row of :class:`IdleFigure`."""
+        """Return a row of :class:`IdleFigure`."""
         row = np.full(IdleFigure.size, np.inf)
         on_one_node = not request.shaped and request.cores <= max(t.cores for t in self.kinds)
         if request.cores > kind.cores and on_one_node:
@@ -130,7 +128,7 @@ class IdleNodes:
 
 
 class RequestTable:
-    """The figures of a run's requests by their numbers, so that those of many pairs are taken in one go."""
+    """Table of the figures of a run's requests by number: those of many pairs are taken in one call."""
 
     def __init__(self, idle: IdleNodes, requests: JobRequests):
         self._idle, self._requests = idle, requests
@@ -139,29 +137,26 @@ class RequestTable:
         self._entered = 0  # how many of them are in the table
 
     def least(self, asked: Asked) -> Floats:
-        """Least time (s) and least energy (J) on an idle node, shape (2, requests)."""
+        """Return least time (s) and least energy (J) on an idle node, shape (2, requests)."""
         self._enter()
         return self._least.take(asked.numbers, axis=1)
 
     def figures(self, asked: Asked) -> Floats:
-        """The rows of :class:`IdleFigure`, shape (figures, requests · types), all types of the first request first."""
+        """Return the rows of :class:`IdleFigure`, shape (figures, requests · types): request by request."""
         self._enter()
         return self._figures.take(asked.numbers, axis=1).reshape(IdleFigure.size, -1)
 
     def _enter(self) -> None:
         """Take in the requests that have been asked for."""
         known = self._requests.numbered
-        if known is not self._known:  # those of another workload
+        if known is not self._known:  # another workload began
             self._known, self._entered = known, 0
-        if self._entered < len(known):
-            count = len(known)
-            room = self._least.shape[1]
-            if count > room:  # for twice as many: requests come one by one, and may be thousands
-                more = 2 * count - room
-                self._least = np.hstack((self._least, np.empty((2, more))))
-                self._figures = np.hstack((self._figures, np.empty((IdleFigure.size, more, len(self._idle.kinds)))))
-            for request in known[self._entered :]:
-                alone = self._idle.alone(request)
-                self._figures[:, request.number] = alone.figures.T
-                self._least[:, request.number] = alone.best_finish, alone.best_energy
-            self._entered = len(known)
+        more = 2 * len(known) - self._least.shape[1]  # room for twice as many: thousands may come, one by one
+        if more > len(known):
+            self._least = np.hstack((self._least, np.empty((2, more))))
+            self._figures = np.hstack((self._figures, np.empty((IdleFigure.size, more, len(self._idle.kinds)))))
+        for request in known[self._entered :]:
+            alone = self._idle.alone(request)
+            self._figures[:, request.number] = alone.figures.T
+            self._least[:, request.number] = alone.best_finish, alone.best_energy
+        self._entered = len(known)

@@ -1,7 +1,7 @@
-"""Which jobs run on which node, kept from decision to decision; and what is the same for an agent.
+"""Occupancy of nodes by jobs, kept from decision to decision; and jobs and nodes that are equal for an agent.
 
-Two jobs with the same request are the same to an agent: only their ages differ. Two nodes of one type with the
-same jobs on them since the same times are the same too, by what a scheduler can know.
+Two jobs with the same request are equal for an agent: only their ages differ. Two nodes of one type with the same jobs
+on them since the same times are equal, too, as far as a scheduler can know.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class JobRequest(NamedTuple):
-    """What a job asks for; jobs that ask for the same share one."""
+    """Request of a job; jobs with equal requests share one."""
 
     number: int
     cores: int
@@ -30,12 +30,12 @@ class JobRequest(NamedTuple):
     mem_vol: float  #: MB per task.
     memory: float  #: MB per task.
     max_energy: float  #: J; inf when not given.
-    shaped: bool  #: Whether it says itself over how many nodes it goes.
-    key: Hashable  #: All of it: equal for jobs of other runs that ask for the same.
+    shaped: bool  #: Whether the job itself names its number of nodes.
+    key: Hashable  #: The whole request: equal for equal jobs of other runs.
 
 
 class Asked:
-    """What a list of requests asks for, by column, of shape (requests,). Lists that come again are the same object."""
+    """List of requests as columns of shape (requests,). Equal lists are the same object."""
 
     def __init__(self, requests: Sequence[JobRequest]):
         self.requests = requests
@@ -44,44 +44,44 @@ class Asked:
         self.widest = max([request.cores for request in requests], default=0)
         #: Whether some limit their energy.
         self.has_limits = min([request.max_energy for request in requests], default=math.inf) < math.inf
-        self.seen: Any = None  #: What an observation has worked out of it, to be kept.
+        self.seen: Any = None  #: Features that an observation keeps for this list.
 
     @cached_property
     def numbers(self) -> npt.NDArray[np.int64]:
-        """The requests' numbers."""
+        """Return the requests' numbers."""
         return np.array([request.number for request in self.requests], np.int64)
 
 
 MOST_LISTS = 1024
-"""So many lists of requests are remembered."""
+"""Number of lists of requests that are remembered."""
 
 
 class JobRequests:
-    """Numbers the requests of a workload's jobs, equal ones alike; they stay from one run of it to the next."""
+    """Numbering of the requests of a workload's jobs, kept from run to run of it; equal ones share a number."""
 
     def __init__(self) -> None:
         self._plain = True  # no job asks for nodes, tags, whole nodes or a reservation
         self._columns: dict[str, npt.NDArray[Any]] = {}
-        # What was in them at first: a job that is added has them replaced.
+        # The first arrays of the columns: adding a job replaces them.
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._forget()
 
     def _forget(self) -> None:
         self._of_job: dict[int, JobRequest] = {}
         self._by_key: dict[Hashable, JobRequest] = {}
-        self.numbered: list[JobRequest] = []  #: Those that have been asked for, by their numbers.
+        self.numbered: list[JobRequest] = []  #: Requests by number.
         self._lists: dict[tuple[int, ...], Asked] = {}
 
     def begin(self, view: View) -> None:
-        """A run begins, of the same workload or of another."""
+        """Begin a run, of the same workload or of another."""
         if view.one_node_rule != self._plain:
             self._plain = view.one_node_rule
             self._forget()
 
     def of(self, job: Job) -> JobRequest:
-        """The request of a job."""
+        """Return the request of a job."""
         if job._columns is not self._columns:
-            # The jobs of another run come. What is known of them stays if they are the same workload's, and no others.
+            # Another run has begun: requests stay known if its jobs are those of the same workload.
             columns = job._columns
             known = self._arrays
             unchanged = bool(known) and all(
@@ -96,20 +96,19 @@ class JobRequests:
             shaped = not self._plain and job.is_shaped
             figures = (job.requested_cores, job.requested_time, job.mem_vol, job.memory, job.max_energy, shaped)
             energy = job.req_energy
-            wishes = (None if math.isnan(energy) else energy, job.priority, job.deadline, job.tags)
-            if self._plain:
-                key = figures, wishes
-            else:
-                key = figures, (wishes, job.nodes, job.ntasks_per_node, job.requires, job.exclusive, job.reservation)
+            wishes: Hashable = (None if math.isnan(energy) else energy, job.priority, job.deadline, job.tags)
+            if not self._plain:
+                wishes = wishes, job.nodes, job.ntasks_per_node, job.requires, job.exclusive, job.reservation
+            key = figures, wishes
             request = self._by_key.get(key)
             if request is None:
-                request = self._by_key[key] = JobRequest(len(self.numbered), *key[0], key)
+                request = self._by_key[key] = JobRequest(len(self.numbered), *figures, key)
                 self.numbered.append(request)
             self._of_job[job.index] = request
         return request
 
     def listed(self, numbers: tuple[int, ...]) -> Asked:
-        """The requests of these numbers, together."""
+        """Return the requests of these numbers, together."""
         asked = self._lists.get(numbers)
         if asked is None:
             if len(self._lists) == MOST_LISTS:
@@ -119,7 +118,7 @@ class JobRequests:
 
 
 class Tenant(NamedTuple):
-    """A job on a node."""
+    """Job on a node."""
 
     request: JobRequest
     cores: int
@@ -127,7 +126,7 @@ class Tenant(NamedTuple):
 
 
 class Occupancy:
-    """The jobs on each node, by what a view shows."""
+    """Jobs on each node, as a view shows them."""
 
     def __init__(self, view: View, requests: JobRequests):
         nodes = view.platform.node_count
@@ -173,7 +172,7 @@ class Occupancy:
         return self._numbers.setdefault(state, len(self._numbers))
 
     def first_of_each_state(self, view: View) -> npt.NDArray[np.bool_] | None:
-        """The first node of those that are the same to a job, bool, shape (nodes,); None: take all to be different."""
+        """Mark the first of the nodes that are equal for a job, bool, shape (nodes,); None: all differ."""
         keys = self._keys(view)
         if keys is None:
             return None
@@ -184,12 +183,12 @@ class Occupancy:
         return first
 
     def first_like(self, view: View, node: int) -> int:
-        """The first node that is the same to a job as the given one."""
+        """Return the first node that is equal for a job to the given one."""
         keys = self._keys(view)
         return node if keys is None else int((keys == keys[node]).argmax())
 
     def _keys(self, view: View) -> npt.NDArray[np.int64] | None:
-        """Equal for nodes that are the same; None where more decides than what is known here."""
+        """Return a number per node, equal for equal nodes; None if more decides than is known here."""
         if view.restricts or view.clock_changes:
             return None
         for node in self._unnumbered:

@@ -1,4 +1,4 @@
-"""What an environment asks of a reward, and runs that rewards compare an episode with."""
+"""Protocol of rewards, and runs with which rewards compare an episode."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
 
 
 class Reward(Protocol):
-    """What an environment asks of a reward. To write one, all of these."""
+    """Protocol of rewards. To write one, write all of these."""
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
-        """An episode begins, at time 0, with nothing submitted."""
+        """Begin an episode, at time 0, with nothing submitted."""
         ...
 
     def leave(self, view: View) -> None:
-        """All is decided at this instant; time goes on."""
+        """Note that all is decided at this instant, and time goes on."""
         ...
 
     def passed(self, view: View) -> None:
-        """Time has gone on: to a pass, at which something may be decided or not, or to the end."""
+        """Note that time has gone on: to a pass, with or without a decision, or to the end."""
         ...
 
     def value(self, view: View, terminated: bool) -> float:
-        """The reward since it was last asked for; the first one counts from the beginning of the episode."""
+        """Return the reward since the last call; the first one counts from the beginning of the episode."""
         ...
 
 
 def run_alike(simulation: Simulation, scheduler: SchedulerProcess) -> Simulation:
-    """A run that is over: of another scheduler, on the machine and the jobs of a run and by its rules, with all nodes on."""
+    """Run another scheduler on the machine, jobs and rules of ``simulation``, with all nodes on; return the run."""
     from cluster_sim.run.simulation import Simulation as Run
 
     of, killed = simulation, simulation.enforce_walltime

@@ -1,4 +1,4 @@
-"""A trained agent as a scheduler, or as a power policy, like any other: ``learned:DIR``, or ``learned:NAME`` of a ready one."""
+"""Agents in runs: a trained agent as a scheduler or power policy, ``learned:DIR``, or a ready one, ``learned:NAME``."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 BEST = "best"
 FILE = "agent"
-"""An agent is the tree FILE in a folder: what its environment is made of, its network's spec, and weights."""
+"""Name of an agent's tree in its folder: the keys of its environment, its network's spec, and weights."""
 READY = Path(__file__).parents[1] / "ready"
 """Agents that come with the toolkit, each in a folder of its name with its card, README.md."""
 
 
 class Agent:
-    """A trained agent: what it looks at, what it may do, and the network that decides.
+    """Trained agent: its environment, and the network that decides.
 
-    Attributes: ``kind`` of environment; ``environment``, what a decision-maker of that kind is made of; ``network`` its
-    spec, ``weights`` by name; ``facts`` about its training (seed, iteration, objective, value, reduction, baseline …);
-    ``seen``, the facts of what it saw while it learned (:class:`~learning.training.familiarity.Familiarity`), empty where
-    nothing is known of it; ``source`` the file that it was read from, for messages.
+    Attributes: ``kind`` of environment; ``environment``, the keys of a decision-maker of that kind; ``network``, its
+    spec; ``weights`` by name; ``facts`` about its training (seed, iteration, objective, value, reduction, baseline …);
+    ``seen``, the facts of its training's observations (:class:`~learning.training.familiarity.Familiarity`), empty if
+    unknown; ``source``, the file from which it was read, for messages.
     """
 
     source: str = ""
@@ -59,14 +59,14 @@ class Agent:
         self.seen = dict(seen or {})
 
     def save(self, folder: str | Path) -> None:
-        """Leave the agent in a folder, whole or not at all. Raises FormatError."""
+        """Write the agent to a folder, whole or not at all. Raises FormatError."""
         from learning.training.checkpoints import save
 
         save(folder, FILE, {name: getattr(self, name) for name in (*_PARTS, SEEN)})
 
     @classmethod
     def load(cls, directory: str | Path) -> Agent:
-        """The agent in a folder that ``train`` left: itself, its best one, or the best of its seeds.
+        """Load the agent from a folder that ``train`` left: the agent itself, the best one, or the best of its seeds.
 
         Raises InputError when there is none, FormatError when its files are broken.
         """
@@ -85,11 +85,11 @@ class Agent:
 
     @property
     def decides(self) -> Literal["scheduler", "power"]:
-        """Whose place it takes: the scheduler's, or a power policy's."""
+        """Return whose place the agent takes: the scheduler's or a power policy's."""
         return "power" if self.kind == "node-shutdown" else "scheduler"
 
     def maker(self, platform: Platform, trust: bool = False) -> DecisionMaker:
-        """What makes observations of a view on that platform, and decisions of an action.
+        """Return the decision-maker on that platform: it makes observations of a view, and decisions of an action.
 
         With ``trust`` Python files that the agent names are run. Raises InputError.
         """
@@ -103,7 +103,7 @@ class Agent:
     def build(self, maker: DecisionMaker, trust: bool = False) -> Network:
         """Build the agent's network, for the observations of a decision-maker.
 
-        With ``trust`` Python files that the agent names are run. Raises InputError where the weights do not suit it.
+        With ``trust`` Python files that the agent names are run. Raises InputError if the weights do not fit.
         """
         from learning.networks.building import make_network
         from learning.networks.network import one_thread
@@ -121,7 +121,7 @@ _FACTS: dict[str, tuple[type, ...]] = {"seed": (int,), "score": (int, float), "o
 
 
 def _checked(tree: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The tree of an agent, if all of it is what its name says. Raises FormatError naming the file and the key."""
+    """Return the tree of an agent if its parts have the right types. Raises FormatError naming the file and the key."""
     from learning.training.configuration import EnvironmentKeys
 
     def require(value: Any, key: str, kinds: tuple[type, ...]) -> None:
@@ -156,12 +156,11 @@ def _no_jobs(rng: np.random.Generator) -> Workload:
 
 
 def find_agents(directory: str | Path) -> list[Path]:
-    """The folders of the agents that ``train`` left in a folder: one for each training seed, the best one first.
+    """Return the folders of the agents that ``train`` left in a folder: one for each training seed, the best first.
 
-    Best by validation: the greatest reduction, or where there was no baseline the least objective; the first of equals.
-    A name of :func:`ready_agents` is that agent, where there is no folder of this name, and with ``ready:`` before it in any
-    case; a spec, ``learned:DIR[,trust=yes]``, stands for its folder.
-    Raises InputError when there is none.
+    The best by validation has the greatest reduction, or without a baseline the least objective; the first of equals. A
+    name of :func:`ready_agents` is that agent if there is no folder of this name; with ``ready:`` before it, always. A
+    spec, ``learned:DIR[,trust=yes]``, stands for its folder. Raises InputError when there is none.
     """
     directory = trusted(directory)[0]
     folder = Path(directory)
@@ -171,16 +170,17 @@ def find_agents(directory: str | Path) -> list[Path]:
     for place in (folder, folder / BEST):
         if os.path.isfile(place / f"{FILE}.json"):
             return [place]
-    agents = [seed / BEST for seed in _in_order(folder.glob("seed-*")) if (seed / BEST / f"{FILE}.json").is_file()]
+    seeds = sorted(folder.glob("seed-*"), key=lambda seed: (len(seed.name), seed.name))
+    agents = [seed / BEST for seed in seeds if (seed / BEST / f"{FILE}.json").is_file()]
     if not agents:
         ready = ", ".join(ready_agents())
         expected = f"a folder in which cluster-sim train has left an agent, or a ready agent ({ready})"
         raise InputError(f"learned:{directory}", expected, "none in it" if folder.is_dir() else "no such folder")
-    return sorted(agents, key=_merit)
+    return sorted(agents, key=lambda agent: float(Agent.load(agent).facts["score"]))
 
 
 def trusted(directory: str | Path) -> tuple[str, bool]:
-    """The folder of ``DIR`` or ``learned:DIR[,trust=yes]``, and whether Python files that its agents name may be run.
+    """Return the folder of ``DIR`` or ``learned:DIR[,trust=yes]``, and whether its agents' Python files may be run.
 
     Raises InputError for other options.
     """
@@ -194,24 +194,15 @@ def trusted(directory: str | Path) -> tuple[str, bool]:
 
 
 def ready_agents() -> dict[str, str]:
-    """The names of the agents that come with the toolkit, each with the title of its card."""
+    """Return the names of the agents that come with the toolkit, each with the title of its card."""
     cards = {card.parent.name: card for card in sorted(READY.glob("*/README.md"))}
     return {name: card.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name, card in cards.items()}
 
 
-def _in_order(folders: Iterable[Path]) -> list[Path]:
-    return sorted(folders, key=lambda folder: (len(folder.name), folder.name))
-
-
-def _merit(folder: Path) -> float:
-    """Least for the best."""
-    return float(Agent.load(folder).facts["score"])
-
-
 class _Player:
-    """An agent in a run: observes, chooses, and turns what it chose into decisions.
+    """Agent in a run: observes, chooses an action, and turns it into decisions.
 
-    The same decision-maker is behind the environment it learned in, so a run is the episode it would be there.
+    The agent's environment has the same decision-maker, so a run is the same as an episode there.
     """
 
     def __init__(self, directory: str, sample: bool, trust: bool, kind: str):
@@ -227,7 +218,7 @@ class _Player:
         self.unfamiliar: UnfamiliarWarning | None = None
 
     def begin(self, view: View) -> None:
-        """A run begins; nothing is remembered of the last one."""
+        """Begin a run without memory of the last one."""
         if view.platform is not self._platform:
             self._platform = view.platform
             self._maker = self.agent.maker(view.platform, self._trust)
@@ -240,7 +231,7 @@ class _Player:
         self._rng: np.random.Generator | None = view.rng.spawn(1)[0] if self._sample else None
 
     def play(self, view: View) -> Iterator[Any]:
-        """The decisions of this instant."""
+        """Yield the decisions of this instant."""
         yield from self._maker.attend(view)
         while self._maker.goes_on(view):
             kept = self._network.keep(self._maker.observe(view))
@@ -270,13 +261,13 @@ class _Player:
         warn_user(self.unfamiliar)
 
     def settle(self, view: View) -> Iterable[Any]:
-        """What follows, when the others have decided in this instant, from what the agent decided before them."""
+        """Return the decisions that follow, after the scheduler's pass, from the agent's decision before it."""
         settle = getattr(self._maker, "settle", None)
         return () if settle is None else settle(view)
 
 
 class LearnedScheduler(Scheduler):
-    """A trained agent decides: learned:DIR[,sample=yes][,trust=yes], DIR left by train.
+    """Scheduler that is a trained agent: learned:DIR[,sample=yes][,trust=yes], DIR left by train.
 
     DIR may also hold several training seeds: the best of them, by validation, decides. The agent takes its most probable
     action, or with ``sample`` one drawn with the run's seed. With ``trust`` it runs the Python files that the agent names.
@@ -290,20 +281,18 @@ class LearnedScheduler(Scheduler):
 
     @property
     def unfamiliar(self) -> UnfamiliarWarning | None:
-        """What was warned of in this run, if it is far from what the agent learned from."""
+        """Return the warning of this run, if it is far from the agent's training."""
         return self._player.unfamiliar
 
     def begin(self, view: View) -> None:
-        """A run begins."""
         self._player.begin(view)
 
     def schedule(self, view: View) -> Iterable[Decision]:
-        """The agent's decisions in this pass."""
         return self._player.play(view)
 
 
 class LearnedPowerPolicy(PowerPolicy):
-    """A trained agent of node-shutdown switches nodes: learned:DIR[,sample=yes][,trust=yes], as in :class:`LearnedScheduler`."""
+    """Power policy that is an agent: learned:DIR[,sample=yes][,trust=yes], as in :class:`LearnedScheduler`."""
 
     def __init__(self, path: str, sample: bool = False, trust: bool = False):
         self._player = _Player(path, sample, trust, "power")
@@ -311,17 +300,14 @@ class LearnedPowerPolicy(PowerPolicy):
 
     @property
     def unfamiliar(self) -> UnfamiliarWarning | None:
-        """What was warned of in this run, if it is far from what the agent learned from."""
+        """Return the warning of this run, if it is far from the agent's training."""
         return self._player.unfamiliar
 
     def begin(self, view: View) -> None:
-        """A run begins."""
         self._player.begin(view)
 
     def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """The agent's decisions before the scheduler's pass."""
         return self._player.play(view)
 
     def react(self, view: View) -> Iterable[PowerDecision]:
-        """What follows from these decisions after the scheduler's pass."""
         return self._player.settle(view)

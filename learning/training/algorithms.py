@@ -1,4 +1,4 @@
-"""The algorithms by their names, and their hyper-parameters from a configuration."""
+"""Algorithms by their names, and their hyper-parameters from a configuration."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 class Algorithm(Protocol):
-    """Learns from episodes. To write one: a constructor (network, options, iterations, seed), and these methods."""
+    """Protocol of algorithms. To write one: a constructor (network, options, iterations, seed), and these methods."""
 
     options: Any  #: Its hyper-parameters; ``gamma`` is one of them.
-    looks_beyond: bool  #: Whether it adds to an episode that was cut off what would have followed.
+    looks_beyond: bool  #: Whether it adds the expected rest to an episode that was cut off.
 
     def update(self, trajectories: Sequence[Trajectory], iteration: int) -> dict[str, float]:
         """Learn from the episodes of one iteration, counted from 0; the numbers to be logged."""
 
     def averaged(self) -> Weights | None:
-        """The network's weights where averages take the place of what is being learned; None where nothing is averaged."""
+        """Return the network's weights, averaged ones in place of those being learned; None without averages."""
 
     def state(self) -> Arrays:
-        """Everything besides the network's weights that the next iteration depends on."""
+        """Return everything besides the network's weights that the next iteration depends on."""
 
     def load_state(self, arrays: Mapping[str, Any]) -> None:
         """Take over what ``state`` gave."""
@@ -43,11 +43,11 @@ ALGORITHMS: dict[str, tuple[Any, Any]] = {
     "reinforce": (Reinforce, ReinforceOptions),
     "actor-critic": (ActorCritic, ActorCriticOptions),
 }
-"""The class of each algorithm, and that of its hyper-parameters."""
+"""Classes of each algorithm and of its hyper-parameters, by name."""
 
 
 def make_algorithm(config: Config, network: Network) -> Algorithm:
-    """The algorithm that ``config`` names, to train ``network``. Raises InputError, SpecError naming the option."""
+    """Make the algorithm of ``config``, to train ``network``. Raises InputError, SpecError naming the option."""
     keys = config.algorithm
     if keys.name not in ALGORITHMS:
         raise SpecError("algorithm, name", f"one of {', '.join(ALGORITHMS)}", keys.name)
@@ -71,5 +71,5 @@ def make_algorithm(config: Config, network: Network) -> Algorithm:
 
 
 def constraint_of(keys: AlgorithmKeys) -> ConstraintOptions | None:
-    """The constraint of a configuration's algorithm, if it has one."""
+    """Return the constraint of a configuration's algorithm, if it has one."""
     return None if keys.constraint is None else ConstraintOptions(**keys.constraint.model_dump(exclude_none=True))

@@ -34,7 +34,7 @@ MAX_JSON_BYTES = 256 * 2**20
 
 
 def save(folder: str | Path, name: str, tree: Mapping[str, Any]) -> None:
-    """Leave ``tree`` in ``folder`` as ``name``.json and a safetensors file, in place of what was there under that name.
+    """Write ``tree`` to ``folder`` as ``name``.json and a safetensors file; both replace an earlier tree of that name.
 
     Raises FormatError when it cannot be written, TypeError for a value that a tree cannot hold.
     """
@@ -58,7 +58,7 @@ _KEYS = ("format", "tensors", "sha256", "tree")
 
 
 def load(folder: str | Path, name: str) -> dict[str, Any]:
-    """The tree that :func:`save` left in ``folder`` under ``name``. Raises FormatError when there is none, or a broken one."""
+    """Load the tree that :func:`save` left in ``folder``. Raises FormatError if it is missing or broken."""
     from safetensors import SafetensorError
     from safetensors.torch import load as safetensors
 
@@ -92,12 +92,12 @@ def load(folder: str | Path, name: str) -> dict[str, Any]:
 
 
 def exists(folder: str | Path, name: str) -> bool:
-    """Whether something has been saved in ``folder`` under ``name``."""
+    """Return whether ``folder`` has a tree saved under ``name``."""
     return (Path(folder) / f"{name}.json").is_file()
 
 
 def _taken_apart(value: Any, key: str, tensors: dict[str, torch.Tensor]) -> Any:
-    """``value`` as JSON, its tensors put aside under their place in the tree."""
+    """Return ``value`` as JSON, with its tensors put aside under their place in the tree."""
     import torch
 
     if isinstance(value, torch.Tensor):

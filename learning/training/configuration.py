@@ -1,6 +1,6 @@
-"""What a training is: the keys of its configuration file, checked, and what they stand for.
+"""Configuration of a training: the keys of its file, checked, and their meanings.
 
-A YAML or JSON file; relative names of files start in its folder::
+The file is YAML or JSON; relative names of files start in its folder::
 
     environment:
       kind: job-node
@@ -10,9 +10,8 @@ A YAML or JSON file; relative names of files start in its folder::
     iterations: 100
     baselines: ["list:smallest/high_mem_bw"]
 
-Every key is a field of a class below, with what it means (docs/reference/training.md has the same as a table).
-A key that does not
-exist, a value of the wrong type and a file that is not there end in one line that names file and key.
+Every key is a field of a class below, with its meaning (docs/reference/training.md has the same as a table). An unknown
+key, a value of the wrong type and a missing file end in one line that names file and key.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, located, l
 Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
-"""What torch takes, with room for the seeds that are counted from it."""
+"""Seed that torch accepts, with room for the seeds that are counted from it."""
 _SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?) of \S.*")
 
 
 def _limit(value: Any) -> Any:
-    """A limit of a metric: a number, or a share of what a baseline reaches on the same episodes, ``0.5 of timeout:0``."""
+    """Check a limit of a metric: a number, or a share of a baseline's value there, ``0.5 of timeout:0``."""
     share = _SHARE.fullmatch(value) if isinstance(value, str) else None
     number = float(share[1]) if share else value
     if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0.0:
@@ -49,7 +48,7 @@ def _limit(value: Any) -> Any:
 
 
 def _with_infinity(value: Any) -> Any:
-    """A time, also as the word for one that JSON does not have; NaN is none."""
+    """Return a time, also for the words "inf" and "-inf", since JSON has no infinity; reject NaN."""
     if value != value:
         raise PydanticCustomError("time", "a time in s")
     return float(value) if value in ("inf", "-inf") else value
@@ -60,11 +59,11 @@ Time = Annotated[
     BeforeValidator(_with_infinity),
     PlainSerializer(lambda time: time if math.isfinite(time) else str(time), when_used="json"),
 ]
-"""s on the clock of a workload; also ``inf``, its end."""
+"""Time on the clock of a workload, s; also ``inf``, its end."""
 
 
 def _field(meaning: Any, default: Any = None, **more: Any) -> Any:
-    """A key with its meaning, for the manual; without a default it may be left out and is None."""
+    """Declare a key with its meaning, for the manual; without a default it may be left out and is None."""
     return Field(description=meaning, **({"default": default} if "default_factory" not in more else {}), **more)
 
 
@@ -88,7 +87,7 @@ Jobs = TypeVar("Jobs", bound=_JobsKeys)
 
 
 class AlsoKeys(_JobsKeys):
-    """One more log to learn from, or to validate on. Its episodes are cut and run as those of the first."""
+    """Further log to learn from, or to validate on. Its episodes are cut and run like those of the first."""
 
     workload: str = _field(SETTINGS["workload"].told("environment"), ...)
     platform: str | None = _field("the machine that its jobs run on; that of the first log unless given")
@@ -115,7 +114,7 @@ class InputKeys(_JobsKeys):
         return self
 
     def _refuse(self, *names: str) -> None:
-        """What would be ignored without a workload."""
+        """Refuse keys that would be ignored without a workload."""
         for name in names:
             if getattr(self, name) not in (None, False):
                 raise PydanticCustomError("workload", f"a workload, which {name} needs")
@@ -138,7 +137,7 @@ _OF_INPUTS = ("platform", *InputKeys.model_fields)
 
 @with_settings("environment", as_in_a_run)
 class EnvironmentKeys(InputKeys):
-    """The machine, its jobs, and what an agent sees, does and gets for it."""
+    """Machine, jobs, observation, actions and reward of an agent."""
 
     kind: Literal["job-node", "policy-selection", "job-choice", "node-shutdown"] = _field(
         "which environment", "job-node"
@@ -156,7 +155,7 @@ class EnvironmentKeys(InputKeys):
 
 
 class ConstraintKeys(OwnKeys):
-    """A limit on the mean cost of an episode, kept by a multiplier that PPO learns beside the policy; or one for each class."""
+    """Limit on the mean cost of an episode, or of each class, kept by a multiplier that PPO learns with the policy."""
 
     limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field("limit of the mean cost of an episode", ...)
     learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = _field(
@@ -178,7 +177,7 @@ class ConstraintKeys(OwnKeys):
 
 
 class AlgorithmKeys(OwnKeys):
-    """How the agent learns."""
+    """Algorithm of the training."""
 
     name: str = _field("ppo, reinforce or actor-critic", "ppo")
     published: str | None = _field("begin with hyper-parameters as published: energy-scheduler or deepshutdown")
@@ -187,7 +186,7 @@ class AlgorithmKeys(OwnKeys):
 
 
 class ValidationKeys(InputKeys):
-    """What the best agent is chosen by. Without a workload: the training's own episodes (all, or as many as said)."""
+    """Episodes that choose the best agent; without a workload, the training's own (all, or a number of them)."""
 
     every: Count = _field("iterations from one validation to the next", 5)
     episodes: Count = _field("number of episodes, evenly spread over all", 10)
@@ -207,7 +206,7 @@ class WarmStartKeys(OwnKeys):
 
 
 class Config(OwnKeys):
-    """A whole training."""
+    """Configuration of a whole training."""
 
     environment: EnvironmentKeys = _field("see below", default_factory=EnvironmentKeys)
     algorithm: AlgorithmKeys = _field("see below", default_factory=AlgorithmKeys)
@@ -248,16 +247,16 @@ SECTIONS: tuple[tuple[str, type[OwnKeys]], ...] = (
     ("validation", ValidationKeys),
     ("warm_start", WarmStartKeys),
 )
-"""Every section of a configuration, for the manual."""
+"""Sections of a configuration, for the manual."""
 
-# What may change from one call to the next of one training without making it another.
+# Keys that may change when a training is resumed.
 FREE_KEYS = ("workers", "seeds", "checkpoint_every")
 
 _NOT_GIVEN = "nothing"
 
 
 def read_config(path: str | Path) -> Config:
-    """The configuration in a file, its files' names made absolute. Raises FormatError naming file and key."""
+    """Read a configuration and make its files' names absolute. Raises FormatError naming file and key."""
     document = read_document(path)
     if not isinstance(document, dict):
         raise FormatError(path, "a training: keys such as 'environment' and 'iterations'", type(document).__name__)
@@ -265,7 +264,7 @@ def read_config(path: str | Path) -> Config:
 
 
 def placed(config: Config, folder: Path) -> Config:
-    """The configuration with absolute names of its files, those of policies among them, which start in a folder."""
+    """Return the configuration with absolute file names, also in specs of policies; they start in ``folder``."""
 
     def policy(spec: Any) -> Any:
         return located_policy(folder, spec) if isinstance(spec, str) else spec
@@ -299,9 +298,9 @@ def placed(config: Config, folder: Path) -> Config:
 
 
 def write_config(config: Config, path: str | Path) -> None:
-    """Write a configuration that :func:`read_config` reads as the same one, wherever it lies.
+    """Write a configuration so that :func:`read_config` reads the same one from any folder.
 
-    Relative names of files, which only one made in Python has, are of the current folder.
+    Relative names of files, which only configurations made in Python have, start in the current folder.
     """
     config = placed(config, Path.cwd())
     text = yaml.safe_dump(config.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True)
@@ -309,15 +308,15 @@ def write_config(config: Config, path: str | Path) -> None:
 
 
 def check_same(config: Config, begun: Config, where: str | Path) -> None:
-    """Raise InputError, naming the first key, where a training is to go on with another configuration than it began with.
+    """Raise InputError, naming the first key, if a training would go on with another configuration.
 
-    Relative names of files are of the current folder, as for :func:`write_config`. Not even ``iterations`` may change, on which
-    learning rates depend; how the work is divided among processes may.
+    Relative names of files start in the current folder, as for :func:`write_config`. Not even ``iterations`` may
+    change, since learning rates depend on it; the division of work among processes may.
     """
     configs = (placed(config, Path.cwd()), begun)
     new, old = (
         dict(flat(each.model_dump(mode="json", exclude=set(FREE_KEYS), exclude_none=True))) for each in configs
-    )  # an option that is null stays: it is another than one that is not given
+    )  # an option that is null stays: it differs from one that is not given
     for key in dict.fromkeys([*old, *new]):
         begun_with, found = (keys.get(key, _NOT_GIVEN) for keys in (old, new))
         if begun_with != found:

@@ -4,9 +4,10 @@
 
     python -m learning.training.cross_validation examples/training/deepshutdown.yaml --out deepshutdown
 
-trains the agents of each fold ``fold: [k, n]`` of a configuration of days, and runs those that left a day out on it as
-``learned:DIR`` in an ordinary simulation. What is trained already is not trained again. The folder receives the agents, in
-``fold-K/seed-S``, ``runs.csv`` (a row for each day and seed) and ``seeds.csv`` (the means of each seed over all days).
+trains the agents of each fold ``fold: [k, n]`` of a configuration of days. Each day is then played, in an ordinary
+simulation, by the agents that left it out (``learned:DIR``). A finished training is not repeated. The folder receives
+the agents, in ``fold-K/seed-S``, ``runs.csv`` (a row for each day and seed) and ``seeds.csv`` (the means of each seed
+over all days).
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from learning.training.inputs import all_days, split_days
 from learning.training.training_seeds import train
 
 METRICS = ("energy_waste_by_core_j", "node_switches", "mean_stretch")
-"""What is measured unless something else is asked for: the figures of Casagrande et al. (2022)."""
+"""Metrics that are measured by default: the figures of Casagrande et al. (2022)."""
 
 
 def cross_validate(config: Config, out: str | Path, metrics: tuple[str, ...] = METRICS) -> pd.DataFrame:
-    """Train the agents of every fold and have each day played by those that have not seen it.
+    """Train the agents of every fold, and play each day with the agents that have not seen it.
 
-    The number of folds is that of the configuration's ``fold``. A row for each day and training seed: ``day`` (its number),
-    ``fold``, ``seed`` (of the training), and the metrics, keys of summary.json. Raises InputError where the configuration
-    has no folds or several logs, or for an unknown metric.
+    The number of folds is in the configuration's ``fold``. The table has a row for each day and training seed: ``day``
+    (its number), ``fold``, ``seed`` (of the training), and the metrics, keys of summary.json. Raises InputError for a
+    configuration without folds or with several logs, and for an unknown metric.
     """
     if config.environment.fold is None:
         raise InputError("environment, fold", "[k, n], for cross-validation in n folds")
@@ -66,12 +67,12 @@ def cross_validate(config: Config, out: str | Path, metrics: tuple[str, ...] = M
 
 
 def by_seed(table: pd.DataFrame) -> pd.DataFrame:
-    """Means over the days, a row for each training seed."""
+    """Return means over the days, a row for each training seed."""
     return table.drop(columns=["fold", "day"]).groupby("seed", as_index=False).mean()
 
 
 def _tested(folder: Path, days: list[tuple[int, Episode]], metrics: tuple[str, ...]) -> list[dict[str, float]]:
-    """A row for each agent in a folder and day."""
+    """Return a row for each agent in a folder and day."""
     rows = []
     for agent_folder in find_agents(folder):  # of the user's own configuration
         agent = Agent.load(agent_folder)

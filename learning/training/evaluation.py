@@ -1,4 +1,4 @@
-"""How good an agent is: the papers' tables, against every heuristic, over test runs and over training seeds.
+"""Evaluation of agents: the papers' tables, against every heuristic, over test runs and over training seeds.
 
 López (2023, Tables 4.6 to 4.18) gives the least, mean and greatest reduction of a metric with respect to the best
 heuristic, over 100 test runs in which the agent samples its actions. :func:`evaluate` gives them against each heuristic,
@@ -70,15 +70,15 @@ _COLUMNS = (
 
 @dataclass
 class Evaluation:
-    """What was measured.
+    """Measurements of agents and heuristics.
 
     Attributes
     ----------
     runs : one row per run of an agent: ``training_seed``, ``case``, ``mode`` (greedy or sampled), ``seed`` of the run,
-        the metrics, ``jobs_completed``, ``jobs_killed``, and ``jobs_ended_crc``, which is the same where these are the same jobs.
+        the metrics, ``jobs_completed``, ``jobs_killed``, and ``jobs_ended_crc``, which is equal if the same jobs ended.
     heuristics : one row per heuristic and case: ``heuristic``, ``case``, the metrics and the same counts of jobs.
-    metrics : which ones, least is best.
-    meta : how it came about.
+    metrics : names of the metrics; the least is the best.
+    meta : the agents and their trainings.
     """
 
     runs: pd.DataFrame
@@ -87,28 +87,41 @@ class Evaluation:
     meta: dict[str, Any] = field(default_factory=dict)
 
     def table(self) -> pd.DataFrame:
-        """One row per metric and heuristic, the best one first: reductions in %, as the module's docstring defines them.
+        """Return a row per metric and heuristic, the best first, with the reductions of the module's docstring in %.
 
-        Columns: ``metric``, ``against``, ``value`` (its mean over the cases), ``min``, ``mean``, ``max`` (over all runs in
-        which agents sample), ``spread`` (standard deviation over training seeds of their means), and the same of the greedy
-        runs: ``greedy_min``, ``greedy_mean``, ``greedy_max``, ``greedy_spread``. ``change``: by how many % the mean of the
-        greedy runs over cases, the mean of all seeds in each, is above the heuristic's (below: negative), ``change_around``
-        the half-width of its 95 % interval, paired by case; ``verdict``: whether the agents' metric is less or more, or not told
-        apart (:class:`~cluster_sim.records.intervals.ComparisonVerdict`).
+        Columns: ``metric``, ``against``, ``value`` (its mean over the cases), ``min``, ``mean``, ``max`` (over all runs
+        in which agents sample), ``spread`` (standard deviation over training seeds of their means), and the same of the
+        greedy runs: ``greedy_min``, ``greedy_mean``, ``greedy_max``, ``greedy_spread``. ``change`` compares the greedy
+        runs, as means of all seeds in each case, with the heuristic: by how many % their mean over cases is above it
+        (below: negative). ``change_around`` is the half-width of its 95 % interval, paired by case. ``verdict`` says
+        whether the agents' metric is less, more, or not shown to differ
+        (:class:`~cluster_sim.records.intervals.ComparisonVerdict`).
         """
-        rows = [row for metric in self.metrics for row in self._rows(metric)]
+        rows = []
+        for metric in self.metrics:
+            values = self._values(metric)
+            references = {}
+            for name, classic in ((BEST_CLASSIC, True), (BEST, False)):
+                if best := self.best_heuristic(metric, classic):
+                    references[f"{name}: {best}"] = values.loc[best]
+            if values.shape[1] > 1:
+                references[BEST_OF_EACH] = values.min()
+            for heuristic in values.mean(axis=1).sort_values(kind="stable").index:
+                references[heuristic] = values.loc[heuristic]
+            for against, reference in references.items():
+                rows.append({"metric": metric, "against": against} | self._reductions(metric, reference))
         return pd.DataFrame(rows, columns=list(_COLUMNS))
 
     def value(self, metric: str, mode: str = GREEDY) -> float:
-        """The agents' mean of a metric: over the runs of each case, then over the cases, as a heuristic's ``value``."""
+        """Return the agents' mean of a metric: over the runs of each case, then over the cases, as for heuristics."""
         runs = self.runs[self.runs["mode"] == mode]
         return float(runs.groupby("case")[metric].mean().mean())
 
     def best_heuristic(self, metric: str, classic: bool = False) -> str:
-        """The heuristic with the least mean ratio to each case's best one; the first of equals.
+        """Return the heuristic with the least mean ratio to each case's best one; the first of equals.
 
-        With ``classic`` only the list schedulers of López (2023), Table 4.1, count, with which the papers compare ("" where there
-        is none).
+        With ``classic`` only the list schedulers of López (2023), Table 4.1, count, with which the papers compare; ""
+        if there is none.
         """
         values = self._values(metric)
         if classic:
@@ -116,28 +129,18 @@ class Evaluation:
         return str(_ratio(values, values.min()).mean(axis=1).idxmin()) if len(values) else ""
 
     def _values(self, metric: str) -> pd.DataFrame:
-        """A row for each heuristic, a column for each case."""
+        """Return a table with a row for each heuristic and a column for each case."""
         table = self.heuristics.pivot(index="heuristic", columns="case", values=metric)
         return table.loc[list(dict.fromkeys(self.heuristics["heuristic"]))]
 
-    def _rows(self, metric: str) -> Iterable[dict[str, Any]]:
-        values = self._values(metric)
-        for name, classic in ((BEST_CLASSIC, True), (BEST, False)):
-            if best := self.best_heuristic(metric, classic):
-                yield {"metric": metric, "against": f"{name}: {best}"} | self._reductions(metric, values.loc[best])
-        if values.shape[1] > 1:
-            yield {"metric": metric, "against": BEST_OF_EACH} | self._reductions(metric, values.min())
-        for heuristic in values.mean(axis=1).sort_values(kind="stable").index:
-            yield {"metric": metric, "against": heuristic} | self._reductions(metric, values.loc[heuristic])
-
     def _reductions(self, metric: str, reference: Any) -> dict[str, Any]:
-        """Reductions of every run against the heuristic's value in its case, summed up."""
+        """Return a summary of the reductions of every run against the heuristic's value in its case."""
         reduction = 100.0 * (1.0 - _ratio(self.runs[metric], self.runs["case"].map(reference)))
         numbers = {"value": float(reference.mean())}
         for mode, prefix in ((SAMPLED, ""), (GREEDY, "greedy_")):
             chosen = reduction[self.runs["mode"] == mode]
             seeds = chosen.groupby(self.runs["training_seed"]).mean()
-            with np.errstate(invalid="ignore"):  # infinite against a heuristic that needs nothing; no number then
+            with np.errstate(invalid="ignore"):  # infinite against a heuristic with the value 0
                 spread = float(seeds.std(ddof=1)) if len(seeds) > 1 else math.nan
             numbers[f"{prefix}min"], numbers[f"{prefix}mean"] = float(chosen.min()), float(seeds.mean())
             numbers[f"{prefix}max"] = float(chosen.max())
@@ -147,14 +150,14 @@ class Evaluation:
         return numbers | {"change": effect.relative, "change_around": half, "verdict": str(effect.verdict)}
 
     def _effect(self, metric: str, against: str, reference: Any) -> Effect:
-        """The effect of the agents' greedy runs, the mean of all seeds in each case, against a value for each case."""
+        """Return the effect of the agents' greedy runs, means of all seeds by case, against a value per case."""
         runs = self.runs[self.runs["mode"] == GREEDY].groupby("case")[metric].mean()
         pair = runs.to_numpy(float), reference[runs.index].to_numpy(float)
         names = f"the agent, {GREEDY}", against
         return Effect.paired(metric, label_of(metric), unit_of(metric), names, pair, block="case")
 
     def _equals(self, metric: str) -> dict[str, list[str]]:
-        """The heuristics in order, the best mean first; those with the same value in every case by the first of them."""
+        """Return the heuristics, best mean first, grouped if equal in every case; keys are each group's first."""
         values = self._values(metric)
         found: dict[bytes, list[str]] = {}
         for name in values.mean(axis=1).sort_values(kind="stable").index:
@@ -163,34 +166,31 @@ class Evaluation:
 
     @property
     def comparison(self) -> Comparison:
-        """The agents' greedy runs against each heuristic, metric by metric; equal heuristics are one."""
-        effects = []
+        """Compare the agents' greedy runs with each heuristic, metric by metric; equal heuristics are one."""
+        effects: list[Effect] = []
+        cautions: list[str] = []
         for metric in self.metrics:
             values = self._values(metric)
             for name, equals in self._equals(metric).items():
-                called = name if len(equals) == 1 else f"{name} = {equals[1]}" if len(equals) == 2 else (
-                    f"{name} and {len(equals) - 1} equal to it")  # fmt: skip
+                called = name
+                if len(equals) > 1:
+                    called += f" = {equals[1]}" if len(equals) == 2 else f" and {len(equals) - 1} equal to it"
                 effects.append(self._effect(metric, called, values.loc[name]))
+            best, tied, _ = told_apart({str(name): values.loc[name].to_numpy(float) for name in values.index})
+            if tied:
+                label = label_of(metric).capitalize()
+                text = f"{label} does not tell the best heuristic, {best[0]}, from {named(tied)} in these cases."
+                cautions.append(text)
         others = tuple(dict.fromkeys(self.heuristics["heuristic"]))
         differences = (Difference("who decides", "the agent", others),) if others else ()
-        cautions = [text for metric in self.metrics if (text := self._best_is_open(metric))]
         if told := self.unlike():
             cautions.append(f"{told[:1].upper()}{told[1:]}.")
         return Comparison(("the agent", *others), differences, (), tuple(effects), cautions=tuple(cautions))
 
-    def _best_is_open(self, metric: str) -> str:
-        """Say that the heuristic of the best row is not told apart from others in these cases; "" if it is."""
-        values = self._values(metric)
-        arrays = {str(name): values.loc[name].to_numpy(float) for name in values.index}
-        best, tied, _ = told_apart(arrays)
-        if not tied:
-            return ""
-        return f"{label_of(metric).capitalize()} does not tell the best heuristic, {best[0]}, from {named(tied)} in these cases."
-
     def unlike(self) -> str:
         """Say that runs of the agents, greedy or sampled, ended other jobs than heuristics in the same case; "" if none did.
 
-        Metrics of runs that ended different jobs, as where a run is cut off, say little of each other.
+        Metrics of runs that ended different jobs, such as runs that are cut off, cannot be compared well.
         """
         if not all(name in table for table in (self.runs, self.heuristics) for name in ENDED):
             return ""
@@ -210,7 +210,7 @@ class Evaluation:
         )
 
     def text(self) -> str:
-        """The table for people: what it is about, then a line for each heuristic."""
+        """Return the table for people: a description, then a line for each heuristic."""
         seeds, cases = self.runs["training_seed"].nunique(), self.runs["case"].nunique()
         sampled = int((self.runs["mode"] == SAMPLED).sum())
         lines = [
@@ -251,7 +251,7 @@ class Evaluation:
         return "\n".join(lines)
 
     def save(self, folder: str | Path) -> None:
-        """Leave evaluation.csv, .txt and .json, runs.csv and heuristics.csv in a folder: all of them, or what was there."""
+        """Write evaluation.csv, .txt and .json, runs.csv and heuristics.csv to a folder: all of them, or nothing."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         best = {metric: self.best_heuristic(metric) for metric in self.metrics}
@@ -287,21 +287,20 @@ def evaluate(
     """Run the agents of all training seeds in a folder, and heuristics, on every case.
 
     Args:
-        directory: what ``train`` left, or ``learned:DIR,trust=yes`` where Python files that the agents name are to be run.
+        directory: the folder of a training, or ``learned:DIR,trust=yes`` to run Python files that the agents name.
         cases: episodes to test on.
         metrics: keys of ``result.summary()`` of which less is better; by default what the agents were trained to reduce.
         heuristics: specs of schedulers (for agents that switch nodes: of power policies); by default
-            :data:`~learning.training.heuristics.HEURISTICS`. With none at all, ``()``, the agents' own values are all that is
-            told.
+            :data:`~learning.training.heuristics.HEURISTICS`. With ``()`` there are only the agents' own values.
         runs: test runs of each agent in which it samples its actions, spread over the cases (at least one on each). Each
             has a seed of its own, from ``seed`` on; one greedy run on each case comes on top.
         workers, executor: processes to run on. The result does not depend on them.
-        progress: show on stderr how far it is.
-        also: specs of heuristics besides those.
+        progress: show the progress on stderr.
+        also: specs of further heuristics.
 
-    Raises InputError where there is no agent, no such metric or heuristic. Warns (UnfamiliarWarning) once of each agent that
-    meets what is far from what it has learned from, with the first case in which it does, and (ModelWarning) where runs of
-    agents have not completed, or killed, the same jobs as heuristics in the same case.
+    Raises InputError without an agent, and for an unknown metric or heuristic. Warns (UnfamiliarWarning) once per agent
+    that meets situations far from its training, with the first such case. Warns (ModelWarning) if runs of agents have
+    not completed, or killed, the same jobs as heuristics in the same case.
     """
     folders, agents, chosen, specs = compared(directory, metrics, heuristics, also)
     kind, trust = agents[0].decides, trusted(directory)[1]
@@ -344,16 +343,21 @@ def compared(
     heuristics: Sequence[str] | None = None,
     also: Sequence[str] = (),
 ) -> tuple[list[Path], list[Agent], tuple[str, ...], tuple[str, ...]]:
-    """What :func:`evaluate` compares, read and made and not yet played: folders and agents by training seed, metrics, heuristics.
+    """Return what :func:`evaluate` compares, not yet run: folders and agents by training seed, metrics, heuristics.
 
-    Raises InputError where there is no agent, no such metric or heuristic.
+    Raises InputError without an agent, and for an unknown metric or heuristic.
     """
     seeds = [(int((agent := Agent.load(folder)).facts["seed"]), folder, agent) for folder in find_agents(directory)]
     _, folders, agents = map(list, zip(*sorted(seeds, key=lambda one: one[0]), strict=True))
-    chosen = tuple(dict.fromkeys(metrics)) or _default_metrics(agents[0])
+    kind = agents[0].decides
+    chosen = tuple(dict.fromkeys(metrics))
+    if not chosen and kind == "power":
+        chosen = ("energy_waste_j", "mean_stretch", "node_switches")
+    elif not chosen:
+        objective = str(agents[0].facts["objective"])
+        chosen = ("energy_j", "mean_bounded_slowdown") if objective == REWARD else (objective,)
     for metric in chosen:
         check_minimised("evaluate, metric", metric)
-    kind = agents[0].decides
     specs = tuple(dict.fromkeys([*(HEURISTICS[kind] if heuristics is None else heuristics), *also]))
     for spec in specs:
         policies(spec, kind, agents[0].environment, trusted(directory)[1])
@@ -371,13 +375,13 @@ def cases_of(
     length: int | None = None,
     count: int | None = None,
 ) -> list[Episode]:
-    """The cases of a test workload: the whole of it, or every piece of ``length`` consecutive jobs on a clock of its own.
+    """Return the cases of a test workload: all of it, or every piece of ``length`` jobs on a clock of its own.
 
     ``between``: only jobs submitted from … up to … (s). ``count``: only so many of the pieces, evenly spread over them.
     Jobs at the end that are too few for a piece are left out, and unless ``count`` is given a ModelWarning counts them.
-    A folder of workloads is one of days, each a case, as in training; only ``count`` and ``time_unit`` go with it.
-    On the platform that the agent was trained on, unless another is named, and within its limits. Raises InputError, also where
-    it was trained on several and none is named.
+    A folder of workloads is a folder of days, each a case, as in training; only ``count`` and ``time_unit`` go with it.
+    The platform is the agent's own, unless another is named, with the rules of its training. Raises InputError, also if
+    the agent was trained on several platforms and none is named.
     """
     keys = EnvironmentKeys.model_validate(Agent.load(find_agents(directory)[0]).environment)
     if platform is not None:
@@ -399,9 +403,8 @@ def cases_of(
         found = Days(machine, days, **rules_of(keys)).all()
         return list(found) if count is None else spread(found, count)
     if count is not None and length is None:
-        raise InputError(
-            "evaluate, cases", "--trajectories N with it, or a folder of days: else there is one case", count
-        )
+        wanted = "--trajectories N with it, or a folder of days: else there is one case"
+        raise InputError("evaluate, cases", wanted, count)
     with naming(workload):
         jobs = part_of(Workload.read(workload, **options), between, first)
     if not len(jobs):
@@ -420,7 +423,7 @@ def cases_of(
 
 
 def assumed(directory: str | Path, cases: Iterable[Episode]) -> list[str]:
-    """What runs of the agents on the cases will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind."""
+    """Return the assumptions of runs on the cases (:mod:`cluster_sim.records.assumptions`), one line per kind."""
     agent = Agent.load(find_agents(directory)[0])
     power = (agent.environment.get("options") or {}).get("power")
     with running_no_new_files(unless=trusted(directory)[1]):
@@ -428,27 +431,19 @@ def assumed(directory: str | Path, cases: Iterable[Episode]) -> list[str]:
     return merged(of_inputs(case.platform, case.workload, switches=switches) for case in cases)
 
 
-def _default_metrics(agent: Agent) -> tuple[str, ...]:
-    """What the agent was trained to reduce; where that is a reward of several things, these."""
-    if agent.decides == "power":
-        return ("energy_waste_j", "mean_stretch", "node_switches")
-    objective = str(agent.facts["objective"])
-    return ("energy_j", "mean_bounded_slowdown") if objective == REWARD else (objective,)
-
-
 def _ratio(values: Any, references: Any) -> Any:
-    """values / references of tables or series; 1 where both are 0, as a mean wait may be."""
+    """Return values / references of tables or series; 1 if both are 0, as a mean wait may be."""
     return (values / references).fillna(1.0)
 
 
 def _number(value: float, width: int) -> str:
-    """A reduction in % in so many columns; a dash where there is none."""
+    """Return a reduction in % as text of that width; a dash without a number."""
     return f"{value:>z{width}.2f}" if math.isfinite(value) else f"{'-':>{width}}"
 
 
 @dataclass(frozen=True)
 class _Task:
-    """Runs of one scheduler on one case."""
+    """Task: runs of one scheduler on one case."""
 
     number: int
     case: Episode
@@ -462,8 +457,8 @@ class _Task:
 
 
 def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
-    """A row for each run of a task; and what the agent has warned of, which is told once for all tasks."""
-    with warnings.catch_warnings():  # evaluate has made the policies before, and told what their files say
+    """Return a row for each run of a task, and the agent's warning, which is shown once for all tasks."""
+    with warnings.catch_warnings():  # evaluate has already shown the warnings of the policies' files
         warnings.simplefilter("ignore", ModelWarning)
         scheduler, power = policies(task.spec, task.kind, task.environment, task.trust)
     rows, noted = [], []
@@ -475,15 +470,10 @@ def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
                 numbers: dict[str, Any] = {metric: metric_of(summary, metric) for metric in task.metrics}
                 numbers |= {name: int(summary[name]) for name in (*ENDED, WHICH)}
                 if task.training_seed is None:
-                    row = {"heuristic": task.spec, "case": task.number} | numbers
+                    labels: dict[str, Any] = {"heuristic": task.spec, "case": task.number}
                 else:
                     mode = SAMPLED if ",sample=yes" in task.spec else GREEDY
-                    row = {
-                        "training_seed": task.training_seed,
-                        "case": task.number,
-                        "mode": mode,
-                        "seed": seed,
-                    } | numbers
-                rows.append(row)
+                    labels = {"training_seed": task.training_seed, "case": task.number, "mode": mode, "seed": seed}
+                rows.append(labels | numbers)
             noted += unfamiliar_to(scheduler, power)
     return rows, noted[:1]

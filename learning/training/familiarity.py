@@ -1,9 +1,8 @@
-"""What an agent saw while it learned, and whether a run shows it something else.
+"""Familiarity of an agent with a run: its observations in training, compared with those of the run.
 
-Of every number of an observation the mean and the standard deviation over all decisions of a training are kept with its
-agent; of numbers in rows, such as those of the actions, it is the mean over the rows that is followed. A run in which the
-mean of a number lies far from what it was in training asks the agent about situations that it has not learned from: what
-it decides there has not been tried.
+An agent keeps the mean and the standard deviation of every number of its observations over all decisions of its
+training; of numbers in rows, such as those of the actions, the mean over the rows counts. If the mean of a number in a
+run is far from that in training, the agent decides in situations that it has not learned from.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
     from learning.networks.network import Kept
 
 FAR = 2.0
-"""A mean so many standard deviations from that of training is far from it."""
+"""Number of standard deviations from the training's mean from which on a mean is far."""
 FIRST_LOOK = 256
-"""After so many decisions means are looked at first; then each time that there are twice as many. A power of two."""
-_NEVER = 0.05  # the least deviation, over the size of the number: one that never changed may differ a little
+"""Number of decisions, a power of two, after which means are checked first; then whenever it has doubled."""
+_NEVER = 0.05  # least deviation over the size of a number, for numbers that never changed in training
 
 
 class StrangeFeature(NamedTuple):
-    """A number of the observations that lies far from training: the part it belongs to, its place there, and both means."""
+    """Number of the observations that is far from training: its part, its place there, and both means."""
 
     part: str
     place: int
@@ -38,8 +37,8 @@ class StrangeFeature(NamedTuple):
 class Familiarity:
     """Means and standard deviations of the numbers of observations, by the observation's part.
 
-    Sums are over decisions, in the order in which these are noted, so equal trainings have equal ones. ``facts`` of others
-    may be given to go on from.
+    Sums are over decisions in their order, so equal trainings have equal sums. ``facts`` of an earlier object may be
+    given to continue it.
     """
 
     def __init__(self, facts: Mapping[str, Any] | None = None):
@@ -62,11 +61,11 @@ class Familiarity:
                 self._sums[name] += mean, np.square(mean, dtype=np.float64)
 
     def facts(self) -> dict[str, Any]:
-        """How many decisions, and of each part the sums of its numbers and of their squares; to be saved."""
+        """Return the number of decisions, and by part the sums of its numbers and of their squares, to be saved."""
         return {"count": self.count, "sums": dict(self._sums)}
 
     def strangest(self, training: Familiarity) -> StrangeFeature | None:
-        """The number whose mean lies farthest from that of a training, in its standard deviations; None if none is far."""
+        """Return the number whose mean is farthest from training, in standard deviations; None if none is far."""
         found: list[tuple[float, StrangeFeature]] = []
         for name, sums in self._sums.items():
             trained = training._sums.get(name)

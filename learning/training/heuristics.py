@@ -1,4 +1,4 @@
-"""What agents are compared with: the published heuristics, and a run under one of them."""
+"""Heuristics with which agents are compared, and a run under one of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from learning.tasks.episodes import Episode
 
-# López 2023, Table 4.1, and the programs' reading of high_mem beside the text's. Random orders are nothing to beat.
+# López 2023, Table 4.1; high_mem as in the text and as in the programs. Random orders are left out.
 _JOBS = ("first", "shortest", "smallest", "low_mem", "low_mem_ops")
 _NODES = ("high_gflops", "high_cores", "high_mem", "most_used_mem", "high_mem_bw", "low_power")
 LIST_HEURISTICS = tuple(f"list:{job}/{node}" for job, node in product(_JOBS, _NODES))
@@ -30,22 +30,22 @@ BACKFILLING = ("easy", "easy:order=sjf", "easy:order=wfp", "saf-easy", "conserva
 ORDERS = tuple(
     f"list:{job}/first{blocking}" for job, blocking in product(("saf", "unicef", "wfp"), ("", ",blocking=no"))
 )
-"""Orders of the queue that weigh run time, width and wait, which Table 4.1 has not."""
+"""Orders of the queue that weigh run time, width and wait; Table 4.1 lacks them."""
 SHUTDOWN = ("always-on", "timeout:0", "timeout:60", "timeout:300", "timeout:600")
 HEURISTICS = {"scheduler": LIST_HEURISTICS + CONTENTION_AWARE + BACKFILLING + ORDERS, "power": SHUTDOWN}
-"""What an agent is compared with unless others are asked for, by whose place it takes."""
+"""Heuristics of a comparison by default, by whose place the agent takes."""
 
 BESIDE = "saf-easy"
-"""The scheduler beside an agent that switches nodes, where its environment names none: NodeShutdown's default."""
+"""Scheduler beside an agent that switches nodes, if its environment names none: NodeShutdown's default."""
 
 
 def policies(
     spec: str, kind: str, environment: Mapping[str, Any], trust: bool = False
 ) -> tuple[Scheduler, PowerPolicy | None]:
-    """The scheduler of a spec, or (``kind`` power) the power policy of a spec beside the environment's scheduler.
+    """Make the scheduler of a spec, or (``kind`` power) the power policy of a spec and the environment's scheduler.
 
-    ``environment`` is what the agent's environment was made of, as a mapping. With ``trust`` Python files that it names are
-    run. Raises SpecError for unknown names.
+    ``environment`` has the keys of the agent's environment. With ``trust`` Python files that it names are run.
+    Raises SpecError for unknown names.
     """
     from schedulers import make_power_policy, make_scheduler
 
@@ -62,7 +62,7 @@ def policies(
 
 
 def switches_nodes(kind: str, power: str | None) -> bool:
-    """Whether nodes are switched in a run: by the agent, if that is its ``kind``, or by the power policy beside it, a spec."""
+    """Return whether a run switches nodes: by the agent, if that is its ``kind``, or by ``power``, a policy's spec."""
     if kind == "power" or power is None:
         return kind == "power"
     from schedulers import make_power_policy
@@ -71,7 +71,7 @@ def switches_nodes(kind: str, power: str | None) -> bool:
 
 
 def metric_of(metrics: Mapping[str, Any] | pd.Series, name: str) -> float:
-    """A metric of a run that is over. Raises InputError where it has no value of that: a mean over no jobs, for one."""
+    """Return a metric of a finished run. Raises InputError if it has no value, such as a mean over no jobs."""
     value = metrics.get(name)
     has_none = value is None or math.isnan(value)
     if has_none and not metrics.get("jobs_completed", 1) and not metrics.get("jobs_killed", 0):
@@ -85,43 +85,36 @@ def metric_of(metrics: Mapping[str, Any] | pd.Series, name: str) -> float:
 
 
 ENDED = ("jobs_completed", "jobs_killed")
-"""How many jobs a run's metrics are of: means and totals of others say little of each other."""
+"""Metrics that count the jobs of a run: means and totals over different numbers of jobs cannot be compared well."""
 WHICH = "jobs_ended_crc"
-"""Which these are: see :func:`which_ended`."""
+"""Metric that identifies the jobs that ended: see :func:`which_ended`."""
 
 
 Ended = tuple[int, int, int | None]
-"""How many jobs a run completed and killed, and which these are, None where that is not known."""
+"""Number of jobs that a run completed, number that it killed, and an identifier of these jobs; None if unknown."""
 
 
 def ended(metrics: Mapping[Any, Any] | pd.Series) -> Ended:
-    """The jobs that a run ended, by its metrics."""
+    """Return the jobs that a run ended, from its metrics."""
     completed, killed = (int(metrics[name]) for name in ENDED)
     which = metrics.get(WHICH)
     return completed, killed, None if which is None or which != which else int(which)
 
 
-def _of_others(own: Ended, theirs: Ended) -> bool:
-    """Whether two runs are known to have ended different jobs."""
-    if own[:2] != theirs[:2]:
-        return True
-    return own[2] != theirs[2] and None not in (own[2], theirs[2])
-
-
 def of_other_jobs(runs: Iterable[tuple[str, Ended, Mapping[str, Ended]]], noun: str) -> str:
-    """Say that runs of an agent ended other jobs than others did in the same place; "" where none is known to have.
+    """Say that runs of an agent ended other jobs than others did in the same place; "" if none is known to have.
 
-    ``runs``: of each what it is called, what it ended (:func:`ended`), and what each of the others ended there. They are
-    counted as ``noun``.
+    ``runs`` has for each run its name, the jobs that it ended (:func:`ended`), and the jobs that each of the others
+    ended there. ``noun`` is the word with which runs are counted.
     """
     total, unlike = 0, []
     for name, own, others in runs:
         total += 1
-        apart = {
-            other: abs(own[0] - theirs[0]) + abs(own[1] - theirs[1])
-            for other, theirs in others.items()
-            if _of_others(own, theirs)
-        }
+        apart = {}
+        for other, theirs in others.items():
+            which_differ = None not in (own[2], theirs[2]) and own[2] != theirs[2]
+            if own[:2] != theirs[:2] or which_differ:
+                apart[other] = abs(own[0] - theirs[0]) + abs(own[1] - theirs[1])
         if apart:
             worst = max(apart, key=apart.__getitem__)
             unlike.append((apart[worst], name, own, worst, others[worst]))
@@ -135,7 +128,7 @@ def of_other_jobs(runs: Iterable[tuple[str, Ended, Mapping[str, Ended]]], noun: 
 
 
 def run_on(case: Episode, scheduler: Scheduler, power: PowerPolicy | None = None, seed: int = 0) -> pd.Series:
-    """The summary of a run on a case, and :data:`WHICH` jobs ended; one pair of objects may serve one run after the other."""
+    """Run a case and return its summary and :data:`WHICH` jobs ended; policies may be used for several runs."""
     simulation = Simulation(case.platform, case.workload, scheduler, power, seed, **case.rules())
     summary = simulation.run(warn=False).summary()
     summary[WHICH] = which_ended(simulation)

@@ -1,4 +1,4 @@
-"""From the words of a configuration to episodes: platforms and workloads read, cut and made into episode sources."""
+"""Inputs of trainings: platforms and workloads of a configuration, read, cut and made into episode sources."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KINDS = {
 
 
 def training_episodes(keys: EnvironmentKeys) -> EpisodeSource | None:
-    """The episodes to learn from; None for the environment's built-in case. Raises InputError."""
+    """Return the episodes to learn from; None for the environment's built-in case. Raises InputError."""
     if keys.platform is None and keys.workload is None:
         return None
     if keys.platform is None or keys.workload is None:
@@ -51,14 +51,14 @@ def training_episodes(keys: EnvironmentKeys) -> EpisodeSource | None:
 
 
 def validation_episodes(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
-    """The episodes of a validation workload, on the training's platform and within its limits. Raises InputError."""
+    """Return the episodes of a validation workload, on the training's platform by its rules. Raises InputError."""
     with naming("validation"):
         return _source(keys, environment, "validation")
 
 
 def read_platform(keys: EnvironmentKeys) -> Platform:
-    """The platform, with the contention and power models in place of its own, if any are given. Raises InputError."""
-    if keys.platform is None:  # as beside the built-in case, which runs on a machine of its own
+    """Return the platform, with the given contention and power models instead of its own. Raises InputError."""
+    if keys.platform is None:  # the built-in case runs on a machine of its own
         raise InputError("environment", "a platform, for a workload to run on")
     unit = _options(keys) if has_time_unit(keys.platform) else {}
     platform = Platform.read(keys.platform, **unit)
@@ -70,27 +70,27 @@ def read_platform(keys: EnvironmentKeys) -> Platform:
     for name, make in makers.items():
         with naming(f"environment, {name}"):
             if given[name] is not None:
-                make(given[name])  # a run would refuse it without saying which key it is
+                make(given[name])  # a run would refuse it without naming the key
     return platform.with_models(*(given[name] for name in makers))
 
 
 def rules_of(keys: EnvironmentKeys) -> dict[str, Any]:
-    """By which rules the episodes are run."""
+    """Return the rules of the episodes' runs."""
     return keys.model_dump(include={field.name for field in fields(Rules)})
 
 
 def read_days(keys: InputKeys) -> list[Workload]:
-    """The days of a workload, or of a folder of workloads, without those of the fold left out. Raises InputError."""
+    """Read the days of a workload or of a folder, without the fold that is left out. Raises InputError."""
     return split_days(_all_days(keys), *keys.fold)[0] if keys.fold else _all_days(keys)
 
 
 def all_days(keys: EnvironmentKeys) -> list[Episode]:
-    """Every day as an episode, those to train on and those left out, in order. Raises InputError."""
+    """Return every day as an episode, days to train on and days left out, in order. Raises InputError."""
     return list(_source(keys.model_copy(update={"fold": None}), keys, "environment").all())
 
 
 def split_days(days: Sequence[T], fold: int, folds: int) -> tuple[list[T], list[T]]:
-    """Days to train on and days to test on: day i is tested in fold i modulo ``folds``.
+    """Split days to train on from days to test on: day i is tested in fold i modulo ``folds``.
 
     So every fold has days from all over the log, and every day is tested in exactly one.
     """
@@ -102,7 +102,7 @@ def split_days(days: Sequence[T], fold: int, folds: int) -> tuple[list[T], list[
 
 
 def _source(keys: InputKeys, environment: EnvironmentKeys, section: str) -> EpisodeSource:
-    """The episodes of all logs in a section of a configuration. Raises InputError that says where the log stands."""
+    """Return the episodes of all logs in a section of a configuration. Raises InputError that names the log's place."""
     platform = read_platform(environment)
     sources = {section: _of_one_log(keys, environment, platform)}
     for number, more in enumerate(keys.also or ()):
@@ -132,13 +132,13 @@ def _of_one_log(keys: InputKeys, environment: EnvironmentKeys, platform: Platfor
 
 @dataclass(frozen=True)
 class FreshWorkloads:
-    """Makes new workloads with the generator of a spec, each with a seed that is drawn."""
+    """Maker of new workloads with the generator of a spec, each with a random seed."""
 
     spec: str
 
     @classmethod
     def of(cls, spec: str) -> FreshWorkloads:
-        """Checked. Raises InputError for what is no generator's spec, or one that has a seed."""
+        """Check the spec and make it. Raises InputError for other than a generator's spec, or one with a seed."""
         name, _, options = spec.partition(":")
         if name not in WORKLOAD_GENERATORS or any(option.partition("=")[0] == "seed" for option in options.split(",")):
             known = ", ".join(f"{generator}:…" for generator in WORKLOAD_GENERATORS)
@@ -146,13 +146,13 @@ class FreshWorkloads:
         return cls(spec)
 
     def __call__(self, rng: np.random.Generator) -> Workload:
-        """A workload of which ``rng`` draws the seed."""
+        """Make a workload whose seed ``rng`` draws."""
         separator = "," if ":" in self.spec else ":"
         return Workload.read(f"{self.spec}{separator}seed={int(rng.integers(2**31))}")
 
 
 def read_workload(keys: InputKeys) -> Workload:
-    """The workload, cut as the keys say. Raises InputError."""
+    """Read the workload, cut as the keys say. Raises InputError."""
     with naming(keys.workload):
         workload = part_of(Workload.read(str(keys.workload), **_options(keys)), keys.slice, keys.first)
     if not len(workload):
@@ -167,10 +167,11 @@ def _all_days(keys: InputKeys) -> list[Workload]:
 
 
 def read_folder(folder: str, options: Mapping[str, Any], *cuts: object) -> list[Workload]:
-    """The workloads in a folder, one a day, by the names of their files.
+    """Read the workloads in a folder, one a day, by the names of their files.
 
-    ``cuts``: by what a part of a single file would be taken; of a folder none may be given. Raises InputError, also where
-    there is no file.
+    ``cuts`` are options that take a part of a single file; a folder allows none. Raises InputError, also without a
+    file.
+
     """
     if any(cut is not None for cut in cuts):
         raise InputError(folder, "a file, to take a part of; of a folder of days, every day is a case", "a folder")
@@ -186,7 +187,7 @@ def _options(keys: InputKeys) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class MakeEnvironment:
-    """Makes the environment of a configuration, in any process: the words travel, and files are read where they arrive.
+    """Maker of the environment of a configuration, in any process: keys are sent, and files are read on arrival.
 
     ``keys`` is an :class:`~learning.training.configuration.EnvironmentKeys` as JSON, so that equal configurations are equal.
     """
@@ -195,11 +196,11 @@ class MakeEnvironment:
 
     @classmethod
     def of(cls, keys: EnvironmentKeys) -> MakeEnvironment:
-        """From the keys of a configuration."""
+        """Make it from the keys of a configuration."""
         return cls(keys.model_dump_json())
 
     def __call__(self) -> SchedulingEnv:
-        """A new environment; its episodes are read once in a process. Raises InputError."""
+        """Make a new environment; its episodes are read once in a process. Raises InputError."""
         from learning.training.configuration import EnvironmentKeys
 
         keys = EnvironmentKeys.model_validate_json(self.keys)
@@ -214,11 +215,11 @@ def _episodes(keys: str) -> EpisodeSource | None:
 
 
 _NOT_OF_A_TRAINING = ("platform", "workload", "flat", "render_mode")
-"""What environments take besides: a configuration says it elsewhere, or no training has any use for it."""
+"""Parameters of environments that are no options of a training: it has other keys for them, or no use."""
 
 
 def environment_on(keys: EnvironmentKeys, episodes: EpisodeSource | None) -> SchedulingEnv:
-    """An environment of the kind, observation, reward and options in ``keys``; without episodes the built-in case.
+    """Make an environment of the kind, observation, reward and options in ``keys``; without episodes the built-in case.
 
     Raises InputError for an option that the kind does not have, or a value of another type.
     """
@@ -233,22 +234,19 @@ def environment_on(keys: EnvironmentKeys, episodes: EpisodeSource | None) -> Sch
     for key, value in keys.options.items():
         if key not in known:
             raise InputError("environment, options", one_of(key, known), key)
-        # The value of an option, as the environment takes it. Raises InputError for one of another type.
         where = f"environment, options, {key}"
         parameter = known[key]
         default, annotation = parameter.default, str(parameter.annotation)
-        if default is None and value is not None:  # which type it has, only the annotation says
+        if default is None and value is not None:  # only the annotation has its type
             default = False if annotation.startswith("bool") else ""
         elif isinstance(default, str) and isinstance(value, bool):
-            value = "yes" if value else "no"  # YAML reads these words as truths
+            value = "yes" if value else "no"  # YAML reads these words as truth values
         elif isinstance(default, str) and isinstance(value, int | float):
-            value = str(value)  # seconds, where a word may stand as well
+            value = str(value)  # seconds, where a word is possible, too
         elif isinstance(default, float) and value == "inf":
             value = float(value)  # a word, because JSON has no number for it
-        some_names = (
-            "Sequence[str]" in annotation and isinstance(value, list) and all(isinstance(n, str) for n in value)
-        )
-        if not some_names and not suits(value, default):
+        is_names = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        if not (is_names and "Sequence[str]" in annotation) and not suits(value, default):
             raise InputError(where, kind_of(default), "nan" if value != value else told_apart(value))
         arguments[key] = value
     environment: SchedulingEnv = kind(**arguments)

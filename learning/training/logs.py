@@ -1,7 +1,7 @@
-"""What a training tells while it runs: every logged number, explained once, and the files that hold them.
+"""Logs of trainings: every logged number, explained once, and the files that hold them.
 
-:data:`NUMBERS` is read by ``metrics.csv``, by TensorBoard's event files and by the manual (docs/reference/training.md). Names and
-meanings under ``train/`` and ``time/`` are those of Stable-Baselines3, so that runs can be laid beside each other.
+``metrics.csv``, TensorBoard's event files and the manual (docs/reference/training.md) use :data:`NUMBERS`. Names and
+meanings under ``train/`` and ``time/`` are those of Stable-Baselines3, so that runs can be compared.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from learning.training.tensorboard import SUFFIX, EventFile
 
 @dataclass(frozen=True, slots=True)
 class LoggedNumber:
-    """A logged number: name, unit ("" for counts and ratios) and meaning."""
+    """Logged number: name, unit ("" for counts and ratios) and meaning."""
 
     name: str
     unit: str
@@ -91,16 +91,16 @@ NUMBERS: tuple[LoggedNumber, ...] = (
     ),
     LoggedNumber("warm_start/value_loss", "", "mean squared error of the values taught with it"),
 )
-"""Every number of ``metrics.csv``, in its order. An algorithm may log more; those come last."""
+"""Numbers of ``metrics.csv``, in its order. Further numbers of an algorithm come last."""
 
 CSV = "metrics.csv"
 
 
 class Log:
-    """The log of one training in a folder: ``metrics.csv`` and an event file, a row and a record per iteration.
+    """Log of one training in a folder: ``metrics.csv`` and an event file, a row and a record per iteration.
 
-    A row is written whole or not at all. ``kept`` is the last iteration that is to stay: resuming a training drops the
-    rows that were written after its checkpoint, for they will be written again.
+    A row is written whole or not at all. ``kept`` is the last iteration that is kept: a resumed training drops the rows
+    after its checkpoint, which will be written again.
     """
 
     def __init__(self, folder: str | Path, kept: int | None = None):
@@ -130,14 +130,23 @@ class Log:
             known = [number.name for number in NUMBERS]
             self._columns = known + [name for name in numbers if name not in known]
             write_bytes(self.path, _line(self._columns))
+        cells = []
+        for name in self._columns:
+            value = numbers.get(name)
+            if value is None:
+                cells.append("")
+            elif float(value).is_integer() and abs(value) < 2**53:
+                cells.append(str(int(value)))
+            else:
+                cells.append(repr(float(value)))
         with self.path.open("ab") as file:
-            file.write(_line([_text(numbers.get(name)) for name in self._columns]))
+            file.write(_line(cells))
         tagged = {name: value for name, value in numbers.items() if name != "iteration"}
         self._events.add(int(numbers["iteration"]), tagged)
 
 
 def read_metrics(folder: str | Path) -> list[dict[str, float]]:
-    """The rows of ``metrics.csv``, each with the numbers that it has. Raises FormatError naming the line."""
+    """Read the rows of ``metrics.csv``, each with the numbers that it has. Raises FormatError naming the line."""
     path = Path(folder) / CSV
     with path.open("rb") as file:
         text = file.read().decode("utf-8", "replace")
@@ -156,7 +165,7 @@ def read_metrics(folder: str | Path) -> list[dict[str, float]]:
 
 
 def in_brief(numbers: Mapping[str, float]) -> dict[str, str]:
-    """What is shown of a training on its way: the reward and the reduction in % against the best baseline."""
+    """Return the numbers that are shown during a training: reward and reduction in % against the best baseline."""
     brief = {"reward": f"{numbers['rollout/ep_rew_mean']:.4g}"} if "rollout/ep_rew_mean" in numbers else {}
     for name, key in (
         ("reduction", "rollout/reduction_mean"),
@@ -166,12 +175,6 @@ def in_brief(numbers: Mapping[str, float]) -> dict[str, str]:
         if key in numbers:
             brief[name] = f"{numbers[key]:z.2f} %"
     return brief
-
-
-def _text(value: float | None) -> str:
-    if value is None:
-        return ""
-    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))
 
 
 def _line(cells: list[str]) -> bytes:

@@ -12,7 +12,7 @@ SUFFIX = ".cluster-sim"
 
 
 class EventFile:
-    """One event file in a folder; after every call of :meth:`add` it holds one whole record more."""
+    """Event file in a folder; every call of :meth:`add` adds one whole record."""
 
     def __init__(self, folder: str | Path):
         with needed("learning.training.tensorboard"):

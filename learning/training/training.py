@@ -1,11 +1,11 @@
 """Training: rollouts and updates, an iteration at a time, with logs, checkpoints, and the best agent kept.
 
-A training is a function of its configuration. An iteration depends on the weights, the optimisers and its own number
-alone: every random number in it comes from a generator seeded with the training's seed and that number, and how many
-processes share the work changes nothing. So a training that was killed and goes on from its last checkpoint ends with the
-same weights, bit by bit, as one that was not (on one machine, with the same versions).
+A training is a function of its configuration. An iteration depends only on the weights, the optimisers and its own
+number: its random numbers come from a generator seeded with the training's seed and that number, and the number of
+processes changes nothing. So a training that was killed and resumed from its last checkpoint ends with the same
+weights, bit by bit, as one that was not (on one machine, with the same versions).
 
-What is in the folder::
+The folder has::
 
     config.yaml       the configuration
     metrics.csv       a row per iteration (learning.training.logs.NUMBERS explains them), events.out.tfevents… the same
@@ -15,6 +15,7 @@ What is in the folder::
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -62,31 +63,31 @@ TEACHERS: dict[str, Callable[[str], Teacher]] = {
     "job-choice": FirstByOrder,
     "node-shutdown": make_shutdown_teacher,
 }
-"""Makes a teacher of a spec, for each kind of environment that has some."""
+"""Makers of teachers from a spec, by kind of environment."""
 
 _LESSONS: dict[object, list[Trajectory]] = {}
-"""The last days that a teacher has shown in this process, for the next training seed."""
+"""Last days that a teacher has shown in this process, for the next training seed."""
 
-_EPISODES_NOTED = 8  # of so many episodes one is remembered as what the agent has seen
+_EPISODES_NOTED = 8  # one episode in so many counts as what the agent has seen
 
 _BEFORE_ALL = 2**31
-"""Stands for the number of an iteration in the seeds of a teacher's episodes."""
+"""Number in place of an iteration's, for the seeds of a teacher's episodes."""
 
 CHECKPOINT, STATE, CONFIG = "checkpoint", "state", "config.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSummary:
-    """How a training ended: the best agent by validation, and when it was found.
+    """Summary of a training: the best agent by validation, and its iteration.
 
-    ``value`` and ``baseline_value`` are means of the objective over the validation episodes; ``reduction_by_episode`` is the
-    mean over these episodes of the reduction, in %, with respect to the best baseline of each, by which agents are compared.
-    ``baselines`` has for every baseline what ``value`` and ``reduction_by_episode`` are for the agent. ``remark`` says why
-    there was nothing to learn, where that shows. ``over`` is by how much the best agent's mean cost is above its limit, if it
-    is, in the class where that is most; ``broken`` says which limits of metrics it breaks, and by how much. ``unlike`` says
-    in which validation episodes the best agent ended other jobs than a baseline, if it did: the objective is not of the
-    same work there. ``untrained``: the best agent is the one that the training began with, which no teacher had taught.
-    ``values`` and ``baseline_values`` are the objective in each validation episode, of the agent and of the ``baseline``.
+    ``value`` and ``baseline_value`` are means of the objective over the validation episodes. ``reduction_by_episode``,
+    by which agents are compared, is the mean reduction, in %, relative to the best baseline of each episode.
+    ``baselines`` has both numbers for every baseline. ``remark`` says why there was nothing to learn, if that is known.
+    ``over`` is how far the best agent's mean cost is above its limit, in the worst class; ``broken`` names the limits
+    of metrics that it breaks, and by how much. ``unlike`` names validation episodes in which the best agent ended other
+    jobs than a baseline: the objective is of different work there. ``untrained``: the best agent is the initial one,
+    without a teacher. ``values`` and ``baseline_values`` are the objective in each validation episode, of the agent and
+    of the ``baseline``.
     """
 
     folder: str
@@ -109,12 +110,12 @@ class TrainingSummary:
 
     @property
     def reduction(self) -> float:
-        """By how many % ``value`` is less than ``baseline_value``; 0 without a baseline."""
+        """Return by how many % ``value`` is less than ``baseline_value``; 0 without a baseline."""
         return 100.0 * (1.0 - ratio(self.value, self.baseline_value)) if self.baseline else 0.0
 
     @property
     def effect(self) -> Effect | None:
-        """The agent against the baseline, paired by validation episodes; None without a baseline, or where they are unknown."""
+        """Compare agent and baseline, paired by validation episodes; None without a baseline or known values."""
         if not self.baseline or not self.values or len(self.values) != len(self.baseline_values):
             return None
         pair = np.array(self.values), np.array(self.baseline_values)
@@ -123,7 +124,7 @@ class TrainingSummary:
 
     @property
     def certainty(self) -> str:
-        """How sure ``reduction`` is, in words: its interval, that none is shown, or that there are too few episodes."""
+        """Return the certainty of ``reduction`` in words: its interval, no difference shown, or too few episodes."""
         effect = self.effect
         if effect is None:
             return ""
@@ -136,7 +137,7 @@ class TrainingSummary:
 def check(config: Config) -> list[str]:
     """Read and make everything that a configuration names, and play nothing. Raises InputError for the first wrong thing.
 
-    Returns what the runs to learn from and to validate on will assume (:mod:`cluster_sim.records.assumptions`), a line for
+    Returns the assumptions of the runs of training and validation (:mod:`cluster_sim.records.assumptions`), a line for
     each kind.
     """
     environment, _, validated_on = _made(config)
@@ -148,13 +149,13 @@ def check(config: Config) -> list[str]:
 
 
 def warn_ahead(config: Config) -> None:
-    """Warn (ModelWarning) of what each of its trainings would in a process of its own: what files say, returns that mislead."""
+    """Warn (ModelWarning) once of what each training would warn of in its process: files, misleading returns."""
     environment, algorithm, _ = _made(config)
     _warn_of_returns(config, environment, algorithm)
 
 
 def _made(config: Config) -> tuple[SchedulingEnv, Algorithm, EpisodeSource]:
-    """Everything that a configuration names, made: the environment, the algorithm, and the episodes to validate on."""
+    """Make all that a configuration names, and return the environment, the algorithm and the validation's episodes."""
     environment = MakeEnvironment.of(config.environment)()
     _, algorithm = _learner(config, environment)
     if config.warm_start is not None:
@@ -164,7 +165,7 @@ def _made(config: Config) -> tuple[SchedulingEnv, Algorithm, EpisodeSource]:
 
 
 def _warn_of_returns(config: Config, environment: SchedulingEnv, algorithm: Algorithm) -> None:
-    """Warn where the reward has another discount, and where what follows an episode that is cut off counts nothing."""
+    """Warn of a reward with another discount, and of an algorithm that ignores what follows a cut episode."""
     if getattr(config.environment, "until", None) is not None and not algorithm.looks_beyond:
         warnings.warn(
             f"until cuts episodes off, and {config.algorithm.name} takes that for their end: what is put off until then "
@@ -184,7 +185,7 @@ def _warn_of_returns(config: Config, environment: SchedulingEnv, algorithm: Algo
 
 
 def has_begun(config: Config, folder: Path, resume: bool) -> bool:
-    """Whether one training goes on in a folder. Raises InputError where it can neither begin nor go on."""
+    """Return whether a training in the folder goes on. Raises InputError if it can neither begin nor go on."""
     if any(checkpoints.exists(other / CHECKPOINT, STATE) for other in folder.glob("seed-*")):
         raise InputError(folder, "a folder for a single training", "trainings with several seeds in it")
     begun = checkpoints.exists(folder / CHECKPOINT, STATE)
@@ -196,7 +197,7 @@ def has_begun(config: Config, folder: Path, resume: bool) -> bool:
 
 
 def train_one(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> TrainingSummary:
-    """One training, in this process and those that play its episodes. Raises InputError."""
+    """Run one training, in this process and the processes that play its episodes. Raises InputError."""
     folder = Path(out)
     begun = has_begun(config, folder, resume)
     groups = -(-config.episodes // config.group)
@@ -206,7 +207,7 @@ def train_one(config: Config, out: str | Path, resume: bool = False, progress: b
 
 
 class _Played:
-    """What all rollouts of a training had in common."""
+    """Memory of all rollouts of a training, to find out whether there was anything to learn."""
 
     def __init__(self) -> None:
         self._episodes = 0
@@ -214,7 +215,7 @@ class _Played:
         self._values: set[float] = set()
 
     def note(self, episodes: Sequence[Trajectory], values: Sequence[float]) -> None:
-        """Add the episodes of a rollout, and what those that have a value of the objective reached."""
+        """Add the episodes of a rollout, and their values of the objective, if they have one."""
         self._episodes += len(episodes)
         for episode in episodes:
             if episode.choices is not None:
@@ -223,21 +224,20 @@ class _Played:
             self._values.update(values)
 
     def remark(self, objective: str, level: bool) -> str:
-        """Why there was nothing to learn; empty where that does not show. ``level``: baselines do not differ either."""
+        """Return why there was nothing to learn, or "". ``level``: baselines do not differ either."""
         if self._choices == 0:
-            return (
-                f"in none of {self._episodes:,} episodes was there a decision in which more than one action was allowed"
-            )
+            episodes = f"{self._episodes:,} episodes"
+            return f"in none of {episodes} was there a decision in which more than one action was allowed"
         if self._episodes > 1 and len(self._values) == 1 and level:
             return f"{objective} was {self._values.copy().pop():.6g} in all {self._episodes:,} episodes, whatever was played"
         return ""
 
 
 class Training:
-    """A training in the making. ``run`` runs it; parts are there to be looked at and tried out one by one.
+    """Training that can be run; its parts can also be used one by one.
 
-    Parameters: the configuration, the folder for what it leaves, and an executor to play episodes in; without one they
-    are played here.
+    Parameters: the configuration, the folder for its files, and an executor for episodes; without one they are played
+    in this process.
     """
 
     def __init__(self, config: Config, folder: str | Path, executor: Executor | None = None):
@@ -249,16 +249,15 @@ class Training:
         self.objective = config.objective or objective_of(environment)
         self.network, self.algorithm = _learner(config, environment)
         _warn_of_returns(config, environment, self.algorithm)
-        self._lessons = (
-            None if config.warm_start is None else _teacher(config, config.warm_start, self.gamma)
-        )  # refused before all else
+        # A wrong warm start is refused before all else.
+        self._lessons = None if config.warm_start is None else _teacher(config, config.warm_start, self.gamma)
         self.validation = Validation(config, environment, self.objective)
         self.iteration = 0
         self.steps = 0
         self.best_score = float("inf")
         self.best: dict[str, Any] = {}
         self.seen = Familiarity()
-        self._played, self._began_at = _Played(), 0  # a training that was resumed knows only its later episodes
+        self._played, self._began_at = _Played(), 0  # a resumed training knows only its later episodes
 
     def run(self, begun: bool = False, progress: bool = False) -> TrainingSummary:
         """Train to the last iteration, from the beginning or from the checkpoint. Ctrl-C leaves the last checkpoint.
@@ -294,7 +293,7 @@ class Training:
         environment = self.make_environment()
         seeds = episode_seeds(self.config.seed, _BEFORE_ALL, 1 if self.validation.fixed else keys.episodes)
         if isinstance(environment.episodes, Days):
-            # A teacher's days: none is drawn, so that none comes twice, and trainings with other seeds have the same.
+            # A teacher's days are not drawn: none comes twice, and trainings with other seeds have the same.
             key = (self.make_environment, keys.teacher, keys.episodes, self.config.network)
             if key not in _LESSONS:
                 _LESSONS.clear()
@@ -308,7 +307,7 @@ class Training:
         self._note(episodes)
         numbers = imitate(self.network, episodes, options, self.config.seed)[-1]
         constraint = getattr(self.algorithm, "constraint", None)
-        if constraint is not None:  # its critic, too: what it does not know yet would look like an advantage
+        if constraint is not None:  # teach its critic, too: an untaught critic would give false advantages
             constraint.learn(episodes, _BEFORE_ALL, self.gamma, 1.0, options.epochs, options.minibatch)
         for corrected in range(1, keys.rounds + 1):
             own = [
@@ -322,23 +321,22 @@ class Training:
 
     @property
     def gamma(self) -> float:
-        """The discount that the algorithm learns with."""
+        """Return the discount that the algorithm learns with."""
         return float(self.algorithm.options.gamma)
 
     def step(self) -> dict[str, float]:
-        """One iteration: a rollout, an update, perhaps a validation; the numbers to be logged."""
+        """Run one iteration: a rollout, an update, perhaps a validation; return the numbers to be logged."""
         started, config = time.perf_counter(), self.config
         seeds = episode_seeds(config.seed, self.iteration, config.episodes)
         episodes = collect(self.make_environment, self.network, seeds, group=config.group, executor=self.executor)
-        for what in ("rewards", "costs"):
-            for episode in episodes:
-                numbers = getattr(episode, what)
-                if not np.isfinite(numbers).all():
-                    wrong = float(numbers[~np.isfinite(numbers)][0])
-                    where = f"iteration {self.iteration + 1}, {what} of {episode.name or 'an episode'}"
-                    raise InputError(where, "finite numbers, for weights learned of others are none", wrong)
+        signals = [(what, episode) for what in ("rewards", "costs") for episode in episodes]
+        for what, episode in signals:
+            wild = [number for number in getattr(episode, what).tolist() if not math.isfinite(number)]
+            if wild:
+                where = f"iteration {self.iteration + 1}, {what} of {episode.name or 'an episode'}"
+                raise InputError(where, "finite numbers, for weights learned of others are none", wild[0])
         self._note(episodes)
-        # A mean over jobs is no number where an episode was cut off before any had ended.
+        # A mean over jobs has no value if an episode was cut off before any job had ended.
         values = [self.validation.value(episode) for episode in episodes if self.validation.has_value(episode)]
         self._played.note(episodes, values)
         numbers = self._rollout_numbers(episodes, values) | self.algorithm.update(episodes, self.iteration)
@@ -365,15 +363,15 @@ class Training:
                 raise InputError(where, "weights that are finite numbers; lower learning rates may keep them so", wrong)
 
     def _note(self, episodes: Sequence[Trajectory]) -> None:
-        """Remember what the network has seen; an episode in eight tells enough."""
+        """Remember the observations of the network; one episode in eight is enough."""
         for episode in episodes[::_EPISODES_NOTED]:
             self.seen.note(episode.kept)
 
     def validate(self) -> dict[str, float]:
         """Play the validation episodes with greedy actions; keep the agent if none so far was better.
 
-        Of equally good ones the last is kept, which has learned the longest: with drawn actions it strays least. Where the
-        algorithm averages weights, it is the average that is tried, and kept.
+        Of equally good agents the last is kept, since it has learned the longest and varies least with drawn actions.
+        If the algorithm averages weights, the average is validated, and kept.
         """
         learning = self.network.weights()
         averaged = self.algorithm.averaged()
@@ -394,7 +392,7 @@ class Training:
         return numbers
 
     def summary(self) -> TrainingSummary:
-        """How it stands."""
+        """Summarise the training as it stands."""
         return TrainingSummary(
             folder=str(self.folder),
             seed=self.config.seed,
@@ -418,7 +416,7 @@ class Training:
     # ------------------------------------------------------------------ checkpoints
 
     def save(self) -> None:
-        """Leave a checkpoint: everything that the next iteration depends on, whole or not at all."""
+        """Write a checkpoint: everything that the next iteration depends on, whole or not at all."""
         tree = {
             "version": __version__,
             "iteration": self.iteration,
@@ -432,7 +430,7 @@ class Training:
         checkpoints.save(self.folder / CHECKPOINT, STATE, tree)
 
     def load(self) -> None:
-        """Take up the checkpoint. Raises FormatError when it is not one of this training."""
+        """Load the checkpoint. Raises FormatError when it is not one of this training."""
         path = self.folder / CHECKPOINT
         tree = checkpoints.load(path, STATE)
         try:
@@ -471,7 +469,7 @@ class Training:
 
 
 def untrained(config: Config) -> Agent:
-    """The agent with which a training of that configuration begins, before any update and any teacher."""
+    """Return the agent with which a training of that configuration begins, before any update and any teacher."""
     environment = MakeEnvironment.of(config.environment)()
     with one_thread():
         network = _network(config, environment)
@@ -479,7 +477,7 @@ def untrained(config: Config) -> Agent:
 
 
 def last(folder: str | Path) -> Agent:
-    """The agent that a training has ended with, or stands at: that of its checkpoint, whatever validation has kept.
+    """Return the agent of a training's last checkpoint, whichever agent validation has kept.
 
     Raises FormatError where there is no training.
     """
@@ -491,12 +489,12 @@ def last(folder: str | Path) -> Agent:
 
 
 def _learner(config: Config, environment: SchedulingEnv) -> tuple[Network, Algorithm]:
-    """The network that is to learn, and what trains it. Raises InputError also for classes of a constraint that nobody is in."""
+    """Make the network and its algorithm. Raises InputError, also for classes of a constraint without any workload."""
     with one_thread():
         network = _network(config, environment)
         algorithm = make_algorithm(config, network)
     if config.warm_start is not None and config.warm_start.rounds:
-        greedy(network)  # who is to be corrected: refused before anything is played
+        greedy(network)  # a network that cannot be corrected is refused before anything is played
     constraint = config.algorithm.constraint
     if constraint is not None and constraint.classes:
         check_classes(constraint.classes, (jobs.name for _, jobs in inputs_of(environment.episodes)))
@@ -504,7 +502,7 @@ def _learner(config: Config, environment: SchedulingEnv) -> tuple[Network, Algor
 
 
 def _network(config: Config, environment: SchedulingEnv) -> Network:
-    """The network that is to learn, as it begins."""
+    """Make the network in its initial state."""
     actions = int(environment.maker.action_space.n)
     return make_network(config.network, environment.observation_space, actions, config.seed)
 
@@ -523,7 +521,7 @@ def _agent(
 
 
 def _teacher(config: Config, keys: WarmStartKeys, gamma: float) -> tuple[Teacher, ImitationOptions]:
-    """Who is to be imitated, and how."""
+    """Make the teacher and the options of the imitation."""
     kind = config.environment.kind
     if kind not in TEACHERS:
         raise InputError("warm_start", f"an environment of kind {' or '.join(TEACHERS)}", kind)
@@ -532,7 +530,7 @@ def _teacher(config: Config, keys: WarmStartKeys, gamma: float) -> tuple[Teacher
 
 
 def last_iteration(folder: str | Path) -> int:
-    """The last iteration in the log of a training; 0 where there is none yet."""
+    """Return the last iteration in the log of a training; 0 where there is none yet."""
     try:
         rows = read_metrics(folder)
     except OSError:

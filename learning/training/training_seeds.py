@@ -33,7 +33,7 @@ from learning.training.training import (
 def train_several(config: Config, out: Path, resume: bool, progress: bool) -> list[TrainingSummary]:
     """Train with the seeds ``config.seed`` … in folders ``seed-…`` of ``out``; the summaries in the order of the seeds.
 
-    Every training is the one that it would be alone. Raises InputError as :func:`tasks_of` does.
+    Every training is the same as it would be alone. Raises InputError as :func:`tasks_of` does.
     """
     tasks = tasks_of(config, out, resume)
     total = config.iterations * len(tasks)
@@ -55,13 +55,13 @@ def train_several(config: Config, out: Path, resume: bool, progress: bool) -> li
             wait([future for future in futures if not future.done()], return_when=FIRST_COMPLETED)
             for future in futures:
                 if future.done():
-                    future.result()  # whatever is wrong with one of them is likely wrong with all
+                    future.result()  # an error of one training is likely one of all
             shown.notes = _brief([future.result() for future in futures if future.done()])
         return [future.result() for future in futures]
 
 
 def tasks_of(config: Config, out: Path, resume: bool) -> list[_Task]:
-    """A training for each seed. Raises InputError where one can neither begin nor go on, or ``out`` has one itself."""
+    """Return a training per seed. Raises InputError if one can neither begin nor go on, or ``out`` is one itself."""
     if checkpoints.exists(out / CHECKPOINT, STATE):
         raise InputError(out, "a folder for trainings with several seeds", "a single training in it")
     tasks = [_Task(config.model_copy(update={"seed": seed, "seeds": 1, "workers": 1}), out / f"seed-{seed}", resume)
@@ -73,7 +73,7 @@ def tasks_of(config: Config, out: Path, resume: bool) -> list[_Task]:
 
 @dataclass(frozen=True)
 class _Task:
-    """A training with one seed."""
+    """Task: a training with one seed."""
 
     config: Config
     folder: Path
@@ -85,7 +85,7 @@ def _train(task: _Task) -> TrainingSummary:
 
 
 def _brief(summaries: list[TrainingSummary]) -> dict[str, str]:
-    """What is shown of trainings on their way: the best agents of the seeds that are done."""
+    """Return the numbers that are shown during trainings: of the best agents of the seeds that are done."""
     if not summaries:
         return {}
     mean = sum(summary.reduction for summary in summaries) / len(summaries)
@@ -93,12 +93,12 @@ def _brief(summaries: list[TrainingSummary]) -> dict[str, str]:
 
 
 def train(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> list[TrainingSummary]:
-    """Train as ``config`` says and leave everything in a folder; several seeds in folders ``seed-…`` in it, at the same time.
+    """Train as ``config`` says into a folder; several seeds train at the same time, in folders ``seed-…`` in it.
 
-    With ``resume``, a training goes on from its last checkpoint (and begins where there is none). Raises InputError when
-    the folder holds a training and ``resume`` was not asked for, or one of another configuration. Warns (ModelWarning)
-    where a shaped reward has another discount than the algorithm, where an algorithm takes the cut of an episode for its end,
-    where there was nothing to learn, and where no agent was better than the untrained one.
+    With ``resume``, a training goes on from its last checkpoint, or begins if there is none. Raises InputError when the
+    folder has a training and ``resume`` was not given, or has one of another configuration. Warns (ModelWarning) if a
+    shaped reward has another discount than the algorithm, if an algorithm treats a cut of an episode as its end, if
+    there was nothing to learn, and if no agent was better than the untrained one.
     """
     if config.seeds == 1:
         summaries = [train_one(config, out, resume, progress)]

@@ -1,8 +1,8 @@
-"""Which agent is best: greedy runs on validation episodes, against the best baseline of each."""
+"""Validation, which chooses the best agent: greedy runs on episodes, against the best baseline of each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,21 +29,20 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 T = TypeVar("T")
 
-_BREAKS_THE_LIMIT = 1e200  # beyond any mean of objectives, which have units
+_BREAKS_THE_LIMIT = 1e200  # greater than any mean of an objective
 
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """What a validation found. ``values`` of the objective by episode, and of the best baseline there (empty without).
+    """Result of a validation: ``values`` of the objective by episode, ``references`` of the best baselines there.
 
-    ``score`` is least for the best agent: the mean ratio of the objective to the best baseline's, or without baselines
-    the mean objective; where the training has limits, ``share``, the greatest ratio of a metric's mean to its limit.
-    ``cost`` is the mean cost of an episode, ``over`` by how much a mean cost is above its limit, in the class where that is
-    most: whoever keeps all limits is better than whoever does not, and of those who do not the one that is nearest to
-    them is the best (Deb 2000).
-    ``baseline`` is the one with the least mean ratio over all episodes. ``unlike`` says where the agent ended other jobs
-    than a baseline in the same episode; empty where it did not. ``broken`` says which limits of metrics it breaks.
-    ``baseline_values``: what ``baseline`` reaches in each episode.
+    ``score`` is least for the best agent. It is the mean ratio of the objective to the best baseline's, or without
+    baselines the mean objective; if the training has limits, it is ``share``, the greatest ratio of a metric's mean to
+    its limit. ``cost`` is the mean cost of an episode, ``over`` how far a mean cost is above its limit, in the worst
+    class. An agent that keeps all limits is better than one that does not; of the others the nearest to the limits is
+    the best (Deb 2000). ``baseline`` is the one with the least mean ratio over all episodes, ``baseline_values`` its
+    values. ``unlike`` says where the agent ended other jobs than a baseline in the same episode, ``broken`` which
+    limits of metrics it breaks.
     """
 
     values: tuple[float, ...]
@@ -59,7 +58,7 @@ class Validated:
 
     @property
     def score(self) -> float:
-        """Least is best."""
+        """Return the score of the agent; the least is the best."""
         if self.over > 0.0:
             return _BREAKS_THE_LIMIT * (1.0 + self.over)
         if self.share is not None:
@@ -70,11 +69,11 @@ class Validated:
 
     @property
     def reductions(self) -> list[float]:
-        """In % against the best baseline of each episode."""
+        """Return the reductions in % against the best baseline of each episode."""
         return [100.0 * (1.0 - ratio(*pair)) for pair in zip(self.values, self.references, strict=True)]
 
     def numbers(self) -> dict[str, float]:
-        """The figures that are logged."""
+        """Return the figures that are logged."""
         numbers = {"validation/objective_mean": float(np.mean(self.values))}
         if self.references:
             numbers["validation/reduction_mean"] = float(np.mean(self.reductions))
@@ -86,7 +85,7 @@ class Validated:
         return numbers
 
     def facts(self) -> dict[str, Any]:
-        """The facts that are kept about the best agent."""
+        """Return the facts that are kept about the best agent."""
         facts: dict[str, Any] = {
             "value": float(np.mean(self.values)),
             "reduction": float(np.mean(self.reductions)) if self.references else 0.0,
@@ -100,10 +99,10 @@ class Validated:
 
 
 class Validation:
-    """The validation of a training: its episodes, and what the baselines reach on each, worked out once.
+    """Validation of a training: its episodes, and the baselines' values on each, computed once.
 
-    ``fixed``: every episode of the training is the same one; then ``single_baseline`` is the best baseline's objective
-    there, else it is None.
+    ``fixed``: all episodes of the training are the same one; then ``single_baseline`` is the best baseline's objective
+    there, else None.
     Raises InputError for an objective or a baseline that does not exist.
     """
 
@@ -114,7 +113,7 @@ class Validation:
         keys = config.validation
         parts = _of_each(source_of(config, environment), keys.episodes, keys.remainder)
         self.episodes = [episode for part in parts for episode in part]
-        # What messages call the log that an episode is of.
+        # The log of each episode, for messages.
         self._logs = [log for log, part in zip(_logs(config), parts, strict=True) for _ in part]
         self._limits = _limits(config, environment, self.episodes, self._logs)
         runs = {
@@ -126,16 +125,11 @@ class Validation:
         self._constraint = constraint_of(config.algorithm)
         best = [min(values) for values in zip(*self._baselines.values(), strict=True)]
         self._references = tuple(best)
-        # The baseline with the least mean ratio to the best one of each episode.
-        baselines = self._baselines
-        if not baselines:
-            self._best_baseline = ""
-        else:
-            means = {
-                name: np.mean([ratio(*pair) for pair in zip(values, best, strict=True)])
-                for name, values in baselines.items()
-            }
-            self._best_baseline = min(means, key=lambda name: means[name])
+        mean_ratios = {
+            name: np.mean([ratio(*pair) for pair in zip(values, best, strict=True)])
+            for name, values in self._baselines.items()
+        }
+        self._best_baseline = min(mean_ratios, key=lambda name: mean_ratios[name], default="")
         drawn = config.environment.trajectories is not None and config.environment.trajectories.origin == "random"
         self.fixed = len(environment.episodes.all()) == 1 and not drawn
         self.single_baseline = best[0] if best and keys.workload is None and self.fixed else None
@@ -159,14 +153,18 @@ class Validation:
         cost = float(np.mean(costs)) if costs else None
         over = 0.0 if self._constraint is None else max(self._constraint.violations(found).values())
         means = {name: float(np.mean([metric_of(t.metrics, name) for t in found])) for name in self._limits}
-        share, unlike, broken = self._share(means), self.unlike(found), self._broken(means)
-        return Validated(
-            values, self._references, self._best_baseline, value, share, cost, over, unlike, broken, beside
+        share = max((means[name] / most for name, most in self._limits.items()), default=None)
+        broken = ", ".join(
+            f"{name} is {means[name]:.6g}, {100.0 * (means[name] / most - 1.0):.3g} % above its limit of {most:.6g}"
+            for name, most in self._limits.items()
+            if means[name] > most
         )
+        baseline, unlike = self._best_baseline, self.unlike(found)
+        return Validated(values, self._references, baseline, value, share, cost, over, unlike, broken, beside)
 
     @property
     def is_level(self) -> bool:
-        """Whether all baselines reach one and the same number in all episodes; where there are none, too."""
+        """Return whether all baselines reach one and the same number in all episodes, or there are none."""
         return len({value for values in self._baselines.values() for value in values}) <= 1
 
     @property
@@ -181,18 +179,6 @@ class Validation:
             found[name] = (float(np.mean(values)), 100.0 * (1.0 - float(np.mean(ratios))))
         return found
 
-    def _share(self, means: Mapping[str, float]) -> float | None:
-        """The greatest ratio of a limited metric's mean to its limit; None where nothing is limited."""
-        return max((means[name] / most for name, most in self._limits.items()), default=None)
-
-    def _broken(self, means: Mapping[str, float]) -> str:
-        """Which limits of metrics the agent breaks, and by how much, in words."""
-        return ", ".join(
-            f"{name} is {means[name]:.6g}, {100.0 * (means[name] / most - 1.0):.3g} % above its limit of {most:.6g}"
-            for name, most in self._limits.items()
-            if means[name] > most
-        )
-
     def unlike(self, found: Sequence[Trajectory]) -> str:
         """Say where the agent ended other jobs than the baselines."""
         if not self._ended or not all(name in trajectory.metrics for trajectory in found for name in ENDED):
@@ -203,18 +189,18 @@ class Validation:
         return of_other_jobs(told, "validation episode")
 
     def has_value(self, trajectory: Trajectory) -> bool:
-        """Whether the objective is a number in an episode: a mean over jobs is none where no job has ended."""
+        """Return whether the objective is a number in an episode: a mean over jobs has no value if no job ended."""
         return self.objective == REWARD or trajectory.metrics.get(self.objective) is not None
 
     def value(self, trajectory: Trajectory) -> float:
-        """The objective of an episode."""
+        """Return the objective of an episode."""
         return -trajectory.reward if self.objective == REWARD else metric_of(trajectory.metrics, self.objective)
 
 
 def source_of(config: Config, environment: SchedulingEnv) -> EpisodeSource:
-    """What a training validates on: a workload of its own, or what it learns from. Raises InputError.
+    """Return the episodes of validation: of its own workload, or those of the training. Raises InputError.
 
-    Also for machines that its environment was not made for, and where there would be no episode of some log.
+    InputError is also raised for machines for which the environment was not made, and if a log would have no episode.
     """
     keys = config.validation
     if keys.workload is None:
@@ -229,45 +215,42 @@ def source_of(config: Config, environment: SchedulingEnv) -> EpisodeSource:
 
 
 def _logs(config: Config) -> list[str]:
-    """The logs that are validated on, as the configuration names them."""
+    """Return the names of the logs that are validated on, as in the configuration."""
     section = config.environment if config.validation.workload is None else config.validation
     return [log.workload or "the built-in jobs" for log in (section, *(section.also or ()))]
 
 
 def as_many(source: EpisodeSource, count: int, remainder: bool = False) -> list[Episode]:
-    """At most ``count`` episodes of a source, evenly spread over all; of fresh draws there are as many as are asked for.
+    """Return at most ``count`` episodes of a source, evenly spread over all; of fresh draws exactly ``count``.
 
-    Of several sources as many of each, the first ones with one more where that does not divide.
-
-    Of the pieces of a workload only whole ones, unless the ``remainder`` at its end is asked for.
+    Several sources have equal numbers; the first ones have one more if ``count`` does not divide. Of the pieces of a
+    workload only whole ones count, unless the ``remainder`` at its end is wanted.
     """
     return [episode for part in _of_each(source, count, remainder) for episode in part]
 
 
 def _of_each(source: EpisodeSource, count: int, remainder: bool) -> list[list[Episode]]:
-    """What :func:`as_many` says, for each of several sources apart."""
-    if not isinstance(source, Several):
-        return [_of_one(source, count, remainder)]
-    each, more = divmod(count, len(source.sources))
-    return [as_many(one, each + (i < more), remainder) for i, one in enumerate(source.sources)]
-
-
-def _of_one(source: EpisodeSource, count: int, remainder: bool) -> list[Episode]:
+    """Return the episodes of :func:`as_many`, for each of several sources apart."""
+    if isinstance(source, Several):
+        each, more = divmod(count, len(source.sources))
+        return [as_many(one, each + (i < more), remainder) for i, one in enumerate(source.sources)]
     if isinstance(source, Drawn) and source.count < count:
         source = replace(source, count=count)
-    found = spread(source.all(), count)
-    return whole_pieces(found, source.length) if isinstance(source, Trajectories) and not remainder else found
+    episodes = spread(source.all(), count)
+    if isinstance(source, Trajectories) and not remainder:
+        episodes = whole_pieces(episodes, source.length)
+    return [episodes]
 
 
 def spread(episodes: Sequence[T], count: int) -> list[T]:
-    """At most ``count`` of the episodes, or whatever they are, evenly spread over them."""
+    """Return at most ``count`` of the episodes, or other things, evenly spread over them."""
     if len(episodes) <= count:
         return list(episodes)
     return [episodes[i * len(episodes) // count] for i in range(count)]
 
 
 def ratio(value: float, reference: float) -> float:
-    """value / reference. Against 0, where nothing can be a share, 1 + value: 1 for 0, and the more the worse."""
+    """Return value / reference; against 0, which allows no ratio, 1 + value: 1 for 0, and more for more."""
     return value / reference if reference else 1.0 + value
 
 
@@ -279,10 +262,10 @@ OBJECTIVES = {
     "wait": "mean_wait_s",
     "bounded-slowdown": "mean_bounded_slowdown",
 }
-"""The metric, of those of which less is better, that a reward is about, by the name of the reward."""
+"""Metrics, of which less is better, by the names of the rewards that are about them."""
 
 REWARD = "reward"
-"""The objective that is no metric: minus the mean sum of rewards."""
+"""Objective that is no metric: minus the mean sum of rewards."""
 
 
 def check_names(config: Config, environment: SchedulingEnv, objective: str) -> None:
@@ -316,37 +299,35 @@ def check_minimised(
 
 
 def objective_of(environment: SchedulingEnv) -> str:
-    """The metric that the reward is about: what it says itself, or by its name.
+    """Return the metric that the reward is about: the reward names it, or has it by its own name.
 
-    The reward itself where it is about several things, as for agents that switch nodes: one that never lets a job run
-    wastes nothing.
+    It is the reward itself if that is about several things, as for agents that switch nodes: an agent that never lets a
+    job run wastes nothing.
     """
     reward = environment.reward
     said = getattr(reward, "objective", "")
     if environment.maker.kind == "power":
         return REWARD
-    return (
-        said
-        if said in names(SUMMARY_METRICS)
-        else OBJECTIVES.get(getattr(reward, "spec", "").partition(":")[0], REWARD)
-    )
+    if said in names(SUMMARY_METRICS):
+        return str(said)
+    return OBJECTIVES.get(getattr(reward, "spec", "").partition(":")[0], REWARD)
 
 
 def _runs(
     spec: str, config: Config, environment: SchedulingEnv, episodes: Sequence[Episode], logs: Sequence[str]
 ) -> list[pd.Series]:
-    """The summaries of the runs of a baseline, on each episode, which is of the log beside it."""
+    """Return the summaries of a baseline's runs on each episode; ``logs`` has the log of each episode."""
     pair = policies(spec, environment.maker.kind, config.environment.model_dump(mode="json"), trust=True)
     return _by_log(lambda episode: run_on(episode, *pair), episodes, logs)
 
 
 def _values(runs: Sequence[pd.Series], metric: str, logs: Sequence[str]) -> list[float]:
-    """A metric of each of the runs, which is of the log beside it."""
+    """Return a metric of each of the runs; ``logs`` has the log of each run."""
     return _by_log(lambda run: metric_of(run, metric), runs, logs)
 
 
 def _by_log(function: Callable[[T], R], things: Sequence[T], logs: Sequence[str]) -> list[R]:
-    """The function's value of each thing; an InputError names the log beside it."""
+    """Return the function's value of each thing; an InputError names the thing's log."""
     found = []
     for thing, log in zip(things, logs, strict=True):
         with naming(log):
@@ -357,7 +338,7 @@ def _by_log(function: Callable[[T], R], things: Sequence[T], logs: Sequence[str]
 def _limits(
     config: Config, environment: SchedulingEnv, episodes: Sequence[Episode], logs: Sequence[str]
 ) -> dict[str, float]:
-    """The limits of metrics; shares of a baseline's mean worked out."""
+    """Return the limits of metrics, with shares of a baseline's mean as numbers."""
     limits, runs = {}, {}
     for metric, most in config.limits.items():
         if isinstance(most, str):

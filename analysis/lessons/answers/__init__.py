@@ -1,1 +1,1 @@
-"""What is right in each lesson, and why; a module per lesson, with its ``EXERCISES``."""
+"""Answers of the lessons, with reasons; a module per lesson, with its ``EXERCISES``."""

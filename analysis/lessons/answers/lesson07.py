@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from analysis.lessons.checks import Choice, Exercise, Goal, Number
 from analysis.lessons.policies import Policy, everybody_runs
 from schedulers import Fcfs
-
-
-def _fcfs() -> Any:
-    return Fcfs()
-
 
 EXERCISES: tuple[Exercise, ...] = (
     Number(
@@ -69,6 +62,6 @@ EXERCISES: tuple[Exercise, ...] = (
         ],
         properties=(everybody_runs,),
         power=True,
-        scheduler=_fcfs,
+        scheduler=Fcfs,
     ),
 )

@@ -17,7 +17,7 @@ EPISODES = 3
 
 
 class Kilojoules(Exercise):
-    """A reward, as a class: over random episodes of experiment 1 with waiting it has to add up to minus the energy, kJ."""
+    """Exercise for a reward class, whose sum over an episode of experiment 1 with waiting is minus the energy, kJ."""
 
     def _judge(self, answer: Any) -> Verdict:
         missing = [name for name in ("begin", "leave", "passed", "value") if not hasattr(answer, name)]
@@ -25,18 +25,16 @@ class Kilojoules(Exercise):
             what = f"without {', '.join(missing)}" if missing else repr(answer)
             return Verdict(False, f"a class with begin, leave, passed and value is asked for, not one {what}")
         with needed("exercise 9.5"):
-            # Experiment 1 with waiting and that reward.
             from learning.tasks.job_node.environment import JobNode
             from learning.tasks.job_node.rewards import rewards
-
-            name = "exercise-9.5"
-            rewards.register(name)(answer)
-            experiment = case("experiment-1")
-            environment = JobNode(experiment.platform, experiment.workload, reward=name, wait="completion", num_jobs=6)
+        name = "exercise-9.5"
+        rewards.register(name)(answer)
+        experiment = case("experiment-1")
+        environment = JobNode(experiment.platform, experiment.workload, reward=name, wait="completion", num_jobs=6)
         try:
             sums = self._sums(environment)
         except Exception as error:
-            # Whatever a student's code raises is an answer to be told of, with the line that it comes from.
+            # A student's code may raise anything: the verdict tells it, with its line.
             last = traceback.extract_tb(error.__traceback__)[-1]
             return Verdict(False, f"it raises {type(error).__name__}: {error} (in {last.name}, line {last.lineno})")
         for number, (found, energy_kj) in enumerate(sums, 1):

@@ -5,11 +5,6 @@ from __future__ import annotations
 from analysis.lessons.checks import Choice, Exercise, Function, Number
 from cluster_sim.workload.parts import YOUNG, optimum_interval
 
-
-def _young(checkpoint_s: float, mtbf_s: float, nodes: float) -> float:
-    return optimum_interval(YOUNG, checkpoint_s, mtbf_s / nodes)
-
-
 EXERCISES: tuple[Exercise, ...] = (
     Number(
         "12.1",
@@ -48,7 +43,7 @@ EXERCISES: tuple[Exercise, ...] = (
     ),
     Function(
         "12.4",
-        _young,
+        lambda checkpoint_s, mtbf_s, nodes: optimum_interval(YOUNG, checkpoint_s, mtbf_s / nodes),
         [
             {"checkpoint_s": 300, "mtbf_s": 21600, "nodes": 1},
             {"checkpoint_s": 60, "mtbf_s": 157680000, "nodes": 1000},

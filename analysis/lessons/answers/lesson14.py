@@ -31,7 +31,7 @@ class Weights(Exercise):
         )
 
     def _late(self, weights: Mapping[str, int]) -> str:
-        """Which job waits for too long with these weights; empty: none."""
+        """Return which job waits for too long with these weights; empty: none."""
         waits = run(weights).jobs.set_index("job_id")["wait_time"] / 60
         for job, latest in LATEST_MIN.items():
             if waits[job] > latest:

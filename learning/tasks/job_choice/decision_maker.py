@@ -1,4 +1,4 @@
-"""The decision-maker of :class:`~learning.tasks.job_choice.environment.JobChoice`: which waiting job is to be next."""
+"""Decision-maker of :class:`~learning.tasks.job_choice.environment.JobChoice`: chooses the next waiting job."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MOST_JOBS = 100_000
 
 
 class JobChoices:
-    """Asks which of the waiting jobs is next, and stays with it until it has started.
+    """Decision-maker that asks which waiting job is next, and stays with it until it has started.
 
-    The agent is asked whenever nobody is waited for and two jobs or more wait: a single one is next without being asked
-    about. The job that is next starts at once if it fits; else others are backfilled behind it in every pass until it
-    does. ``num_jobs`` are visible, the oldest. An agent cannot wait: somebody is always next, so it cannot stall.
+    The agent is asked when no job is next and at least two jobs wait; a single job is next without a question. The next
+    job starts at once if it fits. Otherwise other jobs are backfilled behind it in every pass until it starts. The
+    ``num_jobs`` oldest are visible. An agent cannot wait, so it cannot stall.
     ``observation`` is one of :data:`~learning.tasks.job_choice.observations.LOOKS`.
     """
 
@@ -54,25 +54,25 @@ class JobChoices:
         )
 
     def begin(self, view: View) -> None:
-        """A run begins; nobody is waited for."""
+        """Begin a run without a job that is waited for."""
         self._backfilling.begin(view)
         self._next: Job | None = None
 
     def visible(self, view: View) -> Sequence[Job]:
-        """The jobs to choose from, the oldest first: action i is the i-th of them."""
+        """Return the jobs to choose from, the oldest first: action i is the i-th of them."""
         return view.pending[: self.num_jobs]
 
     def attend(self, view: View) -> Sequence[Decision]:
-        """A pass begins: go on with the job that is next, if there is one."""
+        """Begin a pass: go on with the job that is next, if there is one."""
         self._backfilling.follow(view)
         return OneByOne(self._proceed(view))  # type: ignore[return-value]
 
     def goes_on(self, view: View) -> bool:
-        """Whether somebody is to be chosen."""
+        """Return whether a job is to be chosen."""
         return self._next is None and view.pending_count > 1
 
     def observe(self, view: View) -> dict[str, np.ndarray]:
-        """The visible jobs and the machine."""
+        """Return the observation of the visible jobs and the machine."""
         jobs = self.visible(view)
         rows = np.zeros((self.num_jobs, len(self._look.names)), np.float32)
         rows[: len(jobs)], state = self._look.observed(view, jobs)
@@ -81,12 +81,12 @@ class JobChoices:
         return {"actions": rows, "state": state, "action_mask": mask}
 
     def decisions(self, view: View, action: int) -> Sequence[Decision]:
-        """Commit to a job."""
+        """Commit to a job, and return its start if it fits."""
         self._next = self.visible(view)[int(action)]
         return OneByOne(self._proceed(view))  # type: ignore[return-value]
 
     def _proceed(self, view: View) -> Iterator[Any]:
-        """Go for the job that is next; a single one that waits is."""
+        """Proceed with the next job; a single waiting job is next."""
         while True:
             if self._next is not None and not view.is_pending(self._next):
                 self._next = None

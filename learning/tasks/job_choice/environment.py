@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class JobChoice(SchedulingEnv):
-    """RLScheduler (Zhang et al., SC 2020): the agent says which waiting job is next, and that is waited for until it starts.
+    """RLScheduler (Zhang et al., SC 2020): the agent chooses the next job, for which the scheduler then waits.
 
     Meanwhile other jobs are backfilled behind it, as by ``easy:backfill=fcfs,commit=yes,extra=no`` (``extra``: as there).
 
@@ -28,8 +28,8 @@ class JobChoice(SchedulingEnv):
     reward         ``bounded-slowdown``, ``wait`` of the jobs as they start: :mod:`learning.tasks.job_choice.rewards`
     ============== ============================== ======================================================
 
-    ``cost`` is one of the rewards, too: a mean wait that the agent is to keep below, beside the slowdown that it can make small
-    by never letting long jobs run. Without ``episodes``, a small built-in case is run.
+    ``cost`` is one of the rewards, too: a limit on the mean wait, say, beside a slowdown that the agent could make
+    small by never letting long jobs run. Without ``episodes``, a small built-in case is run.
     """
 
     metric_names = KEYS

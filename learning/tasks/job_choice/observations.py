@@ -1,4 +1,4 @@
-"""What an agent sees that chooses the next job: a row for each waiting job, and the machine."""
+"""Observations of an agent that chooses the next job: a row for each waiting job, and the machine."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 HALF_JOBS = 32.0
 PUBLISHED_LONGEST_S = 43_200.0
-"""What RLScheduler's program divides waits by, s: 12 hours."""
+"""Divisor of waits in RLScheduler's program, s: 12 hours."""
 
 
 class ChoiceRow(FeatureTable):
-    """A waiting job. All in [0, 1]; r is the requested time, w the wait so far, n the cores asked for."""
+    """Row of a waiting job. All in [0, 1]; r is the requested time, w the wait so far, n the requested cores."""
 
     time = feature("r, s", "log(1 + r) / log(1 + LONG_S)")
     cores = feature("n", "over all cores")
@@ -49,7 +49,7 @@ class ChoiceRow(FeatureTable):
 
 
 class RLSchedulerRow(FeatureTable):
-    """A waiting job as RLScheduler's program shows it: of its eight numbers the four that mean something on another log.
+    """Row of a waiting job as in RLScheduler's program: the four of its eight numbers with a meaning on other logs.
 
     All in [0, 1]. The others are memory, user, group and program, by their numbers in the log. r, w, n as in :class:`ChoiceRow`.
     """
@@ -73,16 +73,18 @@ class ChoiceState(FeatureTable):
 
 
 def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.float32]]:
-    """The rows of these jobs, shape (jobs, columns), and the state."""
+    """Return the rows of these jobs, shape (jobs, columns), and the state."""
     now, total = view.now, view.platform.core_count
     times = np.array([planned_time(job) for job in jobs])
     cores = np.array([job.requested_cores for job in jobs], np.int64)
     submits = np.array([job.submit_time for job in jobs])
     waits = now - submits
     areas = times * cores / total
-    finite = np.minimum(times, LONG_S)  # who requests no time may run for ever
+    finite = np.minimum(times, LONG_S)  # a job without a requested time may run for ever
 
-    running = _by_end(view)
+    # Of each running job the expected end, s, the cores that it gives back then, and where; soonest first.
+    releases = ((planned_end(one.job, one.start_time), one.placement.cores, one.placement) for one in view.running)
+    running = sorted(releases, key=itemgetter(0, 1))
     ends = np.array([end for end, _, _ in running])
     free = view.free_total + np.cumsum([0, *(given for _, given, _ in running)])
     place = np.searchsorted(free, np.minimum(cores, free[-1]))
@@ -140,7 +142,7 @@ def _published(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.
 
 
 class Look(NamedTuple):
-    """An observation: the names of a row's columns, and what makes rows and state."""
+    """Observation: the names of a row's columns, and the function that makes rows and state."""
 
     names: Sequence[str]
     observed: Callable[[View, Sequence[Job]], tuple[Floats, npt.NDArray[np.float32]]]
@@ -154,14 +156,8 @@ LOOKS: Mapping[str, Look] = {
 """Observations of JobChoice, by name; the state is the same in all."""
 
 
-def _by_end(view: View) -> list[tuple[float, int, Placement]]:
-    """When the running jobs are expected to end, s, soonest first, and the cores that each then gives back, and where."""
-    running = ((planned_end(one.job, one.start_time), one.placement.cores, one.placement) for one in view.running)
-    return sorted(running, key=itemgetter(0, 1))
-
-
 def _widest_later(view: View, placements: Iterable[Placement]) -> npt.NDArray[np.int64]:
-    """Most free cores of a node, now and after the end of each of the jobs that hold these, shape (jobs + 1,)."""
+    """Return the most free cores of a node, now and after each of the placements is freed, shape (jobs + 1,)."""
     free = view.free_cores.copy()
     widest = [int(free.max())]
     for placement in placements:

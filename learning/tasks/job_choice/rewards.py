@@ -1,4 +1,4 @@
-"""What choosing the next job was worth: each started job counts at once with what its wait has made of it."""
+"""Rewards for choosing the next job: each started job counts at once with the cost of its wait."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CommittedOrder:
-    """A job order that commits, ``easy:order=…,backfill=fcfs,commit=yes,extra=no``. Raises SpecError for an unknown one."""
+    """Job order that commits, ``easy:order=…,backfill=fcfs,commit=yes,extra=no``. Raises SpecError for another."""
 
     def __init__(self, order: str):
         self._scheduler = make_scheduler(f"easy:order={order},backfill=fcfs,commit=yes,extra=no")
@@ -42,10 +42,10 @@ choice_rewards: Registry[Reward] = Registry("reward of job-choice", "cluster_sim
 class _OfStartedJobs:
     """Minus a number of each job that has started, times ``scale`` over the number of jobs. To write one: :meth:`worth`.
 
-    It is counted when the job begins to run, and not when it ends: nothing that is decided later changes it on a machine on
-    which jobs run as long wherever they are. Where nodes have to boot, a job begins later than it is started. While
-    ``waiting``, jobs count with what they would have if they began now, so that what a choice makes the others wait follows
-    it at once; the return of an episode that is played to its end is the same.
+    A job counts when it begins to run, and not when it ends: on a machine on which run times are the same everywhere,
+    no later decision changes its number. If nodes have to boot, a job begins later than it is started. With
+    ``waiting``, waiting jobs count as if they began now: a choice is charged at once with the wait of the others. The
+    return of an episode that is played to its end is the same.
     """
 
     def __init__(self, scale: float, waiting: bool):
@@ -55,19 +55,19 @@ class _OfStartedJobs:
         self._waiting = waiting
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
-        """An episode begins: nobody has started."""
+        """Begin an episode."""
         self._counted: set[int] = set()
         self._sum = self._so_far = 0.0
         self._jobs = max(len(simulation.workload), 1)
 
     def leave(self, view: View) -> None:
-        """All is decided at this instant: who runs now and did not before has begun."""
+        """Note, when all is decided at this instant, the jobs that have just begun to run."""
         for index, running in view.running_by_index.items():
             if index not in self._counted:
                 self._count(running)
 
     def passed(self, view: View) -> None:
-        """Who has ended in this instant may have begun since the last one: its nodes were booting."""
+        """Note the jobs that ended at this instant; they may have begun since the last one, as their nodes booted."""
         for running in view.ended:
             if running.job.index not in self._counted:
                 self._count(running)
@@ -78,7 +78,7 @@ class _OfStartedJobs:
             self._sum += self.worth(running.job, running.start_time - running.job.submit_time)
 
     def value(self, view: View, terminated: bool) -> float:
-        """What has been counted since."""
+        """Return the sum counted since the last call."""
         self.leave(view)
         counted, self._sum = self._sum, 0.0
         if self._waiting:
@@ -88,7 +88,7 @@ class _OfStartedJobs:
         return -self._scale * counted / self._jobs
 
     def worth(self, job: Job, wait: float) -> float:
-        """What a wait (s) of the job costs."""
+        """Return the cost of a wait (s) of the job."""
         raise NotImplementedError
 
 
@@ -96,11 +96,11 @@ class _OfStartedJobs:
 class SlowdownAtStart(_OfStartedJobs):
     """The return is minus ``mean_bounded_slowdown`` times ``scale``, if all jobs run, each as long as on the fastest core alone.
 
-    Checkpoints are part of that time. A job that is rejected counts 0 here, and is none of those of which the metric is the mean.
+    Checkpoints are part of that time. A rejected job counts 0 here, and does not count in the metric's mean.
 
-    ``against`` a job order it is that over what this order has, by the same backfilling, on the same jobs: windows of a log
-    differ a hundredfold in their slowdown, and what a decision did would drown in that. RLScheduler takes the difference to
-    rules.
+    ``against`` names a job order: the reward is then divided by the slowdown of this order with the same backfilling on
+    the same jobs. Windows of a log differ a hundredfold in their slowdown, which would hide the effect of a decision.
+    RLScheduler takes the difference to rules.
     """
 
     objective = "mean_bounded_slowdown"
@@ -111,7 +111,7 @@ class SlowdownAtStart(_OfStartedJobs):
         self._against = CommittedOrder(against) if against else None
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
-        """An episode begins; the order plays it first."""
+        """Begin an episode: first, the order plays it."""
         super().begin(simulation, maker)
         self._truth = simulation.clairvoyant_view()
         self._seconds: dict[int, float] = {}  # how long each job runs, once asked for
@@ -136,5 +136,5 @@ class WaitAtStart(_OfStartedJobs):
         super().__init__(scale, waiting)
 
     def worth(self, job: Job, wait: float) -> float:
-        """The wait, s."""
+        """Return the wait, s."""
         return wait

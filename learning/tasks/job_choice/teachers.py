@@ -1,4 +1,4 @@
-"""Teachers for JobChoice: job orders, of whose choices an agent can learn before it learns by itself."""
+"""Teachers for JobChoice: job orders, from whose choices an agent can learn before it learns by itself."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class FirstByOrder:
-    """Chooses the visible job that comes first by a job order, such as ``sjf``; of equals the oldest.
+    """Teacher that chooses the first visible job by a job order, such as ``sjf``; of equals the oldest.
 
-    In an episode in which two jobs never wait nothing is chosen, and it says 0, which the environment takes then.
-    Raises SpecError for a name that is no order's.
+    In an episode in which two jobs never wait there is no choice, and the teacher returns 0. Raises SpecError for an
+    unknown order.
     """
 
     def __init__(self, order: str):
@@ -22,7 +22,7 @@ class FirstByOrder:
         self._simulation: Any = None
 
     def __call__(self, environment: Any, observation: Observation | None = None) -> int:
-        """The action at the environment's present decision."""
+        """Return the action at the environment's present decision."""
         inner = getattr(environment, "unwrapped", environment)
         view = inner.simulation.view
         if inner.simulation is not self._simulation:

@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class PairFinder:
-    """Finds the pairs of every decision of a run; what can be kept from one to the next is kept here."""
+    """Finder of the pairs of every decision of a run; it keeps what the next decisions can use."""
 
     def __init__(self, options: PairOptions):
         self.options = options
@@ -31,7 +31,6 @@ class PairFinder:
         self.requests = JobRequests()
 
     def begin(self, view: View) -> None:
-        """A run begins."""
         self._predictions: Predictions | None = None
         self.requests.begin(view)
         self.occupancy = Occupancy(view, self.requests)
@@ -43,20 +42,20 @@ class PairFinder:
 
     @property
     def estimate(self) -> EnergyEstimate:
-        """The energy estimate on this machine; made when it is first asked for."""
+        """Return the energy estimate on this machine; it is made at the first call."""
         if self._estimate is None:
             self._estimate = EnergyEstimate(self._view)
         return self._estimate
 
     def predictions(self, view: View) -> Predictions:
-        """What can be expected of the machine in this run; made when it is first asked for."""
+        """Return the predictions of this run; they are made at the first call."""
         if self._predictions is None:
             self._idle = self._idle or IdleNodes(view)
             self._predictions = Predictions(view, self.requests, self.occupancy, self._idle)
         return self._predictions
 
     def eligible(self, view: View) -> tuple[list[Job], Asked]:
-        """The oldest pending jobs, of equal ones the oldest if they are merged, and what they ask for."""
+        """Return the oldest pending jobs, the oldest of equal ones if these are merged, and their requests."""
         most, of = self.options.num_jobs, self.requests.of
         if not self.options.merge_equal:
             jobs = list(view.pending[:most])
@@ -71,7 +70,7 @@ class PairFinder:
         return list(first.values()), self.requests.listed(tuple(first))
 
     def pairs(self, view: View, may_wait: bool = False) -> Pairs:
-        """What can be done now."""
+        """Return the allowed pairs."""
         jobs, asked = self.eligible(view)
         placements: dict[tuple[int, int], Placement] = {}
         allowed = self._startable(view, jobs, asked, placements)
@@ -89,7 +88,7 @@ class PairFinder:
         return Pairs(view, jobs, asked, allowed, placements, self.options, may_wait and self.options.wait)
 
     def is_too_hungry(self, view: View, job: Job) -> bool:
-        """Whether the job's energy estimate exceeds its ``max_energy`` on every idle node that could hold it."""
+        """Return whether the job's energy estimate exceeds its ``max_energy`` on every idle node that could hold it."""
         request = self.requests.of(job)
         if request.max_energy == np.inf:
             return False
@@ -102,7 +101,7 @@ class PairFinder:
     def _startable(
         self, view: View, jobs: list[Job], asked: Asked, placements: dict[tuple[int, int], Placement]
     ) -> npt.NDArray[np.bool_]:
-        """Which jobs can start where, bool, shape (jobs, nodes); placements that are not just cores of one node."""
+        """Return which jobs can start where, bool, shape (jobs, nodes); add placements beyond cores of one node."""
         usable = view.usable_cores
         allowed = usable >= asked.cores[:, None]
         memory = self.options.memory and view.counts_memory
@@ -126,7 +125,7 @@ class PairFinder:
         memory: bool,
         placements: dict[tuple[int, int], Placement],
     ) -> npt.NDArray[np.bool_]:
-        """The nodes that a placement of the job can begin with, for jobs of which more is asked than free cores."""
+        """Return the nodes that can begin a placement of the job; for requests beyond free cores of a node."""
         found = np.zeros(len(usable), np.bool_)
         if view.place(job, None, memory) is None:
             return found

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def joined(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Columns, or tables of them, of each decision, one after the other; of a single one they are not copied."""
+    """Join the columns, or tables of them, of each decision; those of a single decision are not copied."""
     return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=-1)
 
 
 def stacked(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Columns of equal length of each decision as rows; of a single one they are not copied."""
+    """Stack columns of equal length of each decision as rows; those of a single decision are not copied."""
     return joined(columns).reshape(len(columns), -1)

@@ -1,4 +1,4 @@
-"""What is expected to become of a run from here: for the potentials of shaped rewards and the scale of rewards."""
+"""Expected cost of the rest of a run: for the potentials of shaped rewards and the scale of rewards."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Value = TypeVar("Value")
 
 
 class ByWorkload(WeakKeyDictionary["Workload", Value]):
-    """What has been worked out for workloads, for as long as they are there. A pickle, or a copy made of it, is empty."""
+    """Cache of values by workload, for as long as the workload exists. A pickle, or a copy made of it, is empty."""
 
     def __reduce__(self) -> tuple[type[ByWorkload[Value]], tuple[()]]:
-        """Weak references cannot be pickled, and it can all be worked out anew."""
+        """Pickle as empty: weak references cannot be pickled, and everything can be computed again."""
         return ByWorkload, ()
 
 
@@ -36,7 +36,7 @@ LeastOf = ByWorkload[tuple[Floats, Floats, Floats, Floats]]
 
 
 class CostToGo:
-    """Expected energy, time and backlog of a run, from what runs and from the least that each job not yet started needs.
+    """Expected energy, time and backlog of a run, from running jobs and the least needs of jobs that have not started.
 
     Jobs yet to be submitted are counted: this looks at the whole workload, and is not for agents. ``least`` remembers,
     by workload, the least figures of its jobs.
@@ -67,14 +67,14 @@ class CostToGo:
             self.unstarted_core_s -= self._core_seconds.item(index)
 
     def seconds(self, view: View) -> float:
-        """Least time until all is over: the running jobs', the latest job's, that of all work spread evenly, s."""
+        """Return the least time until all jobs are over, s."""
         self._predictions.update(view)
         now = view.now
         left = max(self._predictions.last_known_end(now), self._earliest_end) - now
         return max(left, self.unstarted_core_s / self._cores, 0.0)
 
     def joules(self, view: View, seconds: float) -> float:
-        """Least energy until all is over, if that takes so long: idle nodes', running jobs', and of those to come, J."""
+        """Return the least energy until all jobs are over, if that takes so many seconds, J."""
         self._predictions.update(view)
         return (
             self._predictions.idle.idle_total_w * seconds
@@ -83,18 +83,18 @@ class CostToGo:
         )
 
     def expected_end(self, view: View, running: Running) -> float:
-        """When a running job should be over, s on the run's clock."""
+        """Return the expected end of a running job, s on the run's clock."""
         self._predictions.update(view)
         return self._predictions.end_of(running, view.now)
 
     def pending_wait(self, view: View) -> float:
-        """Waits to come of the jobs that are pending, if the machine works their cores off one after the other, s."""
+        """Return the waits to come of the pending jobs, if the machine works off their cores one after the other, s."""
         work = sum([self._core_seconds.item(job.index) for job in view.pending])
         return 0.5 * view.pending_count * work / self._cores
 
 
 def _least(simulation: Simulation, predictions: Predictions) -> tuple[Floats, Floats, Floats, Floats]:
-    """Least seconds, joules above idle, and core-seconds of each job, and its submission, by index.
+    """Return by job the least seconds, joules above idle, and core-seconds, and the submission.
 
     Jobs that no node can hold, or that requested no time, count for nothing.
     """
@@ -111,11 +111,9 @@ def _least(simulation: Simulation, predictions: Predictions) -> tuple[Floats, Fl
 
 
 class TrueCostToGo(CostToGo):
-    """Expects what follows from how long jobs really run.
+    """Expected cost by true run times, since requested times in logs are often many times as long.
 
-    What they requested is in logs often many times as much.
-
-    Tasks that slow each other are not foreseen. A job that is running ends when its slowest core has done its work.
+    Contention is not predicted. A running job ends when its slowest core has done its work.
     """
 
     def __init__(self, simulation: Simulation, finder: PairFinder, least: LeastOf):
@@ -132,12 +130,12 @@ class TrueCostToGo(CostToGo):
         self._ends: dict[int, float] = {}
 
     def seconds(self, view: View) -> float:
-        """Least time until all is over, s."""
+        """Return the least time until all jobs are over, s."""
         last = max((self.expected_end(view, running) for running in view.running), default=0.0)
         return max(max(last, self._earliest_end) - view.now, self.unstarted_core_s / self._cores, 0.0)
 
     def joules(self, view: View, seconds: float) -> float:
-        """Least energy until all is over, if that takes so long, J."""
+        """Return the least energy until all jobs are over, if that takes so many seconds, J."""
         figures, now = self._predictions.idle, view.now
         busy_until: dict[int, float] = {}
         joules = 0.0
@@ -151,7 +149,7 @@ class TrueCostToGo(CostToGo):
         return joules + figures.idle_total_w * seconds + max(self.unstarted_j, 0.0)
 
     def expected_end(self, view: View, running: Running) -> float:
-        """When a running job is over, s on the run's clock."""
+        """Return the expected end of a running job, s on the run's clock."""
         end = self._ends.get(running.job.index)
         if end is None:
             end = self._ends[running.job.index] = self._truth.true_end(running)

@@ -1,8 +1,8 @@
-"""Several decisions of JobNode side by side, as columns: of all their jobs, nodes and pairs, one decision after the other.
+"""Batches of decisions of JobNode as columns: all their jobs, nodes and pairs, one decision after the other.
 
-To call numpy takes as long for a few pairs as for a thousand. So the episodes that a process plays at one time are observed
-together, and a decision alone is a group of one. No column mixes decisions: what is worked out for one is the same, to the last
-bit, in whatever company.
+A call of numpy takes as long for a few pairs as for a thousand. So the episodes that a process plays at one time are
+observed together, and a single decision is a batch of one. No column mixes decisions: the results of a decision are the
+same, to the last bit, in any batch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class DecisionBatch:
-    """What stands at some decisions, on machines that are alike.
+    """State at several decisions, on machines that are alike.
 
     ``finders``, ``views`` and ``pairs`` have one entry for each decision; ``predictions`` are up to date.
 
@@ -47,7 +47,7 @@ class DecisionBatch:
         self.idle = self.predictions[0].idle
         self._pairs, self._jobs = [len(one) for one in pairs], [len(one.jobs) for one in pairs]
         self.first_pair = [0, *accumulate(self._pairs)]  #: Where the pairs of each decision begin, and where all end.
-        self.first_job = [0, *accumulate(self._jobs)]  #: The same of the jobs.
+        self.first_job = [0, *accumulate(self._jobs)]  #: Where the jobs of each decision begin, and where all end.
         self.free = stacked([view.free_cores for view in views])
         self.is_on = stacked([view.is_on for view in views])
         self.job_count = stacked([finder.occupancy.job_count for finder in finders])
@@ -64,22 +64,22 @@ class DecisionBatch:
             self.node_of = self.node + self.of_pairs(range(0, self.free.size, self.free.shape[1]))
 
     def of_pairs(self, values: Sequence[Any]) -> Any:
-        """A number of each decision, for each of its pairs."""
+        """Return a number of each decision for each of its pairs."""
         return _spread(values, self._pairs)
 
     def pair_at(self, place: int) -> tuple[int, int]:
-        """The decision that a pair belongs to, and the pair's number there."""
+        """Return the decision that a pair belongs to, and the pair's number there."""
         decision = int(self.node_of[place]) // self.free.shape[1]
         return decision, place - self.first_pair[decision]
 
 
 def _spread(values: Sequence[Any], counts: Sequence[int]) -> Any:
-    """Each value so many times; the value itself where there is only one."""
+    """Repeat each value as often as its count; return a single value itself."""
     return values[0] if len(values) == 1 else np.repeat(values, counts)
 
 
 class Estimates(NamedTuple):
-    """What each allowed pair is expected to bring, arrays of shape (pairs,)."""
+    """Expected outcome of each allowed pair, arrays of shape (pairs,)."""
 
     uncontended: Floats  #: The job's own time if nothing slowed it, s.
     finish: Floats  #: Its own time, s.
@@ -91,7 +91,7 @@ class Estimates(NamedTuple):
 
 
 def estimates(at: DecisionBatch) -> Estimates:
-    """What each pair is expected to bring, if it is started now."""
+    """Return the expected outcome of each pair, if it is started now."""
     idle, node, node_of = at.idle, at.node, at.node_of
     alone = joined([p.alone_on_types(pairs.asked) for p, pairs in zip(at.predictions, at.pairs, strict=True)])
     alone = alone.take(at.job_of * len(idle.kinds) + idle.types.take(node), axis=1)

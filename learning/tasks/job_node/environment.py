@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 NO_ROOM = "no set of nodes has memory for it"
 PLACEMENTS = ("one", "all")
 MOST_PAIRS = 1_000_000
-"""Of jobs and nodes: an observation has a row for each, and more of them fill the memory before the first decision."""
+"""Greatest number of pairs of jobs and nodes: more rows of an observation would fill the memory."""
 _SHORTEST_WAIT_S = 1e-3
-"""A shorter one would end in the instant in which it began, once some time has passed."""
+"""Shortest wait, s; late in a run, rounding would end a shorter one in the instant in which it began."""
 TOO_HUNGRY = "its energy estimate exceeds its max_energy on every idle node that could hold it"
 
 
 class JobNodeMaker:
-    """Decides which job starts where.
+    """Decision-maker of JobNode: decides which job starts where.
 
     ``placements=one``: at most one start in a pass, as published, unless nothing runs. ``all``: goes on until nothing
     fits, or the agent waits.
@@ -49,10 +49,10 @@ class JobNodeMaker:
     ``wait`` adds waiting as the last action; it means that nothing more is started in this pass. The next decision is at
     the next event (``event``), when a job has ended (``completion``), or at the next event but after that many seconds
     at the latest (a number). Waiting is allowed while jobs run, so that something will end. On a machine on which
-    nothing runs only arrivals can change anything, and they are not known: there one may wait for ``patience`` s at
-    the most, and then not again before something has happened. A wait that something else has ended is over: the time
-    that it was to end at the latest goes by unnoticed. So no agent can stall: every wait ends, and there can be no more
-    waits in a row than events to come. Its cost is the energy and the delay that it causes.
+    nothing runs only arrivals can change anything, and they are not known: there an agent may wait for at most
+    ``patience`` s, and then not again before something has happened. An event that ends a wait also cancels its timer.
+    So no agent can stall: every wait ends, and there can be no more waits in a row than events to come. Waiting costs
+    the energy and the delay that it causes.
 
     When nothing runs and nothing can be chosen, jobs that exceed their ``max_energy`` on every idle node are rejected.
     """
@@ -95,7 +95,6 @@ class JobNodeMaker:
     # ------------------------------------------------------------------ DecisionMaker
 
     def begin(self, view: View) -> None:
-        """A run begins."""
         self.finder.begin(view)
         self.observation.begin(view, self.finder)
         self._pairs: Pairs | None = None
@@ -105,13 +104,7 @@ class JobNodeMaker:
         self._version: object = None  # the machine as the last pass left it
 
     def attend(self, view: View) -> list[Decision]:
-        """A pass begins. Rejects jobs that would otherwise block an idle machine for ever."""
-        rejects = self._attend(view)
-        if rejects:
-            self._pairs = None  # of the queue as it was
-        return rejects
-
-    def _attend(self, view: View) -> list[Decision]:
+        """Begin a pass, and reject jobs that would otherwise block an idle machine for ever."""
         self._pairs = None
         self._started = False
         happened = view.submitted or view.ended or view.version is not self._version
@@ -125,10 +118,13 @@ class JobNodeMaker:
         if view.running_count or not view.pending_count or len(self.pairs(view)):
             return []
         jobs, _ = self.finder.eligible(view)
-        return [Reject(job, TOO_HUNGRY) for job in jobs if self.finder.is_too_hungry(view, job)]
+        rejects: list[Decision] = [Reject(job, TOO_HUNGRY) for job in jobs if self.finder.is_too_hungry(view, job)]
+        if rejects:
+            self._pairs = None  # of the queue as it was
+        return rejects
 
     def goes_on(self, view: View) -> bool:
-        """Whether some pair is allowed, and the agent has neither waited nor had its one placement."""
+        """Return whether some pair is allowed, and the agent has neither waited nor had its one placement."""
         self._version = view.version
         if self._waits or self._until_completion or not view.pending_count or not view.free_total:
             return False
@@ -137,19 +133,17 @@ class JobNodeMaker:
         return len(self.pairs(view)) > 0
 
     def observe(self, view: View) -> Observation:
-        """The observation, and the mask."""
-        pairs = self.pairs(view)
-        observation: Observation = dict(self.observation.observe(view, pairs))
-        observation["action_mask"] = pairs.mask
-        return observation
+        """Return the observation with the mask."""
+        return self.observe_together([self], [view])[0]
 
     def observe_together(self, makers: Sequence[JobNodeMaker], views: Sequence[View]) -> list[Observation]:
         """Observe several runs; in one go if the observation can do so."""
-        if not observes_together(self.observation):
-            return [maker.observe(view) for maker, view in zip(makers, views, strict=True)]
         pairs = [maker.pairs(view) for maker, view in zip(makers, views, strict=True)]
-        first: Any = self.observation
-        found = first.observe_together([maker.observation for maker in makers], views, pairs)
+        own: Any = [maker.observation for maker in makers]
+        if observes_together(own[0]):
+            found = own[0].observe_together(own, views, pairs)
+        else:
+            found = [each.observe(view, its) for each, view, its in zip(own, views, pairs, strict=True)]
         return [{**each, "action_mask": its.mask} for each, its in zip(found, pairs, strict=True)]
 
     def decisions(self, view: View, action: int) -> list[Decision]:
@@ -173,21 +167,18 @@ class JobNodeMaker:
     # ------------------------------------------------------------------
 
     def pairs(self, view: View) -> Pairs:
-        """What is allowed now; found once for every decision."""
+        """Return the allowed pairs, found once for every decision."""
         if self._pairs is None:
-            if not self.options.wait:
-                may_wait = False
-            else:
-                may_wait = view.running_count > 0 or (self.patience > 0.0 and not self._idled)
+            may_wait = view.running_count > 0 or (self.patience > 0.0 and not self._idled)
             self._pairs = self.finder.pairs(view, may_wait)
         return self._pairs
 
     @staticmethod
     def _never_fits(view: View, job: Job) -> bool:
-        """Whether not even the empty machine has memory for the job; as a scheduler such jobs never get so far."""
+        """Return whether even the empty machine lacks memory for the job; schedulers never see such jobs."""
         if not view.is_pending(job):
             return False
-        # When advance reservations are over, or its own begins.
+        # When advance reservations are over, or the job's own begins.
         time = next((w.start for w in view.reservations if w.name == job.reservation), math.inf)
         return view.outlook(empty=True, withheld=True).place(job, memory=True, time=time) is None
 
@@ -263,7 +254,7 @@ class JobNode(SchedulingEnv):
 def episode_source(
     platform: Platform | str | Path | None, workload: Workload | str | Path | None, episodes: EpisodeSource | None
 ) -> EpisodeSource:
-    """The episodes that are meant: those given, the whole workload, or a built-in case. Raises InputError for half."""
+    """Return the given episodes, the whole workload, or a built-in case. Raises InputError for half an input."""
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.hosts import as_counted
     from cluster_sim.workload.workload import Workload
@@ -284,7 +275,7 @@ def episode_source(
 
 
 def _wait_option(text: Any) -> tuple[str, float | None]:
-    """What ends a wait, and the timer (s) if there is one."""
+    """Return what ends a wait, and the timer (s) if there is one."""
     if text in ("no", "event", "completion"):
         return text, None
     try:

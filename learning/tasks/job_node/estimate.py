@@ -18,13 +18,14 @@ Floats = npt.NDArray[np.float64]
 
 
 class NodeFigures:
-    """What López (2023) looks at in a node, as its type says it, each of shape (nodes,)."""
+    """Figures of nodes in López (2023), from the nodes' types, each of shape (nodes,)."""
 
     def __init__(self, view: View):
         models = view.processor_models
         self._of_type = [[models.of(kind) for kind in node_type.processors] for node_type in view.platform.node_types]
         types = view.platform.node_types
-        self.clock_ghz = self._by_type(view, [_mean([p.clock_ghz for p in t.processors]) for t in types])  #: Mean.
+        clocks = [[p.clock_ghz for p in node_type.processors] for node_type in types]
+        self.clock_ghz = self._by_type(view, [sum(own) / len(own) for own in clocks])  #: Mean.
         self.idle_w = self._by_type(view, [sum(m.watts[0] for m in models) for models in self._of_type])
         parts = [[_parts(model) for model in models] for models in self._of_type]
         self.static_w = self._by_type(view, [sum(static for static, _ in pairs) for pairs in parts])
@@ -45,9 +46,9 @@ class NodeFigures:
 class EnergyEstimate:
     """López (2023), Eq. 3.6: requested time · f_min / f · (static / (j + 1) + n · dynamic), J.
 
-    f is the node's mean clock and f_min the least of all nodes, j the jobs that run on it, n the job's tasks, static the
-    watts of its processors when they compute and dynamic those of one busy core. A job that requested no time is
-    estimated at 0 J: nothing is known of it.
+    f is the node's mean clock and f_min the least of all nodes, j the jobs that run on it, n the job's tasks. static
+    are the watts of its processors when they compute, and dynamic those of one busy core. A job that requested no time
+    is estimated at 0 J: nothing is known of it.
     """
 
     def __init__(self, view: View):
@@ -56,12 +57,12 @@ class EnergyEstimate:
         self._slower = figures.clock_ghz.min() / figures.clock_ghz
 
     def is_of(self, view: View) -> bool:
-        """Whether it is an estimate for that machine under those models, so that it need not be made again."""
+        """Return whether this estimate is of the view's machine and models, and need not be made again."""
         platform, models = self._of
         return view.platform is platform and view.processor_models is models
 
     def of(self, requests: Sequence[JobRequest], job_count: Floats) -> Floats:
-        """The estimate of every pair, J, shape (jobs, nodes); ``job_count`` are the jobs on each node."""
+        """Return the estimate of every pair, J, shape (jobs, nodes); ``job_count`` are the jobs on each node."""
         times = np.array([request.requested_time for request in requests])
         cores = np.array([request.cores for request in requests], np.float64)
         return self.joules(known(times), cores, job_count)
@@ -74,17 +75,13 @@ class EnergyEstimate:
 
 
 def known(times: Floats) -> Floats:
-    """Requested times, s; 0 where there is none."""
+    """Return requested times, s; 0 for jobs without one."""
     given = times < np.inf
     return times if given.all() else np.where(given, times, 0.0)
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
 def _parts(model: ProcessorModel) -> tuple[float, float]:
-    """(static, dynamic per core) W of the straight line through one and all busy cores."""
+    """Return (static, dynamic per core) W of the straight line through one and all busy cores."""
     watts, cores = model.watts, model.kind.cores
     dynamic = (watts[cores] - watts[1]) / (cores - 1) if cores > 1 else model.power.core_watts(model.kind, 1)
     return watts[1] - dynamic, dynamic

@@ -1,4 +1,4 @@
-"""The default observation of JobNode: features of each pair, each scaled on its own, contention and waiting among them."""
+"""Default observation of JobNode: features of each pair and of waiting, each scaled on its own; with contention."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class OfJob(FeatureTable):
-    """What a job asks for, and its place among the eligible ones."""
+    """Request of a job, and its place among the eligible jobs."""
 
     cores = feature("job: cores asked for", "over those of the widest node")
     time = feature("job: requested time, s", "log(1 + time) / log(1 + 10⁶ s)")
@@ -41,7 +41,7 @@ class OfJob(FeatureTable):
 
 
 class OfNode(FeatureTable):
-    """What a node is and does."""
+    """Properties and state of a node."""
 
     rate = feature("node: rate of its cores", "over that of the fastest node")
     watts = feature("node: watts of all cores busy, per operation", "over the most of all nodes")
@@ -52,7 +52,7 @@ class OfNode(FeatureTable):
 
 
 class Gain(FeatureTable):
-    """What a job could gain elsewhere."""
+    """Possible gain of a job on another node."""
 
     gain_delay = feature(
         "job: 1 - least time on any idle node / least delay of its pairs; waiting: the most of all jobs", "at least 0"
@@ -64,7 +64,7 @@ class Gain(FeatureTable):
 
 
 class PairRow(FeatureTable):
-    """A row of ``actions``, of a pair or of waiting: all in [-1, 1]."""
+    """Row of ``actions``, of a pair or of waiting: all in [-1, 1]."""
 
     of_job = part(OfJob)
     node_share = feature("pair: cores asked for", "over those of the node")
@@ -94,7 +94,7 @@ class PairRow(FeatureTable):
 
 
 class PairState(FeatureTable):
-    """The entries of ``state``: all in [0, 1]."""
+    """Entries of ``state``: all in [0, 1]."""
 
     pending = feature("pending jobs", "n / (n + num_jobs)")
     eligible = feature("eligible jobs", "over num_jobs")
@@ -117,7 +117,7 @@ STATE_FEATURES = PairState.names
 
 
 class _Cost(FeatureTable):
-    """What the pairs of a job are compared by."""
+    """Costs by which the pairs of a job are compared."""
 
     delay = feature("expected time and others' delay, s")
     energy = feature("J")
@@ -126,7 +126,7 @@ class _Cost(FeatureTable):
 
 
 class _Compared(FeatureTable):
-    """What is set against its least: one array, since a call costs more than what it works out."""
+    """Values that are compared with their least: in one array, since calls of numpy cost more than the arithmetic."""
 
     slowed = feature("the job's time against that without contention, s")
     finish = feature("the same against that on the best idle node, s")
@@ -166,7 +166,7 @@ class PairFeatures:
         self._entries = [STATE_FEATURES.index(name) for name in self.state_features]
 
     def space(self, platform: Platform, options: PairOptions) -> dict[str, spaces.Space]:
-        """``actions`` in [-1, 1] and ``state`` in [0, 1]."""
+        """Return the boxes: ``actions`` in [-1, 1] and ``state`` in [0, 1]."""
         rows = options.num_jobs * platform.node_count + options.wait
         return {
             "actions": spaces.Box(-1.0, 1.0, (rows, len(self._columns)), np.float32),
@@ -174,7 +174,6 @@ class PairFeatures:
         }
 
     def begin(self, view: View, finder: PairFinder) -> None:
-        """What does not change during a run."""
         self._options = finder.options
         self._finder = finder
         self._predictions: Predictions = finder.predictions(view)
@@ -188,7 +187,7 @@ class PairFeatures:
         self._most_watts = max(float(view.node_max_watts.sum()), p.idle.idle_total_w)
 
     def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
-        """Rows by action, and the state."""
+        """Return rows by action, and the state."""
         return self.observe_together([self], [view], [pairs])[0]
 
     def observe_together(
@@ -226,7 +225,7 @@ class PairFeatures:
         return found
 
     def _jobs(self, asked: Asked) -> _Jobs:
-        """What the requests of the eligible jobs say, made once for a list of them on this machine."""
+        """Return the features of the eligible jobs' requests, computed once for a list of requests here."""
         jobs: _Jobs | None = asked.seen
         if jobs is None or jobs.idle is not self._predictions.idle:
             least = self._predictions.least(asked)
@@ -234,7 +233,7 @@ class PairFeatures:
         return jobs
 
     def _nodes_now(self, at: DecisionBatch) -> Floats:
-        """The features of all nodes, shape (features, decisions, nodes)."""
+        """Return the features of all nodes, shape (features, decisions, nodes)."""
         count = at.job_count
         if self._of_node.shape[1:] != count.shape:
             self._of_node = np.empty((OfNode.size, *count.shape))
@@ -247,7 +246,7 @@ class PairFeatures:
         return of_node
 
     def _predicted(self, columns: Floats, at: DecisionBatch, expected: Estimates, least_of_job: Floats) -> None:
-        """What is expected of the pairs; ``least_of_job``, shape (2, jobs), are times (s) and energies (J) on idle nodes."""
+        """Set the predicted columns; ``least_of_job`` (2, jobs): times (s) and energies (J) on idle nodes."""
         own, finish, others, energy, contended, asked, threshold = expected
         of = at.job_of
         starts = np.empty(len(of), np.bool_)  # pairs are sorted by job
@@ -282,7 +281,7 @@ class PairFeatures:
         columns[PairRow.gain] = gains.take(place, axis=1)
 
     def _states(self, at: DecisionBatch, jobs: Sequence[_Jobs], of_node: Floats) -> Iterator[list[float]]:
-        """The state at each decision, all of its entries."""
+        """Yield the state at each decision, all of its entries."""
         most, nodes, ages = self._options.num_jobs, len(self._node_cores), at.ages.tolist()
         contended = np.add.reduce((at.demand >= at.idle.threshold) & (at.demand > 0.0), axis=1).tolist()
         idle = np.add.reduce(of_node[OfNode.idle], axis=1).tolist()
@@ -308,7 +307,7 @@ class PairFeatures:
 
 
 class _Jobs:
-    """What the requests of the eligible jobs say of them, on this machine."""
+    """Features of the eligible jobs from their requests, on this machine."""
 
     def __init__(self, asked: Asked, idle: IdleNodes, least: Floats, widest: float, most: int):
         cores, times, count = asked.cores, asked.times, len(asked.cores)
@@ -329,7 +328,7 @@ class _Jobs:
 
 
 def _against(x: Floats, y: Floats) -> Floats:
-    """x / (x + y) of finite x; 0 where x is 0 or y infinite."""
+    """Return x / (x + y) of finite x; 0 where x is 0 or y infinite."""
     total = x + y
     return np.divide(x, total, out=np.zeros(x.shape), where=total > 0.0)
 
@@ -339,12 +338,12 @@ def _ratio(x: float, y: float) -> float:
 
 
 def _short_of(least: Floats, values: Floats) -> Floats:
-    """1 - least / value; 0 where the value is 0."""
+    """Return 1 - least / value; 0 where the value is 0."""
     return 1.0 - np.divide(least, values, out=np.ones(values.shape), where=values > 0.0)
 
 
 def _first_least(regrets: Floats, firsts: npt.NDArray[np.int64], place: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Marks the first row of each job that has no regret; what differs by rounding is equal, as for the scheduler."""
+    """Mark the first row of each job without regret; values that differ by rounding are equal, as for the scheduler."""
     least = regrets <= _EQUAL
     places = np.where(least, np.arange(regrets.shape[1]), regrets.shape[1])
     first = np.minimum.reduceat(places, firsts, axis=1).take(place, axis=1)

@@ -1,6 +1,6 @@
-"""What an agent of JobNode sees: observations by name.
+"""Observations of JobNode by name.
 
-An observation is made from a view and the pairs that are allowed, so an agent sees the same in an environment and as a
+An observation is made from a view and the allowed pairs, so an agent sees the same in an environment and as a
 scheduler. To write one: a class with the methods of :class:`JobNodeObservation`, registered under a name.
 """
 
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 
 class JobNodeObservation(Protocol):
-    """What JobNode asks of an observation.
+    """Protocol of JobNode's observations.
 
-    One that can be worked out for several runs in one go has ``observe_together`` as well; see
+    An observation that can be made for several runs in one call also has ``observe_together``; see
     :class:`~learning.tasks.job_node.features.PairFeatures`.
     """
 
     merges_equal: bool  #: Whether equal pairs are offered once, unless the environment is told otherwise.
 
     def space(self, platform: Platform, options: PairOptions) -> dict[str, spaces.Space]:
-        """The boxes that the observation consists of, without the mask."""
+        """Return the boxes of the observation, without the mask."""
         ...
 
     def begin(self, view: View, finder: PairFinder) -> None:
-        """A run begins."""
+        """Begin a run."""
         ...
 
     def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
-        """The observation, without the mask."""
+        """Return the observation, without the mask."""
         ...
 
 
@@ -53,7 +53,7 @@ observations: Registry[JobNodeObservation] = Registry("observation", "cluster_si
 
 
 class PublishedOfJob(FeatureTable):
-    """What the papers say of a job."""
+    """Features of a job in the papers."""
 
     wait_time = feature("job: time since its submission", "s")
     requested_time = feature("job; 0 if it requested none", "s")
@@ -62,7 +62,7 @@ class PublishedOfJob(FeatureTable):
 
 
 class PublishedOfNode(FeatureTable):
-    """What the papers say of a node."""
+    """Features of a node in the papers."""
 
     availability = feature("node: free cores over cores", "fraction")
     static_power = feature("node: its static watts, or its idle watts while it runs nothing", "W")
@@ -73,7 +73,7 @@ class PublishedOfNode(FeatureTable):
 class PublishedRow(FeatureTable):
     """The features of López, Stafford and Bosque (2025), Table 1; López (2023), Table 3.1, has all but the last.
 
-    Their scale is the unit: they are divided by the norm of all together, or not at all.
+    They keep their units, unless they are divided by the norm of all of them.
     """
 
     of_job = part(PublishedOfJob)
@@ -88,7 +88,7 @@ _THESIS = PUBLISHED[: PublishedRow.can_schedule]
 
 
 class PublishedPairs:
-    """The papers' observation: one row of features per pair of job and node, zeros where the pair is not allowed.
+    """Observation of the papers: one row of features per pair of job and node, zeros where the pair is not allowed.
 
     The features are those of :class:`PublishedRow`.
 
@@ -106,11 +106,11 @@ class PublishedPairs:
         self.names = {"observation": self.features}
         columns = [PUBLISHED.index(name) for name in self.features]
         in_a_row = columns == list(range(len(columns)))
-        self._columns: list[int] | slice = slice(len(columns)) if in_a_row else columns  # a slice need not be copied
+        self._columns: list[int] | slice = slice(len(columns)) if in_a_row else columns  # a slice is not copied
         self._normalised = norm == "whole"
 
     def space(self, platform: Platform, options: PairOptions) -> dict[str, spaces.Space]:
-        """One box of shape (actions, features): [0, 1] if normalised."""
+        """Return one box of shape (actions, features): [0, 1] if normalised."""
         rows = options.num_jobs * platform.node_count + options.wait
         high = 1.0 if self._normalised else np.inf
         return {"observation": spaces.Box(0.0, high, (rows, len(self.features)), np.float32)}
@@ -124,7 +124,7 @@ class PublishedPairs:
         self._of_node[PublishedOfNode.clock_rate] = self._estimate.figures.clock_ghz
 
     def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
-        """Rows by action; that of waiting is zeros, as in the papers."""
+        """Return rows by action; the row of waiting is zeros, as in the papers."""
         observation = np.zeros((len(pairs.mask), len(self.features)), np.float32)
         if not len(pairs):
             return {"observation": observation}
@@ -139,7 +139,7 @@ class PublishedPairs:
         return {"observation": observation}
 
     def _of_pairs(self, view: View, pairs: Pairs) -> npt.NDArray[np.float64]:
-        """All features of the allowed pairs, shape (features, pairs)."""
+        """Return all features of the allowed pairs, shape (features, pairs)."""
         figures, job_count = self._estimate.figures, self._finder.occupancy.job_count
         seconds, free = known(pairs.times), view.free_cores
         of_job = np.empty((PublishedOfJob.size, len(pairs.jobs)))
@@ -160,7 +160,7 @@ class PublishedPairs:
 
 
 def chosen(features: str, known: Sequence[str], where: str) -> tuple[str, ...]:
-    """The names in ``a+b+c``, in the order of ``known``; all of them for an empty text. Raises SpecError for others."""
+    """Return the names in ``a+b+c``, in the order of ``known``; all for an empty text. Raises SpecError for others."""
     wanted = [name.strip() for name in features.split("+")] if features else list(known)
     for name in wanted:
         if name not in known:

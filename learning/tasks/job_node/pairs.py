@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Pairs:
-    """The actions at one decision: action ``job * nodes + node`` starts the job on the node, the last one waits.
+    """Actions at one decision: action ``job * nodes + node`` starts the job on the node, the last one waits.
 
-    A job that one node can hold goes on the node. One that needs several begins with the node and goes on in platform
-    order. A pair is allowed if the job can start there now, and if the energy that it is estimated to need there does
-    not exceed its ``max_energy``.
+    A job that one node can hold goes on the node. A job that needs several begins with the node and goes on in platform
+    order. A pair is allowed if the job can start there now, and if its estimated energy there does not exceed its
+    ``max_energy``.
 
     ``jobs`` are the eligible jobs, at most ``num_jobs``; ``mask`` (int8, shape (actions,)) says what is allowed;
     ``actions`` are the allowed pairs by number, ``job_of`` and ``node_of`` what they consist of, all of shape (pairs,).
@@ -56,17 +56,17 @@ class Pairs:
             self.mask[-1] = 1
 
     def __len__(self) -> int:
-        """How many pairs are allowed; waiting is none."""
+        """Return the number of allowed pairs; waiting is none."""
         return len(self.actions)
 
     def action(self, number: int) -> tuple[Job, Placement] | None:
-        """What an allowed action starts, and on which cores; None: it waits."""
+        """Return the job that an allowed action starts, and its cores; None: the action waits."""
         if self.may_wait and number == len(self.mask) - 1:
             return None
         return self._start(*divmod(number, self.view.platform.node_count))
 
     def at(self, pair: int) -> tuple[Job, Placement]:
-        """What an allowed pair starts, and on which cores, by its place in ``actions``."""
+        """Return the job that an allowed pair starts, and its cores, by the pair's place in ``actions``."""
         return self._start(int(self.job_of[pair]), int(self.node_of[pair]))
 
     def _start(self, row: int, node: int) -> tuple[Job, Placement]:
@@ -80,13 +80,12 @@ class Pairs:
 
 @dataclass(frozen=True, slots=True)
 class PairOptions:
-    """Which jobs are offered, and how.
+    """Options of the pairs.
 
-    ``num_jobs`` pending jobs are eligible, the oldest first. ``merge_equal`` offers what is the same only once: of jobs
-    with the same request the oldest, of nodes in the same state the first. Nothing is lost by that: exchanging two jobs
-    that differ in nothing but their age, or two nodes that differ in nothing but their names, turns every schedule into
-    one of equal energy and makespan, and equal expected waits by all that can be known. ``memory`` has nodes have room
-    for the jobs' memory. ``wait`` adds the last action.
+    ``num_jobs`` pending jobs are eligible, the oldest first. ``merge_equal`` offers equal jobs and nodes once: the
+    oldest job of each request, the first node of each state. Nothing is lost: exchanging two jobs that differ only in
+    their age, or two nodes that differ only in their names, keeps energy, makespan and expected waits. With ``memory``
+    nodes must have room for the jobs' memory. ``wait`` adds the last action.
     """
 
     num_jobs: int = 16

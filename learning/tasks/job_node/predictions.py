@@ -1,8 +1,9 @@
-"""What an agent can expect of the machine: when nodes fall idle, and what a job would take and cost on each.
+"""Predictions for an agent: when nodes fall idle, and time and energy of a job on each node.
 
-By requests alone, with the run's contention and power models, as :class:`schedulers.energy.contention_aware.ContentionAware`
-predicts. Most pairs meet no contention, and for those the prediction is a formula, worked out for all pairs at once;
-only where tasks slow each other is a forecast made. :func:`estimates` puts them together.
+They use requests and the run's contention and power models, as
+:class:`schedulers.energy.contention_aware.ContentionAware` does. Most pairs meet no contention; for them the prediction
+is a formula, computed for all pairs at once. A forecast is made only if tasks slow each other. :func:`estimates` puts
+both together.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 OVERRUN = 0.1
-"""What a job that outlives its prediction is expected to need more, as a share of its whole work."""
+"""Share of its whole work that a job is expected to need longer if it outlives its prediction."""
 
 
 class Predictions:
-    """Kept up to date over a run.
+    """Predictions of a run, kept up to date.
 
     Arrays of shape (nodes,): ``horizon``, when the last job of the node should be over (s on the run's clock; 0 when
     idle), and ``demand``, the bandwidth that its tasks ask for (MB/s).
@@ -44,7 +45,7 @@ class Predictions:
         self._types = platform.type_of_node
         nodes = platform.node_count
         self.horizon, self.demand = np.zeros(nodes), np.zeros(nodes)
-        self._known_horizon = np.zeros(nodes)  # the same of the jobs that requested a time
+        self._known_horizon = np.zeros(nodes)  # horizon of the jobs that requested a time
         self._dynamic_w, self._dynamic_ws = np.zeros(nodes), np.zeros(nodes)
         self._soonest = np.full(nodes, np.inf)
         self._ends: list[dict[int, float]] = [{} for _ in range(nodes)]
@@ -104,15 +105,15 @@ class Predictions:
     # ------------------------------------------------------------------ asking
 
     def least(self, asked: Asked) -> Floats:
-        """Least time (s) and least energy (J) of requests on an idle node, shape (2, requests)."""
+        """Return least time (s) and least energy (J) of requests on an idle node, shape (2, requests)."""
         return self._requests.least(asked)
 
     def alone_on_types(self, asked: Asked) -> Floats:
-        """:class:`IdleFigure` of requests on an idle node of each type, shape (figures, requests · types)."""
+        """Return :class:`IdleFigure` of requests on an idle node of each type, shape (figures, requests · types)."""
         return self._requests.figures(asked)
 
     def spread(self, view: View, pairs: Pairs, pair: int) -> tuple[float, float]:
-        """(own finish s, energy J) of a pair whose job spans nodes; what else runs there is not taken to slow it."""
+        """Return (own finish s, energy J) of a pair whose job spans nodes, without contention by other jobs."""
         _, placement = pairs.at(pair)
         nodes = np.array(placement.nodes)
         cores_on = np.array([cores for first, stop, cores in placement.spans for _ in range(first, stop)])
@@ -122,7 +123,7 @@ class Predictions:
         return finish, float(self.idle.dynamic_w[nodes] @ cores_on * finish + self.idle.rise_w[nodes] @ beyond)
 
     def forecast(self, pairs: Pairs, pair: int, tasks: int) -> tuple[float, float, float]:
-        """(own finish s, delay of the others s, energy J) of a pair where tasks slow each other, so many of the job's."""
+        """Return (own finish s, delay of the others s, energy J) of a pair with contention, for ``tasks`` tasks."""
         row, node = int(pairs.job_of[pair]), int(pairs.node_of[pair])
         key = pairs.requests[row].number, node, tasks
         known = self._forecasts.get(key)
@@ -137,12 +138,12 @@ class Predictions:
         return known
 
     def end_of(self, running: Running, now: float) -> float:
-        """When a running job should be over, s on the run's clock."""
+        """Return the expected end of a running job, s on the run's clock."""
         ends = [self._ends[node].get(running.job.index, now) for node in running.placement.nodes]
         return max(now, *ends)
 
     def active_energy(self, now: float) -> float:
-        """What the jobs that run should still add to the energy of idle nodes, J; watts as a straight line.
+        """Return the energy that running jobs should still add to that of idle nodes, J; watts are a straight line.
 
         Jobs that requested no time count for nothing, here and in :meth:`last_known_end`.
         """
@@ -150,13 +151,13 @@ class Predictions:
         return float(left + self._dynamic_ws.sum() - self._dynamic_w.sum() * now)
 
     def last_end(self, now: float) -> float:
-        """When the last running job should be over, s on the run's clock; now when none runs."""
+        """Return the expected end of the last running job, s on the run's clock; now without running jobs."""
         return max(self._last, now)
 
     def last_known_end(self, now: float) -> float:
-        """When the last of the running jobs that requested a time should be over, s on the run's clock; else now."""
+        """Return the expected end of the last running job that requested a time, s on the run's clock; else now."""
         return max(float(self._known_horizon.max()), now)
 
     def next_end(self, now: float) -> float:
-        """When the first running job should be over, s on the run's clock; inf when none runs."""
+        """Return the first expected end of a running job, s on the run's clock; inf without running jobs."""
         return max(self._first, now)

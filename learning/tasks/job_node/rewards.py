@@ -1,13 +1,13 @@
-"""What a decision of JobNode was worth: rewards by name, whose sum over an episode is minus a metric of the run.
+"""Rewards of JobNode by name; the sum over an episode is minus a metric of the run.
 
 *Shaping.* With a potential Φ(state), adding ``γ·Φ(s') - Φ(s)`` to every reward changes no policy's rank: over an
 episode the additions cancel to ``-Φ(s₀)``, a constant, when Φ is 0 at the end (Ng, Harada and Russell, "Policy
-invariance under reward transformations", ICML 1999, Theorem 1). Here Φ is minus the expected cost to go, so that what a
-placement costs is felt when it is made and not when the job ends. It may look at all that the simulation knows, jobs
-yet to come among it: the agent never sees Φ, and the theorem asks only that it be a function of the state.
+invariance under reward transformations", ICML 1999, Theorem 1). Here Φ is minus the expected cost to go: a placement is
+charged when it is made and not when the job ends. Φ may use all that the simulation knows, even future jobs: the agent
+never sees Φ, and the theorem only requires a function of the state.
 
-*Scale.* ``scaled`` divides by a constant of the episode, its expected cost when it begins, so that returns are around -1
-whatever the machine and the jobs.
+*Scale.* ``scaled`` divides by a constant of the episode, its expected cost when it begins: returns are around -1 on
+every machine and for all jobs.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ rewards: Registry[Reward] = Registry("reward", "cluster_sim.rewards")
 
 
 class _Metric:
-    """A reward that is minus what a metric has grown by, scaled and shaped as asked.
+    """Reward that is minus the growth of a metric, optionally scaled and shaped.
 
-    To write one, derive from this class: :meth:`total` is the metric so far, :meth:`to_go` what is expected to come,
-    both in the metric's unit. ``gamma`` is the discount of the learner, for shaping to be invariant under it too.
-    What is to come is foreseen from what JobNode's decision-maker finds: beside another one, only ``scaled=no,shaped=no``.
+    To write one, derive from this class: :meth:`total` is the metric so far, :meth:`to_go` its expected growth, both in
+    the metric's unit. ``gamma`` is the discount of the learner, so that shaping is invariant under it too. Predictions
+    come from JobNode's decision-maker: with another one, only ``scaled=no,shaped=no`` works.
     """
 
     def __init__(self, scaled: bool, shaped: bool, gamma: float, clairvoyant: bool = False):
@@ -45,7 +45,7 @@ class _Metric:
         self._least: LeastOf = ByWorkload()
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
-        """An episode begins: its scale, and its first potential."""
+        """Begin an episode: set its scale and its first potential."""
         self._simulation = simulation
         view = simulation.view
         self._cost = None
@@ -59,7 +59,7 @@ class _Metric:
             self._cost = self._cost_to_go(simulation, finder, self._least)
         self.reset(simulation)
         expected = self.to_go(view, self._cost) if self._cost is not None else 0.0
-        self.scale = expected if self.scaled and expected > 0.0 else 1.0  #: What rewards are divided by.
+        self.scale = expected if self.scaled and expected > 0.0 else 1.0  #: Divisor of the rewards.
         self._counted = 0.0
         self._potential = -expected if self.shaped else 0.0
 
@@ -67,7 +67,7 @@ class _Metric:
         """Forget the last episode."""
 
     def leave(self, view: View) -> None:
-        """Jobs may have been started."""
+        """Note jobs that may have been started."""
         if self._cost is not None:
             self._cost.started(view)
 
@@ -75,7 +75,7 @@ class _Metric:
         """Note nothing, by default."""
 
     def value(self, view: View, terminated: bool) -> float:
-        """Minus what has been added to the metric, and the difference of potentials."""
+        """Return minus the growth of the metric, and the difference of potentials."""
         total = self.total(view)
         reward = self._counted - total
         self._counted = total
@@ -87,28 +87,28 @@ class _Metric:
         return reward / self.scale
 
     def total(self, view: View) -> float:
-        """The metric so far."""
+        """Return the metric so far."""
         raise NotImplementedError
 
     def to_go(self, view: View, cost: CostToGo) -> float:
-        """What is expected to be added to it until the end."""
+        """Return the expected growth of the metric until the end."""
         raise NotImplementedError
 
 
 _SAME = 1e-6
-"""Energies that differ by no more than this share are the same."""
+"""Share up to which different energies count as equal."""
 
 
 @rewards.register("energy")
 class Energy(_Metric):
     """Minus the energy, J: the return is minus ``energy_j``.
 
-    ``scaled=no,shaped=no`` is -ΔE as published (López 2023). The potential: idle watts of all nodes for as long as it
-    still takes at least, what the running jobs are expected to add to that, and the least that each job to come would.
-    With ``clairvoyant`` it knows how long jobs really run, as for ``bounded-slowdown``. ``against`` names a scheduler, such as
-    ``list:first/high_gflops``, whose run of the same jobs on the same machine, all nodes on, is the scale in place of what is
-    expected: its own return is -1 whatever the jobs are, so that those which slow each other count no more than others. (With
-    the potential it is 0 where nobody can do better.) A scheduler that draws runs once, with the seed of that episode.
+    ``scaled=no,shaped=no`` is -ΔE as published (López 2023). The potential has three parts: idle watts of all nodes for
+    the least remaining time, the expected additions of running jobs, and the least additions of jobs to come. With
+    ``clairvoyant`` it knows the true run times, as for ``bounded-slowdown``. ``against`` names a scheduler, such as
+    ``list:first/high_gflops``. Its run of the same jobs on the same machine, all nodes on, is then the scale: its own
+    return is -1 for all jobs, so that jobs which slow each other count no more than others. (With the potential the
+    return is 0 if nobody can do better.) A scheduler with random choices runs once, with the seed of that episode.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Energy(_Metric):
         self._needed: ByWorkload[float] = ByWorkload()
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
-        """An episode begins; the scheduler that it is held against runs its jobs, the first time that they come."""
+        """Begin an episode; at a workload's first, run the scheduler of the reference on its jobs."""
         super().begin(simulation, maker)
         if self._rule is not None:
             jobs = simulation.workload
@@ -140,11 +140,11 @@ class Energy(_Metric):
             self.scale = beyond if beyond > _SAME * needed else needed or 1.0
 
     def total(self, view: View) -> float:
-        """Energy so far, J."""
+        """Return the energy so far, J."""
         return view.energy_j
 
     def to_go(self, view: View, cost: CostToGo) -> float:
-        """Expected energy to the end, J."""
+        """Return the expected energy to the end, J."""
         return cost.joules(view, cost.seconds(view))
 
 
@@ -163,15 +163,14 @@ class EnergyDelayProduct(_Metric):
         super().__init__(scaled, shaped, gamma)
 
     def reset(self, simulation: Simulation) -> None:
-        """When the makespan begins."""
         self._first = _first_submission(simulation)
 
     def total(self, view: View) -> float:
-        """Energy · time so far, J·s."""
+        """Return energy · time so far, J·s."""
         return energy_delay_product(view.energy_j, _elapsed(view, self._first))
 
     def to_go(self, view: View, cost: CostToGo) -> float:
-        """Expected final product less the present one, J·s."""
+        """Return the expected final product less the present one, J·s."""
         seconds = cost.seconds(view)
         end = max(makespan(self._first, view.now + seconds), 0.0)
         return energy_delay_product(view.energy_j + cost.joules(view, seconds), end) - self.total(view)
@@ -185,11 +184,10 @@ class PublishedEdp(_Metric):
         super().__init__(scaled=False, shaped=False, gamma=1.0)
 
     def reset(self, simulation: Simulation) -> None:
-        """Begin an episode in which nothing has happened yet."""
         self._energy = self._time = self._sum = 0.0
 
     def total(self, view: View) -> float:
-        """The products of increments so far, J·s."""
+        """Return the products of increments so far, J·s."""
         self._sum += (view.energy_j - self._energy) * (view.now - self._time)
         self._energy, self._time = view.energy_j, view.now
         return self._sum
@@ -203,15 +201,14 @@ class Makespan(_Metric):
         super().__init__(scaled, shaped, gamma)
 
     def reset(self, simulation: Simulation) -> None:
-        """When the makespan begins."""
         self._first = _first_submission(simulation)
 
     def total(self, view: View) -> float:
-        """Time since the first submission, s."""
+        """Return the time since the first submission, s."""
         return _elapsed(view, self._first)
 
     def to_go(self, view: View, cost: CostToGo) -> float:
-        """Least time until all is over, s."""
+        """Return the least time until all jobs are over, s."""
         return max(makespan(self._first, view.now + cost.seconds(view)), 0.0) - self.total(view)
 
 
@@ -226,7 +223,6 @@ class Wait(_Metric):
         super().__init__(scaled, shaped, gamma)
 
     def reset(self, simulation: Simulation) -> None:
-        """No job waits yet."""
         self._waited, self._since, self._waiting = 0.0, 0.0, 0
         self._jobs = max(len(simulation.workload), 1)
 
@@ -241,11 +237,11 @@ class Wait(_Metric):
         self._since = view.now
 
     def total(self, view: View) -> float:
-        """Mean wait so far, s."""
+        """Return the mean wait so far, s."""
         return self._waited / self._jobs
 
     def to_go(self, view: View, cost: CostToGo) -> float:
-        """Expected waits of those in the queue; at the beginning the mean time of a job, for the scale."""
+        """Return the expected waits of queued jobs; at the beginning the mean time of a job, for the scale."""
         if not view.pending_count and not view.now:
             return float(cost.job_seconds.mean()) if len(cost.job_seconds) else 0.0
         return cost.pending_wait(view) / self._jobs
@@ -256,16 +252,15 @@ class BoundedSlowdown(_Metric):
     """Minus the mean bounded slowdown (bound 10 s), counted when jobs end, over the number of jobs of the workload.
 
     The return is minus ``mean_bounded_slowdown`` if all jobs run. The potential: the slowdown that each running job is
-    expected to end with, and each pending one if it started now; 1 for those to come. With ``clairvoyant`` true run times
-    are expected, not requested ones, which in logs are often many times as long: then a reward is what the wait since the
-    last one has cost. The agent sees neither.
+    expected to end with, and each pending job's if it started now; 1 for jobs to come. With ``clairvoyant`` it uses
+    true run times instead of requested ones, which in logs are often many times as long: a reward is then the cost of
+    the wait since the last reward. The agent sees neither.
     """
 
     def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0, clairvoyant: bool = False):
         super().__init__(scaled, shaped, gamma, clairvoyant)
 
     def reset(self, simulation: Simulation) -> None:
-        """No job has ended yet."""
         self._sum, self._over = 0.0, 0
         self._jobs = max(len(simulation.workload), 1)
 
@@ -277,11 +272,11 @@ class BoundedSlowdown(_Metric):
                 self._sum += bounded_slowdown(view.now - running.job.submit_time, view.now - running.start_time)
 
     def total(self, view: View) -> float:
-        """Slowdowns of the jobs that are over, by the number of all, so far."""
+        """Return the slowdowns of the jobs that are over, over the number of all jobs."""
         return self._sum / self._jobs
 
     def to_go(self, view: View, cost: CostToGo) -> float:
-        """Expected slowdowns of the others."""
+        """Return the expected slowdowns of the other jobs, over the number of all jobs."""
         expected = float(self._jobs - self._over - view.running_count - view.pending_count)
         for running in view.running:
             end = cost.expected_end(view, running)

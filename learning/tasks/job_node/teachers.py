@@ -1,4 +1,4 @@
-"""Teachers for JobNode: schedulers whose decisions, as actions, an agent can learn to imitate before it learns by itself."""
+"""Teachers for JobNode: schedulers whose decisions an agent can imitate before it learns by itself."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import SpecError
-from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Start
 from cluster_sim.run.view import View
 from learning.tasks.job_node.environment import JobNodeMaker
@@ -21,15 +20,14 @@ if TYPE_CHECKING:
 
 
 class Teacher:
-    """Says which action of JobNode the scheduler of a spec would take: ``contention-aware:…``, ``list:…``, ``fcfs`` and so on.
+    """Teacher that takes the action of a scheduler's spec: ``contention-aware:…``, ``list:…``, ``fcfs`` and so on.
 
-    The scheduler is asked anew at every decision for what it would start first. Where jobs and nodes that are the same
-    are offered once, its choice is the pair that stands for them. If it would start nothing, the teacher waits; where
-    waiting is not allowed, and where its choice is not offered (a job beyond the ``num_jobs`` oldest), it takes the
-    first allowed pair.
+    The scheduler is asked at every decision what it would start first. If equal jobs and nodes are offered once, its
+    choice is the pair that represents them. If it would start nothing, the teacher waits. If waiting is not allowed, or
+    its choice is not offered (a job beyond the ``num_jobs`` oldest), it takes the first allowed pair.
 
-    A teacher is called with an environment and an observation, which it does not look at, and serves one environment
-    after the other. Raises SpecError for schedulers that keep a memory of their own from pass to pass.
+    A teacher is called with an environment and an observation, which it ignores, and serves one environment after the
+    other. Raises SpecError for schedulers that keep a memory of their own from pass to pass.
     """
 
     def __init__(self, spec: str):
@@ -45,7 +43,7 @@ class Teacher:
         self._simulation: Simulation | None = None
 
     def __call__(self, environment: Any, observation: object = None) -> int:
-        """The action at the environment's present decision."""
+        """Return the action at the environment's present decision."""
         inner = getattr(environment, "unwrapped", environment)
         simulation: Simulation = inner.simulation
         if simulation is not self._simulation:
@@ -68,29 +66,22 @@ class Teacher:
 
 
 def _number_of(start: Start, view: View, maker: JobNodeMaker, pairs: Pairs) -> int | None:
-    """The allowed action that stands for a start; None if there is none."""
+    """Return the allowed action that stands for a start; None if there is none."""
+    node = start.placement.spans[0][0]
     if maker.options.merge_equal:
         number = maker.finder.requests.of(start.job).number
         rows = [row for row, request in enumerate(pairs.requests) if request.number == number]
+        maker.finder.occupancy.update(view)
+        node = maker.finder.occupancy.first_like(view, node)
     else:
         rows = [row for row, job in enumerate(pairs.jobs) if job is start.job]
     if not rows:
         return None
     offered = np.flatnonzero(pairs.job_of == rows[0])
-    node = _standing_for(start.placement, view, maker)
     found = offered[pairs.node_of[offered] == node]
     return int(pairs.actions[found[0]]) if len(found) else None
 
 
-def _standing_for(placement: Placement, view: View, maker: JobNodeMaker) -> int:
-    """The first node that is the same as the one that a placement begins with."""
-    node = placement.spans[0][0]
-    if not maker.options.merge_equal:
-        return node
-    maker.finder.occupancy.update(view)
-    return maker.finder.occupancy.first_like(view, node)
-
-
 def make_teacher(spec: str) -> Teacher:
-    """A teacher from a scheduler's spec. Raises SpecError."""
+    """Make a teacher from a scheduler's spec. Raises SpecError."""
     return Teacher(spec)

@@ -1,4 +1,4 @@
-"""Reservations of nodes that are kept off: what each would mean now, and the decision-maker that chooses their number.
+"""Decision-maker that chooses how many nodes are reserved, that is, kept off.
 
 Casagrande et al. (2022), §4.1: an agent reserves 0 … G nodes; they are out of the scheduler's reach, and switched off as
 soon as they are idle. The scheduler decides after it, on the others.
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 
 IDLE = ("stay", "sleep", "choose")
-"""What becomes of nodes that are not reserved and that the scheduler leaves idle."""
+"""Options for nodes that are not reserved and that the scheduler leaves idle."""
 LATE = 0.5
 """tau: share of its requested time that a job may wait, in the papers' reward."""
 
 
 def offer_order(view: View, idle_since: Sequence[float]) -> list[int]:
-    """Nodes in the order in which they are offered to the scheduler, by position; the last ones are reserved first.
+    """Return the nodes in the order in which the scheduler is offered them, by position; the last are reserved first.
 
-    Nodes in use, the fullest first, so that a small offer packs; then idle ones, the last one to fall idle first, those
-    that boot for no job, OFF ones, and last those that are shutting down, which cannot be used yet. Ties in
-    platform order. ``idle_since`` (s) counts for idle nodes.
+    First come nodes in use, the fullest first, so that a small offer packs; then idle nodes, the last one to fall idle
+    first; nodes that boot for no job; OFF nodes; and last nodes that are shutting down, which cannot be used yet. Ties
+    are in platform order. ``idle_since`` (s) counts for idle nodes.
     """
     free, cores, on, off = (
         a.tolist() for a in (view.free_cores, view.platform.node_cores, view.powered_on, view.powered_off)
@@ -60,22 +60,25 @@ def offer_order(view: View, idle_since: Sequence[float]) -> list[int]:
 
 
 class Reservations:
-    """The decision-maker of :class:`~learning.tasks.node_shutdown.environment.NodeShutdown`: how many nodes are reserved.
+    """Decision-maker of :class:`~learning.tasks.node_shutdown.environment.NodeShutdown`: how many nodes are reserved.
 
-    One decision every ``step_s`` (s), the first when the run begins. With ``skip`` those are left out at which there is
-    nothing to decide, because no job waits and no node is idle; the published form decides in every minute, 1440 times a
-    day. A job that has waited ``patience`` times its requested time (a day, if it requested none) has every action masked
-    that does not offer as many nodes as it and the jobs before it need beyond those in use. With ``patience=inf``, as
-    published, nothing is masked, and an agent that reserves everything has jobs wait for ever: give the episode an end.
-    ``idle`` says what becomes of nodes that are not reserved and that the scheduler leaves idle. They ``stay`` on, as
-    published; they are reserved and put to ``sleep`` right after its pass, by :meth:`settle`; or that is for the agent to
-    ``choose``: then there are twice as many actions. Action G + 1 + a is to reserve a nodes and put all of those to sleep;
-    action a spares nodes that have fallen idle since the last decision, which so are offered once more before they sleep.
-    (Where no node has, the first G + 1 actions are masked: they would be the others over again.)
-    The number alone is too poor to save much: before the scheduler has decided the agent cannot know which nodes it will
-    leave idle, and each costs the idle watts of a whole step.
-    ``observation`` is a name of :data:`~learning.tasks.node_shutdown.observations.shutdown_observations`; ``tau`` is the share of
-    its requested time that a job may wait before it is late. Raises SpecError for a number that is not above 0.
+    There is a decision every ``step_s`` (s), the first when the run begins. With ``skip`` a decision is left out if no
+    job waits and no node is idle; the published form decides in every minute, 1440 times a day. When a job has waited
+    ``patience`` times its requested time (a day, if it requested none), actions are masked that offer too few nodes for
+    it and the jobs before it. With ``patience=inf``, as published, nothing is masked. An agent that reserves everything
+    then makes jobs wait for ever: give the episode an end.
+
+    ``idle`` is for nodes that are not reserved and that the scheduler leaves idle. They ``stay`` on, as published; or
+    they are reserved and put to ``sleep`` right after its pass, by :meth:`settle`; or the agent may ``choose``: then
+    there are twice as many actions. Action G + 1 + a is to reserve a nodes and put all of those to sleep; action a
+    spares nodes that have fallen idle since the last decision: they are offered once more before they sleep. (If there
+    is no such node, the first G + 1 actions are masked, since the others do the same.) The number of reserved nodes
+    alone saves little: the agent cannot know which nodes the scheduler will leave idle, and each costs the idle watts
+    of a whole step.
+
+    ``observation`` is a name of
+    :data:`~learning.tasks.node_shutdown.observations.shutdown_observations`; ``tau`` is the share of its requested time
+    that a job may wait before it is late. Raises SpecError for a number that is not above 0.
     """
 
     kind: Literal["scheduler", "power"] = "power"
@@ -115,10 +118,10 @@ class Reservations:
         self.observation_space = spaces.Dict({**self._observation.spaces(self), "action_mask": mask})
 
     def begin(self, view: View) -> None:
-        """A run begins; nothing is reserved, and the first decision is due."""
+        """Begin a run without reserved nodes, with a decision due."""
         self.reserved = 0  #: How many nodes are reserved.
         self._sleeps = self.idle == "sleep"  # whether what the scheduler leaves idle is reserved, too
-        self._spared_after = math.inf  # but what has fallen idle after that time
+        self._spared_after = math.inf  # except nodes that fell idle after that time
         self._decided = -math.inf
         self._idle_since = [-math.inf] * view.platform.node_count
         self._idle: list[int] = []
@@ -132,27 +135,27 @@ class Reservations:
         self._observation.begin(view)
 
     def order(self, view: View) -> list[int]:
-        """:func:`offer_order`, worked out once for a state of the machine."""
+        """Return :func:`offer_order`, computed once for a state of the machine."""
         state = state_of(view)
         if state != self._state:
             self._state, self._order = state, offer_order(view, self._idle_since)
         return self._order
 
     def waiting(self, view: View) -> WaitingJobs:
-        """The queue as columns, worked out once for a queue."""
+        """Return the queue as columns, computed once for a queue."""
         pending = view.pending
         if pending != self._waiting.jobs:
             self._waiting = WaitingJobs(pending, self.tau)
         return self._waiting
 
     def idle_nodes(self, view: View) -> list[int]:
-        """:func:`~schedulers.power.idle_timeout.idle_nodes` by position, worked out once for a state of the machine."""
+        """Return :func:`~schedulers.power.idle_timeout.idle_nodes`, computed once for a state of the machine."""
         if view.version is not self._version:
             self._version, self._idle_now = view.version, idle_nodes(view).nonzero()[0].tolist()
         return self._idle_now
 
     def fresh(self) -> list[int]:
-        """The nodes that have fallen idle since the last decision, where that is of any concern."""
+        """Return the nodes that have fallen idle since the last decision, if ``idle`` depends on them."""
         return [node for node in self._idle if self._idle_since[node] > self._decided]
 
     def _note_idle(self, view: View, idle: list[int]) -> None:
@@ -167,7 +170,7 @@ class Reservations:
     # ------------------------------------------------------------------ when
 
     def attend(self, view: View) -> list[PowerDecision]:
-        """Switch off what was reserved and has fallen idle; have a decision that is not due yet come when it is."""
+        """Switch off reserved nodes that have fallen idle; plan a wake-up for a decision that is not due yet."""
         decisions: list[PowerDecision] = []
         idle = self.idle_nodes(view)
         self._note_idle(view, idle)
@@ -178,7 +181,7 @@ class Reservations:
         return decisions
 
     def goes_on(self, view: View) -> bool:
-        """Whether it is time to decide; once in a step."""
+        """Return whether it is time to decide; once in a step."""
         return view.now >= self._due and (not self._skip or self._can_matter(view))
 
     def _can_matter(self, view: View) -> bool:
@@ -193,11 +196,11 @@ class Reservations:
     # ------------------------------------------------------------------ what
 
     def observe(self, view: View) -> dict[str, npt.NDArray[Any]]:
-        """The observation of this step."""
+        """Return the observation of this step."""
         return {**self._observation.observe(view), "action_mask": self.mask(view)}
 
     def mask(self, view: View) -> npt.NDArray[np.int8]:
-        """Which actions are allowed now, shape (actions,)."""
+        """Return which actions are allowed now, shape (actions,)."""
         mask = self._everything.copy()
         if self.idle == "choose" and not self.fresh():
             mask[: self._numbers] = 0
@@ -237,7 +240,7 @@ class Reservations:
         return decisions + self._wake(view)
 
     def settle(self, view: View) -> list[PowerDecision]:
-        """After the scheduler's pass: what it left idle is reserved, and switched off, if that was decided."""
+        """Reserve, after the scheduler's pass, the nodes that it left idle; switch them off if that was decided."""
         if not self._sleeps:
             return []
         idle = self.idle_nodes(view)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
-from learning.tasks.environment import SchedulingEnv, names_options
+from learning.tasks.environment import SchedulingEnv, models_of, names_options
 from learning.tasks.episodes import platform_of
 from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
 from learning.tasks.node_shutdown.rewards import shutdown_rewards
@@ -72,7 +72,7 @@ class NodeShutdown(SchedulingEnv):
         make_scheduler(scheduler)  # a wrong spec is better found now
 
     def make_simulation(self, episode: Episode) -> Simulation:
-        """The run of an episode: the scheduler, and the agent in the place of the power policy."""
+        """Make the run of an episode: the scheduler, and the agent in the place of the power policy."""
         return Simulation(
             episode.platform,
             episode.workload,
@@ -80,7 +80,7 @@ class NodeShutdown(SchedulingEnv):
             Metered(self.maker),  # type: ignore[arg-type]
             seed=episode.seed,
             **episode.rules(),
-            models=self._models_of(episode.platform),
+            models=models_of(episode.platform),
             network=self._network,
         )
 

@@ -1,8 +1,8 @@
-"""What each number of reserved nodes would mean now: which jobs would start, which nodes boot, sleep or stay idle.
+"""Foresight for each number of reserved nodes: which jobs would start now, which nodes boot, sleep or stay idle.
 
-All actions are looked at in one go. The scheduler's pass is imitated: equal requests together, in the order in which the
-first of each was submitted, on free cores of nodes that are on and then of those that are OFF, and jobs that do not fit
-are skipped. That is what EASY does but for jobs that it holds back for the head's sake, so it is a feature, not a promise.
+All actions are computed at once, by imitating the scheduler's pass. Equal requests come together, in the order of their
+first submissions, on free cores of nodes that are on and then of OFF nodes; jobs that do not fit are skipped. EASY also
+holds jobs back for the head's sake, so this is a feature, not a promise.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ActionRow(FeatureTable):
-    """What an action would mean now: all in [0, 1]."""
+    """Features of an action's effect now: all in [0, 1]."""
 
     nodes_offered = feature("nodes that are not reserved", "over all")
     as_now = feature("1 if as many nodes are reserved now")
@@ -58,7 +58,7 @@ class ActionRow(FeatureTable):
 ROW = tuple(name.replace("_", " ") for name in ActionRow.names)
 """Names of the features of an action, in order, in words."""
 
-# What is worked out anew when the queue or the machine has changed.
+# Columns that are computed again when the queue or the machine has changed.
 _ANEW = span(ActionRow.jobs_started, ActionRow.everybody_served)
 _IDLE = span(ActionRow.nodes_left_idle, ActionRow.any_left_idle)
 _OFFERS = span(ActionRow.most_that_boots_nobody, ActionRow.least_for_the_most_stretched)
@@ -67,14 +67,14 @@ HALF_STRETCH = 0.3
 """Summed stretch of waiting jobs at which its feature is 0.5: about where a good rule boots a node for them."""
 
 MOST_JOBS = 128
-"""So many of the waiting jobs are looked at."""
+"""Number of waiting jobs that are considered."""
 
 
 class NodesKeptOff(Protocol):
-    """The decision-maker of NodeShutdown, as far as observations read it."""
+    """Protocol of NodeShutdown's decision-maker, as far as observations read it."""
 
     platform: Platform
-    idle: str  #: What becomes of nodes that are left idle: stay, sleep or choose.
+    idle: str  #: Treatment of nodes that are left idle: stay, sleep or choose.
     tau: float
     step_s: float  #: s between decisions.
     reserved: int  #: Nodes that are kept off.
@@ -93,7 +93,7 @@ class NodesKeptOff(Protocol):
 
 
 class Foresight:
-    """Rows of features, one for each action; what does not change with time alone is worked out once."""
+    """Rows of features, one for each action; values that do not change with time alone are computed once."""
 
     def __init__(self, view: View, maker: NodesKeptOff):
         self._maker = maker
@@ -115,7 +115,7 @@ class Foresight:
         self._fresh: list[int] = []
 
     def rows(self, view: View) -> npt.NDArray[np.float32]:
-        """Features of all actions now, shape (actions, features)."""
+        """Return features of all actions now, shape (actions, features)."""
         waiting, fresh = self._maker.waiting(view), self._maker.fresh()
         if waiting is not self._queue.waiting:
             self._queue, self._version = _Queue(waiting), None
@@ -137,28 +137,27 @@ class Foresight:
             rows[ActionRow.relief_and_no_boot] = share * (self._booted == 0.0)
             fits, count = self._fits(self._queue.most_stretched(now).requested_cores)
             rows[ActionRow.most_stretched_job_fits] = fits
-            # As many as need no boot; more, if that is what the most stretched job needs: the last that fits, then.
+            # Offer the nodes that need no boot; more, if the most stretched job needs them to fit.
             last = count - 1 if count else self._nodes
             rows[ActionRow.least_for_the_most_stretched] = self._actions == min(last, self._bootless)
-        if self._idle_ways == "choose":
-            # The rows, and the same where nodes that have just fallen idle are put to sleep, too.
-            half = self._nodes + 1
-            both = np.empty((2, half, ActionRow.size), np.float32)
-            both[:] = rows.T
-            again = both[1]
-            again[:, ActionRow.all_idle_nodes_sleep] = 1.0
-            if self._fresh:
-                again[:, ActionRow.nodes_put_to_sleep] += again[:, ActionRow.nodes_left_idle]
-                again[:, _IDLE] = 0.0
-                again[:, ActionRow.cost] = bounded(self._booted, 1.0)
-                relieved = HALF_STRETCH * rows[ActionRow.stretch_relieved] / (1.0 - rows[ActionRow.stretch_relieved])
-                again[:, ActionRow.relief_for_the_cost] = relieved / (relieved + self._booted + 1e-3)
-            return both.reshape(2 * half, ActionRow.size)
-        else:
+        if self._idle_ways != "choose":
             return rows.T.astype(np.float32)
+        # The rows, and the same where nodes that have just fallen idle are put to sleep, too.
+        half = self._nodes + 1
+        both = np.empty((2, half, ActionRow.size), np.float32)
+        both[:] = rows.T
+        again = both[1]
+        again[:, ActionRow.all_idle_nodes_sleep] = 1.0
+        if self._fresh:
+            again[:, ActionRow.nodes_put_to_sleep] += again[:, ActionRow.nodes_left_idle]
+            again[:, _IDLE] = 0.0
+            again[:, ActionRow.cost] = bounded(self._booted, 1.0)
+            relieved = HALF_STRETCH * rows[ActionRow.stretch_relieved] / (1.0 - rows[ActionRow.stretch_relieved])
+            again[:, ActionRow.relief_for_the_cost] = relieved / (relieved + self._booted + 1e-3)
+        return both.reshape(2 * half, ActionRow.size)
 
     def _fits(self, cores: int) -> tuple[npt.NDArray[np.bool_], int]:
-        """Whether a job alone could start on what is offered, under each action, and under how many: the first ones."""
+        """Return under which actions a job alone could start on the offered nodes, and their number: the first ones."""
         known = self._fitting.get(cores)
         if known is None:
             free = self._free @ self._each if cores > self._widest else self._free.max(axis=1, initial=0.0)
@@ -173,12 +172,12 @@ class Foresight:
         order = self._maker.order(view)
         rank = np.empty(self._nodes, np.int64)
         rank[order] = self._actions[:-1]
-        # Nodes that are on, and behind them those that are OFF: in this order jobs take what is free.
+        # Jobs take free cores of nodes that are on, then of OFF nodes.
         on = view.powered_on.nonzero()[0]
         nodes = np.concatenate((on, view.powered_off.nonzero()[0]))
         is_offered = rank.take(nodes) < self._offers[:, None]  # (actions, nodes)
         self._free = np.maximum(view.free_cores.take(nodes), 0.0) * is_offered
-        self._each = np.ones(len(nodes))  # times it, rows of nodes are summed
+        self._each = np.ones(len(nodes))  # a product with it sums rows over nodes
         self._fitting: dict[int, tuple[npt.NDArray[np.bool_], int]] = {}
         left = self._free.copy()
         self._started: list[Ints] = []  # of each group of the queue
@@ -204,7 +203,7 @@ class Foresight:
         self._describe_nodes(view, left, on, order)
 
     def _describe_nodes(self, view: View, left: Floats, on: Ints, order: list[int]) -> None:
-        """What becomes of the nodes: ``left`` are free cores after the pass, of the nodes ``on`` and then of OFF ones."""
+        """Set the columns of nodes; ``left``: free cores after the pass, of nodes ``on``, then of OFF nodes."""
         rows, stop, each = self._rows, len(on), self._each
         is_used = np.empty(left.shape, np.bool_)
         untouched = np.equal(left[:, :stop], self._node_cores.take(on))
@@ -216,7 +215,7 @@ class Foresight:
         slept = np.zeros(self._nodes + 1)
         (view.powered_on & (view.free_cores == self._node_cores)).take(order[::-1]).cumsum(out=slept[1:])
         idle = untouched @ each[:stop]
-        if self._idle_ways != "stay":  # then what is left idle sleeps, but perhaps for what has just fallen idle
+        if self._idle_ways != "stay":  # then idle nodes sleep, except perhaps nodes that have just fallen idle
             spared = 0.0 * idle
             if self._fresh:
                 is_fresh = np.zeros(self._nodes)
@@ -233,7 +232,7 @@ class Foresight:
         rows[ActionRow.cost] = bounded(self._cost, 1.0)
 
     def _sort_late(self, now: float) -> None:
-        """Which jobs are late; good until the next one is."""
+        """Set the columns of late jobs; they hold until the next job becomes late."""
         started_late = np.zeros(self._nodes + 1)
         all_late, turns_at = 0.0, math.inf
         for group, started in zip(self._queue.groups, self._started, strict=True):
@@ -258,12 +257,12 @@ class _Group(NamedTuple):
     """Waiting jobs of one width."""
 
     width: int  #: Cores that each asks for.
-    bounds: Floats  #: From when on each is late, s.
-    sums: Floats  #: Of the first 0, 1, … of them: how their stretch grows (1/s), and what it starts from.
+    bounds: Floats  #: Time from which on each is late, s.
+    sums: Floats  #: For the first 0, 1, … jobs: growth of their stretch (1/s), and its start.
 
 
 class _Queue:
-    """What is asked of the first of the waiting jobs again and again, worked out once for a queue."""
+    """Values of the first waiting jobs that are used at every decision, computed once for a queue."""
 
     def __init__(self, waiting: WaitingJobs):
         self.waiting = waiting
@@ -276,22 +275,19 @@ class _Queue:
         limits = waiting.limits[:MOST_JOBS]
         parts = np.empty((len(cores), 2))
         parts[:, _GROWTH], parts[:, _START] = 1.0 / limits, waiting.submits[:MOST_JOBS] / limits
-        self.groups = [_group(waiting, width, positions, parts) for width, positions in members.items()]
+        self.groups: list[_Group] = []
+        for width, positions in members.items():
+            sums = np.zeros((len(positions) + 1, 2))
+            parts.take(positions, axis=0).cumsum(axis=0, out=sums[1:])
+            self.groups.append(_Group(width, waiting.late_from.take(positions), sums))
 
     def most_stretched(self, now: float) -> Job:
-        """The job that has waited longest for what it requested, the first of several."""
+        """Return the job with the longest wait over its requested time, the first of several."""
         return self.jobs[int(self.waiting.stretches(now)[:MOST_JOBS].argmax())]
 
 
-def _group(waiting: WaitingJobs, width: int, positions: list[int], parts: Floats) -> _Group:
-    """The jobs at these positions; ``parts``, shape (jobs, 2), are what each adds to the sums."""
-    sums = np.zeros((len(positions) + 1, 2))
-    parts.take(positions, axis=0).cumsum(axis=0, out=sums[1:])
-    return _Group(width, waiting.late_from.take(positions), sums)
-
-
 def _start(free: Floats, width: int, count: int, wide: bool) -> Ints:
-    """How many of ``count`` jobs start under each action, shape (actions,); takes their cores from ``free``.
+    """Return how many of ``count`` jobs start under each action, shape (actions,); take their cores from ``free``.
 
     A ``wide`` job takes single cores node by node, and has all its cores or none.
     """

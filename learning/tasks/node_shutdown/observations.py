@@ -1,4 +1,4 @@
-"""What an agent that reserves nodes sees: as Casagrande et al. (2022, §4.1.1) published it, and the default."""
+"""Observations of an agent that reserves nodes: as published by Casagrande et al. (2022, §4.1.1), and the default."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 SUBMISSION_HALF_S = 900.0
 """Time since the last submission at which its feature is 0.5, s."""
 MOST = 100.0
-"""Greatest value of a published feature: greater ones, of endless queues and waits, are cut off there."""
+"""Greatest value of a published feature; greater ones, of endless queues and waits, become this value."""
 
 
 class ShutdownObservation(Protocol):
-    """To write one: its spaces, and what it shows. Register it in :data:`shutdown_observations`."""
+    """Protocol of observations. To write one, write all of these and register it in :data:`shutdown_observations`."""
 
     def spaces(self, maker: NodesKeptOff) -> dict[str, spaces.Box]:
         """Return the parts of the observation, without the mask."""
         ...
 
     def begin(self, view: View) -> None:
-        """A run begins."""
+        """Begin a run."""
         ...
 
     def observe(self, view: View) -> Arrays:
-        """What there is to see in a step."""
+        """Return the observation of a step."""
         ...
 
 
@@ -65,7 +65,7 @@ class CoresByState(FeatureTable):
 
 
 class PublishedLook(FeatureTable):
-    """A look at the cluster as published, less the jobs: the paper names the features and no scale; these are ours."""
+    """Features of the cluster as published, without the jobs. The paper gives no scales; these are ours."""
 
     cores_by_state = part(CoresByState)
     queue = feature("jobs in the queue", "in hundreds")
@@ -74,7 +74,7 @@ class PublishedLook(FeatureTable):
 
 
 class PublishedJob(FeatureTable):
-    """A waiting job in a look, as published."""
+    """Features of a waiting job, as published."""
 
     cores = feature("cores asked for (q)", "over all")
     requested_time = feature("requested time", "days")
@@ -83,7 +83,7 @@ class PublishedJob(FeatureTable):
 
 
 def cores_by_state(view: View) -> tuple[float, float, float, float, float]:
-    """:class:`CoresByState`, in cores."""
+    """Return :class:`CoresByState`, in cores."""
     cores, free = view.platform.node_cores, view.free_cores
     on, off = view.powered_on, view.powered_off
     booting = closing = 0
@@ -97,7 +97,7 @@ def cores_by_state(view: View) -> tuple[float, float, float, float, float]:
 
 
 class _CoresByState:
-    """Cores by state, worked out once for a state of the machine."""
+    """Cache of the cores by state, for a state of the machine."""
 
     def __init__(self) -> None:
         self._state: object = None
@@ -112,10 +112,10 @@ class _CoresByState:
 
 @shutdown_observations.register("as-published")
 class PublishedHistory:
-    """The last ``history`` (20) looks at the cluster, oldest first, each with the first ``jobs`` (10) that wait.
+    """Observation of the last ``history`` (20) decisions, oldest first, each with the first ``jobs`` (10) waiting jobs.
 
-    A look is a :class:`PublishedLook` and a :class:`PublishedJob` for each job. The promise is when enough cores should be
-    free by the requested times of what runs, as EASY counts it.
+    Each row is a :class:`PublishedLook` and a :class:`PublishedJob` for each job. The promise is the time at which
+    enough cores should be free by the running jobs' requested times, as in EASY.
     """
 
     def __init__(self, history: int = 20, jobs: int = 10):
@@ -123,7 +123,7 @@ class PublishedHistory:
         self._jobs = jobs
 
     def spaces(self, maker: NodesKeptOff) -> dict[str, spaces.Box]:
-        """``observation``, shape (history, 8 + 4 · jobs)."""
+        """Return ``observation``, shape (history, 8 + 4 · jobs)."""
         self._maker = maker
         self._shape = (self._history, PublishedLook.size + PublishedJob.size * self._jobs)
         return {"observation": spaces.Box(0.0, MOST, self._shape, np.float32)}
@@ -136,7 +136,7 @@ class PublishedHistory:
         self._cores = float(view.platform.core_count)
 
     def observe(self, view: View) -> Arrays:
-        """Look once more."""
+        """Add the newest row, and return the history."""
         rows = self._rows
         rows[:-1] = rows[1:]
         row = rows[-1]
@@ -155,7 +155,7 @@ class PublishedHistory:
         return {"observation": rows.copy()}
 
     def _look(self, view: View, pending: tuple[Job, ...]) -> None:
-        """Work out what changes only with the queue and the machine."""
+        """Compute the features that change only with the queue and the machine."""
         row = self._row = np.zeros(self._shape[1], np.float32)
         row[PublishedLook.cores_by_state] = np.array(self._states.of(view)) / self._cores
         row[PublishedLook.queue] = len(pending) / 100.0
@@ -178,7 +178,7 @@ def _of_jobs(column: int, count: int) -> slice:
 
 
 def _promise(view: View, head: Job, ends: list[tuple[float, int]]) -> float:
-    """When enough cores should be free for the head of the queue, by the requests of what runs, s; a day ahead at most."""
+    """Return when enough cores for the head of the queue are free, by requested times, s; at most a day ahead."""
     missing, latest = head.requested_cores - view.free_total, view.now + DAY_S
     if missing <= 0:
         return view.now
@@ -190,7 +190,7 @@ def _promise(view: View, head: Job, ends: list[tuple[float, int]]) -> float:
 
 
 STRETCH_STEPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.2)
-"""Between two of these each, a feature rises from 0 to 1 with the summed stretch: where to boot is easily learned then."""
+"""Limits between which features rise from 0 to 1 with the summed stretch; they ease learning where to boot."""
 _STEPS = [(low, high - low) for low, high in pairwise(STRETCH_STEPS)]
 
 
@@ -231,7 +231,7 @@ STATE = tuple(name.replace("_", " ") for name in State.names)
 
 @shutdown_observations.register("default")
 class ActionTable:
-    """A row for each action: what reserving so many nodes would mean now; and the state of cluster and queue.
+    """Observation with a row for each action, its effect now; and the state of cluster and queue.
 
     ``actions``: see :class:`~learning.tasks.node_shutdown.foresight.ActionRow`; ``state``: :class:`State`. All are in [0, 1],
     but sine and cosine.
@@ -240,7 +240,7 @@ class ActionTable:
     names: ClassVar[dict[str, tuple[str, ...]]] = {"actions": ActionRow.names, "state": State.names}
 
     def spaces(self, maker: NodesKeptOff) -> dict[str, spaces.Box]:
-        """``actions``, shape (actions, features), and ``state``."""
+        """Return the boxes: ``actions``, shape (actions, features), and ``state``."""
         self._maker = maker
         actions = (maker.platform.node_count + 1) * (2 if maker.idle == "choose" else 1)
         return {
@@ -249,7 +249,6 @@ class ActionTable:
         }
 
     def begin(self, view: View) -> None:
-        """No job has come yet."""
         self._foresight = Foresight(view, self._maker)
         self._states = _CoresByState()
         self._waiting: WaitingJobs | None = None
@@ -258,7 +257,6 @@ class ActionTable:
         self._newest = -1
 
     def observe(self, view: View) -> Arrays:
-        """The features of every action, and of the state."""
         rows = self._foresight.rows(view)
         return {"actions": rows, "state": self._state(view)}
 

@@ -1,4 +1,4 @@
-"""What reserving nodes is worth: wasted energy against waiting, as Casagrande et al. (2022, Eq. 3) have it and by default.
+"""Rewards for reserving nodes: wasted energy against waiting, as in Casagrande et al. (2022, Eq. 3), and by default.
 
 Any of these may also be an environment's ``cost``; :class:`MeanStretch` is made for that.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _OfWaste:
-    """Shared by both: the wasted energy since the last step, by node or by core."""
+    """Base of two rewards: the wasted energy since the last step, by node or by core."""
 
     objective = "energy_waste_by_core_j"
 
@@ -37,7 +37,7 @@ class _OfWaste:
         self.objective = "energy_waste_by_core_j" if by == "core" else "energy_waste_j"
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
-        """An episode begins."""
+        """Begin an episode."""
         from learning.tasks.node_shutdown.waste_meter import Metered
 
         assert isinstance(simulation.power_policy, Metered)
@@ -48,10 +48,10 @@ class _OfWaste:
         self._maker: Reservations = maker  # type: ignore[assignment]
 
     def leave(self, view: View) -> None:
-        """All is decided at this instant."""
+        """Note that all is decided at this instant."""
 
     def passed(self, view: View) -> None:
-        """A pass begins: nothing to note."""
+        """Note nothing, by default."""
 
     def _newly_wasted_j(self, view: View) -> float:
         before, self._wasted_j = self._wasted_j, self._meter.joules(view.now)[self._by_core]
@@ -59,7 +59,7 @@ class _OfWaste:
 
 
 class _Waits:
-    """What the jobs of an episode have waited, as it grows: their stretches, and how many became late.
+    """Waits of an episode's jobs, as they grow: stretches, and the number of jobs that became late.
 
     A job waits in the queue and while its nodes boot. It is late from ``tau`` times its requested time on.
     """
@@ -72,7 +72,7 @@ class _Waits:
         self._stretch, self._late = 0.0, 0
 
     def passed(self, view: View) -> None:
-        """Time has gone on, and the scheduler's pass is yet to come: all that waits has waited until now."""
+        """Note the time until now, before the scheduler's pass: all waiting jobs have waited until now."""
         now = view.now
         counted = self._counted
         if not counted and not view.pending_count:
@@ -86,19 +86,16 @@ class _Waits:
                 still[job.index] = now
             elif job.index in counted:  # it has just begun, and waited until then
                 waits.append((job, running.start_time))
-        # The waiting of each job until then, from when it was last counted.
-        figures, counted = self._figures, self._counted
-        stretch, late = self._stretch, self._late
+        # Each job adds its wait since it was last counted.
+        figures, stretch, late = self._figures, self._stretch, self._late
         for job, until in waits:
             index = job.index
             known = figures.get(index)
-            if known is None or known[0] is not job:  # one that was killed and waits again is another object
+            if known is None or known[0] is not job:  # a job that was killed and waits again is another object
                 limit = limit_of(job)
                 known = figures[index] = job, limit, job.submit_time + self._tau * limit
             _, limit, bound = known
-            since = counted.get(index)
-            if since is None:
-                since = job.submit_time
+            since = counted.get(index, job.submit_time)
             if until > since:
                 stretch += (until - since) / limit
                 if since < bound <= until:
@@ -107,7 +104,7 @@ class _Waits:
         self._counted = still
 
     def taken(self) -> tuple[float, int]:
-        """The stretches' growth and the jobs that became late since this was last asked for."""
+        """Return the stretches' growth and the jobs that became late since the last call."""
         stretch, late = self._stretch, self._late
         self._stretch, self._late = 0.0, 0
         return stretch, late
@@ -129,7 +126,7 @@ class WasteAndLateJobs(_OfWaste):
         super().__init__(by)
 
     def value(self, view: View, terminated: bool) -> float:
-        """The reward of the step that has just ended."""
+        """Return the reward of the step that has just ended."""
         late = 0
         if view.pending_count:
             waiting = self._maker.waiting(view)
@@ -175,7 +172,6 @@ class WasteAndStretch(_OfWaste):
         self._scale = scale
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
-        """An episode begins."""
         super().begin(simulation, maker)
         self._cycle_j = cycle_joules(simulation.view)
         self._waits = _Waits(self._maker.tau)
@@ -183,11 +179,10 @@ class WasteAndStretch(_OfWaste):
         self._price_of_stretch = self._stretch + self._mean_stretch / max(len(simulation.workload), 1)
 
     def passed(self, view: View) -> None:
-        """Before the scheduler's pass: each job that waits, in the queue or for a boot, has waited until now."""
+        """Note the time until now, before the scheduler's pass: all waiting jobs have waited until now."""
         self._waits.passed(view)
 
     def value(self, view: View, terminated: bool) -> float:
-        """The reward of the step that has just ended."""
         stretch, late = self._waits.taken()
         paid = self._price_of_stretch * stretch + self._late * late
         if self._switches:  # what begins now is the next step's, and of none if the episode is over, as in the records
@@ -207,17 +202,15 @@ class MeanStretch:
     objective = "mean_stretch"
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
-        """An episode begins."""
         self._waits = _Waits(LATE)
         self._jobs = max(len(simulation.workload), 1)
 
     def leave(self, view: View) -> None:
-        """All is decided at this instant."""
+        """Note that all is decided at this instant."""
 
     def passed(self, view: View) -> None:
-        """Before the scheduler's pass: each job that waits has waited until now."""
+        """Note the time until now, before the scheduler's pass: all waiting jobs have waited until now."""
         self._waits.passed(view)
 
     def value(self, view: View, terminated: bool) -> float:
-        """The reward of the step that has just ended."""
         return -self._waits.taken()[0] / self._jobs

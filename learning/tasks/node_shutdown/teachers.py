@@ -25,11 +25,11 @@ shutdown_teachers: Registry[ShutdownTeacher] = Registry("teacher of node-shutdow
 
 @shutdown_teachers.register("summed-stretch")
 class SummedStretchTeacher:
-    """Boot for the most stretched job when the stretches of the queue add up to enough; else offer only what is on.
+    """Rule: boot for the most stretched job when the queue's summed stretch is high enough; else offer only nodes on.
 
-    Enough is ``soft``, or ``hard`` while a job has begun to run within ten minutes or waits for a boot, since nodes may
-    soon be free then; a late job is always enough. A node that falls idle is offered once more before it sleeps while
-    a job came within the last ``linger`` seconds; with 0 it sleeps at once. For ``idle=choose`` and the default
+    The threshold is ``soft``, or ``hard`` while a job has begun to run within ten minutes or waits for a boot, since
+    nodes may soon be free then; a late job always passes. A node that falls idle is offered once more before it sleeps
+    while a job came within the last ``linger`` seconds; with 0 it sleeps at once. For ``idle=choose`` and the default
     observation, from which the rule reads everything. Raises SpecError for a negative number.
     """
 
@@ -41,7 +41,7 @@ class SummedStretchTeacher:
         self._linger = bounded(linger, SUBMISSION_HALF_S)
 
     def __call__(self, environment: Any, observation: Observation) -> int:
-        """The action for an observation. Raises InputError for one of another form."""
+        """Return the action for an observation. Raises InputError for an observation of another form."""
         if (
             "actions" not in observation
             or len(observation["actions"]) % 2
@@ -62,5 +62,5 @@ class SummedStretchTeacher:
 
 
 def make_shutdown_teacher(spec: str) -> ShutdownTeacher:
-    """A teacher from a spec such as ``summed-stretch:soft=0.2``. Raises SpecError."""
+    """Make a teacher from a spec such as ``summed-stretch:soft=0.2``. Raises SpecError."""
     return shutdown_teachers.make(spec)

@@ -1,8 +1,7 @@
-"""The jobs of a queue as columns, and how long a job may run that requested no time: for agents that reserve nodes.
+"""Columns of a queue's jobs, and the limit of jobs that requested no time: for agents that reserve nodes.
 
-Observations, masks and rewards of NodeShutdown compare how long jobs have waited with how long they asked to run. A job
-that asked for no limit counts as one of a day, :data:`NO_LIMIT_S`; one that requested 0 s as of the minute that it is planned
-with; any other request as it is.
+Observations, masks and rewards of NodeShutdown compare waits with requested times. A job without a requested time
+counts as a day, :data:`NO_LIMIT_S`; a job that requested 0 s counts as the minute with which it is planned.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 NO_LIMIT_S = DAY_S
-"""What counts as the requested time of a job that requested none, s."""
+"""Requested time assumed for a job that requested none, s."""
 
 
 def limit_of(job: Job) -> float:
-    """The job's requested time, s, above 0; :data:`NO_LIMIT_S` where there is none."""
+    """Return the job's requested time, s, above 0; :data:`NO_LIMIT_S` without one."""
     requested = planned_time(job)
     return requested if requested < math.inf else NO_LIMIT_S
 
@@ -49,14 +48,14 @@ class WaitingJobs:
 
     @cached_property
     def late_from(self) -> Floats:
-        """From when on each job is late, s."""
+        """Return the time from which on each job is late, s."""
         return self.submits + self._tau * self.limits
 
     def stretches(self, now: float) -> Floats:
-        """How long each job has waited so far, over its limit."""
+        """Return the wait of each job so far, over its limit."""
         return (now - self.submits) / self.limits
 
     def have_waited(self, now: float, share: float) -> npt.NDArray[np.bool_]:
-        """Which jobs have waited ``share`` times their limit."""
+        """Return which jobs have waited ``share`` times their limit."""
         waited: npt.NDArray[np.bool_] = now - self.submits >= share * self.limits
         return waited

@@ -1,4 +1,4 @@
-"""Energy that idle and switching nodes waste while a run goes on: what a power agent is rewarded by."""
+"""Meter of the energy that idle and switching nodes waste during a run, for the rewards of a power agent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from cluster_sim.machine.running import Running
-from cluster_sim.platform.platform import PowerTransitions
 from cluster_sim.run.decisions import PowerDecision
 from cluster_sim.run.passes import Steered
 from cluster_sim.run.view import View
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def state_of(view: View) -> tuple[int, tuple[Running, ...]]:
-    """Equal to what it was before if no node was switched and no job started or ended since; what is withheld is nothing."""
+    """Return a key that stays equal until a node is switched or a job starts or ends; withheld nodes do not matter."""
     return len(view.state_changes), view.running
 
 
@@ -29,9 +28,9 @@ class WasteMeter:
     idle cores of computing nodes waste their share of the idle watts too. :meth:`look` has to be called at the end of
     every instant in which the machine changed. Clocks that change are not followed.
 
-    The law is that of :mod:`cluster_sim.records.node_table`, which has whole seconds of each processor to multiply, at the
-    end; an agent is rewarded while the run goes on, and sees free cores by node. So a node counts as a whole here: the two are
-    the same where the processors of a node are.
+    The law is that of :mod:`cluster_sim.records.node_table`, which knows the seconds of each processor at the end of a
+    run. An agent is rewarded during the run, and sees free cores by node; so a node counts as a whole here. Both agree
+    if the processors of a node are equal.
     """
 
     def __init__(self, view: View):
@@ -65,15 +64,15 @@ class WasteMeter:
         self._watts = switching + by_node, switching + by_core
 
     def joules(self, now: float) -> tuple[float, float]:
-        """J wasted up to now, by node and by core."""
+        """Return the J wasted up to now, by node and by core."""
         seconds = now - self._since
         return self._joules[0] + self._watts[0] * seconds, self._joules[1] + self._watts[1] * seconds
 
-    _boots = True  # whether jobs hold cores and do not run: they begin, and nothing else has to happen
+    _boots = True  # whether jobs hold cores and do not run yet: they begin without a further event
 
 
 def idle_node_watts(view: View) -> npt.NDArray[np.float64]:
-    """What each node draws when it is on and idle, W, shape (nodes,)."""
+    """Return the watts of each node when it is on and idle, shape (nodes,)."""
     platform = view.platform
     idle = [sum(view.power_model.idle_watts(p) for p in kind.processors) for kind in platform.node_types]
     watts: npt.NDArray[np.float64] = np.array(idle, np.float64)[platform.type_of_node]
@@ -81,22 +80,19 @@ def idle_node_watts(view: View) -> npt.NDArray[np.float64]:
 
 
 def cycle_joules(view: View) -> float:
-    """What switching one node off and on again costs, J, averaged over the nodes; 1 where transitions are free."""
+    """Return the energy of switching one node off and on again, J, as a mean over nodes; 1 if transitions are free."""
     platform, idle_w = view.platform, idle_node_watts(view)
-    costs = [kind.transitions for kind in platform.node_types]
-    of_node = platform.type_of_node.tolist()
-    joules = [_cycle(costs[kind], watts) for kind, watts in zip(of_node, idle_w.tolist(), strict=True)]
+    joules = []
+    for kind, watts in zip(platform.type_of_node.tolist(), idle_w.tolist(), strict=True):
+        costs = platform.node_types[kind].transitions
+        on_w = watts if costs.switch_on_w is None else costs.switch_on_w
+        off_w = watts if costs.switch_off_w is None else costs.switch_off_w
+        joules.append(on_w * costs.switch_on_s + off_w * costs.switch_off_s)
     return sum(joules) / len(joules) or 1.0
 
 
-def _cycle(costs: PowerTransitions, idle_w: float) -> float:
-    on_w = idle_w if costs.switch_on_w is None else costs.switch_on_w
-    off_w = idle_w if costs.switch_off_w is None else costs.switch_off_w
-    return on_w * costs.switch_on_s + off_w * costs.switch_off_s
-
-
 class Settling(Protocol):
-    """The agent's decision-maker, which decides of nodes that the scheduler left idle."""
+    """Protocol of the agent's decision-maker, which decides about nodes that the scheduler left idle."""
 
     def settle(self, view: View) -> Iterable[PowerDecision]:
         """Return what follows from the scheduler's pass."""
@@ -104,14 +100,14 @@ class Settling(Protocol):
 
 
 class Metered(Steered):
-    """The place of a power policy, held for an agent, with a meter that looks at the end of every instant."""
+    """Power policy that stands for an agent, with a meter that is read at the end of every instant."""
 
     def __init__(self, maker: Settling):
         self._maker = maker
         self.meter: WasteMeter | None = None
 
     def react(self, view: View) -> Iterable[PowerDecision]:
-        """After the scheduler's pass: what the agent decided of nodes that are left idle; then read the meter."""
+        """Carry out, after the scheduler's pass, the agent's decision about idle nodes; then read the meter."""
         yield from self._maker.settle(view)
         if self.meter is not None:
             self.meter.look(view)

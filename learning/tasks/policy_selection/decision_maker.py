@@ -26,7 +26,7 @@ NODES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_
 """The policies of López (2023), Table 4.1, with the names of the schedulers here: ``list:JOB/NODE``."""
 P1_JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
 P1_NODES = ("random", "current_gflops", "high_cores", "total_mem", "free_mem_bw", "current_watts")
-"""Those of Herrera et al. (2021), Table II, as it words them."""
+"""Policies of Herrera et al. (2021), Table II, with its words."""
 VOID = "void"
 
 SETS = {
@@ -37,7 +37,7 @@ SETS = {
 
 
 def named_policies(policies: str | Sequence[str]) -> tuple[str, ...]:
-    """The policies that are meant: a name of :data:`SETS`, names joined by +, or a sequence of names.
+    """Return the policies of a name in :data:`SETS`, of names joined by +, or of a sequence of names.
 
     Raises SpecError for a name that is neither JOB/NODE nor void, for one that comes twice, and for void alone.
     """
@@ -57,15 +57,15 @@ def named_policies(policies: str | Sequence[str]) -> tuple[str, ...]:
 
 
 class PolicyChoice:
-    """The agent chooses a policy, which is applied to the queue at once: action i is the i-th of ``policies``.
+    """Decision-maker that applies the chosen policy to the queue at once: action i is the i-th of ``policies``.
 
     A policy starts the first job by its job order on the first node by its node order, again and again, until a job does
     not fit (with ``blocking=no``, those behind it are tried too). Void starts nothing. The agent is asked when a job
     comes to an empty queue and when resources are released (a job has ended, a node is on again), if cores are free.
     So a job that comes to others waits with them, as published; but if nothing runs, the agent is asked in every pass.
 
-    Void is masked while nothing runs: it might be that nothing ever happened again. Else its cost is what the
-    machine draws, and the jobs wait, until the next job ends. So it cannot stall.
+    Void is masked while nothing runs, since perhaps nothing would ever happen again. Otherwise it costs the machine's
+    power and the jobs' waits until the next job ends. So an agent cannot stall.
     """
 
     kind: Literal["scheduler", "power"] = "scheduler"
@@ -93,7 +93,6 @@ class PolicyChoice:
         self._void = self.policies.index(VOID) if VOID in self.policies else None
 
     def begin(self, view: View) -> None:
-        """A run begins, with an empty queue."""
         names = [policy.partition("/") for policy in self.policies]
         self.orders: list[Any] = [
             None if job == VOID else (order_in(view, job_orders.make(job)), node_orders.make(node))
@@ -106,7 +105,7 @@ class PolicyChoice:
     # ------------------------------------------------------------------ when
 
     def attend(self, view: View) -> list[Decision]:
-        """A pass begins: is it one at which the agent is asked?"""
+        """Begin a pass, and note whether the agent is asked in it."""
         # Passes without jobs that came or ended are of nodes that are on again, or of what a power policy offers.
         released = bool(view.ended) or not view.submitted
         self._asks = released or not self._waited or not view.running_count
@@ -114,13 +113,13 @@ class PolicyChoice:
         return []
 
     def goes_on(self, view: View) -> bool:
-        """Whether a policy is to be chosen now; once in a pass."""
+        """Return whether a policy is to be chosen now; once in a pass."""
         return self._asks and bool(view.pending_count) and bool(view.free_total)
 
     # ------------------------------------------------------------------ what
 
     def observe(self, view: View) -> dict[str, npt.NDArray[Any]]:
-        """The observation, and the mask: void only while something runs."""
+        """Return the observation with the mask; void is allowed only while something runs."""
         mask = self._mask.copy()
         if self._void is not None and not view.running_count:
             mask[self._void] = 0

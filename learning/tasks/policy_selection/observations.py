@@ -1,4 +1,4 @@
-"""What an agent that selects policies sees: the three levels of Herrera et al. (2021), and the default."""
+"""Observations of an agent that selects policies: the three levels of Herrera et al. (2021), and the default."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HALF_S, HALF_MB, HALF_VOLUME_MB = 3600.0, 1000.0, 1e5
 
 
 class PoliciesToChoose(Protocol):
-    """The decision-maker of PolicySelection, as far as observations read it."""
+    """Protocol of PolicySelection's decision-maker, as far as observations read it."""
 
     platform: Platform
     policies: tuple[str, ...]
@@ -37,18 +37,18 @@ class PoliciesToChoose(Protocol):
 
 
 class SelectionObservation(Protocol):
-    """To write one: its spaces, and what it shows. Register it in :data:`selection_observations`."""
+    """Protocol of observations. To write one, write all of these and register it in :data:`selection_observations`."""
 
     def spaces(self, maker: PoliciesToChoose) -> dict[str, spaces.Box]:
         """Return the parts of the observation, without the mask."""
         ...
 
     def begin(self, view: View) -> None:
-        """A run begins."""
+        """Begin a run."""
         ...
 
     def observe(self, view: View) -> Arrays:
-        """What there is to see now."""
+        """Return the observation of this moment."""
         ...
 
 
@@ -58,7 +58,7 @@ selection_observations: Registry[SelectionObservation] = Registry(
 
 
 class Requested(FeatureTable):
-    """What a job asks for: all in [0, 1]."""
+    """Request of a job: all in [0, 1]."""
 
     time = feature("requested time, s", "t / (t + HALF_S), 1 for none")
     cores = feature("cores asked for", "over all, at most 1")
@@ -67,7 +67,7 @@ class Requested(FeatureTable):
 
 
 class CoreNow(FeatureTable):
-    """What a core does, by the published observation: its processor's numbers, busy cores first."""
+    """State of a core in the published observation: its processor's numbers, busy cores first."""
 
     rate = feature("its rate", "over the fastest core's")
     draw = feature("what it draws, W", "over what its processor draws with all cores busy, by core")
@@ -75,11 +75,11 @@ class CoreNow(FeatureTable):
 
 
 STATISTICS = {"least": 0, "first quartile": 25, "median": 50, "third quartile": 75, "most": 100}
-"""What is told of each request over the queue, and the percentile that it is."""
+"""Statistics of each request over the queue, and their percentiles."""
 
 
 class QueueNow(FeatureTable):
-    """The queue: statistics of its requests, and how its length has changed. All in [0, 1]."""
+    """State of the queue: statistics of its requests, and the change of its length. All in [0, 1]."""
 
     requests = block(
         [f"{statistic} of {request}" for request in Requested.names for statistic in STATISTICS],
@@ -90,7 +90,7 @@ class QueueNow(FeatureTable):
 
 
 class PolicyRow(FeatureTable):
-    """What follows from a policy now, after the policy itself: the first job it would take, and the first node. All in [0, 1]."""
+    """Effect of a policy now, after the policy itself: its first job and its first node. All in [0, 1]."""
 
     requested = part(Requested)
     fits = feature("1 if the job fits now; if not, what is said of the node is 0")
@@ -113,7 +113,7 @@ class SelectionState(FeatureTable):
 
 
 class _Queue:
-    """The queue as it is now, and as long as it was when last looked at."""
+    """Queue as it is now, and its length at the last observation."""
 
     def begin(self, view: View) -> None:
         self._length = 0
@@ -131,7 +131,7 @@ class _Queue:
 
 
 def scaled_requests(job: Job, cores: int) -> tuple[float, float, float, float]:
-    """:class:`Requested`."""
+    """Return the :class:`Requested` of a job."""
     time = job.requested_time
     return (
         time / (time + HALF_S) if time < math.inf else 1.0,
@@ -157,7 +157,7 @@ class PublishedVector:
         self._queue = _Queue()
 
     def spaces(self, maker: PoliciesToChoose) -> dict[str, spaces.Box]:
-        """``observation``, shape (nodes + 3 · cores + 21,), (nodes + 21,) or (21,)."""
+        """Return ``observation``, shape (nodes + 3 · cores + 21,), (nodes + 21,) or (21,)."""
         platform, size = maker.platform, QueueNow.size
         if self._level != "minimal":
             size += platform.node_count
@@ -166,11 +166,9 @@ class PublishedVector:
         return {"observation": spaces.Box(0.0, 1.0, (size,), np.float32)}
 
     def begin(self, view: View) -> None:
-        """No job waits."""
         self._queue.begin(view)
 
     def observe(self, view: View) -> Arrays:
-        """The vector."""
         parts = [self._queue.of(view)]
         if self._level != "minimal":
             parts.insert(0, free_memory(view))
@@ -180,14 +178,14 @@ class PublishedVector:
 
 
 def free_memory(view: View) -> Floats:
-    """Share of each node's memory that is free, 1 where it is unlimited, shape (nodes,)."""
+    """Return the share of each node's memory that is free, 1 for unlimited memory, shape (nodes,)."""
     capacity = view.memory_capacity
     with np.errstate(invalid="ignore"):
         return np.where(np.isfinite(capacity), 1.0 - view.memory_used / capacity, 1.0)
 
 
 def _cores(view: View) -> Floats:
-    """:class:`CoreNow` of every core, shape (3 · cores,)."""
+    """Return :class:`CoreNow` of every core, shape (3 · cores,)."""
     platform = view.platform
     left: dict[int, list[float]] = {}
     for running in view.running:
@@ -199,9 +197,8 @@ def _cores(view: View) -> Floats:
     for node in view.nodes():
         for here in node.processors:
             kind, works = here.type, left.get(here.index, [])
-            most = view.power_model.shared_watts(kind, kind.cores) + kind.cores * view.power_model.core_watts(
-                kind, kind.cores
-            )
+            power = view.power_model
+            most = power.shared_watts(kind, kind.cores) + kind.cores * power.core_watts(kind, kind.cores)
             rate = kind.ops_per_s / platform.fastest_ops_per_s
             draw = here.watts / most if most else 0.0
             works = works + [0.0] * (kind.cores - len(works))
@@ -211,7 +208,7 @@ def _cores(view: View) -> Floats:
 
 @selection_observations.register("default")
 class PolicyTable:
-    """A row for each policy: which orders it is made of, the first job it would take and the first node; and the state.
+    """Observation with a row for each policy, its orders and its first job and node; and the state.
 
     ``actions``, shape (policies, job orders + node orders + 11): a column for each order, 1 if the policy is made of it, one
     that is 1 if it is void, and :class:`PolicyRow`. ``state``: :class:`SelectionState`. Orders that draw at random are not
@@ -222,7 +219,7 @@ class PolicyTable:
         self._queue = _Queue()
 
     def spaces(self, maker: PoliciesToChoose) -> dict[str, spaces.Box]:
-        """``actions`` and ``state``."""
+        """Return ``actions`` and ``state``."""
         self._maker = maker
         pairs = [policy.partition("/") for policy in maker.policies]
         jobs = sorted({job for job, slash, _ in pairs if slash})
@@ -243,12 +240,11 @@ class PolicyTable:
         }
 
     def begin(self, view: View) -> None:
-        """No job waits."""
         self._queue.begin(view)
         self._most_watts = float(view.node_max_watts.sum()) or 1.0
 
     def observe(self, view: View) -> Arrays:
-        """The features of every policy, and of the state."""
+        """Return the features of every policy, and of the state."""
         rows = np.zeros(self._shape)
         rows[:, : self._what_follows_in.start] = self._identity
         first_jobs: dict[str, Job] = {}
@@ -263,25 +259,7 @@ class PolicyTable:
                 job = first_jobs[job_name] = min(view.pending, key=lambda j: (orders[0](j, view.now), j.index))
             key = job.index, node_name
             if key not in seen:
-                # The row (:class:`PolicyRow`) of a job and the node that it would go to.
-                values = np.zeros(PolicyRow.size)
-                values[PolicyRow.requested] = scaled_requests(job, view.platform.core_count)
-                order = orders[1](view, job)  # type: ignore[operator]
-                placement = (
-                    view.place(job, order, self._maker.memory) if job.requested_cores <= view.free_total else None
-                )
-                if placement is None:
-                    seen[key] = values
-                else:
-                    node = placement.nodes[0]
-                    most = float(view.node_max_watts[node])
-                    values[PolicyRow.fits] = 1.0
-                    values[PolicyRow.rate] = view.node_gflops[node] / view.node_gflops.max()
-                    values[PolicyRow.free] = view.free_cores[node] / view.platform.node_cores[node]
-                    values[PolicyRow.bandwidth] = _asked(float(view.demand[node]), float(view.node_bandwidth[node]))
-                    values[PolicyRow.draw] = min(view.node(node).watts / most, 1.0) if most else 0.0
-                    values[PolicyRow.on] = view.is_on[node]
-                    seen[key] = values
+                seen[key] = self._row(view, job, orders[1])
             row[self._what_follows_in] = seen[key]
         state = np.empty(SelectionState.size)
         state[SelectionState.queue] = self._queue.of(view)
@@ -290,10 +268,27 @@ class PolicyTable:
         state[SelectionState.running] = bounded(view.running_count, 10.0)
         state[SelectionState.waiting] = bounded(view.pending_count, 10.0)
         state[SelectionState.bandwidth] = _asked(float(view.demand.sum()), float(view.node_bandwidth.sum()))
-        values: npt.NDArray[np.float32] = np.clip(state, 0.0, 1.0).astype(np.float32)
-        return {"actions": rows.astype(np.float32), "state": values}
+        return {"actions": rows.astype(np.float32), "state": np.clip(state, 0.0, 1.0).astype(np.float32)}
+
+    def _row(self, view: View, job: Job, node_order: Any) -> Floats:
+        """Return the :class:`PolicyRow` of a job and the node that it would go to."""
+        values = np.zeros(PolicyRow.size)
+        values[PolicyRow.requested] = scaled_requests(job, view.platform.core_count)
+        order = node_order(view, job)
+        placement = view.place(job, order, self._maker.memory) if job.requested_cores <= view.free_total else None
+        if placement is None:
+            return values
+        node = placement.nodes[0]
+        most = float(view.node_max_watts[node])
+        values[PolicyRow.fits] = 1.0
+        values[PolicyRow.rate] = view.node_gflops[node] / view.node_gflops.max()
+        values[PolicyRow.free] = view.free_cores[node] / view.platform.node_cores[node]
+        values[PolicyRow.bandwidth] = _asked(float(view.demand[node]), float(view.node_bandwidth[node]))
+        values[PolicyRow.draw] = min(view.node(node).watts / most, 1.0) if most else 0.0
+        values[PolicyRow.on] = view.is_on[node]
+        return values
 
 
 def _asked(asked: float, served: float) -> float:
-    """Bandwidth asked for, over itself and what is served; 0 where that has no bound."""
+    """Return the asked bandwidth over itself and the served one; 0 if the latter has no bound."""
     return asked / (asked + served) if served < math.inf and asked + served > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""What selecting policies is worth: the rewards of Herrera et al. (2021), Table I as printed, and what they stand for.
+"""Rewards for selecting policies: Table I of Herrera et al. (2021) as printed, and the metrics that it stands for.
 
 Table I prints, for C_j the time from arrival to completion of job j, C_r the rate of resource r, P_r its power: makespan
 Σ C_r over the active resources, energy -Σ P_r Σ C_j, efficiency -Σ P_r Σ C_j². All are to be *maximised*, and the signs are
@@ -37,7 +37,7 @@ selection_rewards: Registry[Reward] = Registry("reward of policy-selection", "cl
 
 
 class _OfSelection:
-    """Shared: the run, and the jobs that have ended since the last decision."""
+    """Base of the rewards: the run, and the jobs that have ended since the last decision."""
 
     objective = ""
 
@@ -48,14 +48,14 @@ class _OfSelection:
         self.objective = OBJECTIVES[name]
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
-        """An episode begins."""
+        """Begin an episode."""
         self._jobs = max(len(simulation.workload), 1)
         submits = simulation.workload.jobs["submit_time"]
         self._first = float(submits.min()) if len(submits) else 0.0
         self._ended: list[tuple[float, float]] = []  # turnaround and run time of each
 
     def leave(self, view: View) -> None:
-        """All is decided at this instant."""
+        """Note that all is decided at this instant."""
 
     def passed(self, view: View) -> None:
         """Take note of which jobs have ended."""
@@ -76,7 +76,6 @@ class Published(_OfSelection):
         super().__init__(objective, ("makespan", "energy", "edp"))
 
     def value(self, view: View, terminated: bool) -> float:
-        """The reward of the step that has just ended."""
         ended, self._ended = self._ended, []
         if self._name == "makespan":
             return float(view.current_gflops().sum())
@@ -102,37 +101,30 @@ class Metric(_OfSelection):
         self._given_scale = scale
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
-        """An episode begins; nothing has been used yet."""
         super().begin(simulation, maker)
         self._counted = self._sum = 0.0
-        self._scale = self._given_scale or self._own_scale(simulation)
-
-    def _own_scale(self, simulation: Simulation) -> float:
-        """About what the metric comes to: the machine fully busy for as long as the requests take it, if they are known."""
+        # About the metric's value: the machine is fully busy for as long as the known requests take it.
         jobs, view = simulation.workload.jobs, simulation.view
         core_s = (jobs["requested_cores"] * jobs["requested_time"]).replace(math.inf, 0.0).sum()
         seconds = max(float(core_s) / view.platform.core_count, 1.0)
         watts = float(view.node_max_watts.sum()) or 1.0
         scales = {"makespan": seconds, "wait": seconds, "energy": watts * seconds, "edp": watts * seconds**2}
-        return scales.get(self._name, 1.0)
+        self._scale = self._given_scale or scales.get(self._name, 1.0)
 
     def value(self, view: View, terminated: bool) -> float:
-        """The reward of the step that has just ended."""
-        total = self._total(view)
-        before, self._counted = self._counted, total
-        return (before - total) / self._scale
-
-    def _total(self, view: View) -> float:
         span = max(makespan(self._first, view.now), 0.0)
         if self._name == "makespan":
-            return span
-        if self._name == "energy":
-            return view.energy_j
-        if self._name == "edp":
-            return energy_delay_product(view.energy_j, span)
-        ended, self._ended = self._ended, []
-        self._sum += sum(self._of_job(*times) for times in ended) / self._jobs
-        return self._sum
+            total = span
+        elif self._name == "energy":
+            total = view.energy_j
+        elif self._name == "edp":
+            total = energy_delay_product(view.energy_j, span)
+        else:
+            ended, self._ended = self._ended, []
+            self._sum += sum(self._of_job(*times) for times in ended) / self._jobs
+            total = self._sum
+        before, self._counted = self._counted, total
+        return (before - total) / self._scale
 
     def _of_job(self, turnaround: float, ran: float) -> float:
         if self._name == "wait":
