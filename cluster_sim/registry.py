@@ -185,7 +185,7 @@ class Registry(Generic[T]):
         return thing
 
     def _made(self, factory: Callable[..., T], text: str, positional: list[Any], keywords: dict[str, Any]) -> T:
-        """What the factory makes. Raises SpecError, naming it, where one that is not ours fails, or makes nothing."""
+        """Return what the factory makes. Raises SpecError that names a factory of others if it fails or makes nothing."""
         where = f"{self.kind} '{text}'"
         try:
             thing = factory(*positional, **keywords)
@@ -206,7 +206,7 @@ class Registry(Generic[T]):
         return thing
 
     def _from_file(self, spec: Spec, text: str) -> tuple[Callable[..., T], Spec]:
-        """The class or function that a spec with a file names, and what remains of the spec: options."""
+        """Return the class or function that a spec with a file names, and the rest of the spec: its options."""
         module = load(spec.name)
         there = {name: thing for name, thing in vars(module).items() if name[0] != "_" and self._may_be(thing)}
         own = {name: thing for name, thing in there.items() if thing.__module__ == module.__name__}
@@ -219,12 +219,15 @@ class Registry(Generic[T]):
                 raise SpecError(f"{self.kind} '{text}'", f"{expected}; options follow a comma", "a second colon")
             raise SpecError(f"{self.kind} '{text}'", expected, name or "no name")
         thing = there[name]
-        if self._arguments and not isinstance(thing, type) and _required(thing) == self._arguments:
-            return lambda: thing, Spec(name, spec.positional[1:], spec.options)
-        return thing, Spec(name, spec.positional[1:], spec.options)
+        rest = Spec(name, spec.positional[1:], spec.options)
+        if self._arguments and not isinstance(thing, type):
+            given = [p for p in inspect.signature(thing).parameters.values() if p.default is p.empty]
+            if sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in given) == self._arguments:
+                return lambda: thing, rest  # the function is the thing itself, and makes nothing
+        return thing, rest
 
     def _may_be(self, thing: object) -> bool:
-        """Whether something in a file can be what a spec names."""
+        """Return whether a spec can name ``thing``, which is in a file."""
         if self._base is not None:
             return isinstance(thing, type) and issubclass(thing, self._base)
         return isinstance(thing, type) or inspect.isfunction(thing)
@@ -310,12 +313,6 @@ def describe(thing: object) -> str:
 def _called(factory: object) -> str:
     """``package.module.name`` of a class or a function."""
     return f"{getattr(factory, '__module__', '')}.{getattr(factory, '__qualname__', factory)}"
-
-
-def _required(function: Callable[..., Any]) -> int:
-    """How many arguments a function must be given."""
-    parameters = inspect.signature(function).parameters.values()
-    return sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
 def _is_ours(factory: object) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
@@ -98,17 +97,17 @@ class Case:
 
     def check(self) -> list[str]:
         """Run every scheduler that something is known of; a line for each number that came out differently."""
-        return [line for expected in self.expected for line in self._differences(expected)]
-
-    def _differences(self, expected: Expected) -> Iterator[str]:
-        result = self.run(expected.scheduler, expected.power or None, **expected.settings)
-        starts = result.jobs.set_index("job_id")["start_time"]
-        summary = result.summary()
-        pairs = [(f"start of {job}", float(starts[job]), time) for job, time in expected.starts.items()]
-        pairs += [(metric, float(summary[metric]), value) for metric, value in expected.metrics.items()]
-        for what, found, value in pairs:
-            if not math.isclose(found, value, rel_tol=expected.tolerance, abs_tol=expected.tolerance):
-                yield f"{self.name}, {expected.title}: {what} is {found:g}, not {value:g}"
+        lines = []
+        for expected in self.expected:
+            result = self.run(expected.scheduler, expected.power or None, **expected.settings)
+            starts = result.jobs.set_index("job_id")["start_time"]
+            summary = result.summary()
+            pairs = [(f"start of {job}", float(starts[job]), time) for job, time in expected.starts.items()]
+            pairs += [(metric, float(summary[metric]), value) for metric, value in expected.metrics.items()]
+            for what, found, value in pairs:
+                if not math.isclose(found, value, rel_tol=expected.tolerance, abs_tol=expected.tolerance):
+                    lines.append(f"{self.name}, {expected.title}: {what} is {found:g}, not {value:g}")
+        return lines
 
     def write(self, folder: str | Path) -> tuple[Path, Path]:
         """Write ``platform.yaml`` and ``workload.csv`` into a folder, for the command line; their paths come back."""

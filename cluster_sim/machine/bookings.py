@@ -127,7 +127,7 @@ class Bookings(Availability):
             if memory:
                 self._occupy(placement.cores_by_node(), memory)
         if job is not None and self.eligibility is not None and job.exclusive:
-            # Hold what is left free of the nodes of an allocation, too.
+            # Hold the cores of these nodes that are still free, too, so that no other job gets them.
             allocation.idle = [(node, left) for node in placement.nodes if (left := self.free.item(node))]
             for node, left in allocation.idle:
                 self.free[node] = 0
@@ -169,14 +169,15 @@ class Bookings(Availability):
         self.check_nodes_of(placement)
         for first, stop, cores in placement.spans:
             # Nodes in `available` are on and have a free core; most placements need no more than that.
-            if not (cores == 1 and self.available.covers(first, stop)):
-                if not self.all_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
-                    raise PlacementError(f"{placement}: a node is failed, in transition or withheld")
-                free = self.free
-                if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
-                    node = first + int(np.argmin(free[first:stop]))
-                    found = f"fewer cores are free at {self.env.now:g} s: {int(free[node])} on {self.platform.node_name(node)}"
-                    raise PlacementError(f"{placement}: {found}")
+            if cores == 1 and self.available.covers(first, stop):
+                continue
+            if not self.all_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
+                raise PlacementError(f"{placement}: a node is failed, in transition or withheld")
+            free = self.free
+            if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
+                node = first + int(np.argmin(free[first:stop]))
+                found = f"{int(free[node])} on {self.platform.node_name(node)}"
+                raise PlacementError(f"{placement}: fewer cores are free at {self.env.now:g} s: {found}")
 
     def _check_eligible(self, eligibility: Eligibility, placement: Placement, job: Job) -> None:
         allowed = eligibility.open_at(job, self.env.now)

@@ -72,19 +72,16 @@ class Eligibility:
         """Nodes that the job may ever use: they have its tags and are in the reservation that it names."""
         key = (job.requires, job.reservation)
         if key not in self._masks:
-            self._masks[key] = self._nodes(*key)
+            mask: Mask | None = None
+            if job.requires:
+                tagged = np.array([job.requires <= node_type.tags for node_type in self._platform.node_types])
+                mask = tagged[self._platform.type_of_node]
+            if job.reservation:
+                window = self._by_name.get(job.reservation)
+                reserved = self._nowhere if window is None else window.nodes
+                mask = reserved if mask is None else mask & reserved
+            self._masks[key] = None if mask is None or mask.all() else mask
         return self._masks[key]
-
-    def _nodes(self, tags: frozenset[str], reservation: str) -> Mask | None:
-        mask: Mask | None = None
-        if tags:
-            tagged = np.array([tags <= node_type.tags for node_type in self._platform.node_types])
-            mask = tagged[self._platform.type_of_node]
-        if reservation:
-            window = self._by_name.get(reservation)
-            reserved = self._nowhere if window is None else window.nodes
-            mask = reserved if mask is None else mask & reserved
-        return None if mask is None or mask.all() else mask
 
     def widest(self, job: Job) -> int:
         """Cores of the widest node that the job may ever use; 0 when there is none."""

@@ -186,11 +186,19 @@ class Guests:
         for node in nodes:
             awaited: set[int] = set()  # processors that an earlier request waits for
             for request in list(self._waiting[node]):
-                if awaited.isdisjoint(request.processors) and self._fits(request):
-                    self._waiting[node].remove(request)
-                    self._give(request)
-                else:
+                if not (awaited.isdisjoint(request.processors) and self._fits(request)):
                     awaited.update(request.processors)
+                    continue
+                self._waiting[node].remove(request)
+                tenant, processors = self.tenant(request.owner), request.processors
+                request._allocation = self._machine.hold(
+                    request.placement, request.memory_mb, tenant=tenant, processors=processors
+                )
+                request.since = self._env.now
+                request.expected_end = self._env.now + request.lasts_s
+                self._held.append(request)
+                self.granted.append(request)
+                request.succeed(request)
             if not self._waiting[node]:
                 del self._waiting[node]
                 self._machine.guest_nodes.discard(node)
@@ -204,17 +212,6 @@ class Guests:
         if min(free, machine.free.item(node)) < request.cores:  # an exclusive job has its node to itself
             return False
         return bool(request.memory_mb <= machine.memory_mb[node] - machine.memory_used[node] + BYTE_MB)
-
-    def _give(self, request: Request) -> None:
-        tenant, processors = self.tenant(request.owner), request.processors
-        request._allocation = self._machine.hold(
-            request.placement, request.memory_mb, tenant=tenant, processors=processors
-        )
-        request.since = self._env.now
-        request.expected_end = self._env.now + request.lasts_s
-        self._held.append(request)
-        self.granted.append(request)
-        request.succeed(request)
 
     def leave(self, request: Request) -> None:
         """A guest gives back what it holds, or no longer wants it."""
@@ -264,7 +261,13 @@ class Guests:
         group = machine.channel(processor).run(cores, [(float(seconds), float(mem_mb_per_s))], owner=tenant)
         load = Load(request, processor, mask, group, entry)
         request._loads.append(load)
-        group.callbacks.append(lambda event: self._complete(load))
+
+        def complete(event: Event) -> None:
+            if load in request._loads:
+                self._end(load)
+                load.over.succeed()
+
+        group.callbacks.append(complete)
         return load.over
 
     @staticmethod
@@ -273,11 +276,6 @@ class Guests:
         assert request._allocation is not None
         mask = sum(mask for _, p, mask, _ in request._allocation.pieces if p == processor)
         return mask & ~sum(load.mask for load in request._loads if load.processor == processor)
-
-    def _complete(self, load: Load) -> None:
-        if load in load.request._loads:
-            self._end(load)
-            load.over.succeed()
 
     def _stop_loads(self, request: Request, error: type[SimulationError], reason: str) -> None:
         """Stop what a guest runs on cores that it loses, and tell those who wait for it why."""

@@ -113,23 +113,19 @@ class Machine(PowerMeter):
         """The memory channel of a processor."""
         channel = self.channels.get(processor)
         if channel is None:
-            node = self.node_of(processor)
-            channel = self.channels[processor] = MemoryChannel(
-                self.env,
-                self.models.of(self.type_of[processor]).contention,
-                self._at_job_boundaries,
-                lambda: self._channel_changed(processor, node),
-            )
-        return channel
+            channels, node = self.channels, self.node_of(processor)
 
-    def _channel_changed(self, processor: int, node: int) -> None:
-        channels = self.channels
-        if self.follows_rates:
-            self._update_rate_watts(processor)
-        if self._one_processor_a_node:
-            self.demand[node] = channels[processor].demand
-            return
-        self.demand[node] = sum(channels[p].demand for p in self.processors_of(node) if p in channels)
+            def follow() -> None:
+                if self.follows_rates:
+                    self._update_rate_watts(processor)
+                if self._one_processor_a_node:
+                    self.demand[node] = channels[processor].demand
+                else:
+                    self.demand[node] = sum(channels[p].demand for p in self.processors_of(node) if p in channels)
+
+            contention = self.models.of(self.type_of[processor]).contention
+            channel = channels[processor] = MemoryChannel(self.env, contention, self._at_job_boundaries, follow)
+        return channel
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
         """Kill the jobs that hold cores of a node; how many there are."""

@@ -32,7 +32,14 @@ class Placement:
 
     def __init__(self, spans: Iterable[Span]):
         self.found_at: object = None  #: The state of the machine in which it was found free, see ``Machine.version``.
-        self.spans: tuple[Span, ...] = spans if type(spans) is tuple else _as_tuple(spans)
+        if type(spans) is tuple:
+            self.spans: tuple[Span, ...] = spans
+        else:
+            try:
+                several = iter(spans)
+            except TypeError:
+                raise _no_spans(spans) from None
+            self.spans = tuple(several)  # what a generator raises is its own
         cores = 0
         try:
             for first, stop, taken in self.spans:
@@ -98,14 +105,6 @@ def _whole(number: SupportsIndex) -> int:
     if isinstance(number, bool):
         raise TypeError
     return int(index(number))
-
-
-def _as_tuple(spans: Iterable[Span]) -> tuple[Span, ...]:
-    try:
-        each = iter(spans)
-    except TypeError:
-        raise _no_spans(spans) from None
-    return tuple(each)  # what a generator raises is its own
 
 
 def _no_spans(found: object) -> PlacementError:
@@ -285,8 +284,8 @@ def _candidates(machine: Machine, capacity: npt.NDArray[np.integer], cores: int)
 
 
 def _place_wide(machine: Machine, cores: int) -> Placement | None:
-    """Free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
-    spans: list[Span] = []
+    """Take free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
+    free, spans = machine.free, list[Span]()
     for nodes in (machine.available, machine.asleep):
         for first, stop in nodes:
             if machine.widest == 1:
@@ -294,25 +293,19 @@ def _place_wide(machine: Machine, cores: int) -> Placement | None:
                 spans.append((first, first + taken, 1))
                 cores -= taken
             else:
-                cores = _take(machine.free, first, stop, cores, spans)
+                while cores and first < stop:
+                    taken = min(free.item(first), cores)
+                    end = _end_of_run(free, first, min(stop, first + cores // taken)) if taken < cores else first + 1
+                    spans.append((first, end, taken))
+                    cores -= (end - first) * taken
+                    first = end
             if not cores:
                 return Placement(spans)
     return None
 
 
-def _take(free: npt.NDArray[np.int32], first: int, stop: int, cores: int, spans: list[Span]) -> int:
-    """Take free cores from neighbouring nodes, each of which has some, until there are enough; what is still missing."""
-    while cores and first < stop:
-        taken = min(free.item(first), cores)
-        end = _end_of_run(free, first, min(stop, first + cores // taken)) if taken < cores else first + 1
-        spans.append((first, end, taken))
-        cores -= (end - first) * taken
-        first = end
-    return cores
-
-
 def _end_of_run(free: npt.NDArray[np.int32], first: int, stop: int) -> int:
-    """Up to where before ``stop`` nodes have as many free cores as the first; runs are short, or very long."""
+    """Return up to where before ``stop`` nodes have as many free cores as the first; runs are short, or very long."""
     if stop == first + 1 or free.item(first + 1) != free.item(first):
         return first + 1
     length = (free[first:stop] == free.item(first)).tobytes().find(b"\0")

@@ -101,29 +101,25 @@ class Switching:
         self._underway.update(dict.fromkeys(nodes, transition))
 
     def course(self, transition: Transition, end: float) -> Generator[Event, Any, None]:
-        """The process of a transition: its time passes, and the nodes that have not broken down are OFF, or on."""
+        """Make the process of a transition: its time passes, and the nodes that have not broken down are OFF, or on."""
         yield self.env.at(end)
         underway = self._underway
         intact = [node for node in transition.nodes if underway.get(node) is transition]
+        if not intact:
+            return
         for node in intact:
             del underway[node]
-        if intact:
-            self._enter(intact, transition.off)
-
-    def _enter(self, there: list[int], off: bool) -> None:
-        """Nodes whose transition ends are OFF, or on."""
         machine = self._machine
-        if not off:
-            machine.enter(there, NodeState.IDLE, machine.idle_watts_of(there))
-            self._tell(self._ready, there)
+        if not transition.off:
+            machine.enter(intact, NodeState.IDLE, machine.idle_watts_of(intact))
+            self._tell(self._ready, intact)
             return
-        machine.enter(there, NodeState.OFF, [self.costs(there[0]).off_w] * len(there))  # alike
-        self._tell(self._off, there)
-        if self._wake_afterwards:
-            woken = [node for node in there if node in self._wake_afterwards]
-            self._wake_afterwards.difference_update(woken)
-            if woken:
-                self.boot(woken)
+        machine.enter(intact, NodeState.OFF, [self.costs(intact[0]).off_w] * len(intact))  # they are alike
+        self._tell(self._off, intact)
+        woken = [node for node in intact if node in self._wake_afterwards]
+        self._wake_afterwards.difference_update(woken)
+        if woken:
+            self.boot(woken)
 
     # ------------------------------------------------------------------ waiting
 

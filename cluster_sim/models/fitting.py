@@ -109,20 +109,16 @@ def fit_contention(
     observed = data["speedup"].to_numpy()
     with needed("fit_contention", "scipy"):
         from scipy.optimize import least_squares
+
+    def residuals(x: Floats) -> Floats:
+        return np.asarray(curve.speedups(x) - observed)
+
     rng = np.random.default_rng(seed)
-    found = [
-        least_squares(
-            lambda x: curve.speedups(x) - observed,
-            curve.start(rng),
-            x_scale="jac",
-            max_nfev=2000,
-            xtol=1e-12,
-            ftol=1e-12,
-            gtol=1e-12,
-        )
+    optima = [
+        least_squares(residuals, curve.start(rng), x_scale="jac", max_nfev=2000, xtol=1e-12, ftol=1e-12, gtol=1e-12)
         for _ in range(max(1, starts))
     ]
-    best = min(found, key=lambda fit: float(fit.cost))
+    best = min(optima, key=lambda fit: float(fit.cost))
     parameters = dict(zip(curve.names, curve.parameters(best.x).tolist(), strict=True))
     if parameters.get("b", -1.0) >= 0.0:
         raise InputError("fit_contention, measurements", "speedups that fall as the total bandwidth grows")

@@ -63,11 +63,10 @@ class Forecast:
         return _forecast(shares, courses)
 
     def held_until(self, elsewhere: Mapping[int, float]) -> Forecast:
-        """Return until when cores are held, where jobs also have tasks on other processors.
+        """Return the forecast for jobs that also have tasks on other processors, which end at ``elsewhere``.
 
-        These end at ``elsewhere`` (s, by index of the job).
-
-        Cores are held until a job's last task ends, so this changes ends and energy, but no speed.
+        ``elsewhere`` is in s, by index of the job. Cores are held until a job's last task ends, so this changes ends
+        and energy, but no speed.
         """
         later = {job: max(end, elsewhere.get(job, end)) for job, end in self.ends.items()}
         return Forecast(self._shares, self._courses, later)
@@ -77,23 +76,23 @@ class Forecast:
         return self._shares == tuple(shares)
 
     def after(self, seconds: float) -> list[Share]:
-        """The processors that much later: how much work their tasks have left; the groups stay, with 0 left when ended."""
-        return [self._share_after(*pair, seconds) for pair in zip(self._shares, self._courses, strict=True)]
-
-    def _share_after(self, share: Share, course: Course, seconds: float) -> Share:
-        left = [0.0] * len(share.groups)
-        for start, end, running, speeds in reversed(course[0]):
-            if end <= seconds:
-                break
-            # Counted back from its end, so that a task that ends in the next instant has hardly anything left, not less.
-            lasts = end - (start if start > seconds else seconds)
-            for i, speed in zip(running, speeds, strict=True):
-                left[i] += lasts * speed
-        groups = [
-            Group(job, tasks, work, bandwidth)
-            for (job, tasks, _, bandwidth), work in zip(share.groups, left, strict=True)
-        ]
-        return Share(share.model, tuple(groups))
+        """Return the processors ``seconds`` later, with the work that each group has left: 0 for one that has ended."""
+        later = []
+        for share, (stretches, _) in zip(self._shares, self._courses, strict=True):
+            left = [0.0] * len(share.groups)
+            for start, end, running, speeds in reversed(stretches):
+                if end <= seconds:
+                    break
+                # Counted back from the end: a task that ends in the next instant has hardly anything left, not less.
+                lasts = end - (start if start > seconds else seconds)
+                for i, speed in zip(running, speeds, strict=True):
+                    left[i] += lasts * speed
+            groups = [
+                Group(job, tasks, work, bandwidth)
+                for (job, tasks, _, bandwidth), work in zip(share.groups, left, strict=True)
+            ]
+            later.append(Share(share.model, tuple(groups)))
+        return later
 
     def energy(self, start: float, stop: float) -> float:
         """Energy of the processors from ``start`` to ``stop`` (s), J. A processor whose jobs are over idles."""

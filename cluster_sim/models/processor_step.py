@@ -219,27 +219,26 @@ class ProcessorModel:
         self.courses: dict[tuple[tuple[int, float, float], ...], tuple[list[Stretch], list[float]]] = {}
 
     def draw(self, loads: Sequence[Load]) -> tuple[float, list[float]]:
-        """W with these task groups on it, for models that look at speeds: what they share, and each one's own."""
+        """Return W with these task groups on it, for models that look at speeds: the shared watts, and each group's own.
+
+        Raises InputError if a user's power model returns anything else.
+        """
         if not loads:
             return self.watts[0], []
-        found = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
-        if self._checks_watts:
-            # What a user's power model gives for so many groups. Raises InputError for what are no watts of theirs.
-            groups = len(loads)
-            try:
-                shared, own = found
-                drawn = float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
-            except (TypeError, ValueError):
-                drawn = math.nan, []
-            least = min((drawn[0], *drawn[1]))
-            if len(drawn[1]) != groups or not (least >= -_ROUNDING_W and drawn[0] + sum(drawn[1]) < math.inf):
-                where = f"power model {describe(self.power)}, processor type '{self.kind.name}', loaded_watts"
-                raise InputError(
-                    where, f"finite watts: the shared ones, and a list of {groups:,} for the groups", repr(found)
-                )
-            return drawn
-        else:
+        found: tuple[float, list[float]] = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
+        if not self._checks_watts:
             return found
+        try:
+            shared, own = found
+            drawn = float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
+        except (TypeError, ValueError):
+            drawn = math.nan, []
+        least = min((drawn[0], *drawn[1]))
+        if len(drawn[1]) != len(loads) or not (least >= -_ROUNDING_W and drawn[0] + sum(drawn[1]) < math.inf):
+            where = f"power model {describe(self.power)}, processor type '{self.kind.name}', loaded_watts"
+            expected = f"finite watts: the shared ones, and a list of {len(loads):,} for the groups"
+            raise InputError(where, expected, repr(found))
+        return drawn
 
 
 class ProcessorModels:

@@ -40,12 +40,17 @@ class Cautions:
 
     @classmethod
     def of_lines(cls, lines: Iterable[str], jobs: pd.DataFrame | None = None) -> Cautions:
-        """The lines of :mod:`cluster_sim.records.assumptions` by kind, and what a table of jobs tells."""
-        lines = list(lines)
+        """Sort the lines of :mod:`cluster_sim.records.assumptions` by kind, and add what a table of jobs tells."""
+        lines, happened = list(lines), []
+        if jobs is not None:
+            for state in ("killed", "unfinished"):
+                ids = jobs["job_id"][jobs["state"] == state]
+                if len(ids):
+                    happened.append(f"{state}: {len(ids):,} of {len(jobs):,} jobs ({few(ids, _NAMED)})")
         return cls(
             tuple(line for line in lines if kind_of(line) not in _LEFT_OUT),
             tuple(line for line in lines if kind_of(line) in _LEFT_OUT),
-            () if jobs is None else tuple(_happened(jobs)),
+            tuple(happened),
         )
 
     @classmethod
@@ -88,10 +93,3 @@ class Cautions:
             for title, lines in self.by_kind().items()
         )
         return f"<dl>{items}</dl>" if items else "<p>No cautions</p>"
-
-
-def _happened(jobs: pd.DataFrame) -> Iterator[str]:
-    for state in ("killed", "unfinished"):
-        ids = jobs["job_id"][jobs["state"] == state]
-        if len(ids):
-            yield f"{state}: {len(ids):,} of {len(jobs):,} jobs ({few(ids, _NAMED)})"

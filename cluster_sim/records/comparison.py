@@ -344,7 +344,7 @@ class Comparison:
                 {
                     "what": each.what,
                     "base": each.base or None,
-                    "changed": _plain(each.changed),
+                    "changed": list(each.changed) if isinstance(each.changed, tuple) else each.changed or None,
                     "stays": list(each.stays),
                 }
                 for each in self.differences
@@ -368,10 +368,6 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in self.sentences)}</ul>"
-
-
-def _plain(changed: str | tuple[str, ...]) -> Any:
-    return list(changed) if isinstance(changed, tuple) else changed or None
 
 
 def _effect(effect: Effect) -> dict[str, Any]:

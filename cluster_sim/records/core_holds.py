@@ -135,7 +135,11 @@ class CoreHolds:
         cores = np.bincount(job, used.last - used.first + 1, len(self.job_ids))
         for first, stop in pairwise(bounds_of_parts(cores)):
             part = slice(*np.searchsorted(job, (first, stop)))
-            yield slice(first, stop), _texts(platform, used.of(used.tenant - first).where(part), stop - first)
+            tenant, columns = _piece_columns(platform, used.of(used.tenant - first).where(part))
+            low, high = (columns[name].astype(str).astype(object) for name in ("first_core", "last_core"))
+            pieces = columns["node"] + "." + columns["processor"] + ":" + low + "-" + high
+            bounds = np.searchsorted(tenant, np.arange(stop - first + 1)).tolist()
+            yield slice(first, stop), np.array([";".join(pieces[i:j]) for i, j in pairwise(bounds)], object)
 
 
 def allocation_table(platform: Platform, used: Holds, job_ids: npt.NDArray[np.object_]) -> pd.DataFrame:
@@ -158,15 +162,6 @@ def _piece_columns(platform: Platform, holds: Holds) -> tuple[Ints, dict[str, np
         "start": pieces.start,
         "end": pieces.end,
     }
-
-
-def _texts(platform: Platform, used: Holds, jobs: int) -> npt.NDArray[np.object_]:
-    """The cores of each tenant as text, of tenants 0 … ``jobs`` - 1 in that order."""
-    tenant, columns = _piece_columns(platform, used)
-    first, last = (columns[name].astype(str).astype(object) for name in ("first_core", "last_core"))
-    parts = columns["node"] + "." + columns["processor"] + ":" + first + "-" + last
-    bounds = np.searchsorted(tenant, np.arange(jobs + 1)).tolist()
-    return np.array([";".join(parts[begin:stop]) for begin, stop in pairwise(bounds)], object)
 
 
 def named_pieces(holds: Holds, platform: Platform) -> list[str]:

@@ -51,11 +51,9 @@ PLATFORM_FILE = "platform.json"
 ASSUMPTIONS = "assumptions"
 _CAUTIONS = (ASSUMPTIONS, "left_out", "happened")
 """The keys of summary.json that hold the cautions."""
-_SOMETIMES = ("decisions", "p_states", "stages", "attempts", "holds")
-"""Tables that are written if they say something."""
 _TABLE_FILES = frozenset(
     f"{name}.{suffix}"
-    for name in ("jobs", "nodes", "node_states", "power", *_SOMETIMES)
+    for name in ("jobs", "nodes", "node_states", "power", "decisions", "p_states", "stages", "attempts", "holds")
     for suffix in ("csv", "parquet")
 )
 _METRICS = frozenset(names(SUMMARY_METRICS))
@@ -373,21 +371,19 @@ class Result:
             "node_states": (self._tables.node_states_in_parts(), self.nodes),
             "power": ([self.power], self.power),
         }
-        tables |= {name: ([table], table) for name in self._tables_that_tell_more() for table in [getattr(self, name)]}
+        optional = {
+            "decisions": len(self.decisions),
+            "p_states": len(self.p_states),
+            "stages": len(self.stages),
+            "attempts": attempts_tell_more(self.attempts),
+            # A job that is suspended to the end had its cores only once.
+            "holds": self.core_holds.tells_more or any(self.all_spells),
+        }
+        # Optional tables are written only if they add something to the others.
+        tables |= {name: ([getattr(self, name)], getattr(self, name)) for name, more in optional.items() if more}
         with held(directory):
             remove_leftovers(directory, {*_TABLE_FILES, CONDITIONS_FILE, PLATFORM_FILE, SUMMARY_FILE})
             self._write(directory, tables, file_format)
-
-    def _tables_that_tell_more(self) -> list[str]:
-        """Return the optional tables that add information to this result."""
-        tells = (
-            len(self.decisions),
-            len(self.p_states),
-            len(self.stages),
-            attempts_tell_more(self.attempts),
-            self.core_holds.tells_more or any(self.all_spells),  # one who is suspended to the end had its cores once
-        )
-        return [name for name, more in zip(_SOMETIMES, tells, strict=True) if more]
 
     def _write(self, directory: Path, tables: dict[str, Written], file_format: FileFormat) -> None:
         from cluster_sim.formats.native_platform import native_bytes
@@ -435,15 +431,7 @@ class Result:
                 expected = "the folder of a run, or a table with Batsim's columns (job_id, allocated_resources, …)"
                 raise FormatError(directory, expected, "a file of something else")
         seal = seal_of(directory)  # before anything is read
-        # Raise FormatError for the folder of several runs, as `compare` leaves it, naming theirs.
-        if not (directory / SUMMARY_FILE).exists():
-            found = [
-                str(path.parent) for depth in ("*", "*/*") for path in sorted(directory.glob(f"{depth}/{SUMMARY_FILE}"))
-            ]
-            if found:
-                more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-                expected = f"the folder of one run (the runs are in {', '.join(found[:_NAMED])}{more})"
-                raise FormatError(directory, expected, "one of several")
+        _refuse_several(directory)
         content = read_own_json(directory / SUMMARY_FILE, "the results of a run")
         for key, value in content.items():
             if isinstance(value, int) and abs(value) > sys.float_info.max:
@@ -486,8 +474,19 @@ class Result:
         return f"<Result of {self.meta.get('scheduler')} on {self.meta.get('workload')!r}: {jobs}{cautions}>"
 
 
+def _refuse_several(directory: Path) -> None:
+    """Raise FormatError for the folder of several runs, as ``compare`` leaves it, naming theirs."""
+    if (directory / SUMMARY_FILE).exists():
+        return
+    runs = [str(path.parent) for depth in ("*", "*/*") for path in sorted(directory.glob(f"{depth}/{SUMMARY_FILE}"))]
+    if runs:
+        more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
+        expected = f"the folder of one run (the runs are in {', '.join(runs[:_NAMED])}{more})"
+        raise FormatError(directory, expected, "one of several")
+
+
 def _recorded(simulation: Simulation, specs: bool) -> dict[str, Any]:
-    """What is kept of the settings: those that name policies and models, or the others, with their units."""
+    """Return the settings that are kept: those that name policies and models, or the others, with their units."""
     found: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
         if setting.recorded and setting.is_spec == specs:
@@ -500,7 +499,7 @@ def _recorded(simulation: Simulation, specs: bool) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Numpy's scalars as JSON knows them."""
+    """Return a scalar of numpy as JSON knows it."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -49,7 +49,11 @@ class RunTables:
         self._job_of_attempt = self._attempts.job
         self._job_ids = self._jobs["job_id"]
         self._submitted, self._eligible = simulation.admission.times()
-        self._horizon = self._end_of_window(simulation)
+        self._horizon = self._now
+        if simulation.stopped_at is None and simulation.is_over:
+            # The records end with the last completion; the run may go on until its last job is refused or cancelled.
+            ended = self._finished[~np.isnan(self._started) & ~np.isnan(self._finished)]
+            self._horizon = float(ended.max()) if len(ended) else self._now
         self._codes = np.frombuffer(bytes(attempts.state), np.uint8)
         self._reasons = dict(attempts.reason)
         self._stage_log, self._stages = attempts.stages, len(attempts.stages)
@@ -78,16 +82,6 @@ class RunTables:
             ledger.rated_watts,
         )
 
-    def _end_of_window(self, simulation: Simulation) -> float:
-        """The end of what is recorded: the last completion of a run that is over, else now.
-
-        A run may go on a little longer, until its last job is refused or cancelled.
-        """
-        if simulation.stopped_at is not None or not simulation.is_over:
-            return self._now
-        ended = self._finished[~np.isnan(self._started) & ~np.isnan(self._finished)]
-        return float(ended.max()) if len(ended) else self._now
-
     @cached_property
     def accounts(self) -> EnergyAccounts:
         """Return where the energy went."""
@@ -98,10 +92,9 @@ class RunTables:
         """Energy of the jobs and of the guests, J."""
         joules, attempts = self.accounts.tenants, len(self._job_of_attempt)
         of_jobs = np.bincount(self._job_of_attempt, joules[:attempts], len(self._codes)).astype(np.float64)
-        # Energy of work that came to nothing: of each attempt's `joules`, its part by core-seconds.
-        if not self._attempts.stopped:
-            lost_j = 0.0
-        else:
+        lost_j = 0.0
+        if self._attempts.stopped:
+            # Of an attempt's energy as large a part is lost as of its core-seconds.
             computed = self._core_s()
             lost = lost_core_s(self._attempts, computed)
             part = np.divide(lost, computed, out=np.zeros(len(lost)), where=computed > 0.0)
@@ -127,9 +120,8 @@ class RunTables:
         released = np.full(jobs, np.nan)
         released[job] = self._attempts.end_time
         rows = np.flatnonzero((np.bincount(job, pieces, jobs) > 1) | (released < self._finished))
-        if not len(rows):
-            in_pieces = None
-        else:
+        in_pieces = None
+        if len(rows):
             run, last = np.bincount(job, self._loaded_s, jobs).astype(np.float64), np.zeros(jobs)
             last[job] = self._loaded_s
             in_pieces = InPieces(rows, run[rows], last[rows])
@@ -197,8 +189,6 @@ class RunTables:
         held = np.cumsum(np.bincount(first, minlength=nodes) - np.bincount(last + 1, minlength=nodes + 1)[:nodes])
         not_on = np.bincount(self._history.off_intervals[0], minlength=nodes)
         for begin, stop in pairwise(bounds_of_parts(held + not_on)):
-            # (node, state, start, end) of nodes `first` … `stop` - 1, sorted by node and start, without gaps.
-            horizon, bounds = self._horizon, node_bounds(self._platform)
             node, start, end = busy_intervals(self._history.holds.within(bounds[begin], bounds[stop]), bounds)
             state = np.full(len(node), str(NodeState.COMPUTING), object)
             off = self._off(begin, stop)
@@ -207,13 +197,12 @@ class RunTables:
                 node, state, start, end = (np.concatenate(pair) for pair in zip(busy, off, strict=True))
                 order = np.lexsort((start, node))
                 node, state, start, end = node[order], state[order], start[order], end[order]
-            gaps = idle_gaps(node, start, end, range(begin, stop), horizon)
+            gaps = idle_gaps(node, start, end, range(begin, stop), self._horizon)
             node = np.concatenate([node, gaps[0]])
             state = np.concatenate([state, np.full(len(gaps[0]), str(NodeState.IDLE), object)])
             start, end = np.concatenate([start, gaps[1]]), np.concatenate([end, gaps[2]])
             order = np.lexsort((start, node))
-            intervals = node[order], state[order], start[order], end[order]
-            yield self._state_table(*intervals)
+            yield self._state_table(node[order], state[order], start[order], end[order])
 
     def off_states(self, result: Result) -> pd.DataFrame:
         """The rows of nodes that are not on."""

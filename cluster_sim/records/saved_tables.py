@@ -8,6 +8,7 @@ import warnings
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,24 +132,10 @@ class SavedTables(InOnePart):
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
                 # Another program's result may know what the machine took, and not what each node did.
                 energy = "energy_idle_j" if name == "nodes" else "energy_j"
-                # Raise FormatError for a file that was cut off: by the end of its last line, and by cells that are
-                # missing.
-                power_is_known = self._metrics.get(energy) is not None
-                if path.suffix == ".csv":
-                    with path.open("rb") as file:
-                        file.seek(-1, os.SEEK_END)
-                        if file.read(1) != b"\n":
-                            raise FormatError(path, "a line end after the last row", "a file that was cut off")
-                for column in table:
-                    empty = table[column].isna().to_numpy()
-                    unknown = str(column).endswith(("_j", "watts")) and not power_is_known
-                    if column not in _MAY_BE_EMPTY and empty.any() and not unknown:
-                        raise FormatError(f"{path}, line {int(empty.argmax()) + 2}, {column}", "a value", "nothing")
+                _check_whole(table, path, power_is_known=self._metrics.get(energy) is not None)
                 table = _with_numbers(table, name, path)
                 check_values(table, name, path)
-                _check_names(table, path, self._platform)
-                if name in _OF_JOBS:
-                    _check_jobs(table, path, self._jobs)
+                _check_names(table, path, self._platform, self._jobs if name in _OF_JOBS else None)
                 return table
         raise FormatError(self._directory / f"{name}.csv", "a table of results", "no such file")
 
@@ -286,8 +273,25 @@ _OF_JOBS = ("attempts", "stages", "decisions")
 """Tables whose rows are about jobs, each of which the table of jobs has."""
 
 
+def _check_whole(table: pd.DataFrame, path: Path, power_is_known: bool) -> None:
+    """Raise FormatError for a file that was cut off: by the end of its last line, and by cells that are missing.
+
+    Another program's result may not tell what its machine drew.
+    """
+    if path.suffix == ".csv":
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                raise FormatError(path, "a line end after the last row", "a file that was cut off")
+    for column in table:
+        empty = table[column].isna().to_numpy()
+        unknown = str(column).endswith(("_j", "watts")) and not power_is_known
+        if column not in _MAY_BE_EMPTY and empty.any() and not unknown:
+            raise FormatError(f"{path}, line {int(empty.argmax()) + 2}, {column}", "a value", "nothing")
+
+
 def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
-    """The table, in which columns of numbers hold numbers; FormatError for the first cell that is none."""
+    """Return the table with numbers in its columns of numbers; raise FormatError for the first cell that holds none."""
     for field in RESULT_TABLES[name]:
         if field.name not in table:
             continue
@@ -311,8 +315,8 @@ def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
     return table
 
 
-def _check_names(table: pd.DataFrame, path: Path, platform: Platform) -> None:
-    """Raise FormatError for a job that a table of jobs has twice, and a node that the platform does not have."""
+def _check_names(table: pd.DataFrame, path: Path, platform: Platform, jobs: pd.DataFrame | None) -> None:
+    """Raise FormatError for a job that the table of jobs has twice, and for nodes and ``jobs`` that there are not."""
     if path.stem == "jobs" and table["job_id"].duplicated().any():
         row = int(table["job_id"].duplicated().to_numpy().argmax())
         raise FormatError(f"{path}, line {row + 2}, job_id", "every job once", f"'{table['job_id'].iloc[row]}' again")
@@ -324,11 +328,9 @@ def _check_names(table: pd.DataFrame, path: Path, platform: Platform) -> None:
             except InputError as error:
                 row = int((code == number).argmax())
                 raise FormatError(f"{path}, line {row + 2}, node", error.expected, name) from None
-
-
-def _check_jobs(table: pd.DataFrame, path: Path, jobs: pd.DataFrame) -> None:
-    """Raise FormatError for a job that the table of jobs lacks; ``behind`` may be empty."""
-    for column in table.columns.intersection(["job_id", "behind"]):
+    if jobs is None:
+        return
+    for column in table.columns.intersection(["job_id", "behind"]):  # behind may be empty
         known = (table[column].isin(jobs["job_id"]) | ((table[column] == "") & (column == "behind"))).to_numpy()
         if not known.all():
             row = int((~known).argmax())
@@ -337,27 +339,23 @@ def _check_jobs(table: pd.DataFrame, path: Path, jobs: pd.DataFrame) -> None:
 
 
 class _Processors(dict[tuple[str, str], tuple[int, int]]):
-    """First core and number of cores of a processor, by the names of its node and itself; (0, 0) where there is none."""
+    """First core and number of cores of a processor, by the names of its node and itself; (0, 0) if there is none."""
 
     def __init__(self, platform: Platform):
         super().__init__()
         self._platform = platform
 
     def __missing__(self, place: tuple[str, str]) -> tuple[int, int]:
-        self[place] = self._found(*place)
-        return self[place]
-
-    def _found(self, node: str, processor: str) -> tuple[int, int]:
+        node, processor = place
         number = _PROCESSOR.fullmatch(processor)
-        try:
+        self[place] = 0, 0
+        with suppress(InputError):
             index = self._platform.node_index(node)
-        except InputError:
-            return 0, 0
-        unit = int(self._platform.first_processor[index]) + (int(number[1]) if number else _LARGEST_INTEGER)
-        if unit >= self._platform.first_processor[index + 1]:
-            return 0, 0
-        first = self._platform.first_core
-        return int(first[unit]), int(first[unit + 1] - first[unit])
+            unit = int(self._platform.first_processor[index]) + (int(number[1]) if number else _LARGEST_INTEGER)
+            if unit < self._platform.first_processor[index + 1]:
+                first = self._platform.first_core
+                self[place] = int(first[unit]), int(first[unit + 1] - first[unit])
+        return self[place]
 
 
 class _Parts(dict[str, int]):
@@ -448,17 +446,14 @@ def holds_of_table(
         known = zip(index.get_indexer(pd.Index(attempts["job_id"])).tolist(), attempts["attempt"].tolist(), strict=True)
         began_of = dict(zip(known, attempts["start_time"].tolist(), strict=True))
         began = np.array([began_of.get((job, which), np.nan) for job, which in pairs.tolist()], np.float64)
-        # Since when the tasks of each row of holds used its cores, s, as far as that can be told from when each
-        # tenant began.
         began = np.append(began, np.full(len(guests), np.nan))
         since = np.maximum(held.start, began[held.tenant])
         used_from = np.where(reserved(held) | (since > held.end), np.nan, since)
-    # Only what the table had to cut at the bounds of processors.
+    # Join again what the table had to cut at the bounds of processors, and no more.
     apart = np.ones(len(table), bool)
-    one = used_from[1:]
-    other = used_from[:-1]
-    same = np.asarray((one == other) | (np.isnan(one) & np.isnan(other)))
-    apart[1:] = ~same | ~np.isin(first[1:], platform.first_core)
+    after, before = used_from[1:], used_from[:-1]
+    alike = (after == before) | (np.isnan(after) & np.isnan(before))
+    apart[1:] = ~alike | ~np.isin(first[1:], platform.first_core)
     ids, names = _ids(jobs), [str(name) for name in guests]
     used_from = used_from[held.beginnings(apart)]
     return CoreHolds(ids, pairs[:, 0], pairs[:, 1], names, held.joined(apart), used_from)

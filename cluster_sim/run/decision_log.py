@@ -65,9 +65,9 @@ class DecisionLog:
             self._add(now, index, _RESERVE, LATE_BOOT, promised=now, spans=spans)
 
     def note(self, now: float, decision: Hold | Reserve) -> None:
-        """A job stays in the queue, or was promised a start; a row if that was not the last thing said of it."""
+        """Note that a job stays in the queue, or was promised a start; add a row if its last row says something else."""
+        index = decision.job.index
         if isinstance(decision, Hold):
-            index = decision.job.index
             behind = NOBODY if decision.behind is None else decision.behind.index
             said = (decision.because, behind, decision.blocks)
             blockers = self._blockers
@@ -81,7 +81,6 @@ class DecisionLog:
                 self._held[index] = said
                 self._add(now, index, _BLOCK if decision.blocks else _HOLD, decision.because, behind)
         else:
-            index = decision.job.index
             spans = () if decision.placement is None else decision.placement.spans
             promise = (decision.time, spans)
             if self._promises.get(index) != promise:

@@ -186,24 +186,40 @@ class Passes:
             policy = type(self._power).__name__
             raise SimulationError(f"{policy} switches nodes in circles: {self._passes_now} passes at {now:g} s")
         self._passes_now += 1
-        view = self._view
-        if view.pending_count and not view.running_count and not view.submitted:
-            # One that only asks to be woken again, while jobs wait and nothing runs, would let the clock run for ever.
-            view = self._view
-            changes = len(view.state_changes)
-            if view.transition_ends and changes == self._changes_seen and self._in_transition < PASSES_IN_TRANSITION:
-                self._in_transition += 1
-            else:
-                self._fruitless += 1
-                self._in_transition, self._changes_seen = 0, changes
-                if self._fruitless > MOST_FRUITLESS_PASSES:
-                    raise StallError(
-                        f"{self._why_none_starts(view)}: {view.pending_count} jobs wait and none runs, and so it was in all of "
-                        f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
-                    )
-        else:
-            self._fruitless = self._in_transition = 0
+        self._guard_against_stalls()
         self._plan_power(before)
+
+    def _guard_against_stalls(self) -> None:
+        """Raise StallError if the policy only asks to be woken again while jobs wait and nothing runs: that has no end."""
+        view, changes = self._view, len(self._view.state_changes)
+        if not view.pending_count or view.running_count or view.submitted:
+            self._fruitless = self._in_transition = 0
+            return
+        if view.transition_ends and changes == self._changes_seen and self._in_transition < PASSES_IN_TRANSITION:
+            self._in_transition += 1
+            return
+        self._fruitless += 1
+        self._in_transition, self._changes_seen = 0, changes
+        if self._fruitless <= MOST_FRUITLESS_PASSES:
+            return
+        policy = type(self._power).__name__
+        failed = int((~(view.powered_on | view.powered_off)).sum())
+        if view.withheld_count:
+            why = f"{policy} withholds {view.withheld_count} nodes"
+        elif view.transition_ends:
+            node, end = max(view.transition_ends.items(), key=itemgetter(1))
+            name, state = view.platform.node_name(node), view.node(node).state
+            why = f"{name} is {state} until {end:g} s, and {policy} asks again and again to be woken"
+        elif failed:
+            nodes, has = counted(view.platform.node_count, "node"), "has" if failed == 1 else "have"
+            why = f"{failed} of {nodes} {has} failed, and {policy} asks again and again to be woken"
+        else:
+            scheduler = "the scheduler" if self._scheduler is None else type(self._scheduler).__name__
+            why = f"{scheduler} starts no job, and {policy}, which withholds no node, asks again and again to be woken"
+        raise StallError(
+            f"{why}: {view.pending_count} jobs wait and none runs, and so it was in all of "
+            f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
+        )
 
     def carry_out(self, decisions: Iterable[PowerDecision], apply: Callable[[PowerDecision], None]) -> None:
         """Carry out decisions from outside as the power policy's, before the scheduler's pass."""
@@ -245,7 +261,10 @@ class Passes:
         self.power_decides = False
 
     def wake_is_planned(self) -> None:
-        """The scheduler will be woken. One that asks for no more, while nothing runs or is to happen, would do so for ever."""
+        """Note that the scheduler will be woken.
+
+        Raises StallError if it only asks for that again and again, while nothing runs or is to happen.
+        """
         view = self._view
         self._wakes_to_come += 1
         if view.running_count or self._env.planned_later() > self._wakes_to_come:
@@ -260,21 +279,6 @@ class Passes:
             )
 
     def wake(self) -> None:
-        """A time has come at which the scheduler wanted to be woken."""
+        """Ask for a pass: a time has come at which the scheduler wanted to be woken."""
         self._wakes_to_come -= 1
         self.request()
-
-    def _why_none_starts(self, view: View) -> str:
-        policy = type(self._power).__name__
-        if view.withheld_count:
-            return f"{policy} withholds {view.withheld_count} nodes"
-        if view.transition_ends:
-            node, end = max(view.transition_ends.items(), key=itemgetter(1))
-            name, state = view.platform.node_name(node), view.node(node).state
-            return f"{name} is {state} until {end:g} s, and {policy} asks again and again to be woken"
-        failed = int((~(view.powered_on | view.powered_off)).sum())  # none is withheld or in transition
-        if failed:
-            nodes, has = counted(view.platform.node_count, "node"), "has" if failed == 1 else "have"
-            return f"{failed} of {nodes} {has} failed, and {policy} asks again and again to be woken"
-        scheduler = "the scheduler" if self._scheduler is None else type(self._scheduler).__name__
-        return f"{scheduler} starts no job, and {policy}, which withholds no node, asks again and again to be woken"

@@ -59,7 +59,11 @@ class Progress:
         self._count, self._clock = count, clock
         self._before, self._began = done, clock()
         self._last_line, self._parts = self._began, self._part(done)
-        self._bar = self._new_bar()
+        self._bar: tqdm | None = None
+        if shown and on_terminal():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, initial=done, unit=f" {unit}", leave=False, dynamic_ncols=True)
 
     def reach(self, done: int, **notes: str) -> None:
         """Note that so many are done, and what is to stand behind: ``failed="2"``."""
@@ -80,8 +84,14 @@ class Progress:
         waited, part = now - self._last_line, self._part(self.done)
         if waited >= LONGEST_GAP_S or (part > self._parts and waited >= LEAST_GAP_S):
             self._last_line, self._parts = now, part
+            gone_s, percent = now - self._began, 100 * self.done // max(self.total, 1)
+            line = f"{self.name}: {percent} % ({self.done:,} of {self.total:,} {self.unit}), {_in_words(gone_s)} gone"
+            if self._before < self.done < self.total:
+                left_s = gone_s * (self.total - self.done) / (self.done - self._before)
+                line += f", about {_in_words(left_s)} left"
+            line += "".join(f", {name} {value}" for name, value in self.notes.items())
             if sys.stderr is not None:
-                sys.stderr.write(f"{self._line(now - self._began)}\n")
+                sys.stderr.write(f"{line}\n")
                 sys.stderr.flush()
 
     def __enter__(self) -> Progress:
@@ -107,20 +117,6 @@ class Progress:
 
     def _part(self, done: int) -> int:
         return LINES * done // max(self.total, 1)
-
-    def _line(self, gone_s: float) -> str:
-        line = f"{self.name}: {100 * self.done // max(self.total, 1)} % ({self.done:,} of {self.total:,} {self.unit})"
-        line += f", {_in_words(gone_s)} gone"
-        if self._before < self.done < self.total:
-            line += f", about {_in_words(gone_s * (self.total - self.done) / (self.done - self._before))} left"
-        return line + "".join(f", {name} {value}" for name, value in self.notes.items())
-
-    def _new_bar(self) -> tqdm | None:
-        if not self.shown or not on_terminal():
-            return None
-        from tqdm import tqdm
-
-        return tqdm(total=self.total, initial=self.done, unit=f" {self.unit}", leave=False, dynamic_ncols=True)
 
 
 def _in_words(seconds: float) -> str:

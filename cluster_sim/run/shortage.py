@@ -63,7 +63,15 @@ def missing(machine: Machine, job: Job, memory: bool, policy: str) -> str:
     beyond_reach = np.flatnonzero((free > 0) & ~usable).tolist()
     free = np.where(usable, free, 0)
     wanted = shape(job) if machine.shapes else None
-    lacking = _missing_shape(wanted, where, free) if wanted else _missing(job.requested_cores, where, free, widest)
+    cores, total, most = job.requested_cores, int(free.sum()), int(free.max(initial=0))
+    if wanted:
+        lacking = _missing_shape(wanted, where, free)
+    elif total < cores:
+        lacking = f"asks for {counted(cores, 'core')}{where}, {total:,} free"
+    elif cores <= widest and most < cores:
+        lacking = f"asks for {counted(cores, 'core')}{where}, no node has more than {most} free"
+    else:
+        lacking = ""
     if not lacking:
         return CLOSED
     remarks = [_why_not(machine, beyond_reach, policy)] if beyond_reach else []
@@ -110,15 +118,6 @@ def expected(end: float, now: float, at: Callable[[float], str] = seconds) -> st
     if not math.isfinite(end):
         return "for an unknown time"
     return f"until {at(end)}" if end > now else f"longer than until {at(end)}, as it had said"
-
-
-def _missing(cores: int, where: str, free: npt.NDArray[np.integer], widest: int) -> str:
-    total, most = int(free.sum()), int(free.max(initial=0))
-    if total < cores:
-        return f"asks for {counted(cores, 'core')}{where}, {total:,} free"
-    if cores <= widest and most < cores:
-        return f"asks for {counted(cores, 'core')}{where}, no node has more than {most} free"
-    return ""
 
 
 def _missing_shape(wanted: list[int], where: str, free: npt.NDArray[np.integer]) -> str:

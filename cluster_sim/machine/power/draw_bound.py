@@ -82,21 +82,7 @@ class DrawBound:
             kind = kinds.get(processor, machine.type_of[processor])
             more = cores.get(processor, 0)
             wanted = wanted or more > 0
-            # W of a processor with `more` cores busy than now, and, if it runs in a job's p-state, before and after.
-            p_state = p_state if processor in extra else None
-            busy = self._machine.busy[processor] + more
-            if not busy and self._machine.is_unused(processor):
-                processor_bound = 0.0
-            else:
-                most = self._table(kind)[busy]
-                if p_state is not None:
-                    most = max(most, self._table(kind.in_p_state(p_state))[busy])
-                before = self._clocks.before.get(processor)
-                if before is not None:
-                    chosen = before.in_p_state(self._clocks.chosen[processor])
-                    most = max(most, self._table(before)[0], self._table(chosen)[busy])
-                processor_bound = most
-            loaded += processor_bound
+            loaded += self._processor_bound(processor, kind, more, p_state if processor in extra else None)
         if machine.powered_on[number]:
             return loaded
         costs = node.type.transitions
@@ -106,11 +92,24 @@ class DrawBound:
                 return max(node.watts, loaded)
             case NodeState.SWITCHING_OFF:
                 resting = max(node.watts, costs.off_w)
-                return (
-                    max(resting, booting, loaded) if wanted or machine.switching.boots_afterwards(number) else resting
-                )
+                boots = wanted or machine.switching.boots_afterwards(number)
+                return max(resting, booting, loaded) if boots else resting
             case _:
                 return max(booting, loaded) if wanted else node.watts
+
+    def _processor_bound(self, processor: int, kind: ProcessorType, more: int, p_state: int | None) -> float:
+        """Return W of a processor with ``more`` cores busy than now, and, if a job runs in a p-state, before and after."""
+        busy = self._machine.busy[processor] + more
+        if not busy and self._machine.is_unused(processor):
+            return 0.0
+        most = self._table(kind)[busy]
+        if p_state is not None:
+            most = max(most, self._table(kind.in_p_state(p_state))[busy])
+        before = self._clocks.before.get(processor)
+        if before is not None:
+            chosen = before.in_p_state(self._clocks.chosen[processor])
+            most = max(most, self._table(before)[0], self._table(chosen)[busy])
+        return most
 
     def _table(self, kind: ProcessorType) -> list[float]:
         table = self._tables.get(kind)

@@ -9,7 +9,7 @@ clock raised by a process of the user's own, is not asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import InputError, PlacementError
+from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.power.draw_bound import DrawBound
 from cluster_sim.machine.power.lone_draw import LoneDraw
 from cluster_sim.registry import describe
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.machine import Machine
-    from cluster_sim.machine.placement import Placement
     from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import ProcessorType
     from cluster_sim.workload.jobs import Job
@@ -65,19 +65,16 @@ class PowerBudget(DrawBound):
         # The p-state in which each slowed processor ran before.
         self._slowed: dict[int, int] = {} if last is None else last._slowed
         self._ladders: dict[str, list[int]] = {}
-        model = self._machine.power
-        name = describe(model)
-        where, expected = (
-            "power cap",
-            "a power model whose watts grow with the busy cores and are greatest at full speed",
-        )
-        if self._machine.follows_rates and not getattr(model, "draws_most_at_full_speed", False):
-            raise InputError(where, expected, name)
-        for kind in self._machine.platform.processor_types:
+        expected = "a power model whose watts grow with the busy cores and are greatest at full speed"
+        name = describe(machine.power)
+        if machine.follows_rates and not getattr(machine.power, "draws_most_at_full_speed", False):
+            raise InputError("power cap", expected, name)
+        for kind in machine.platform.processor_types:
             for state in range(max(len(kind.p_states), 1)):
                 table = self._table(kind.in_p_state(state))
                 if any(after < before for before, after in pairwise(table)):
-                    raise InputError(where, expected, f"{name} with the watts of processor type '{kind.name}'")
+                    found = f"{name} with the watts of processor type '{kind.name}'"
+                    raise InputError("power cap", expected, found)
         if limit_w < float("inf"):
             steps = self._room_for({}, None)
             if steps is None:
@@ -172,26 +169,21 @@ class PowerBudget(DrawBound):
         one = len(placement.spans) == 1 and placement.spans[0][1] - placement.spans[0][0] == 1
         cores = placement.spans[0][2] if one else 1
         order = np.full(len(free), np.inf)
-        seen: dict[object, float] = {}
+        costs: dict[object, float] = {}
         for node in np.flatnonzero(usable & (free >= cores)).tolist():
             taken = cores if one else int(free[node])
-            # Equal for nodes that cost the same.
-            machine = self._machine
             processors = machine.processors_of(node)
-            kinds = tuple(
-                (id(machine.type_of[p]), machine.busy[p], machine.free_mask[p].bit_count()) for p in processors
-            )
-            key = kinds, machine.node(node).state, machine.platform.type_of_node[node], taken
-            if key not in seen:
-                # The cost of a job.
-                from cluster_sim.machine.placement import Placement
-
+            kinds = [(id(machine.type_of[p]), machine.busy[p], machine.free_mask[p].bit_count()) for p in processors]
+            # Nodes with the same key cost the same.
+            key = tuple(kinds), machine.node(node).state, machine.platform.type_of_node[node], taken
+            if key not in costs:
                 extra = self._cores_on(Placement.on({node: taken}))
+                # A job on one node costs nothing where it is allowed, else inf; a wider one costs W per core.
                 if one:
-                    seen[key] = 0.0 if self._room_for(extra, None) is not None else np.inf
+                    costs[key] = 0.0 if self._room_for(extra, None) is not None else np.inf
                 else:
-                    seen[key] = (self._bound(extra) - self._bound({})) / taken
-            order[node] = seen[key]
+                    costs[key] = (self._bound(extra) - self._bound({})) / taken
+            order[node] = costs[key]
         if not one:
             return order, within
         return None, np.where(order < np.inf, free, 0)
@@ -213,11 +205,14 @@ class PowerBudget(DrawBound):
         for processor, count in extra.items():
             cores[processor] = cores.get(processor, 0) + count
         fixed = extra if p_state is not None else {}
-        heap = [
-            (-self._watts_of(processor, kind, cores), processor, kind)
-            for processor, kind in self._adjustable(cores)
-            if processor not in fixed
-        ]
+        machine, heap = self._machine, []
+        for processor, kind in enumerate(machine.type_of):
+            # Only clocks that count may change, and not while a job runs in a p-state of its own.
+            if kind.p_states and processor not in self._clocks.before and kind.p_state is not None:
+                node = machine.node_of(processor)
+                counts = processor in cores or machine.powered_on[node] or not machine.powered_off[node]
+                if counts and processor not in fixed:
+                    heap.append((-self._watts_of(processor, kind, cores), processor, kind))
         heapify(heap)
         while heap:
             _, processor, kind = heappop(heap)
@@ -226,7 +221,7 @@ class PowerBudget(DrawBound):
             if place + 1 == len(ladder):
                 continue
             lower = kind.in_p_state(ladder[place + 1])
-            node = self._machine.node_of(processor)
+            node = machine.node_of(processor)
             bound -= self._node_bound(node, cores, extra, p_state, kinds)
             kinds[processor] = lower
             bound += self._node_bound(node, cores, extra, p_state, kinds)
@@ -237,15 +232,6 @@ class PowerBudget(DrawBound):
 
     def _watts_of(self, processor: int, kind: ProcessorType, cores: Mapping[int, int]) -> float:
         return self._table(kind)[self._machine.busy[processor] + cores.get(processor, 0)]
-
-    def _adjustable(self, cores: Mapping[int, int]) -> Iterator[tuple[int, ProcessorType]]:
-        """Processors whose clock counts and may be changed: not while a job runs in a p-state of its own on it."""
-        machine = self._machine
-        for processor, kind in enumerate(machine.type_of):
-            if kind.p_states and processor not in self._clocks.before and kind.p_state is not None:
-                node = machine.node_of(processor)
-                if processor in cores or machine.powered_on[node] or not machine.powered_off[node]:
-                    yield processor, kind
 
     def _ladder(self, kind: ProcessorType) -> list[int]:
         """The p-states of a type from the one that draws most at full load to the one that draws least."""

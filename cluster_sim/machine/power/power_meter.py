@@ -89,16 +89,12 @@ class PowerMeter(Resizing):
             self._power_watts.append(self.watts)
         self.watts = total = self.watts + watts
         if total < self._least_w if watts < 0.0 else total > self._most_w:
-            self.watts = total = self._settle_watts(total)
+            # Make the sum anew if it has fallen far, and set the bounds within which it is exact enough.
+            if total < self._least_w:
+                self.watts = total = math.fsum(map(self.node_watts, range(self.platform.node_count)))
+            self._most_w = 2.0 * total
+            self._least_w = max(WATTS_FALL * total - 1.0, 0.0)  # below 0 it is rounding alone
         self._power_watts[-1] = total
-
-    def _settle_watts(self, total: float) -> float:
-        """The sum of watts, made anew if it has fallen far; and between what it may move until it is looked at again."""
-        if total < self._least_w:
-            total = math.fsum(map(self.node_watts, range(self.platform.node_count)))
-        self._most_w = 2.0 * total
-        self._least_w = max(WATTS_FALL * total - 1.0, 0.0)  # below 0 it is rounding alone
-        return total
 
     def idle_watts(self, node: int) -> float:
         """What a node draws with no busy core."""

@@ -25,6 +25,7 @@ from cluster_sim.workload.jobs import Job
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    import pandas as pd
 
     from cluster_sim.machine.core_ranges import Ints
     from cluster_sim.machine.eligibility import Eligibility
@@ -112,22 +113,24 @@ class MachineHistory:
         self.suspensions = self._suspensions(result.all_spells)
         self.cores = self._core_changes()
         self.memory = self._memory_changes()
-        table = result.off_states
+        self.states = self._state_changes(result.off_states, horizon)
+        rows = () if known is None else known.withheld
+        withheld = [(time, node, held) for time, nodes, held in rows for node in nodes]
+        when, where, whether = ([row[i] for row in withheld] for i in range(3))
+        self.withheld = _Changes((np.array(when, np.float64), np.array(where, np.int64), np.array(whether, bool)))
+        windows = () if self.eligibility is None else self.eligibility.turning_times
+        kinds = (self.cores.times, self.memory.times, self.states.times, self.withheld.times)
+        #: When anything changed, s, ascending.
+        self.times = np.unique(np.concatenate([*kinds, np.array(windows, np.float64)]))
+
+    def _state_changes(self, table: pd.DataFrame, horizon: float) -> _Changes:
         node = self.platform.node_indices(table["node"])
         code_of = {str(state): code for code, state in enumerate(STATES)}
         code = np.array([code_of[state] for state in table["state"].tolist()], np.int64)
         start, end = (table[name].to_numpy(dtype=np.float64) for name in ("start", "end"))
         last = end >= horizon
         on = np.full(int((~last).sum()), _ON)
-        self.states = _Changes((end[~last], node[~last], on), (start, node, code))
-        rows = () if self.conditions is None else self.conditions.withheld
-        expanded = [(time, node, held) for time, nodes, held in rows for node in nodes]
-        time, node, held = zip(*expanded, strict=True) if expanded else ((), (), ())
-        self.withheld = _Changes((np.array(time, np.float64), np.array(node, np.int64), np.array(held, bool)))
-        windows = () if self.eligibility is None else self.eligibility.turning_times
-        kinds = (self.cores.times, self.memory.times, self.states.times, self.withheld.times)
-        #: When anything changed, s, ascending.
-        self.times = np.unique(np.concatenate([*kinds, np.array(windows, np.float64)]))
+        return _Changes((end[~last], node[~last], on), (start, node, code))
 
     @cached_property
     def pieces(self) -> HeldPieces:
@@ -135,18 +138,15 @@ class MachineHistory:
         cuts, node = by_unit(self._ranges, node_bounds(self.platform))
         job, cores = self._job_of_tenant[cuts.tenant], cuts.last - cuts.first + 1
         attempt = self._holders.attempts[cuts.tenant]
-        # The cores of each piece, and of a job that has its nodes for itself all of the node's.
-        if self.conditions is None or "exclusive" not in self.conditions.requests:
-            cores_kept_from_others = cores
-        else:
+        kept, memory = cores, self._memory_of(job) * cores
+        if self.conditions is not None and "exclusive" in self.conditions.requests:
+            # An exclusive job keeps all cores of its nodes from others. Of several pieces of a node one stands for it.
             exclusive = np.where(job >= 0, self.conditions.requests["exclusive"][job], False)
             keys = zip(job.tolist(), attempt.tolist(), node.tolist(), strict=True)
-            # Of several pieces of a node one stands for it.
             stands = np.zeros(len(cores), bool)
             stands[list({key: piece for piece, key in enumerate(keys)}.values())] = True
             whole = np.where(stands, self.platform.node_cores[node], 0)
-            cores_kept_from_others = np.where(exclusive.astype(bool), whole, cores)
-        kept, memory = cores_kept_from_others, self._memory_of(job) * cores
+            kept = np.where(exclusive.astype(bool), whole, cores)
         owner = self._holders.owners[cuts.tenant]
         return HeldPieces(cuts.start, cuts.end, node, cores, kept, memory, job, owner, attempt)
 
@@ -172,17 +172,16 @@ class MachineHistory:
     def _memory_changes(self) -> _Changes:
         stays = [] if self.conditions is None else [stay for stay in self.conditions.guests if stay.memory_mb]
         of_stays: list[tuple[float, ...]] = [(stay.node, stay.since, stay.until, stay.memory_mb) for stay in stays]
-        # (node, since, until, MB) of jobs that are suspended: they stay in the memory of their nodes.
+        # Jobs that are suspended stay in the memory of their nodes.
         rows = np.array(list(self.suspensions), np.int64)
         task_mb = dict(zip(rows.tolist(), self._memory_of(rows).tolist(), strict=True)) if len(rows) else {}
-        memory_of_suspended = [
+        of_stays += [
             (node, one.start, one.end, cores * task_mb[row])
             for row, several in self.suspensions.items()
             if task_mb[row]
             for one in several
             for node, cores in one.cores.items()
         ]
-        of_stays += memory_of_suspended
         where, since, until, mb = np.array(of_stays, np.float64).reshape(-1, 4).T
         begins, ends = (since, where.astype(np.int64), mb), (until, where.astype(np.int64), -mb)
         if not self._requested("memory"):
@@ -339,14 +338,14 @@ class MachineThen:
         return other
 
     def release(self, hold: int) -> None:
-        """As if one of the history's pieces were held no more."""
+        """Free what one of the history's pieces holds."""
         held = self._history.pieces
         node = int(held.node[hold])
         self.free[node] += int(held.kept[hold])
         self.memory_used[node] -= float(held.memory[hold])
 
     def is_back(self, node: int) -> None:
-        """As if the transition of a node had ended."""
+        """End the transition of a node."""
         self._codes[node] = _ON
         self._usable_changed()
 

@@ -65,7 +65,7 @@ def spells(cores: CoreHolds, attempts: pd.DataFrame, horizon: float) -> Spells:
     keys = zip((index[job] for job in attempts["job_id"].tolist()), attempts["attempt"].tolist(), strict=True)
     columns = (attempts[name].tolist() for name in ("outcome", "end_time", "over_time"))
     ends = dict(zip(keys, zip(*columns, strict=True), strict=True))
-    # The cores of jobs on which no task began, but for those that were only kept for a job's next part.
+    # Cores of jobs on which no task began, without those that were only kept for a job's next part.
     held, unused = cores.held, np.isnan(cores.used_from) & (cores.held.tenant < len(cores.job))
     held = held.where(concerned := np.isin(held.tenant, held.tenant[unused]))
     never_used = held.where(unused[concerned] & ~reserved(held))

@@ -112,21 +112,18 @@ class JobStory:
         rows = self._decisions
         rows = rows[(rows["decision"] == "resize") & (rows["time"] <= after.start) & (rows["time"] >= spell.start)]
         because = f": {rows['because'].iloc[-1]}" if len(rows) and rows["because"].iloc[-1] else ""
-        # How long it took to change to the cores of a spell, s: in pieces, if the job was suspended meanwhile.
         own = [one for one in self.spells if one.attempt == after.attempt and one.start >= after.start]
         # What is left after a suspension is done first when it goes on; another change comes after it.
         until = next((one.end for one in own if one.then in (RESIZED, MOVED)), math.inf)
-        reconfigurations = [
+        took = [
             stage["end"] - stage["start"]
             for stage in self._stages
             if stage["stage"] == Doing.RECONFIGURATION
             and stage["attempt"] == after.attempt
             and after.start <= stage["start"] < until
         ]
-        took, lasted = reconfigurations, ""
-        if took:
-            lasted = f", which took {lasting(sum(took))}"
-        if len(took) > 1:
+        lasted = f", which took {lasting(sum(took))}" if took else ""
+        if len(took) > 1:  # the job was suspended meanwhile
             lasted += f" in {len(took)} pieces"
         if spell.then == RESIZED:
             what = f"changed from {spell.cores:,} to {counted(after.cores, 'core')}"
@@ -148,22 +145,17 @@ class JobStory:
         }
 
     def gave_up(self, time: float) -> list[str]:
-        """The other jobs that were suspended then (s), or went on with fewer cores."""
-        ids = self._result.jobs["job_id"]
-        return [
-            str(ids.iloc[row])
-            for row in sorted({*self._result.all_spells.ran, *self._result.all_spells.booted})
-            if row != self._row and self._has_fewer(self._result.all_spells.of(row), time)
-        ]
-
-    @staticmethod
-    def _has_fewer(spells: list[Spell], time: float) -> bool:
-        """Whether a job was suspended then (s), or went on with fewer cores."""
-        return any(
-            spell.end == time
-            and (spell.then == SUSPENDED or (spell.then == RESIZED and spells[i + 1].cores < spell.cores))
-            for i, spell in enumerate(spells)
-        )
+        """Return the other jobs that were suspended then (s), or went on with fewer cores."""
+        ids, all_spells = self._result.jobs["job_id"], self._result.all_spells
+        jobs = []
+        for row in sorted({*all_spells.ran, *all_spells.booted} - {self._row}):
+            spells = all_spells.of(row)
+            for i, spell in enumerate(spells):
+                shrinks = spell.then == RESIZED and spells[i + 1].cores < spell.cores
+                if spell.end == time and (spell.then == SUSPENDED or shrinks):
+                    jobs.append(str(ids.iloc[row]))
+                    break
+        return jobs
 
     def taken_for(self, since: float, time: float) -> str:
         """`` for job b: an urgent job came``, of cores had since then and taken at ``time`` (s); empty if nothing was said."""

@@ -11,6 +11,7 @@ import datetime
 import math
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -119,7 +120,7 @@ class WaitReasons:
     def stretches(
         self, job_id: str, since: float, until: float, holders: bool = False, at: Callable[[float], str] = at
     ) -> list[WaitStretch]:
-        """The reasons of a job that waited from ``since`` to ``until`` (s), without gaps; neighbours alike are one.
+        """Return the reasons of a job that waited from ``since`` to ``until`` (s), without gaps; neighbours alike are one.
 
         With ``holders`` those are told too; then a stretch ends where the one that held most of what it needed leaves.
         ``at`` writes times (s).
@@ -139,35 +140,24 @@ class WaitReasons:
                 waiting = earlier.at(piece.start)
                 piece = replace(piece, earlier=(waiting, waiting))
             if holders and piece.is_short:
-                if not pieces or not pieces[-1].is_short or piece.start >= leaves or not _alike(pieces[-1], piece):
+                same = pieces and _reason(replace(pieces[-1], holders="")) == _reason(piece)
+                if not same or piece.start >= leaves:
                     found = _Holders(self.history, self._expected_ends, row, machine)
                     told, leaves = found.words(at), found.leaves
                 piece = replace(piece, holders=told)
             pieces.append(piece)
-        # Neighbours with the same reason as one; so are those that lack what differs in numbers: `2 to 5 free`.
         joined = []
         for _, group in groupby(pieces, key=_reason):
             parts = list(group)
-            if parts[0].is_short:
-                # Texts that differ only in their numbers, as one with ranges.
-                texts = [part.because for part in parts]
-                columns = iter(list(zip(*(_NUMBER.findall(text) for text in dict.fromkeys(texts)), strict=True)))
-
-                def span(match: re.Match[str], columns: Iterator[tuple[str, ...]] = columns) -> str:
-                    numbers = sorted(next(columns), key=lambda number: float(number.replace(",", "")))
-                    return numbers[0] if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
-
-                because = _NUMBER.sub(span, texts[0])
-            else:
-                because = parts[0].because
-            least, most = min(part.earlier[0] for part in parts), max(part.earlier[1] for part in parts)
             first = parts[0]
-            holders = f"at first {first.holders}" if first.holders and because != first.because else first.holders
-            joined.append(replace(first, end=parts[-1].end, because=because, holders=holders, earlier=(least, most)))
+            because = _with_ranges([part.because for part in parts]) if first.is_short else first.because
+            least, most = min(part.earlier[0] for part in parts), max(part.earlier[1] for part in parts)
+            who = f"at first {first.holders}" if first.holders and because != first.because else first.holders
+            joined.append(replace(first, end=parts[-1].end, because=because, holders=who, earlier=(least, most)))
         return joined
 
     def moments(self) -> InstantsOfWait:
-        """The reasons of many jobs at one time after the other."""
+        """Return what tells the reasons of many jobs at one time after the other."""
         return InstantsOfWait(self)
 
     def last(self, job_ids: Sequence[str]) -> list[str]:
@@ -181,17 +171,13 @@ class WaitReasons:
         found, moments = [""] * len(rows), self.moments()
         for until, i in order:
             (found[i],) = moments.reasons(until, (rows[i],))
-        for i, (_, until) in spans.items():
-            if (job_ids[i], until) in self._booted:
-                found[i] = f"{found[i]}; then {BOOT}" if found[i] else BOOT
-        return found
-
-    @cached_property
-    def _booted(self) -> set[tuple[str, float]]:
-        """Which jobs got cores of nodes that had to boot, and when, s."""
         attempts = self._result.attempts
         late = attempts[attempts["start_time"] > attempts["allocation_time"]]
-        return set(zip(late["job_id"].tolist(), late["allocation_time"].tolist(), strict=True))
+        booted = set(zip(late["job_id"].tolist(), late["allocation_time"].tolist(), strict=True))
+        for i, (_, until) in spans.items():
+            if (job_ids[i], until) in booted:
+                found[i] = f"{found[i]}; then {BOOT}" if found[i] else BOOT
+        return found
 
     def preempted(self, row: int, since: float, time: float) -> tuple[str, str]:
         """For which job the scheduler took the cores that the job in that row had from ``since`` to ``time`` (s), and why.
@@ -235,14 +221,10 @@ class WaitReasons:
         if time >= self._horizon:
             return WaitStretch(time, time, NOT_RECORDED)
         if self._is_absent(row, time):
-            # Why a job was in a gap of its wait at a time (s): killed, or held on its way to the queue when it had
-            # come back.
-            back = (one.back for one in self._gaps.get(row, ()) if one.since <= time < one.until)
-            if not any(each <= time for each in back):
-                why_absent = KILLED
-            else:
-                why_absent = f"{BACK}: {held_because(self._result)}"
-            return WaitStretch(time, time, why_absent)
+            # It was killed; or it had come back, and was held on its way to the queue.
+            gaps = [one for one in self._gaps.get(row, ()) if one.since <= time < one.until]
+            is_back = any(one.back <= time for one in gaps)
+            return WaitStretch(time, time, f"{BACK}: {held_because(self._result)}" if is_back else KILLED)
         lacking = machine.shortage(row)
         if lacking:
             return WaitStretch(time, time, f"it {lacking}", True)
@@ -255,10 +237,10 @@ class WaitReasons:
             return WaitStretch(time, time, text, behind=behind)
         if said.behind < 0:
             return WaitStretch(time, time, f"{ENOUGH}, but it {said.because}")
-        # The start that a job had been promised by then, s; None: it had no promise.
-        made = self._log[2].get(said.behind, ())
-        place = bisect_right(made, (time, math.inf))
-        behind, promised = self._ids[said.behind], (made[place - 1][1] if place else None)
+        # The last promise that the other job had been made by then, if any.
+        promises = self._log[2].get(said.behind, ())
+        place = bisect_right(promises, (time, math.inf))
+        behind, promised = self._ids[said.behind], (promises[place - 1][1] if place else None)
         if promised is None:
             return WaitStretch(time, time, f"{ENOUGH}, but it {said.because} (job {behind})", behind=behind)
         when = f"at {at(promised)}" if promised < math.inf else "when jobs have ended that requested no time"
@@ -307,16 +289,16 @@ class WaitReasons:
         return found
 
     def _said_last(self, row: int, time: float) -> _Said | None:
-        """What was said last by then of why the job waits though there is enough for it, if it still holds."""
+        """Return what was said last by then of why the job waits though there is enough for it, if it still holds."""
         own, blocks, _ = self._log
-        said = own.get(row, ())
-        place = bisect_right(said, time, key=lambda one: one.time)
-        mine = said[place - 1] if place else None
-        # The one said last of those that still wait: those that came before it in the queue have been started. One that
-        # waits behind this job, which is suspended, is not before it.
+        said_of_it = own.get(row, ())
+        place = bisect_right(said_of_it, time, key=lambda one: one.time)
+        mine = said_of_it[place - 1] if place else None
+        # The last block of a job that still waits: the jobs before it in the queue have been started. A job that waits
+        # behind this one, which is suspended, is not before it.
         before = bisect_right(blocks, time, key=lambda one: one.time)
-        said = (blocks[place] for place in range(before - 1, -1, -1))
-        block = next((one for one in said if one.behind != row and self._waits(one.job, time)), None)
+        latest_first = (blocks[place] for place in range(before - 1, -1, -1))
+        block = next((one for one in latest_first if one.behind != row and self._waits(one.job, time)), None)
         if block is not None and block.job == row:
             block = None
         if block is not None and mine is not None and mine.number < block.number:
@@ -397,6 +379,11 @@ class WaitReasons:
         begins = {(job, number): time for job, number, time in zip(*(attempts[n].tolist() for n in names), strict=True)}
         stays = () if history.conditions is None else history.conditions.guests
         leaves = {(stay.owner, stay.node, stay.since): stay.expected_end for stay in stays}
+        # Cores of each job and attempt that it got at one time (s).
+        cores_of: dict[tuple[int, int, float], int] = defaultdict(int)
+        columns = (history.pieces.job, history.pieces.attempt, history.pieces.start, history.pieces.cores)
+        for job, attempt, start, cores in zip(*(column.tolist() for column in columns), strict=True):
+            cores_of[job, attempt, start] += cores
         ends = np.full(len(history.pieces.job), math.inf)
         for i, job in enumerate(history.pieces.job.tolist()):
             owner, since = history.pieces.owner[i], float(history.pieces.start[i])
@@ -406,15 +393,15 @@ class WaitReasons:
                 attempt = int(history.pieces.attempt[i])
                 begin = begins[owner, attempt]
                 begin = since if math.isnan(begin) else max(begin, since)
-                ends[i] = begin + self._left(job, attempt, since, requested[job])
+                ends[i] = begin + self._left(job, attempt, since, cores_of[job, attempt, since], requested[job])
         return ends
 
-    def _left(self, row: int, attempt: int, since: float, requested: float) -> float:
-        """How long a job may still run from then on by its request, s; inf where it has not the cores that it requested.
+    def _left(self, row: int, attempt: int, since: float, cores: int, requested: float) -> float:
+        """Return how long a job may still run from then on by its request, s; inf if it has not the cores it requested.
 
-        How long it may run on others, its speedup says, which is not in the records.
+        How long it may run on other cores depends on its speedup, which is not in the records.
         """
-        if self._cores.get((row, attempt, since)) != self._requested_cores[row]:
+        if cores != self._requested_cores[row]:
             return math.inf
         earlier = [one for one in self._result.spells.get(row, ()) if one.attempt == attempt and one.end <= since]
         if any(one.cores != self._requested_cores[row] for one in earlier):
@@ -424,16 +411,6 @@ class WaitReasons:
     @cached_property
     def _requested_cores(self) -> list[int]:
         return self._jobs["requested_cores"].tolist()
-
-    @cached_property
-    def _cores(self) -> dict[tuple[int, int, float], int]:
-        """Cores of each job, attempt and time (s) at which it got them."""
-        history = self.history
-        columns = (history.pieces.job, history.pieces.attempt, history.pieces.start, history.pieces.cores)
-        found: dict[tuple[int, int, float], int] = {}
-        for row, attempt, start, cores in zip(*(column.tolist() for column in columns), strict=True):
-            found[row, attempt, start] = found.get((row, attempt, start), 0) + cores
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -483,6 +460,7 @@ class _Holders:
         coming += [(end, -1, node) for node, end in history.switching(time).items()]
         self.enough_at = math.nan
         self._needed: list[tuple[int, float]] = []
+        placement = None
         for end, group in groupby(sorted(coming), key=lambda entry: entry[0]):
             for _, hold, node in group:
                 if hold < 0:
@@ -493,15 +471,13 @@ class _Holders:
             placement = machine.placed(row)
             if placement is not None:
                 self.enough_at = end
-                if placement.spans:
-                    # Drop the holds of jobs that have no cores there. If a job has some there, all its cores count.
-                    pieces, on = self._history.pieces, set(placement.nodes)
-                    there = {hold for hold, _ in self._needed if int(pieces.node[hold]) in on}
-                    jobs = {int(pieces.job[hold]) for hold in there} - {-1}
-                    self._needed = [
-                        pair for pair in self._needed if pair[0] in there or int(pieces.job[pair[0]]) in jobs
-                    ]
                 break
+        if placement is not None and placement.spans:
+            # Drop the holds of jobs that have no cores there. If a job has some there, all its cores count.
+            pieces, on = history.pieces, set(placement.nodes)
+            there = {hold for hold, _ in self._needed if int(pieces.node[hold]) in on}
+            jobs = {int(pieces.job[hold]) for hold in there} - {-1}
+            self._needed = [(hold, end) for hold, end in self._needed if hold in there or int(pieces.job[hold]) in jobs]
         #: When the one that holds most left, s.
         self.leaves = math.inf
 
@@ -520,7 +496,13 @@ class _Holders:
         self.leaves = min(
             float(history.pieces.end[hold]) for hold, _ in self._needed if history.pieces.owner[hold] == most[0][0]
         )
-        parts = [self._holder(owner, cores[owner], until[owner], at) for owner in most[:SHOWN_HOLDERS]]
+        parts = []
+        for owner in most[:SHOWN_HOLDERS]:
+            name, is_job = owner
+            late = is_job and until[owner] <= self._time
+            then = f"past its requested time, {at(until[owner])}" if late else expected(until[owner], self._time, at)
+            who = f"job {name}" if is_job else f"{name}, a guest,"
+            parts.append(f"{who} holds {counted(cores[owner], 'core')} {then}")
         left = most[SHOWN_HOLDERS:]
         if left:
             parts.append(f"{counted(len(left), 'other')} {sum(cores[owner] for owner in left):,}")
@@ -530,19 +512,19 @@ class _Holders:
         when = f"at {at(self.enough_at)}" if self.enough_at < math.inf else "at a time that is not known"
         return f"{told}; enough should be back {when}"
 
-    def _holder(self, owner: tuple[str, bool], cores: int, end: float, at: Callable[[float], str]) -> str:
-        name, is_job = owner
-        who = f"job {name}" if is_job else f"{name}, a guest,"
-        late = is_job and end <= self._time
-        until = f"past its requested time, {at(end)}" if late else expected(end, self._time, at)
-        return f"{who} holds {counted(cores, 'core')} {until}"
-
 
 def _reason(stretch: WaitStretch) -> tuple[object, ...]:
-    """What has to be the same for two reasons to be one: of what a job lacks the numbers may differ."""
+    """Return what has to be the same for two reasons to be one; the numbers of what a job lacks may differ."""
     text = _NUMBER.sub("#", stretch.because) if stretch.is_short else stretch.because
     return stretch.is_short, text, stretch.behind, stretch.promised, stretch.holders
 
 
-def _alike(one: WaitStretch, other: WaitStretch) -> bool:
-    return _reason(replace(one, holders="")) == _reason(replace(other, holders=""))
+def _with_ranges(texts: list[str]) -> str:
+    """Return texts that differ only in their numbers as one with ranges: ``2 to 5 free``."""
+    columns = iter(list(zip(*(_NUMBER.findall(text) for text in dict.fromkeys(texts)), strict=True)))
+
+    def span(match: re.Match[str]) -> str:
+        numbers = sorted(next(columns), key=lambda number: float(number.replace(",", "")))
+        return numbers[0] if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
+
+    return _NUMBER.sub(span, texts[0])

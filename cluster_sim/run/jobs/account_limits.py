@@ -139,7 +139,7 @@ class Limits:
         return ""
 
     def refusal_on(self, demand: Demand, nodes: tuple[int, ...], cpus: int) -> str:
-        """Slurm's word for the first limit that the job would exceed with others, if it got these nodes and CPUs; empty: none."""
+        """Return Slurm's word for the first limit that the job would exceed on these nodes and CPUs; empty: none."""
         for limit in self._rules_for(demand).together:
             if limit.tres:
                 used = self._used.get(limit.scope, _NOTHING)
@@ -154,14 +154,10 @@ class Limits:
         return ""
 
     def _rules_for(self, demand: Demand) -> _Rules:
-        key = demand.whose
-        rules = self._rules.get(key)
-        if rules is None:
-            rules = self._rules[key] = self._worked_out(*key)
-        return rules
-
-    def _worked_out(self, association: int, qos: str, user: str, account: str) -> _Rules:
-        """The limits that are set, from the quality of service and from the association up to the root."""
+        """Return the limits that are set, from the quality of service and from the association up to the root."""
+        if demand.whose in self._rules:
+            return self._rules[demand.whose]
+        association, qos, user, account = demand.whose
         those = self._accounts.associations
         above = [those[position] for position in self._upwards(association)]
         quality = self._accounts.qos_by_name.get(qos, NO_QUALITY)
@@ -173,13 +169,14 @@ class Limits:
         if longest == math.inf:
             longest, too_long = _nearest([one.max_wall_s for one in above]), "AssocMaxWallDurationPerJobLimit"
         together = [*_of_quality(quality, user, account), *self._of_associations(association, quality)]
-        return _Rules(
+        rules = self._rules[demand.whose] = _Rules(
             tuple((name, most, reason) for name, (most, reason) in largest.items()),
             longest,
             too_long,
             tuple({limit.scope: None for limit in together}),
             tuple(limit for limit in together if limit.jobs < math.inf or limit.tres),
         )
+        return rules
 
     def _of_associations(self, association: int, quality: QualityOfService) -> Iterator[Limit]:
         for position in self._upwards(association):

@@ -122,9 +122,7 @@ class Admission:
 
     def admit(self, job: Job) -> None:
         """From now on schedulers see the job, unless its advance reservation has not begun, or it is over a limit."""
-        held_by_gate = self._gate is not None and self._gate.holds(job)
-        is_held = held_by_gate or (self._limits is not None and self._limits.holds(job))
-        if is_held:
+        if any(gate is not None and gate.holds(job) for gate in (self._gate, self._limits)):
             if not self._simulation.attempts.has_waited(job):
                 self._late[job.index] = math.nan
             return

@@ -38,7 +38,8 @@ class Courses:
     def add(self, index: int) -> None:
         """The columns have one more job, at ``index``."""
         self._check_intervals((index,))
-        self.wanted = self.wanted or self._is_staged(index) or self._is_flexible(index)
+        is_moldable = any(self._columns[name].item(index) for name in ("min_cores", "max_cores"))
+        self.wanted = self.wanted or is_moldable or self._is_staged(index)
 
     def _check_intervals(self, indices: range | tuple[int, ...]) -> None:
         intervals, times = self._columns["checkpoint_interval"], self._columns["checkpoint_time"]
@@ -62,9 +63,6 @@ class Courses:
         return bool(
             columns["parts"][index] or columns["checkpoint_interval"][index] or columns["malleable"].item(index)
         )
-
-    def _is_flexible(self, index: int) -> bool:
-        return bool(self._columns["min_cores"].item(index) or self._columns["max_cores"].item(index))
 
     def of(self, job: Job) -> Course | None:
         """The job's course, if it has begun one."""

@@ -95,18 +95,17 @@ class Executor:
         """Start all tasks of a job now, together."""
         if self.on_channels or (self._shared and self._meets_traffic(running)):
             running._groups = self._on_channels(running)
+            return
+        course = running._course
+        if course is None:
+            lasts = self._undisturbed(running)
+        elif self.work.in_phases:  # the sum of a stretch's phases rounds otherwise than the stage
+            phases = (self._phases(running, rate) for rate in self._rates(running))
+            lasts = max(sum([seconds for seconds, _ in some]) for some in phases)
         else:
-            course = running._course
-            if course is None:
-                lasts = self._undisturbed(running)
-            else:
-                assert course.stage is not None
-                if self.work.in_phases:
-                    phases = (self._phases(running, rate) for rate in self._rates(running))
-                    lasts = max(sum([seconds for seconds, _ in some]) for some in phases)
-                else:
-                    lasts = course.stage.seconds
-            running._groups = [self._env.at(self._env.now + lasts)]
+            assert course.stage is not None
+            lasts = course.stage.seconds
+        running._groups = [self._env.at(self._env.now + lasts)]
 
     def _undisturbed(self, running: Running) -> float:
         index = running.job.index

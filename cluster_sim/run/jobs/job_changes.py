@@ -84,17 +84,16 @@ class JobChanges:
         self._view.ended.append(running)
         self._view.resumed.append(running)
         since = running.allocation_time
-        # A job that ends in that instant has ended.
-        self._env.at(self._env.now + decision.grace_s, WALLTIME).callbacks.append(
-            lambda event: self._take_later(since, decision)
-        )
 
-    def _take_later(self, since: float, decision: Preempt) -> None:
-        """The grace of a job is over, if it has its cores since then and has not lost them meanwhile."""
-        running = self._running.get(decision.job.index)
-        if running is not None and running.allocation_time == since and not running._ended:
-            self._take(running, decision)
-            self._request_pass()
+        def take_later(event: Event) -> None:
+            # The job may have ended meanwhile, or have lost its cores and got others.
+            holder = self._running.get(index)
+            if holder is not None and holder.allocation_time == since and not holder._ended:
+                self._take(holder, decision)
+                self._request_pass()
+
+        # A job that ends in the instant in which its grace is over has ended.
+        self._env.at(self._env.now + decision.grace_s, WALLTIME).callbacks.append(take_later)
 
     def _take(self, running: Running, decision: Preempt) -> None:
         reason = decision.because or "preempted"
@@ -131,23 +130,26 @@ class JobChanges:
         memory = running._allocation.memory_mb
         suspended = Suspended(job, running.placement, running._attempt, self._env.now, memory, p_state)
         self._suspended[job.index] = suspended
-        # A job that is suspended when its advance reservation ends can never go on: it is killed.
-        job, eligibility = suspended.job, self._machine.eligibility
-        if not (eligibility is None or not job.reservation):
-            end = max(eligibility.end_for(job), self._env.now)
-
-            def kill() -> None:
-                if self._suspended.get(job.index) is suspended:
-                    reason = f"advance reservation '{job.reservation}' was over while it was suspended"
-                    self._life.kill_soon(job.index, reason, AttemptEnd.KILLED)
-
-            self._env.at(end).callbacks.append(lambda event: kill())
+        self._end_with_window(suspended)
         self._machine.keep_memory(running.placement, memory)
         self._machine.withhold(running.placement.nodes, False)  # only there it goes on without a restart
         self._request_pass()
 
+    def _end_with_window(self, suspended: Suspended) -> None:
+        """Kill a job that is still suspended when its advance reservation ends: it can never go on."""
+        job, eligibility = suspended.job, self._machine.eligibility
+        if eligibility is None or not job.reservation:
+            return
+
+        def kill(event: Event) -> None:
+            if self._suspended.get(job.index) is suspended:
+                reason = f"advance reservation '{job.reservation}' was over while it was suspended"
+                self._life.kill_soon(job.index, reason, AttemptEnd.KILLED)
+
+        self._env.at(max(eligibility.end_for(job), self._env.now)).callbacks.append(kill)
+
     def _count_time(self, course: Course, running: Running) -> None:
-        """How much of its requested time the job has used up on these cores."""
+        """Add to the course how much of its requested time the job has used up on these cores."""
         if running.start_time < inf and 0.0 < running.job.requested_time < inf:
             whole = running.job.on_cores(running.placement.cores).requested_time
             course.used += (self._env.now - running.start_time) / whole
@@ -166,7 +168,8 @@ class JobChanges:
             had = suspended.placement.cores
             raise PlacementError(f"job {job.job_id} had {had} cores and is not malleable, {placement!r} has others")
         moves = placement != suspended.placement
-        meanwhile = (self._env.now - suspended.since) / job.requested_time if self._counts_suspension(job) else 0.0
+        counts = self._suspended_time_counts and 0.0 < job.requested_time < inf
+        meanwhile = (self._env.now - suspended.since) / job.requested_time if counts else 0.0
         self._machine.drop_memory(suspended.placement, suspended.memory_mb)
         course.used += meanwhile
         try:
@@ -179,9 +182,6 @@ class JobChanges:
         self._attempts.suspended.discard(suspended.attempt)
         self._view.resumed.append(running)
         self._note_left(suspended)
-
-    def _counts_suspension(self, job: Job) -> bool:
-        return self._suspended_time_counts and 0.0 < job.requested_time < inf
 
     def request(self, job: Job, cores: int) -> Job:
         """The job as it asks for that many cores, for as long as it still may run on them."""
@@ -239,13 +239,12 @@ class JobChanges:
             self._life.stages.begin_next(course)
             assert process is not None
             process.interrupt(REPLANNED)
-            if running.placement.beyond(placement) is not None:
-                # Others may have what a job has given up at once: one more pass in this instant, whoever gives up
-                # something in it.
-                someone = self._view.pending_count or self._suspended or self._has_power_policy
-                if someone and self._told_at != self._env.now:
-                    self._told_at = self._env.now
-                    self._request_pass()
+            gives_up = running.placement.beyond(placement) is not None
+            someone = self._view.pending_count or self._suspended or self._has_power_policy
+            # Others may have at once what jobs give up: one more pass in this instant, however many jobs do so.
+            if gives_up and someone and self._told_at != self._env.now:
+                self._told_at = self._env.now
+                self._request_pass()
 
     def _check_resize(self, running: Running, placement: Placement) -> None:
         job, course = running.job, running._course
@@ -294,7 +293,7 @@ class JobChanges:
                 raise PlacementError(f"{who}: {error}") from None
 
     def undisturbed(self, job: Job, work_s: float, most_s: float) -> float:
-        """How long a job runs whose work takes so long if nothing but its end at ``most_s`` stops it: with its checkpoints, s."""
+        """Return how long a job with ``work_s`` of work runs with its checkpoints if only its end at ``most_s`` stops it, s."""
         return self._life.courses.undisturbed(job, work_s, most_s)
 
     def end_of(self, running: Running, work_s: float, limit_s: float) -> float:
@@ -394,7 +393,7 @@ class JobChanges:
         allocation = machine.change(running._allocation, placement, running.job, running._attempt)
         self._life.job_clocks.follow(running.job, allocation)
         machine.load(allocation)
-        # What there is to know of a job from now on, with these cores: it takes the place of what there was.
+        # The job goes on, with these cores, as another object.
         other = Running(running.job, placement, allocation, self._env.now, running._attempt)
         other.allocation_time, other._groups = running.allocation_time, running._groups
         other._process, other._course, other._transfer = running._process, running._course, running._transfer
@@ -406,10 +405,9 @@ class JobChanges:
         if self._has_power_policy:
             self._view.vacated.append(running)
         self._view.resumed.append(other)
-        successor = other
-        successor.limit_s = course.time_left(placement.cores)
+        other.limit_s = course.time_left(placement.cores)
         course.reconfigure()
-        self._life.limit(successor)
+        self._life.limit(other)
 
     # ------------------------------------------------------------------ what can be known
 

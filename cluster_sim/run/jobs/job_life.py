@@ -200,7 +200,6 @@ class JobLife:
         job = running.job
         running._ended = True
         if kill is not None:
-            # An attempt ends before its work is done.
             course = running._course
             if course is None:
                 stopped = Stopped(kill.outcome, self._executor.work_done(running), kill.reason)
@@ -241,7 +240,10 @@ class JobLife:
         if running.start_time < inf:
             self._executor.stop_tasks(running)
             if running._transfer is not None:
-                self._give_up(running, running._transfer)
+                # It exchanges nothing more for now; if it is suspended, it keeps what it has exchanged.
+                left, begun = self._network.cancel(running._transfer), self.courses.of(job)
+                if begun is not None and left is not None:
+                    begun.to_exchange = left * len(running.placement.nodes) / self._volume(running)
             self.machine.unload(running._allocation)
         self.machine.release(running._allocation)
         if course is not None:
@@ -250,13 +252,6 @@ class JobLife:
             course.at_boundary, course.asks = False, 0  # one that is suspended there goes on with its next part
         if self.job_clocks.chosen:
             self.job_clocks.end(job, running.start_time < inf)
-
-    def _give_up(self, running: Running, transfer: Event) -> None:
-        """A job exchanges nothing more for now; what it has exchanged it keeps, if it is suspended."""
-        left = self._network.cancel(transfer)
-        course = self.courses.of(running.job)
-        if course is not None and left is not None:
-            course.to_exchange = left * len(running.placement.nodes) / self._volume(running)
 
     def requeue(self, job: Job | str, reason: str) -> None:
         """Have a job that runs or was killed wait again, see :meth:`~cluster_sim.run.simulation.Simulation.requeue`."""
@@ -270,7 +265,7 @@ class JobLife:
             self.kill_soon(index, reason or "requeued", AttemptEnd.REQUEUED)
 
     def note_loss(self, job: Job) -> None:
-        """A job that is not over loses cores. Raises SimulationError for one that does so again and again in one instant."""
+        """Note that a job that is not over loses cores. Raises SimulationError if it does so in circles in one instant."""
         now = self._env.now
         if now != self._losses_at:
             self._losses.clear()
@@ -305,9 +300,7 @@ class JobLife:
         if running is not None:
             self._interrupt(running, Kill(reason, outcome))
         elif suspended is not None:
-            # A job is stopped while it has no cores.
-            kill = Kill(reason, outcome)
-            job = suspended.job
+            job, kill = suspended.job, Kill(reason, outcome)
             course = self.courses.of(job)
             assert course is not None
             stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s, self._env.now)

@@ -60,10 +60,17 @@ class RunJobs:
             expected = "no other jobs to wait for: submit it when they are over"
             raise InputError(f"{WHERE}, after", expected, fields["after"])
         row = {"job_id": str(self.count), **fields, "submit_time": time}
-        columns = read_only(checked_columns({name: _alone(value) for name, value in row.items()}, WHERE))
+        entries = {
+            name: np.array([value], dtype=object if isinstance(value, str) else None) for name, value in row.items()
+        }
+        columns = read_only(checked_columns(entries, WHERE))
         job_id = str(columns["job_id"][0])
-        self._refuse_known(job_id)
-        count = self.count
+        try:
+            self.index(job_id, WHERE)
+        except InputError:
+            count = self.count
+        else:
+            raise InputError(f"{WHERE}, job_id", "an id that no other job of the run has", job_id)
         if not self._room or count == len(self._room["job_id"]):
             self._room = {
                 name: np.concatenate(_alike(column, np.repeat(columns[name], count + 16)))
@@ -82,21 +89,9 @@ class RunJobs:
             self.columns[name] = column[: self.count]
         return self.job(self.count - 1)
 
-    def _refuse_known(self, job_id: str) -> None:
-        try:
-            self.index(job_id, WHERE)
-        except InputError:
-            return
-        raise InputError(f"{WHERE}, job_id", "an id that no other job of the run has", job_id)
-
 
 def _alike(column: npt.NDArray[Any], added: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Both as they are; as names if one of them holds names and the other numbers, as of partitions."""
+    """Return both arrays as they are, or both as names if one holds names and the other numbers, as of partitions."""
     if (column.dtype == object) == (added.dtype == object):
         return column, added
     return label_names(column), label_names(added)
-
-
-def _alone(value: object) -> npt.NDArray[Any]:
-    """A column with one entry."""
-    return np.array([value], dtype=object if isinstance(value, str) else None)
