@@ -207,12 +207,18 @@ class Registry(Generic[T]):
 
     def _from_file(self, spec: Spec, text: str) -> tuple[Callable[..., T], Spec]:
         """Return the class or function that a spec with a file names, and the rest of the spec: its options."""
-        module = load(spec.name)
-        there = {name: thing for name, thing in vars(module).items() if name[0] != "_" and self._may_be(thing)}
+        module, base = load(spec.name), self._base
+        there: dict[str, Any] = {
+            name: thing
+            for name, thing in vars(module).items()
+            if name[0] != "_" and (isinstance(thing, type) or (base is None and inspect.isfunction(thing)))
+        }
+        if base is not None:
+            there = {name: thing for name, thing in there.items() if issubclass(thing, base)}
         own = {name: thing for name, thing in there.items() if thing.__module__ == module.__name__}
         name = spec.positional[0] if spec.positional else ""
         if name not in there:
-            any_of = "a class or a function" if self._base is None else f"a class derived from {self._base.__name__}"
+            any_of = "a class or a function" if base is None else f"a class derived from {base.__name__}"
             classes = f"one of {', '.join(own)}" if own else any_of
             expected = f"{spec.name}:NAME, NAME being {classes}"
             if not name and ":" in "".join(spec.options):  # file.py:NAME:key=value
@@ -225,12 +231,6 @@ class Registry(Generic[T]):
             if sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in given) == self._arguments:
                 return lambda: thing, rest  # the function is the thing itself, and makes nothing
         return thing, rest
-
-    def _may_be(self, thing: object) -> bool:
-        """Return whether a spec can name ``thing``, which is in a file."""
-        if self._base is not None:
-            return isinstance(thing, type) and issubclass(thing, self._base)
-        return isinstance(thing, type) or inspect.isfunction(thing)
 
     def help(self, name: str) -> str:
         """First line of the documentation of ``name``."""

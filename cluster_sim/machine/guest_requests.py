@@ -247,8 +247,11 @@ class Guests:
                 raise InputError(f"{where}.load, {name}", "a finite number, 0 or more", value)
         machine = self._machine
         for request in self._held:
-            mask = self._idle_cores(request, processor) if request.owner == owner else 0
-            if mask.bit_count() >= cores:
+            # Cores of the processor that the guest holds and runs nothing on, a bit each.
+            assert request._allocation is not None
+            mask = sum(mask for _, p, mask, _ in request._allocation.pieces if p == processor)
+            mask &= ~sum(load.mask for load in request._loads if load.processor == processor)
+            if request.owner == owner and mask.bit_count() >= cores:
                 break
         else:
             raise InputError(f"{where}.load, owner", f"a guest that holds {cores} idle cores there", owner)
@@ -269,13 +272,6 @@ class Guests:
 
         group.callbacks.append(complete)
         return load.over
-
-    @staticmethod
-    def _idle_cores(request: Request, processor: int) -> int:
-        """Cores of a processor that a request holds and runs nothing on, a bit each."""
-        assert request._allocation is not None
-        mask = sum(mask for _, p, mask, _ in request._allocation.pieces if p == processor)
-        return mask & ~sum(load.mask for load in request._loads if load.processor == processor)
 
     def _stop_loads(self, request: Request, error: type[SimulationError], reason: str) -> None:
         """Stop what a guest runs on cores that it loses, and tell those who wait for it why."""

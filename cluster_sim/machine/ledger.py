@@ -151,6 +151,12 @@ class Ledger:
         if len(held) and max(held[-1], self.load_from[-1] if self.load_from else 0.0) > horizon:
             used_from = used_from[holds.start <= horizon]
             holds, loads = holds.where(holds.start <= horizon), loads.where(loads.start <= horizon)
+        rated_watts = []
+        for time, processor, shared, own in self.rated_watts:
+            if time <= horizon:
+                if min(own, default=0) < 0:  # guests, by their numbers from 0
+                    own = {attempts - 2 - t if t < -1 else t: watts for t, watts in own.items()}
+                rated_watts.append((time, processor, shared, own))
         times = np.array(self.power_times)
         within = times <= horizon
         seconds = until - loaded
@@ -162,7 +168,7 @@ class Ledger:
             np.where(seconds > 0.0, seconds, 0.0),
             self.transitions.until(horizon),
             [row for row in self.clock_changes if row[0] <= horizon],
-            [_with_numbers(row, attempts) for row in self.rated_watts if row[0] <= horizon],
+            rated_watts,
             (times[within], np.array(self.power_watts)[within]),
             horizon,
         )
@@ -171,13 +177,6 @@ class Ledger:
 def _numbered(tenant: Ints, attempts: int) -> Ints:
     """Tenants by numbers from 0: first the attempts, then the guests, whom the machine counts down from -2."""
     return np.where(tenant < -1, attempts - 2 - tenant, tenant)
-
-
-def _with_numbers(row: RatedWatts, attempts: int) -> RatedWatts:
-    time, processor, shared, own = row
-    if min(own, default=0) >= 0:
-        return row
-    return time, processor, shared, {attempts - 2 - t if t < -1 else t: watts for t, watts in own.items()}
 
 
 @dataclass(frozen=True)

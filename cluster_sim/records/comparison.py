@@ -336,7 +336,8 @@ class Comparison:
         return (*difference_sentences(self.differences, len(self.names)), *self.soundness, *verdicts, *self.cautions)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON."""
+        """Return all of it as plain values, for JSON."""
+        of_effects = "metric case unit name against base value difference relative low high blocks block method".split()
         return {
             "names": list(self.names),
             "sentences": list(self.sentences),
@@ -349,7 +350,15 @@ class Comparison:
                 }
                 for each in self.differences
             ],
-            "effects": [_effect(each) for each in self.effects],
+            "effects": [
+                {
+                    **{name: getattr(each, name) for name in of_effects},
+                    "verdict": str(each.verdict),
+                    "matters": each.matters,
+                    "differences": list(each.differences),
+                }
+                for each in self.effects
+            ],
             "standings": [
                 {
                     **{name: getattr(each, name) for name in ("metric", "case", "unit", "blocks", "block")},
@@ -368,12 +377,6 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in self.sentences)}</ul>"
-
-
-def _effect(effect: Effect) -> dict[str, Any]:
-    names = "metric case unit name against base value difference relative low high blocks block method".split()
-    verdict = {"verdict": str(effect.verdict), "matters": effect.matters, "differences": list(effect.differences)}
-    return {name: getattr(effect, name) for name in names} | verdict
 
 
 def difference_sentences(differences: Sequence[Difference], names: int = 2) -> list[str]:

@@ -170,12 +170,6 @@ class RunTables:
         of_jobs = loads.tenant < attempts
         return np.bincount(loads.tenant[of_jobs], core_s[of_jobs], attempts).astype(np.float64)
 
-    def _changes(self) -> Changes | None:
-        """What jobs did whose cores changed, if any could."""
-        if not self._has_changes:
-            return None
-        return Changes(float(self._core_s().sum()), self._suspensions)
-
     def node_states(self) -> pd.DataFrame:
         """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
         parts = list(self.node_states_in_parts())
@@ -266,7 +260,9 @@ class RunTables:
         """All metrics of the run, without the data frames of its tables."""
         nodes, (_, watts) = node_columns(self._history, self.accounts), self._closed_power
         columns = RunColumns(self._job_columns, self._attempt_columns, nodes, watts, self._platform.core_count)
-        changes, absences = self._changes(), self._conditions.absences
+        # What jobs did whose cores changed, if any could.
+        changes = Changes(float(self._core_s().sum()), self._suspensions) if self._has_changes else None
+        absences = self._conditions.absences
         return summarise(columns, self.accounts, self.tenants_j, self._horizon, self._now, changes, absences)
 
     def assumptions(self, result: Result) -> list[str]:

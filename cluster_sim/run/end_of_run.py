@@ -23,12 +23,13 @@ class EndOfRun:
         self._jobs = jobs
         self._attempts = attempts
         self._held_open = 0  # by how many processes, so that the run does not end with its last job
-        self.is_over = False  #: Whether the last job is over, or nothing is left that could start another.
+        self.is_over = False  #: True when the last job is over, or nothing is left that could start another.
         self.event: Event = env.event() if until is None else env.at(until, URGENT)  #: The end.
-        self.event.callbacks.append(self._finish)
 
-    def _finish(self, event: Event) -> None:
-        self.is_over = True
+        def finish(event: Event) -> None:
+            self.is_over = True
+
+        self.event.callbacks.append(finish)
 
     def hold_open(self) -> None:
         """Do not end with the last job: a process may submit others later. Until :meth:`release`, as often as this."""

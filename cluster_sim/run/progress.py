@@ -96,7 +96,14 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self.shown:
-            self._over, self._thread = Event(), Thread(target=self._watch, daemon=True)
+            self._over = Event()
+
+            def watch() -> None:
+                while not self._over.wait(_LOOK_EVERY_S):
+                    with suppress(OSError, ValueError):  # a stderr that is full, or closed
+                        self.look()
+
+            self._thread = Thread(target=watch, daemon=True)
             self._thread.start()
         return self
 
@@ -109,11 +116,6 @@ class Progress:
             self.look()
             if self._bar is not None:
                 self._bar.close()
-
-    def _watch(self) -> None:
-        while not self._over.wait(_LOOK_EVERY_S):
-            with suppress(OSError, ValueError):  # a stderr that is full, or closed
-                self.look()
 
     def _part(self, done: int) -> int:
         return LINES * done // max(self.total, 1)

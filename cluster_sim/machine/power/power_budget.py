@@ -80,7 +80,12 @@ class PowerBudget(DrawBound):
             if steps is None:
                 raise InputError("power cap", f"at least the {self._bound({}):g} W {self._of_what}", self.limit_w)
             self.slow_down(steps)
-        self._lone = LoneDraw(machine, self._least_table if slow else self._table)
+
+        def least_table(kind: ProcessorType) -> list[float]:
+            """Return W for 0, 1, … cores busy in the p-state that draws least at full load."""
+            return self._table(kind.in_p_state(self._ladder(kind)[-1]) if kind.p_states else kind)
+
+        self._lone = LoneDraw(machine, least_table if slow else self._table)
 
     # ------------------------------------------------------------------ whether a job can start
 
@@ -141,10 +146,6 @@ class PowerBudget(DrawBound):
         return f"with nothing else running, the machine would draw {least:g} W, the power cap is {self.limit_w:g} W" * (
             least > self._most_w
         )
-
-    def _least_table(self, kind: ProcessorType) -> list[float]:
-        """W for 0, 1, … cores busy in the p-state that draws least at full load."""
-        return self._table(kind.in_p_state(self._ladder(kind)[-1]) if kind.p_states else kind)
 
     def _cores_on(self, placement: Placement) -> dict[int, int]:
         """Cores of each processor that a placement takes: idle ones in processor order."""

@@ -60,12 +60,11 @@ class JobStory:
         last = earlier[-1]
         took = [s for s in self._stages if s["attempt"] == attempt and s["stage"] == Doing.RESTART]
         restart = f"; to restart took {lasting(took[0]['end'] - took[0]['start'])}" if took else ""
-        return [
-            f"It went on from its checkpoint of {self._at(last['end'])}, with {_percent(last['saved'])} of its work{restart}."
-        ]
+        saved = f"{100 * last['saved']:.3g} % of its work"
+        return [f"It went on from its checkpoint of {self._at(last['end'])}, with {saved}{restart}."]
 
     def checkpoints(self, attempt: int) -> list[str]:
-        """How many an attempt made."""
+        """Say how many checkpoints an attempt made."""
         own = [stage for stage in self._made() if stage["attempt"] == attempt]
         if not own:
             return []
@@ -76,7 +75,7 @@ class JobStory:
         ]
 
     def _made(self) -> list[dict[Any, Any]]:
-        """The checkpoints that were done: they hold more of the work than those before."""
+        """Return the checkpoints that were done: each holds more of the work than those before."""
         made, saved = [], 0.0
         for stage in self._stages:
             if stage["stage"] == Doing.CHECKPOINT and stage["saved"] > saved:
@@ -162,7 +161,3 @@ class JobStory:
         since = max((spell.start for spell in self.spells if spell.end <= time), default=since)
         behind, because = self._result.waits.preempted(self._row, since, time)
         return f"{f' for job {behind}' if behind else ''}{f': {because}' if because else ''}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"

@@ -168,7 +168,15 @@ class Limits:
         longest, too_long = quality.max_wall_s, "QOSMaxWallDurationPerJobLimit"
         if longest == math.inf:
             longest, too_long = _nearest([one.max_wall_s for one in above]), "AssocMaxWallDurationPerJobLimit"
-        together = [*_of_quality(quality, user, account), *self._of_associations(association, quality)]
+        scope = ("qos", quality.name)
+        of_account = quality.max_jobs_per_account, quality.max_tres_per_account, "MaxJobsPerAccount", "Max*PerAccount"
+        of_user = quality.max_jobs_per_user, quality.max_tres_per_user, "QOSMaxJobsPerUserLimit", "QOSMax*PerUserLimit"
+        together = [
+            Limit(scope, quality.grp_jobs, quality.grp_tres, "QOSGrpJobsLimit", "QOSGrp*Limit"),
+            Limit((*scope, "account", account), *of_account),
+            Limit((*scope, "user", user), *of_user),
+            *self._of_associations(association, quality),
+        ]
         rules = self._rules[demand.whose] = _Rules(
             tuple((name, most, reason) for name, (most, reason) in largest.items()),
             longest,
@@ -192,15 +200,6 @@ class Limits:
         while position >= 0:
             yield position
             position = self._accounts.parents[position]
-
-
-def _of_quality(quality: QualityOfService, user: str, account: str) -> Iterator[Limit]:
-    scope = ("qos", quality.name)
-    yield Limit(scope, quality.grp_jobs, quality.grp_tres, "QOSGrpJobsLimit", "QOSGrp*Limit")
-    jobs, tres = quality.max_jobs_per_account, quality.max_tres_per_account
-    yield Limit((*scope, "account", account), jobs, tres, "MaxJobsPerAccount", "Max*PerAccount")
-    jobs, tres = quality.max_jobs_per_user, quality.max_tres_per_user
-    yield Limit((*scope, "user", user), jobs, tres, "QOSMaxJobsPerUserLimit", "QOSMax*PerUserLimit")
 
 
 def _nearest(limits: list[float]) -> float:
