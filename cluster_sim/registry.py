@@ -113,7 +113,7 @@ class Registry(Generic[T]):
         self._later[name] = (module, attribute, meaning)
 
     def __iter__(self) -> Iterator[str]:
-        """All names, sorted. Entry points that cannot be loaded are left out, with one warning of each."""
+        """Iterate over all names, sorted. Entry points that cannot be loaded are left out, with one warning each."""
         self._load_all()
         return iter(sorted(self._factories.keys() | self._later.keys()))
 
@@ -131,12 +131,12 @@ class Registry(Generic[T]):
         return f"<table><caption>{escape(self.kind)}s</caption>{rows}</table>"
 
     def names(self, text: str) -> bool:
-        """Whether a text is a spec with options or a file, ``lublin:jobs=9`` or ``mine.py:days``, and not a path."""
+        """Return whether a text is a spec with options or a file (``lublin:jobs=9``, ``mine.py:days``), and no path."""
         name, colon, _ = text.partition(":")
         return bool(colon) and (source_of(text) is not None or name.strip() in self)
 
     def factory(self, name: str) -> Callable[..., T]:
-        """The factory behind ``name``. Raises SpecError, listing the names there are, or telling why it cannot be loaded."""
+        """Return the factory behind ``name``. Raises SpecError if there is none, or if it cannot be loaded."""
         if name in self._entry_points():
             self._load(name)
         if name not in self._factories:
@@ -233,18 +233,18 @@ class Registry(Generic[T]):
         return thing, rest
 
     def help(self, name: str) -> str:
-        """First line of the documentation of ``name``."""
+        """Return the first line of the documentation of ``name``."""
         if name in self._later:
             return self._later[name][2]
         return (inspect.getdoc(self.factory(name)) or "").partition("\n")[0]
 
     def options(self, name: str) -> list[str]:
-        """What a spec of ``name`` takes: its options, and in capitals what stands there without a key."""
+        """Return what a spec of ``name`` takes: its options, and in capitals what stands there without a key."""
         parameters = _signature(self.factory(name)).parameters.values()
         return [f"{p.name.upper()}…" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]
 
     def _entry_points(self) -> dict[str, list[EntryPoint]]:
-        """The entry points of this group that nobody has asked for yet, by name."""
+        """Return the entry points of this group that have not been loaded yet, by name."""
         if self._unloaded is None:
             self._unloaded = {}
             for entry in entry_points(group=self.group):
@@ -296,7 +296,7 @@ class Registry(Generic[T]):
         return name in self._later or (name in self._factories and _is_ours(self._factories[name]))
 
     def _can_be_said(self, name: object) -> bool:
-        """Whether a spec can have this name."""
+        """Return whether a spec can have this name."""
         if not isinstance(name, str) or not name or name != name.strip() or set(name) & set(":,="):
             return False
         return source_of(name) is None
@@ -306,17 +306,17 @@ _SAYABLE = "text without ':', ',' and '=' and not the name of a file, as in a sp
 
 
 def describe(thing: object) -> str:
-    """What a scheduler, policy or model is called in records and messages: the spec that made it, or its class."""
+    """Return the name of a scheduler, policy or model for records and messages: the spec that made it, or its class."""
     return str(getattr(thing, "spec", "")) or type(thing).__name__
 
 
 def _called(factory: object) -> str:
-    """``package.module.name`` of a class or a function."""
+    """Return ``package.module.name`` of a class or a function."""
     return f"{getattr(factory, '__module__', '')}.{getattr(factory, '__qualname__', factory)}"
 
 
 def _is_ours(factory: object) -> bool:
-    """Whether the toolkit brings it."""
+    """Return whether the toolkit brings the factory."""
     return is_ours(getattr(factory, "__module__", ""))
 
 
@@ -325,7 +325,7 @@ def _package_of(entry: EntryPoint) -> str:
 
 
 def misspelt(text: str, *registries: Registry[Any]) -> SpecError | None:
-    """The error to raise for a text that names no file, if it looks like a spec: ``homogenous:nodes=4``, or only ``lublin``."""
+    """Return the error for a text that names no file, if it looks like a spec (``homogenous:nodes=4``, ``lublin``)."""
     name, colon, _ = os.path.basename(text).partition(":")
     for registry in registries:
         if text in registry:
@@ -339,7 +339,7 @@ def misspelt(text: str, *registries: Registry[Any]) -> SpecError | None:
 
 @cache
 def _signature(factory: Callable[..., Any]) -> inspect.Signature:
-    """Looked up once: simulations by the thousand, as in training, make the same models again and again."""
+    """Return the signature, looked up once: training makes the same models again and again."""
     return inspect.signature(factory)
 
 
@@ -347,7 +347,7 @@ _TRUTH = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false"
 
 
 def _converted(value: str, parameter: inspect.Parameter, where: str) -> object:
-    """``value`` in the type of the parameter's default, of one without a default as it is annotated; else it stays text."""
+    """Return ``value`` in the type of the parameter's default, or without a default as annotated; else as text."""
     default = parameter.default
     if isinstance(default, bool):
         if value.lower() not in _TRUTH:

@@ -57,7 +57,7 @@ class UnknownKeys:
 
 
 def near(name: str, known: Iterable[str], count: int = 1, least: float = 0.6) -> list[str]:
-    """At most ``count`` known names that ``name`` may stand for, the likeliest first.
+    """Return at most ``count`` known names that ``name`` may stand for, the likeliest first.
 
     First those that are spelled almost so (``requsted_time``), then those with words of it (``cores`` is rather
     ``requested_cores`` than ``used_cores``, for it comes first among the known), then those that are ``least`` alike of 1.
@@ -84,7 +84,7 @@ def near(name: str, known: Iterable[str], count: int = 1, least: float = 0.6) ->
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that ``name`` most likely stands for, in words: ``submit_time (the nearest known name)``."""
+    """Return the most likely known name for ``name``, in words: ``submit_time (the nearest known name)``."""
     known = list(known)
     close = near(name, known, least=0.5)
     return f"{close[0]} (the nearest known name)" if close else f"one of {', '.join(known)}"
@@ -120,13 +120,13 @@ class Guess:
 
 
 def one_of(name: str, known: Iterable[str]) -> str:
-    """All known names in words, and which of them is the nearest, if one is near: for names of which there are few."""
+    """Return all known names in words, and the nearest of them if one is near; for a few names."""
     known = list(known)
     return f"one of {', '.join(known)}{hint(name, known)}"
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """Which of several known names is the nearest, to stand behind a list of them; empty where none is near."""
+    """Return which of several known names is the nearest, to stand behind a list of them; empty if none is near."""
     known = list(known)
     close = near(name, known)
     return f" (the nearest is {close[0]})" if close and len(known) > 1 else ""

@@ -111,7 +111,7 @@ class CommandLine(click.Group):
     """The group of commands: it lists them in the order in which they were added, and ends each in one way."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands, the most useful ones first."""
+        """Return names of the commands, the most useful ones first."""
         return list(self.commands)
 
     def main(

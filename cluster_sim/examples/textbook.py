@@ -43,7 +43,7 @@ class Expected:
 
     @property
     def title(self) -> str:
-        """The scheduler, the power policy and the settings that differ, in one line."""
+        """Return the scheduler, the power policy and the settings that differ, in one line."""
         settings = (f"{key}={value}" for key, value in self.settings.items())
         return ", ".join(filter(None, [self.scheduler, self.power, *settings]))
 
@@ -66,25 +66,25 @@ class Case:
 
     @cached_property
     def platform(self) -> Platform:
-        """The hardware."""
+        """Return the hardware."""
         from cluster_sim.formats.native_platform import platform_from
 
         return platform_from(self._platform, f"case {self.name}")
 
     @cached_property
     def workload(self) -> Workload:
-        """The jobs."""
+        """Return the jobs."""
         from cluster_sim.workload.workload import Workload
 
         return Workload(pd.DataFrame(self._rows, columns=self._columns), self.name)
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """The jobs as the case's file gives them: only the columns that it needs, with their ids as index."""
+        """Return the jobs as the case's file gives them: only the columns that it needs, with their ids as index."""
         return pd.DataFrame(self._rows, columns=self._columns).set_index("job_id")
 
     def run(self, scheduler: Any = "fcfs", power: Any = None, **settings: Any) -> Result:
-        """One simulation. ``scheduler`` and ``power`` are specs such as ``"easy"``, or objects.
+        """Run one simulation. ``scheduler`` and ``power`` are specs such as ``"easy"``, or objects.
 
         ``settings`` are those of :class:`~cluster_sim.Simulation`, such as ``contention="none"``. Raises SpecError.
         """
@@ -120,13 +120,13 @@ class Case:
 
 
 def names() -> list[str]:
-    """The names of all cases."""
+    """Return the names of all cases."""
     return sorted(entry.name.removesuffix(".yaml") for entry in _FOLDER.iterdir() if entry.name.endswith(".yaml"))
 
 
 @cache
 def case(name: str) -> Case:
-    """The case of that name. Raises InputError that lists the names there are."""
+    """Return the case of that name. Raises InputError that lists the names there are."""
     if name not in names():
         raise InputError("examples", f"one of {', '.join(names())}", name)
     data = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
@@ -137,12 +137,12 @@ def case(name: str) -> Case:
 
 
 def cases() -> list[Case]:
-    """All cases, by name."""
+    """Return all cases, by name."""
     return [case(name) for name in names()]
 
 
 def table() -> pd.DataFrame:
-    """All cases, a row each: title, number of jobs, nodes and cores, and source."""
+    """Return all cases, a row each: title, number of jobs, nodes and cores, and source."""
     rows = [
         {
             "case": one.name,

@@ -23,7 +23,7 @@ class Allocation:
 
 
 def lowest_bits(mask: int, count: int) -> int:
-    """The ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
+    """Return the ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
     if mask.bit_count() <= count:
         return mask
     count = int(count)  # numpy's integers, of which users make placements, would overflow in the shifts

@@ -73,12 +73,12 @@ class Request(Event):
 
     @property
     def placement(self) -> Placement:
-        """Which cores, as of a job."""
+        """Return which cores it asks for, as of a job."""
         return Placement(((self.node, self.node + 1, self.cores),) if self.cores else ())
 
     @property
     def is_held(self) -> bool:
-        """Whether it has been granted and not been given back."""
+        """Return whether it has been granted and not been given back."""
         return self._allocation is not None
 
     def release(self) -> None:
@@ -128,17 +128,17 @@ class Guests:
         self._to_look_at: set[int] = set()  # nodes on which something may be granted now
 
     def __bool__(self) -> bool:
-        """Whether any guest holds anything."""
+        """Return whether any guest holds anything."""
         return bool(self._held)
 
     def tenant(self, owner: str) -> int:
-        """The number of an owner in the ledger."""
+        """Return the number of an owner in the ledger."""
         if owner not in self.names:
             self.names.append(owner)
         return FIRST_TENANT - self.names.index(owner)
 
     def expected(self) -> list[Departure]:
-        """What guests hold, and when they should leave."""
+        """Return what guests hold, and when they should leave."""
         return [Departure(held.owner, held.node, held.cores, held.expected_end) for held in self._held if held.cores]
 
     # ------------------------------------------------------------------ requests
@@ -175,7 +175,7 @@ class Guests:
         return request
 
     def look_at(self, node: int) -> None:
-        """Something has become free on a node: what waits for it may be granted, later in this instant."""
+        """Grant later in this instant what may fit now: something has become free on a node."""
         if node in self._waiting:
             if not self._to_look_at:
                 self._env.at(self._env.now, GRANT).callbacks.append(self._grant)
@@ -214,7 +214,7 @@ class Guests:
         return bool(request.memory_mb <= machine.memory_mb[node] - machine.memory_used[node] + BYTE_MB)
 
     def leave(self, request: Request) -> None:
-        """A guest gives back what it holds, or no longer wants it."""
+        """Give back what a guest holds, or withdraw its request."""
         machine, allocation = self._machine, request._allocation
         if allocation is None:
             waiting = self._waiting.get(request.node, [])
@@ -230,7 +230,7 @@ class Guests:
         machine.observer.guest_left(request)
 
     def evict(self, node: int, reason: str) -> None:
-        """A node breaks down: its guests lose what they hold, and what they run fails."""
+        """Take all that guests hold on a node, which breaks down; what they run there fails."""
         for request in [held for held in self._held if held.node == node]:
             self._stop_loads(request, NodeStateError, reason)
             request.lost = True

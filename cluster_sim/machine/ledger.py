@@ -52,7 +52,7 @@ class _Pieces:
                 column.pop()
 
     def holds(self, tenant: Ints, start: Floats, end: Floats) -> Holds:
-        """The ranges with what is known of their entries."""
+        """Return the ranges with what is known of their entries."""
         entry = np.array(self.entry)
         return Holds(tenant[entry], np.array(self.first), np.array(self.last), start[entry], end[entry])
 
@@ -84,7 +84,7 @@ class Ledger:
         self.power_watts = array("d", [0.0])  #: and how much, W.
 
     def hold(self, now: float, tenant: int, ranges: Iterable[tuple[int, int]]) -> int:
-        """A tenant gets these cores; the number of the hold."""
+        """Enter that a tenant gets these cores; return the number of the hold."""
         number = len(self.tenant)
         self.tenant.append(tenant)
         self.held_from.append(now)
@@ -94,7 +94,7 @@ class Ledger:
         return number
 
     def load(self, now: float, tenant: int, ranges: Iterable[tuple[int, int]]) -> int:
-        """A guest loads these of its cores; the number of the load."""
+        """Enter that a guest loads these of its cores; return the number of the load."""
         number = len(self.load_tenant)
         self.load_tenant.append(tenant)
         self.load_from.append(now)
@@ -103,7 +103,7 @@ class Ledger:
         return number
 
     def take_back(self, hold: int) -> None:
-        """The last hold has been refused after all, in the instant in which it was entered."""
+        """Take back the last hold, which was refused after all in the instant in which it was entered."""
         assert hold == len(self.tenant) - 1, "only the last entry can be taken back"
         self._pieces.take_back(hold)
         self.tenant.pop()
@@ -112,7 +112,7 @@ class Ledger:
         self.held_until.pop()
 
     def times_of(self, tenants: int) -> tuple[Floats, Floats, Floats]:
-        """When each of the first tenants got its first cores, first loaded them and gave the last back, s.
+        """Return when each of the first tenants got its first cores, first loaded them and gave the last back, s.
 
         Shape (tenants,) each; NaN for what has not happened.
         """
@@ -134,7 +134,7 @@ class Ledger:
         return first, began, last
 
     def up_to(self, horizon: float, attempts: int) -> Extract:
-        """What has been entered up to a time, s; what lasts beyond it ends there. Tenants 0 … ``attempts`` - 1 are of jobs.
+        """Return all entries up to a time, s, where later ends are cut. Tenants 0 … ``attempts`` - 1 are attempts.
 
         The ledger may go on beyond the time: a guest comes or stays while the last job of the run waits to be refused.
         """
@@ -175,7 +175,7 @@ class Ledger:
 
 
 def _numbered(tenant: Ints, attempts: int) -> Ints:
-    """Tenants by numbers from 0: first the attempts, then the guests, whom the machine counts down from -2."""
+    """Number tenants from 0: first the attempts, then the guests, whom the machine counts down from -2."""
     return np.where(tenant < -1, attempts - 2 - tenant, tenant)
 
 
@@ -195,5 +195,5 @@ class Extract:
     horizon: float
 
     def seconds_loaded(self, tenants: int) -> Floats:
-        """How long the tasks of each tenant ran, all its holds together, s, shape (tenants,)."""
+        """Return how long the tasks of each tenant ran, all its holds together, s, shape (tenants,)."""
         return np.bincount(self.tenant, self.loaded_s, tenants)[:tenants].astype(np.float64)

@@ -67,12 +67,12 @@ class MemoryChannel:
 
     @property
     def groups(self) -> tuple[TaskGroup, ...]:
-        """The task groups that run, in the order in which they started."""
+        """Return the task groups that run, in the order in which they started."""
         return tuple(self._groups)
 
     @property
     def ended_groups(self) -> tuple[TaskGroup, ...]:
-        """Task groups that have ended, but whose job still holds their cores."""
+        """Return task groups that have ended, but whose job still holds their cores."""
         return tuple(self._ended)
 
     def run(
@@ -95,7 +95,7 @@ class MemoryChannel:
         return group
 
     def release(self, group: TaskGroup) -> None:
-        """The group's whole job is over: take the group out if it has not ended (then it never happens)."""
+        """Take out a group whose whole job is over; if the group has not ended, it never happens."""
         if not group.triggered:
             self._groups.remove(group)
             self.refresh()
@@ -105,7 +105,7 @@ class MemoryChannel:
                 self.refresh()
 
     def change_rate(self, ratio: float) -> None:
-        """The processor's clock changes by ``ratio``: work left shrinks, and bandwidth asked for grows, with it."""
+        """Change the processor's clock by ``ratio``: work left shrinks, and bandwidth asked for grows, with it."""
         for group in self._groups:
             if not group.fixed:
                 group.change_rate(ratio, self.env.now)

@@ -55,7 +55,7 @@ class Placement:
 
     @classmethod
     def on(cls, cores: Mapping[int, int]) -> Placement:
-        """From a mapping of node index to cores on that node; a Series of pandas is one, too."""
+        """Make a placement from a mapping of node index to cores on that node; a Series of pandas is one, too."""
         try:
             spans = [((first := _whole(node)), first + 1, _whole(taken)) for node, taken in cores.items()]
         except (AttributeError, TypeError):
@@ -65,11 +65,11 @@ class Placement:
 
     @property
     def nodes(self) -> list[int]:
-        """Indices of the nodes, in the order in which they are filled."""
+        """Return indices of the nodes, in the order in which they are filled."""
         return [node for first, stop, _ in self.spans for node in range(first, stop)]
 
     def covers(self, node: int) -> bool:
-        """Whether it has cores on a node."""
+        """Return whether it has cores on a node."""
         for first, stop, _ in self.spans:  # noqa: SIM110 - asked of every running job when a node fails
             if first <= node < stop:
                 return True
@@ -82,11 +82,11 @@ class Placement:
         return hash(frozenset(self.cores_by_node().items()))
 
     def cores_by_node(self) -> dict[int, int]:
-        """Cores on each node, by node index."""
+        """Return cores on each node, by node index."""
         return {node: taken for first, stop, taken in self.spans for node in range(first, stop)}
 
     def beyond(self, other: Placement) -> Placement | None:
-        """The cores that it has more than ``other`` on each node; None if there are none."""
+        """Return the cores that it has more than ``other`` on each node; None if there are none."""
         theirs = other.cores_by_node()
         more = {node: cores - theirs.get(node, 0) for node, cores in self.cores_by_node().items()}
         more = {node: cores for node, cores in more.items() if cores > 0}
@@ -101,7 +101,7 @@ class Placement:
 
 
 def _whole(number: SupportsIndex) -> int:
-    """As a number of Python's own, whoever's it is; TypeError for what is no whole number, such as a truth."""
+    """Return a number of any type as Python's own; raise TypeError for what is no whole number, such as a truth."""
     if isinstance(number, bool):
         raise TypeError
     return int(index(number))
@@ -113,7 +113,7 @@ def _no_spans(found: object) -> PlacementError:
 
 
 def shape(job: Job) -> list[int] | None:
-    """Cores per node that the job insists on, widest first; None when the width rule decides.
+    """Return cores per node that the job insists on, widest first; None when the width rule decides.
 
     ``nodes`` spreads the tasks as evenly as it goes, ``ntasks_per_node`` being the most that a node may get;
     ``ntasks_per_node`` alone fills nodes to that many tasks.
@@ -129,14 +129,14 @@ def shape(job: Job) -> list[int] | None:
 
 
 def _is_possible(job: Job, wanted: list[int]) -> bool:
-    """Whether its tasks, spread over its nodes, leave none of these empty and none with more than it may get."""
+    """Return whether its tasks, spread over its nodes, leave none of these empty and none with more than it may get."""
     return not job.nodes or (len(wanted) == job.nodes and wanted[0] <= (job.ntasks_per_node or wanted[0]))
 
 
 def why_impossible(
     machine: Machine, job: Job, memory: bool = False, gpus: bool = False, spreads_tasks: bool = False
 ) -> str:
-    """Why the job could not be placed even on the empty machine; empty when it could, by memory or with GPUs if that counts.
+    """Say why the job could not be placed even on the empty machine (memory and GPUs if they count); empty: it could.
 
     Where the scheduler ``spreads_tasks`` as it will, its nodes need not be wide enough for even parts.
     """
@@ -184,7 +184,7 @@ def place(
     within: npt.NDArray[np.integer] | None = None,
     time: float | None = None,
 ) -> Placement | None:
-    """A placement of the job on cores that are free now, or None.
+    """Return a placement of the job on cores that are free now, or None.
 
     A job that fits the widest node goes on one node; a wider one takes free cores node by node, partly free nodes
     included; ``nodes`` and ``ntasks_per_node`` override. ``order`` ranks the nodes (shape (nodes,), least first, ties
@@ -237,7 +237,7 @@ def open_rooms(
     rooms: npt.NDArray[np.integer] | None,
     within: npt.NDArray[np.integer] | None,
 ) -> npt.NDArray[np.integer] | None:
-    """``rooms``, the most cores to be taken on each node, with none on nodes that are not eligible now."""
+    """Return ``rooms``, the most cores to be taken on each node, with none on nodes that are not eligible now."""
     assert machine.eligibility is not None
     cores = machine.platform.node_cores
     allowed = machine.eligibility.open_at(job, machine.env.now if time is None else time)
@@ -250,7 +250,7 @@ def open_rooms(
 
 
 def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:
-    """First of ``nodes`` (a set of usable nodes with free cores) that has that many free cores."""
+    """Return the first of ``nodes`` (a set of usable nodes with free cores) that has that many free cores."""
     free = machine.free
     if not nodes:
         return None
@@ -273,12 +273,12 @@ def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:
 
 
 def _capacity(machine: Machine, rooms: npt.NDArray[np.integer] | None) -> npt.NDArray[np.integer]:
-    """The most cores that can be taken on each node."""
+    """Return the most cores that can be taken on each node."""
     return machine.free if rooms is None or rooms is machine.free else np.minimum(machine.free, rooms)
 
 
 def _candidates(machine: Machine, capacity: npt.NDArray[np.integer], cores: int) -> Iterable[npt.NDArray[np.int64]]:
-    """Nodes of that much capacity: those that are on, then those that would have to be booted."""
+    """Yield the nodes of that much capacity: those that are on, then those that would have to be booted."""
     for usable in (machine.is_on, machine.is_off):
         yield ((capacity >= cores) & usable).nonzero()[0]
 
@@ -333,7 +333,7 @@ def _place_wide_in_order(
 
 
 def _runs(nodes: list[int], taken: list[int]) -> list[Span]:
-    """Nodes and the cores taken on each, neighbours with equal numbers as one span."""
+    """Return nodes and the cores taken on each, neighbours with equal numbers as one span."""
     spans: list[Span] = []
     first = stop = cores = 0
     for node, count in zip(nodes, taken, strict=True):

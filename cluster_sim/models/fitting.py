@@ -51,12 +51,12 @@ class Fit:
 
     @property
     def rmse(self) -> float:
-        """Root mean square residual, in the unit of what was fitted."""
+        """Return the root mean square residual, in the unit of what was fitted."""
         return float(np.sqrt((self.measurements["residual"] ** 2).mean()))
 
     @property
     def r_squared(self) -> float:
-        """Share of the variance that the fit explains; 1 when there is none."""
+        """Return the share of the variance that the fit explains; 1 when there is none."""
         observed = self.measurements[self.observed]
         spread = float(((observed - observed.mean()) ** 2).sum())
         return 1.0 - float((self.measurements["residual"] ** 2).sum()) / spread if spread > 0.0 else 1.0
@@ -81,7 +81,7 @@ def fit_contention(
     starts: int = 12,
     seed: int = 0,
 ) -> Fit:
-    """Parameters of a contention model for one processor.
+    """Fit the parameters of a contention model for one processor.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def fit_contention(
 
 
 def _spread(jacobian: Floats, residuals: Floats, change: Floats) -> Floats:
-    """Standard errors of parameters: nan where the measurements do not determine them."""
+    """Return standard errors of parameters: nan where the measurements do not determine them."""
     freedom = max(1, len(residuals) - jacobian.shape[1])
     _, singular, rows = np.linalg.svd(jacobian, full_matrices=False)
     # The derivatives are differences of floats, good to some eight digits: what is smaller is nothing.
@@ -146,7 +146,7 @@ def _spread(jacobian: Floats, residuals: Floats, change: Floats) -> Floats:
 
 
 def fit_power(measurements: Measurements, model: str = "linear") -> Fit:
-    """Parameters of a power model for one processor.
+    """Fit the parameters of a power model for one processor.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def _fit_polynomial(data: pd.DataFrame) -> Fit:
 
 
 def _table(measurements: Measurements, columns: Sequence[str]) -> pd.DataFrame:
-    """The columns as finite floats, in a table of our own."""
+    """Return the columns as finite floats, in a table of our own."""
     data = measurements if isinstance(measurements, pd.DataFrame) else pd.DataFrame(dict(measurements))
     for name in columns:
         if name not in data:

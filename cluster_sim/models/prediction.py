@@ -39,7 +39,7 @@ class Share(NamedTuple):
 
     @property
     def free(self) -> int:
-        """Cores that no group holds."""
+        """Return cores that no group holds."""
         return self.model.kind.cores - sum([group.tasks for group in self.groups])
 
 
@@ -53,11 +53,11 @@ class Forecast:
 
     @property
     def horizon(self) -> float:
-        """When the last job is over, s; 0 when there is none."""
+        """Return when the last job is over, s; 0 when there is none."""
         return max(self.ends.values(), default=0.0)
 
     def instead(self, changed: Mapping[int, Share]) -> Forecast:
-        """What happens if some processors, by position, were in another state; the others take the course they took."""
+        """Predict what happens if some processors, by position, were in another state; others take their course."""
         shares = [changed.get(i, share) for i, share in enumerate(self._shares)]
         courses = [_course(changed[i]) if i in changed else course for i, course in enumerate(self._courses)]
         return _forecast(shares, courses)
@@ -72,7 +72,7 @@ class Forecast:
         return Forecast(self._shares, self._courses, later)
 
     def starts_from(self, shares: Sequence[Share]) -> bool:
-        """Whether it says what happens on processors in exactly this state."""
+        """Return whether it predicts for processors in exactly this state."""
         return self._shares == tuple(shares)
 
     def after(self, seconds: float) -> list[Share]:
@@ -95,7 +95,7 @@ class Forecast:
         return later
 
     def energy(self, start: float, stop: float) -> float:
-        """Energy of the processors from ``start`` to ``stop`` (s), J. A processor whose jobs are over idles."""
+        """Return the energy of the processors from ``start`` to ``stop`` (s), J. A processor whose jobs are over idles."""
         joules = 0.0
         for share, (stretches, _) in zip(self._shares, self._courses, strict=True):
             pieces = self._by_rates(share, stretches) if share.model.follows_rates else self._by_cores(share)
@@ -108,7 +108,7 @@ class Forecast:
         return joules
 
     def _by_cores(self, share: Share) -> list[tuple[float, float, float]]:
-        """(since, until, W): with each job that ends some cores are no longer busy."""
+        """Return (since, until, W): with each job that ends some cores are no longer busy."""
         busy = sum([group.tasks for group in share.groups])
         since = 0.0
         pieces = []
@@ -119,7 +119,7 @@ class Forecast:
         return pieces
 
     def _by_rates(self, share: Share, course: list[Stretch]) -> Iterator[tuple[float, float, float]]:
-        """(since, until, W): the watts change whenever a speed does, and when a job ends."""
+        """Yield (since, until, W): the watts change whenever a speed does, and when a job ends."""
         times = sorted({0.0, *(end for _, end, _, _ in course), *(self.ends[group.job] for group in share.groups)})
         position = 0
         for since, until in pairwise(times):
@@ -141,7 +141,7 @@ class Forecast:
 
 
 def predict(shares: Sequence[Share]) -> Forecast:
-    """What happens on these processors if no job joins. A job is over when its last task on them is."""
+    """Predict what happens on these processors if no job joins. A job is over when its last task on them is."""
     return _forecast(shares, [_course(share) for share in shares])
 
 
@@ -156,7 +156,7 @@ def _forecast(shares: Sequence[Share], courses: list[Course]) -> Forecast:
 
 
 def _course(share: Share) -> Course:
-    """The course of a processor, from its model's memory if it has been in that state before: jobs that ask alike meet again."""
+    """Return the course of a processor, remembered by its model if it was in that state before: this is often so."""
     known, groups = share.model.courses, tuple([group[1:] for group in share.groups])
     course = known.get(groups)
     if course is None:

@@ -59,7 +59,7 @@ class TaskProgress:
         self.finish = now + remaining / speed
 
     def change_rate(self, ratio: float, now: float) -> None:
-        """The clock changes by ``ratio``: work left shrinks, and the bandwidth asked for grows, with it."""
+        """Change the clock by ``ratio``: work left shrinks, and the bandwidth asked for grows, with it."""
         self.change_speed(self.speed, now)
         self.remaining /= ratio
         self.finish = now + self.remaining / self.speed
@@ -67,7 +67,7 @@ class TaskProgress:
         self.later = [(seconds / ratio, bandwidth * ratio) for seconds, bandwidth in self.later]
 
     def copy(self) -> TaskProgress:
-        """A copy that can be changed without changing this one."""
+        """Return a copy that can be changed without changing this one."""
         other = TaskProgress.__new__(TaskProgress)
         other.owner, other.tasks, other.fixed, other.speed = self.owner, self.tasks, self.fixed, self.speed
         other.later, other.bandwidth, other.remaining = self.later, self.bandwidth, self.remaining
@@ -83,7 +83,7 @@ Tasks = TypeVar("Tasks", bound=TaskProgress)
 
 
 def demand_of(groups: Iterable[TaskProgress]) -> float:
-    """Bandwidth that the running tasks of a processor ask for, MB/s."""
+    """Return the bandwidth that the running tasks of a processor ask for, MB/s."""
     return sum([group.tasks * group.bandwidth for group in groups])
 
 
@@ -102,12 +102,12 @@ def adapt(groups: Sequence[TaskProgress], contention: Contention, demand: float,
 
 
 def next_end(groups: Iterable[TaskProgress]) -> float:
-    """When the first of the phases that run ends, s; inf where none runs."""
+    """Return when the first of the phases that run ends, s; inf where none runs."""
     return min([group.finish for group in groups], default=math.inf)
 
 
 def complete(groups: list[Tasks], due: float) -> list[Tasks]:
-    """Phases end that are due: their groups go on to the next, or have ended, are taken out, and come back."""
+    """End the phases that are due; return the groups that have ended, which are taken out of ``groups``."""
     ended = []
     for group in groups:
         if group.finish <= due:
@@ -125,7 +125,7 @@ Stretch = tuple[float, float, list[int], list[float]]
 
 
 def course_of(groups: Sequence[tuple[int, float, float]], contention: Contention) -> tuple[list[Stretch], list[float]]:
-    """What happens from now, time 0, if no group joins: the stretches between completions, and when each group ends, s.
+    """Predict from now, time 0, if no group joins: the stretches between completions, and when each group ends, s.
 
     ``groups`` are (tasks, seconds of work at full speed, MB/s that each task asks for), with one phase each. These are the
     steps above, with the same arithmetic, for forecasts, which are made by the hundred for each one that is lived through.
@@ -154,7 +154,7 @@ def course_of(groups: Sequence[tuple[int, float, float]], contention: Contention
 
 
 def loads_of(groups: Iterable[TaskProgress], waiting: Iterable[int]) -> list[Load]:
-    """What a power model looks at: the groups that run, and the tasks of groups that have ended but hold their cores.
+    """Return what a power model looks at: running groups, and tasks of ended groups whose cores are still held.
 
     The latter wait actively, at full speed and without traffic.
     """
@@ -168,7 +168,7 @@ _ROUNDING_W = 1e-9
 
 
 def _is_of_a_user(model: object) -> bool:
-    """Whether a model is none of ours: what it answers is looked at."""
+    """Return whether a model is not ours: then its answers are checked."""
     return type(model).__module__.partition(".")[0] != "cluster_sim"
 
 
@@ -185,7 +185,7 @@ class _Checked:
         self.threshold, self._speedups = threshold, contention.speedups
 
     def speedups(self, groups: Sequence[tuple[int, float]]) -> list[float]:
-        """As the model says. Raises InputError for one that is not in (0, 1], and unless there is one for each group."""
+        """Return what the model says. Raises InputError unless there is a speedup in (0, 1] for each group."""
         found = self._speedups(groups)
         try:
             speeds = list(found)
@@ -255,14 +255,14 @@ class ProcessorModels:
         self._watts: dict[ProcessorType, list[float]] = {}  # by themselves: not every run looks at contention
 
     def of(self, kind: ProcessorType) -> ProcessorModel:
-        """The type with the models applied."""
+        """Return the type with the models applied."""
         model = self._made.get(kind)
         if model is None:
             model = self._made[kind] = ProcessorModel(kind, self.contention, self.power)
         return model
 
     def watts(self, kind: ProcessorType) -> list[float]:
-        """W of the type with 0, 1, … all of its cores busy; not to be written to."""
+        """Return W of the type with 0, 1, … all of its cores busy; not to be written to."""
         table = self._watts.get(kind)
         if table is None:
             table = self._watts[kind] = watts_by_cores(self.power, kind)
@@ -272,7 +272,7 @@ class ProcessorModels:
 def models_of(
     platform: Platform, contention: ContentionModel | str | None = None, power: PowerModel | str | None = None
 ) -> ProcessorModels:
-    """The models that are asked for, as objects or specs, else the platform's own.
+    """Return the models that are asked for, as objects or specs, else the platform's own.
 
     Raises InputError for unknown names, and for parameters of a processor that they cannot take.
     """

@@ -52,7 +52,7 @@ class EnergyAccounts:
 
     @property
     def total(self) -> float:
-        """Energy of the whole platform, J."""
+        """Return the energy of the whole platform, J."""
         return float(sum(energy.sum() for energy in self.nodes.values()))
 
 
@@ -77,7 +77,7 @@ class History:
 
     @cached_property
     def off_intervals(self) -> tuple[Ints, npt.NDArray[np.uint8], Floats, Floats, Floats]:
-        """When nodes were not on: (node, code of the state, start, end, W), by node and time."""
+        """Return when nodes were not on: (node, code of the state, start, end, W), by node and time."""
         log = self.transitions
         by_node = np.argsort(log.nodes, kind="stable")
         node, code, start, watts = (column[by_node] for column in (log.nodes, log.codes, log.times, log.watts))
@@ -111,7 +111,7 @@ def _by_unit(rows: Iterable[Row]) -> dict[int, list[Row]]:
 
 
 def goes_on(node: Ints, code: npt.NDArray[np.uint8], start: Floats, end: Floats) -> npt.NDArray[np.bool_]:
-    """Whether each interval but the first is in the state of the one before: in between the node was on for no time.
+    """Return for each interval but the first whether it goes on with the one before: the node was on for no time.
 
     It was then for a job that took none. No boot goes on with another: a failure and a repair of one instant have it begin anew.
     """
@@ -121,12 +121,12 @@ def goes_on(node: Ints, code: npt.NDArray[np.uint8], start: Floats, end: Floats)
 
 
 def node_bounds(platform: Platform) -> Ints:
-    """First core of each node, and the core count, shape (nodes + 1,)."""
+    """Return the first core of each node, and the core count, shape (nodes + 1,)."""
     return platform.first_core[platform.first_processor]
 
 
 def computing_seconds(holds: Holds, platform: Platform) -> Floats:
-    """How long some core of each node is in use, s, shape (nodes,)."""
+    """Return how long some core of each node is in use, s, shape (nodes,)."""
     runs, pieces = cut(holds, node_bounds(platform))
     table = steps(pieces)
     busy = np.bincount(table.unit, table.seconds * (table.cores > 0), platform.node_count)
@@ -136,7 +136,7 @@ def computing_seconds(holds: Holds, platform: Platform) -> Floats:
 
 
 def settle(history: History) -> EnergyAccounts:
-    """The accounts of a run."""
+    """Return the accounts of a run."""
     platform = history.platform
     accounts = EnergyAccounts(
         np.zeros(history.tenants),
@@ -161,7 +161,7 @@ def settle(history: History) -> EnergyAccounts:
 def _parted(
     holds: Holds, special: set[int], platform: Platform
 ) -> tuple[Holds, dict[int, list[tuple[int, int, int, float, float]]]]:
-    """The holds on ordinary nodes, and for each special node its rows (tenant, processor, cores, start, end)."""
+    """Return the holds on ordinary nodes, and for each special node its rows (tenant, processor, cores, start, end)."""
     bounds = platform.first_core
     runs, pieces = cut(holds, bounds)
     tenant, unit, start, end = runs.expanded()

@@ -55,7 +55,7 @@ class Cautions:
 
     @classmethod
     def of_runs(cls, runs: Mapping[str, Cautions]) -> Cautions:
-        """The cautions of several runs by name; a line that is not about all of them names its runs."""
+        """Return the cautions of several runs by name; a line that is not about all of them names its runs."""
         kinds: list[tuple[str, ...]] = []
         for kind in TITLES:
             about: dict[str, list[str]] = {}
@@ -74,7 +74,7 @@ class Cautions:
         return replace(self, left_out=tuple(dict.fromkeys([*lines, *self.left_out])))
 
     def by_kind(self) -> dict[str, tuple[str, ...]]:
-        """Title and sentences of every kind that has some."""
+        """Return the title and sentences of every kind that has some."""
         return {title: lines for kind, title in TITLES.items() if (lines := getattr(self, kind))}
 
     def __iter__(self) -> Iterator[str]:

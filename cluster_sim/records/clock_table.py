@@ -24,7 +24,7 @@ Change = tuple[float, int, "ProcessorType"]
 
 
 def clock_table(platform: Platform, changes: Iterable[Change], horizon: float) -> pd.DataFrame:
-    """One row per interval of every processor that has p-states or changed its clock, up to ``horizon`` (s)."""
+    """Make a row for each interval of every processor that has p-states or changed its clock, up to ``horizon`` (s)."""
     kinds = platform.processor_types
     by_processor: dict[int, list[tuple[float, ProcessorType]]] = defaultdict(list)
     with_states = np.array([bool(kind.p_states) for kind in kinds])[platform.type_of_processor]
@@ -49,7 +49,7 @@ def clock_table(platform: Platform, changes: Iterable[Change], horizon: float) -
 
 
 def as_clock_table(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
-    """The table with these rows, of which there may be none."""
+    """Make the table from these rows; there may be none."""
     fields = RESULT_TABLES["p_states"]
     types = {"str": object, "float": np.float64, "int": np.int64}
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)

@@ -114,38 +114,38 @@ class Effect:
 
     @property
     def difference(self) -> float:
-        """``value - base``."""
+        """Return ``value - base``."""
         return self.value - self.base
 
     @property
     def relative(self) -> float:
-        """The difference in % of the base; NaN where that is 0."""
+        """Return the difference in % of the base; NaN where that is 0."""
         return 0.0 if self.value == self.base else 100 * self.difference / abs(self.base) if self.base else math.nan
 
     @property
     def verdict(self) -> ComparisonVerdict:
-        """Whether the metric is less or more, beyond chance."""
+        """Return whether the metric is less or more, beyond chance."""
         return verdict_of(self.low, self.high, self.blocks)
 
     @property
     def matters(self) -> bool:
-        """Whether the difference is large enough to be worth a word."""
+        """Return whether the difference is large enough to be worth a word."""
         return abs(self.difference) >= self.floor and not abs(self.relative) < LEAST_CHANGE
 
     @property
     def shown(self) -> ComparisonVerdict | None:
-        """LESS or MORE where that is beyond chance and large enough to matter: what may be coloured."""
+        """Return LESS or MORE if that is beyond chance and large enough to matter: it may be coloured."""
         return (
             self.verdict if self.verdict in (ComparisonVerdict.LESS, ComparisonVerdict.MORE) and self.matters else None
         )
 
     def change(self) -> str:
-        """The difference with its sign and, if there is one, its interval: ``−10 min (−15 min to −5 min)``."""
+        """Return the difference with its sign and, if there is one, its interval: ``−10 min (−15 min to −5 min)``."""
         ends = f" ({self._signed(self.low)} to {self._signed(self.high)})" if math.isfinite(self.low) else ""
         return self._signed(self.difference) + ends
 
     def in_percent(self) -> str:
-        """The relative difference with its sign and, if there is one, half of its interval: ``+14 ± 21 %``."""
+        """Return the relative difference with its sign and, if there is one, half of its interval: ``+14 ± 21 %``."""
         if not math.isfinite(self.relative):
             return self._signed(self.difference)
         if not math.isfinite(self.low) and self.value >= 10 * self.base > 0:
@@ -156,7 +156,7 @@ class Effect:
         return f"{sign}{number(abs(self.relative), 2)}{around} %"
 
     def text(self, value: float) -> str:
-        """A value of the metric: times in whole seconds where parts of a second do not matter."""
+        """Write a value of the metric: times in whole seconds where parts of a second do not matter."""
         return amount(self._rounded(value), self.unit)
 
     def _rounded(self, value: float) -> float:
@@ -172,7 +172,7 @@ class Effect:
         return sign + (amount(abs(value), self.unit) if self.unit else number(abs(value), 2))
 
     def sentence(self) -> str:
-        """The effect and its verdict in words."""
+        """Return the effect and its verdict in words."""
         label = self.label[:1].upper() + self.label[1:]
         before, after = self.text(self.base), self.text(self.value)
         if math.isnan(self.difference):
@@ -256,7 +256,7 @@ class Standing:
 
     @property
     def verdict(self) -> ComparisonVerdict:
-        """VALUES where there are too few blocks, TIE where others are not told apart from the best, else LESS or MORE."""
+        """Return VALUES for too few blocks, TIE if others are not told apart from the best, else LESS or MORE."""
         if self.blocks < FEWEST_BLOCKS:
             return ComparisonVerdict.VALUES
         return ComparisonVerdict.TIE if self.tied else ComparisonVerdict.MORE if self.most else ComparisonVerdict.LESS
@@ -268,11 +268,11 @@ class Standing:
         return self.best if is_shown else ()
 
     def name(self, name: str) -> str:
-        """An alternative as a reader knows it."""
+        """Return an alternative as a reader knows it."""
         return self.called.get(name, name)
 
     def sentence(self) -> str:
-        """Who stands where, in words, without the metric."""
+        """Say who stands where, without the metric."""
         least = "most" if self.most else "least"
         among = [*self.best, *self.tied]
         if len(self.means) == len(self.best):
@@ -328,7 +328,7 @@ class Comparison:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Everything in words: what differs, how sound it is, the verdicts, the cautions."""
+        """Say everything: what differs, how sound it is, the verdicts, the cautions."""
         verdicts = [*standing_sentences(self.standings), *self.remarks]
         if not self.standings:
             are_named = any(isinstance(each.changed, tuple) for each in self.differences)
@@ -380,7 +380,7 @@ class Comparison:
 
 
 def difference_sentences(differences: Sequence[Difference], names: int = 2) -> list[str]:
-    """What differs in the inputs, in words; of lists of options also what stays."""
+    """Say what differs in the inputs; of lists of options say also what stays."""
     if not differences:
         return ["Nothing differs in the inputs."] if names > 1 else []
     told = [f"What differs: {'; '.join(map(str, differences))}."]
@@ -425,7 +425,7 @@ _VERDICTS_IN_WORDS: Mapping[str, Callable[[Effect], bool]] = {
 
 
 def standing_sentences(standings: Iterable[Standing]) -> list[str]:
-    """A sentence for each metric; where there are many cases it counts them."""
+    """Make a sentence for each metric; if there are many cases it counts them."""
     told = []
     for (label, _), group in groupby(standings, key=lambda each: (each.label, each.metric)):
         cases = list(group)
@@ -461,7 +461,7 @@ def standing_sentences(standings: Iterable[Standing]) -> list[str]:
 
 
 def _counts(cases: Sequence[Standing], names: Iterable[Sequence[str]]) -> str:
-    """``a in 3, b in 1``: in how many cases each name is, the most frequent first."""
+    """Count in how many cases each name is, the most frequent first: ``a in 3, b in 1``."""
     counts: dict[str, int] = {}
     for each in names:
         for name in each:
@@ -472,23 +472,23 @@ def _counts(cases: Sequence[Standing], names: Iterable[Sequence[str]]) -> str:
 
 
 def named(names: Sequence[str]) -> str:
-    """A few names as a phrase, and how many more there are: "a, b and 3 more"."""
+    """Return a few names as a phrase, and how many more there are: "a, b and 3 more"."""
     shown = list(names[:_MOST_NAMED]) + ([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else ""
 
 
 def too_few(blocks: int, block: str) -> str:
-    """Why there is no interval: ``too few weeks (2) for an interval``."""
+    """Say why there is no interval: ``too few weeks (2) for an interval``."""
     return f"too few {block}s ({blocks}) for an interval"
 
 
 def _single(block: str) -> str:
-    """What one block is of which nothing tells how others would be."""
+    """Return the noun for a single block, of which nothing tells how others would be."""
     return "workload" if block == "replication" else block
 
 
 def change_in_words(value: float, base: float) -> str:
-    """``94 % less``; ``3.2 times as much`` from twice on; of nothing there are no shares: ``more``."""
+    """Write a change: ``94 % less``; ``3.2 times as much`` from twice on; ``more`` where the base is nothing."""
     if value == base:
         return "the same"
     if value >= 2 * base > 0:

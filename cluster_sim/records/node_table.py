@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def seconds_by_state(history: History) -> dict[NodeState, Floats]:
-    """How long each node was in each state, s, shape (nodes,); summed without making the intervals, which may be millions."""
+    """Return how long each node was in each state, s, shape (nodes,), without making the millions of intervals."""
     count = history.platform.node_count
     seconds = {state: np.zeros(count) for state in NodeState}
     seconds[NodeState.COMPUTING] = computing_seconds(history.holds, history.platform)
@@ -35,7 +35,7 @@ def seconds_by_state(history: History) -> dict[NodeState, Floats]:
 
 
 def _switches(history: History) -> tuple[Ints, Ints]:
-    """How often each node began to switch on, and off, before the end.
+    """Return how often each node began to switch on, and off, before the end.
 
     What begins in the last instant is in no second of the run, nor is what a failure undoes in the instant in which it began.
     """
@@ -74,7 +74,7 @@ def waste_by_core(history: History, accounts: EnergyAccounts, computing_s: Float
 
 
 def node_columns(history: History, accounts: EnergyAccounts) -> dict[str, npt.NDArray[Any]]:
-    """The columns of the table, one row per node, in platform order."""
+    """Return the columns of the table, one row per node, in platform order."""
     platform = history.platform
     count = platform.node_count
     seconds = seconds_by_state(history)

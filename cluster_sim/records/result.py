@@ -74,7 +74,7 @@ class Summary(pd.Series):
         return pd.Series
 
     def __getitem__(self, key: Any) -> Any:
-        """The value of a metric, or several of them. Raises KeyError, with the nearest name."""
+        """Return the value of a metric, or several of them. Raises KeyError, with the nearest name."""
         if isinstance(key, str) and key not in self.index:
             raise KeyError(f"{key}: expected {nearest(key, list(self.index))}")
         return super().__getitem__(key)
@@ -104,7 +104,7 @@ class Tables(Protocol):
         ...
 
     def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
-        """The table of node states for some of the nodes at a time."""
+        """Return the table of node states for some of the nodes at a time."""
         ...
 
     def off_states(self, result: Result) -> pd.DataFrame:
@@ -168,7 +168,7 @@ class Result:
 
     @classmethod
     def of(cls, simulation: Simulation) -> Result:
-        """The result of a simulation as it stands."""
+        """Make the result of a simulation as it stands."""
         from cluster_sim import __version__
 
         start = simulation.workload.start_date
@@ -189,37 +189,37 @@ class Result:
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """One row per job: times, state, cores, metrics, energy."""
+        """Return one row per job: times, state, cores, metrics, energy."""
         return self._tables.jobs()
 
     @cached_property
     def core_holds(self) -> CoreHolds:
-        """Who held which cores in numbers, from which ``allocations`` and ``holds`` are made and the charts are drawn."""
+        """Return who held which cores in numbers: ``allocations``, ``holds`` and the charts are made from it."""
         return self._tables.core_holds()
 
     @cached_property
     def allocations(self) -> pd.DataFrame:
-        """Which cores each job's tasks used, from when to when; jobs in the order of ``jobs``."""
+        """Return which cores each job's tasks used, from when to when; jobs in the order of ``jobs``."""
         return self.core_holds.allocation_table(self.platform)
 
     @cached_property
     def holds(self) -> pd.DataFrame:
-        """Who held which cores, jobs and guests, from when to when, booting included; in order of time."""
+        """Return who held which cores, jobs and guests, from when to when, booting included; in order of time."""
         return self.core_holds.hold_table(self.platform)
 
     @cached_property
     def attempts(self) -> pd.DataFrame:
-        """One row per attempt to run a job: when it joined the queue, got its cores, began and ended, and how."""
+        """Return one row per attempt of a job: when it joined the queue, got its cores, began and ended, and how."""
         return self._tables.attempts()
 
     @cached_property
     def stages(self) -> pd.DataFrame:
-        """Checkpoints, restarts and changes of cores that are over; empty where jobs did nothing but their work."""
+        """Return checkpoints, restarts and changes of cores that are over; no rows if jobs only did their work."""
         return self._tables.stages()
 
     @cached_property
     def spells(self) -> dict[int, list[Spell]]:
-        """In which pieces jobs ran, by their rows in ``jobs``; only of those that had cores more than once."""
+        """Return the pieces in which jobs ran, by their rows in ``jobs``; only of jobs that got cores again."""
         return self.all_spells.ran
 
     @cached_property
@@ -233,27 +233,27 @@ class Result:
 
     @cached_property
     def node_states(self) -> pd.DataFrame:
-        """The states of each node, without gaps."""
+        """Return the states of each node, without gaps."""
         return self._tables.node_states()
 
     @cached_property
     def off_states(self) -> pd.DataFrame:
-        """The rows of ``node_states`` in which nodes are neither idle nor computing; much sooner made than all of them."""
+        """Return the rows of ``node_states`` of nodes neither idle nor computing; much faster than all of them."""
         return self._tables.off_states(self)
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row per node: seconds and joules in each state, energy waste, switches and on-off cycles."""
+        """Return one row per node: seconds and joules in each state, energy waste, switches and on-off cycles."""
         return self._tables.nodes()
 
     @cached_property
     def power(self) -> pd.DataFrame:
-        """Power of the whole platform as a step function; the last row closes it."""
+        """Return the power of the whole platform as a step function; the last row closes it."""
         return self._tables.power()
 
     @cached_property
     def queue(self) -> pd.DataFrame:
-        """Jobs that wait, and the cores they ask for, as a step function."""
+        """Return jobs that wait, and the cores they ask for, as a step function."""
         absences = () if self.conditions is None else self.conditions.absences
         steps = pd.DataFrame(queue_steps(self.jobs, waits_again(self.jobs, self.attempts, absences))._asdict())
         seen: pd.DataFrame = steps[steps["time"] <= self.power["time"].iloc[-1]]  # not what would come after the end
@@ -261,12 +261,12 @@ class Result:
 
     @cached_property
     def p_states(self) -> pd.DataFrame:
-        """At which clock the processors ran that have p-states, or changed their clock; see ``cluster_sim.workload.fields``."""
+        """Return clocks of processors that have p-states or changed clocks (``cluster_sim.workload.fields``)."""
         return self._tables.p_states()
 
     @cached_property
     def decisions(self) -> pd.DataFrame:
-        """What the scheduler decided and why; empty unless the simulation was made with ``explain=True``."""
+        """Return what the scheduler decided and why; empty unless the simulation was made with ``explain=True``."""
         return self._tables.decisions()
 
     @cached_property
@@ -276,18 +276,18 @@ class Result:
 
     @cached_property
     def conditions(self) -> Conditions | None:
-        """What beside free cores decided whether a job could start; None: not known, of another program's run."""
+        """Return what beside free cores decided whether jobs could start; None: of another program's run."""
         return self._tables.conditions()
 
     @cached_property
     def waits(self) -> WaitReasons:
-        """Why jobs waited, at any time."""
+        """Return why jobs waited, at any time."""
         from cluster_sim.records.reasons.waiting import WaitReasons
 
         return WaitReasons(self)
 
     def explain(self, job_id: str) -> str:
-        """Why a job waited and for how long, what started it, where it ran and how it ended, in a few plain sentences.
+        """Say why a job waited and for how long, what started it, where it ran and how it ended.
 
         While too few cores were free for it, that is the reason; while there were enough, its scheduler knows it, if the
         run kept a log of decisions. Raises InputError for a job that the run does not have.
@@ -298,12 +298,12 @@ class Result:
 
     @cached_property
     def cautions(self) -> Cautions:
-        """What to know before believing the result: what was assumed, what was left out, what happened."""
+        """Return what to know before believing the result: what was assumed, what was left out, what happened."""
         return Cautions.of_lines(self._caution_lines, self.jobs)
 
     @cached_property
     def _caution_lines(self) -> list[str]:
-        """What the run assumed and refused, a line for each kind (:mod:`cluster_sim.records.assumptions`)."""
+        """Return what the run assumed and refused, a line for each kind (:mod:`cluster_sim.records.assumptions`)."""
         return self._tables.assumptions(self)
 
     def warn_of_cautions(self, told: set[str]) -> None:
@@ -315,14 +315,14 @@ class Result:
 
     @property
     def assumptions(self) -> list[str]:
-        """What the run assumed where its inputs say nothing, a line for each kind of thing, with how often.
+        """Return what the run assumed where its inputs say nothing, a line for each kind of thing, with how often.
 
         Requested times and watts that are missing, nodes that switch at no cost, and so on. Empty when nothing was assumed.
         """
         return list(self.cautions.assumed)
 
     def jobs_with_allocation(self) -> pd.DataFrame:
-        """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``, of a job's last attempt."""
+        """Return ``jobs`` with the column ``allocation`` of the last attempt: ``cluster0.node1.processor0:0-3;…``."""
         return pd.concat(self._jobs_in_parts())
 
     def _jobs_in_parts(self) -> Iterator[pd.DataFrame]:
@@ -331,7 +331,7 @@ class Result:
             yield self.jobs.iloc[rows].assign(allocation=texts)
 
     def summary(self) -> pd.Series:
-        """The metrics of the run as numbers, units in their names (``cluster_sim.workload.fields.SUMMARY_METRICS``).
+        """Return the metrics as numbers, units in their names (``cluster_sim.workload.fields.SUMMARY_METRICS``).
 
         NaN where there is no value, such as a mean over no jobs.
         """
@@ -340,7 +340,7 @@ class Result:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """The metrics as ``summary.json`` has them: counts as whole numbers, None where there is no value."""
+        """Return the metrics as ``summary.json`` has them: counts as whole numbers, None where there is no value."""
         return dict(self._summary)
 
     @cached_property

@@ -116,7 +116,7 @@ def _require(table: pd.DataFrame, path: Path, column: str, holds: Truths, expect
 
 
 def _implied(table: pd.DataFrame, name: str) -> Iterator[tuple[str, str, Floats, float]]:
-    """(column, what it must be in words, its values by other columns, the largest number that these have).
+    """Return (column, its meaning in words, its values by other columns, the largest number that these have).
 
     Of what a table says twice; values are NaN where it does not.
     """
@@ -176,7 +176,7 @@ def check_summary(summary: Mapping[str, Any], path: Path, jobs: pd.DataFrame | N
 
 
 def _implied_metrics(summary: Mapping[str, Any], jobs: pd.DataFrame | None) -> Iterator[tuple[str, str, float]]:
-    """(metric, why, its value by what else is said) where something is said twice; NaN: it is not known."""
+    """Return (metric, why, its value by what else is said) where something is said twice; NaN: not known."""
     get = {field.name: _number(summary, field.name) for field in SUMMARY_METRICS}
     yield "makespan_s", "last_completion_s - first_submission_s", get["last_completion_s"] - get["first_submission_s"]
     yield "edp_js", "energy_j x makespan_s", get["energy_j"] * get["makespan_s"]

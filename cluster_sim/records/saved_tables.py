@@ -50,21 +50,21 @@ class InOnePart(ABC):
 
     @abstractmethod
     def node_states(self) -> pd.DataFrame:
-        """The states of each node."""
+        """Return the states of each node."""
 
     def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
-        """The states of all nodes."""
+        """Return the states of all nodes."""
         yield self.node_states()
 
     def off_states(self, result: Result) -> pd.DataFrame:
-        """The rows of nodes that are not on."""
+        """Return the rows of nodes that are not on."""
         states = result.node_states
         off: pd.DataFrame = states[~states["state"].isin([NodeState.IDLE, NodeState.COMPUTING])]
         return off.reset_index(drop=True)
 
 
 def seal_of(directory: Path) -> bytes | None:
-    """The bytes of summary.json, by which a run is known while it lies there; None when it cannot be read."""
+    """Return the bytes of summary.json, by which a saved run is known again; None if it cannot be read."""
     path = directory / SUMMARY_FILE
     try:
         return path.read_bytes() if path.is_file() else None  # a pipe would have us wait for ever
@@ -143,7 +143,7 @@ class SavedTables(InOnePart):
         return self._path(name).exists()
 
     def _path(self, name: str) -> Path:
-        """The file of a table; where there is none, what the CSV would be called."""
+        """Return the file of a table; if there is none, the name that the CSV would have."""
         csv, parquet = (self._directory / f"{name}.{suffix}" for suffix in ("csv", "parquet"))
         return parquet if parquet.exists() and not csv.exists() else csv
 
@@ -152,12 +152,12 @@ class SavedTables(InOnePart):
         return self._read("jobs")
 
     def jobs(self) -> pd.DataFrame:
-        """The rows of jobs.csv, without the allocations."""
+        """Return the rows of jobs.csv, without the allocations."""
         labels = [name for name in JOB_LABELS if name in self._jobs]
         return self._jobs[[*names(RESULT_TABLES["jobs"]), *labels]]
 
     def core_holds(self) -> CoreHolds:
-        """What holds.csv says; where there is none, the allocation texts of jobs.csv, each job in one attempt."""
+        """Return what holds.csv says; without it, the allocation texts of jobs.csv, each job in one attempt."""
         if self._has("holds"):
             return holds_of_table(self._read("holds"), self._jobs, self.attempts(), self._platform, self._path("holds"))
         path = self._path("jobs")
@@ -167,25 +167,25 @@ class SavedTables(InOnePart):
         return holds_of_texts(self._jobs, self.attempts(), path, until, self._platform)
 
     def attempts(self) -> pd.DataFrame:
-        """The rows of attempts.csv; where there is none, one of each job that got cores."""
+        """Return the rows of attempts.csv; without it, one for each job that got cores."""
         if not self._has("attempts"):
             return attempts_of(self.jobs())
         table = self._read("attempts")
         return table if "over_time" in table else with_over_time(table, self.jobs())
 
     def stages(self) -> pd.DataFrame:
-        """The rows of stages.csv; none where jobs did nothing beside their work."""
+        """Return the rows of stages.csv; none if jobs did nothing beside their work."""
         if not self._has("stages"):
             self.check_unchanged()
             return no_rows("stages")
         return self._read("stages")
 
     def node_states(self) -> pd.DataFrame:
-        """The rows of node_states.csv."""
+        """Return the rows of node_states.csv."""
         return self._read("node_states")
 
     def nodes(self) -> pd.DataFrame:
-        """The rows of nodes.csv, one of each node of the platform."""
+        """Return the rows of nodes.csv, one for each node of the platform."""
         nodes, count = self._read("nodes"), self._platform.node_count
         here = nodes["node"].nunique()
         if not here == len(nodes) == count:
@@ -194,7 +194,7 @@ class SavedTables(InOnePart):
         return nodes
 
     def power(self) -> pd.DataFrame:
-        """The rows of power.csv."""
+        """Return the rows of power.csv."""
         power = self._read("power")
         if power.empty:
             raise FormatError(self._directory / "power.csv", "at least one row", "none")
@@ -206,21 +206,21 @@ class SavedTables(InOnePart):
         return power
 
     def p_states(self) -> pd.DataFrame:
-        """The rows of p_states.csv; none when no processor has p-states or changed its clock."""
+        """Return the rows of p_states.csv; none when no processor has p-states or changed its clock."""
         if not self._has("p_states"):
             self.check_unchanged()
             return as_clock_table([])
         return self._read("p_states")
 
     def decisions(self) -> pd.DataFrame:
-        """The rows of decisions.csv; none when the run was not to explain."""
+        """Return the rows of decisions.csv; none when the run was not to explain."""
         if not self._has("decisions"):
             self.check_unchanged()
             return no_rows("decisions")
         return self._read("decisions")[names(RESULT_TABLES["decisions"])]
 
     def decision_spans(self) -> Sequence[tuple[Span, ...]]:
-        """What the column ``nodes`` of decisions.csv says. Raises FormatError for other text."""
+        """Return what the column ``nodes`` of decisions.csv says. Raises FormatError for other text."""
         path, index = self._path("decisions"), self._platform.node_index
         known: dict[str, tuple[Span, ...]] = {}
         texts = self.decisions()["nodes"].tolist()
@@ -240,7 +240,7 @@ class SavedTables(InOnePart):
         return [known[text] for text in texts]
 
     def conditions(self) -> Conditions:
-        """What conditions.json says; where there is none, only cores counted."""
+        """Return what conditions.json says; where there is none, only cores counted."""
         path = self._directory / CONDITIONS_FILE
         if not path.exists():
             self.check_unchanged()
@@ -250,11 +250,11 @@ class SavedTables(InOnePart):
         return Conditions.read(document, path, len(self._jobs), self._platform)
 
     def summary(self, result: Result) -> dict[str, Any]:
-        """The metrics of summary.json."""
+        """Return the metrics of summary.json."""
         return self._metrics
 
     def assumptions(self, result: Result) -> list[str]:
-        """The list in summary.json."""
+        """Return the list in summary.json."""
         return self._assumptions
 
 
@@ -391,7 +391,7 @@ _PART = re.compile(r"(.+)\.(processor[0-9]{1,9}):([0-9]{1,9})(?:-([0-9]{1,9}))?"
 def holds_of_texts(
     jobs: pd.DataFrame, attempts: pd.DataFrame, path: Path, horizon: float, platform: Platform
 ) -> CoreHolds:
-    """Who held which cores by jobs and their ``allocation`` texts, each job in one of the ``attempts``.
+    """Return who held which cores by jobs and their ``allocation`` texts, each job in one of the ``attempts``.
 
     Raises FormatError for other text, for cores that the platform lacks, and for a job that started on none.
     """
@@ -421,7 +421,7 @@ def holds_of_texts(
 def holds_of_table(
     table: pd.DataFrame, jobs: pd.DataFrame, attempts: pd.DataFrame, platform: Platform, path: Path
 ) -> CoreHolds:
-    """Who held which cores by the table ``holds``, and since when its tasks used them.
+    """Return who held which cores by the table ``holds``, and since when its tasks used them.
 
     An older table does not say the latter: then an attempt used its cores since it began by the table of attempts, but for
     those that look as if they were kept for its next part. Raises FormatError for an owner that is no job, and for cores
@@ -460,7 +460,7 @@ def holds_of_table(
 
 
 def core_numbers(table: pd.DataFrame, platform: Platform, where: str | Path) -> tuple[Ints, Ints]:
-    """First and last core of each row with the columns of ``holds`` or ``allocations``, counted through the platform.
+    """Return the first and last core of each row of ``holds`` or ``allocations``, counted through the platform.
 
     Raises FormatError for cores that it lacks.
     """

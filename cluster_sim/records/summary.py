@@ -38,7 +38,7 @@ class Columns(Protocol):
     """The columns of a table by name: the arrays that it is made of, which cost less to look at, or a data frame."""
 
     def __getitem__(self, name: str, /) -> Any:
-        """A column, by row."""
+        """Return a column, by row."""
         ...
 
 
@@ -76,7 +76,7 @@ def summarise(
     changes: Changes | None = None,
     absences: Sequence[Absence] = (),
 ) -> dict[str, Any]:
-    """All metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
+    """Return all metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
     values = job_metrics(result.jobs, result.attempts, result.cores, horizon, now, changes, absences)
     by_state = {state: float(energy.sum()) for state, energy in accounts.nodes.items()}
     nodes = result.nodes
@@ -113,7 +113,7 @@ def job_metrics(
     changes: Changes | None = None,
     absences: Sequence[Absence] = (),
 ) -> dict[str, Any]:
-    """The metrics that say nothing of energy: from the tables of jobs and attempts alone, whatever program made them.
+    """Return the metrics that say nothing of energy, from the tables of jobs and attempts of any program.
 
     ``cores`` are those of the machine; ``changes`` tells of jobs whose cores changed, where there were any.
     """
@@ -137,7 +137,7 @@ def job_metrics(
 
 
 def _busy_core_s(jobs: Columns, attempts: Columns, waits: npt.NDArray[np.bool_], horizon: float) -> float:
-    """Core-seconds that jobs had; what still runs at the end is busy until then."""
+    """Return the core-seconds that jobs had; what still runs at the end is busy until then."""
     rows, end, cores = jobs, "finish_time", np.asarray(jobs["requested_cores"])
     if (np.asarray(attempts["attempt"]) > 1).any() or waits.any():
         # A job's time from its first start to its last finish has gaps, or ends with a wait.
@@ -203,7 +203,7 @@ def _known(values: Floats) -> Floats:
 
 
 def _sum(values: Floats) -> float:
-    """The sum of what is known; in place, not left out, so that what is unknown moves no rounding."""
+    """Sum what is known; unknown values count 0 in place, so that they move no rounding."""
     return float(np.where(np.isnan(values), 0.0, values).sum())
 
 
@@ -252,7 +252,7 @@ class QueueSteps(NamedTuple):
 
 
 def queue_steps(jobs: Columns, again: QueueWaits) -> QueueSteps:
-    """Pending jobs and their cores: from eligibility to allocation, or to what else ended the wait.
+    """Return pending jobs and their cores: from eligibility to allocation, or to what else ended the wait.
 
     A job that joined the queue ``again`` waits again, until its next attempt.
     """
@@ -273,7 +273,7 @@ def queue_steps(jobs: Columns, again: QueueWaits) -> QueueSteps:
 
 
 def waits_again(jobs: Columns, attempts: Columns, absences: Sequence[Absence] = ()) -> QueueWaits:
-    """The waits of jobs that had run and joined the queue again, and the gaps in waits."""
+    """Return the waits of jobs that had run and joined the queue again, and the gaps in waits."""
     return _waits_again(jobs, attempts, *_waits_at_the_end(jobs, attempts)).without(absences, jobs)
 
 
@@ -306,6 +306,6 @@ def _waits_at_the_end(jobs: Columns, attempts: Columns) -> tuple[npt.NDArray[np.
 
 
 def _places(jobs: Columns, job_ids: Any) -> Ints:
-    """The rows of jobs with these ids; -1 of what is no job."""
+    """Return the rows of jobs with these ids; -1 for an id that is no job's."""
     places: Ints = pd.Index(np.asarray(jobs["job_id"]), dtype=object).get_indexer(np.asarray(job_ids, object))
     return places

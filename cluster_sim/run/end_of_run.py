@@ -37,7 +37,7 @@ class EndOfRun:
 
     @property
     def is_held_open(self) -> bool:
-        """Whether somebody holds the run open now."""
+        """Return whether somebody holds the run open now."""
         return self._held_open > 0
 
     def release(self) -> None:
@@ -48,7 +48,7 @@ class EndOfRun:
         self.check()
 
     def check(self) -> None:
-        """Something may have been the last: end the run if nothing is left."""
+        """End the run if nothing is left."""
         if self._has_ended():
             # When everybody has seen this instant: until then a process may submit a job, or have one wait again.
             self._env.at(self._env.now, END).callbacks.append(

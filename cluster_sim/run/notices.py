@@ -53,14 +53,14 @@ class Notices:
         self._collected: dict[str, list[Any]] = {}
 
     def on(self, name: str) -> Event:
-        """The event of the next delivery of that kind."""
+        """Return the event of the next delivery of that kind."""
         if name not in NOTICES:
             raise InputError("simulation.on", f"one of {', '.join(NOTICES)}", name)
         self.wanted = True
         return self._events.setdefault(name, self._env.event())
 
     def note(self, name: str, what: object) -> None:
-        """Something of that kind happened now."""
+        """Collect that something of that kind happened now."""
         if self.wanted:
             if not self._collected:
                 self._env.at(self._env.now, OBSERVE).callbacks.append(self._deliver)

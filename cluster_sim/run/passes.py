@@ -31,11 +31,11 @@ class PolicyProcess(Protocol):
     clairvoyant: bool
 
     def begin(self, view: View) -> None:
-        """A run begins."""
+        """Prepare for a run that begins."""
         ...
 
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
-        """The policy's process: waits for its turns and hands each decision to ``simulation.apply``."""
+        """Make the policy's process: it waits for its turns and hands each decision to ``simulation.apply``."""
         ...
 
 
@@ -60,7 +60,7 @@ def take_turns(
     due: Callable[[], Event],
     turns: Mapping[EventPriority, Callable[[View], Iterable[Decision | PowerDecision]]],
 ) -> Generator[Event, Any, None]:
-    """The process of a policy: wait for each turn that is ``due``, have its method decide, carry the decisions out.
+    """Make the process of a policy: wait for each turn that is ``due``, let it decide, carry the decisions out.
 
     ``turns`` has the method for each of the phases ``RESERVE``, ``SCHEDULE`` and ``REACT`` in which the policy decides.
     """
@@ -96,19 +96,19 @@ class Steered:
     is_due = False  #: Whether a decision is waited for.
 
     def begin(self, view: View) -> None:
-        """A run begins."""
+        """Do nothing when a run begins."""
 
     def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """Before the scheduler's pass: the program outside decides."""
+        """Let the program outside decide before the scheduler's pass."""
         self.is_due = True
         return ()
 
     def react(self, view: View) -> Iterable[PowerDecision]:
-        """After the scheduler's pass: nothing."""
+        """Decide nothing after the scheduler's pass."""
         return ()
 
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
-        """The process, as of any power policy."""
+        """Make the process, as of any power policy."""
         turns = {RESERVE: self.reserve, REACT: self.react}
         return take_turns(self, simulation, simulation.power_view, simulation.power_turn_due, turns)
 
@@ -152,17 +152,17 @@ class Passes:
             self._plan_power(self._reserves)
 
     def due(self) -> Event:
-        """The event of the next scheduling pass."""
+        """Return the event of the next scheduling pass."""
         if self._pass.callbacks is None:  # it has been
             self._pass = Event(self._env)
         return self._pass
 
     def power_due(self) -> Event:
-        """The event of the power policy's next turn; its value says which: ``RESERVE`` or ``REACT``."""
+        """Return the event of the power policy's next turn; its value says which: ``RESERVE`` or ``REACT``."""
         return self._power_turn
 
     def request(self) -> None:
-        """Something happened that policies may answer to: one pass of each, after all else of this instant."""
+        """Ask for one pass of each policy after all else of this instant: something they may answer to happened."""
         due = self._pass if self._pass.callbacks is not None else self.due()
         if not due.triggered:
             self._env.trigger(due, self._phase, SCHEDULE)
@@ -172,7 +172,7 @@ class Passes:
             self.request_policy()
 
     def request_policy(self) -> None:
-        """Something happened that the scheduler need not know: the power policy reserves and reacts, with no pass between."""
+        """Ask the power policy to reserve and react, with no pass between: the scheduler need not know."""
         if self._power is None:
             return
         before = self._reserves and not self._reserving  # what it offers just now is for the pass that follows
@@ -241,20 +241,20 @@ class Passes:
             env.at(env.now, REACT).callbacks.append(self._react)
 
     def _reserve(self, event: Event) -> None:
-        """The power policy's turn before the scheduler's."""
+        """Give the power policy its turn before the scheduler's."""
         self._is_to_reserve = False
         self._reserving = True
         self._take(RESERVE)
         self._reserving = False
 
     def _react(self, event: Event) -> None:
-        """The power policy's turn after the scheduler's."""
+        """Give the power policy its turn after the scheduler's."""
         self._is_to_react = False
         self._take(REACT)
         self._view.vacated.clear()
 
     def _take(self, turn: EventPriority) -> None:
-        """The power policy's process goes on, to where it waits for its next turn."""
+        """Let the power policy's process go on, to where it waits for its next turn."""
         due, self._power_turn = self._power_turn, Event(self._env)
         self.power_decides = True
         self._env.deliver(due, turn)

@@ -77,7 +77,7 @@ class PowerControl:
                     self._simulation.admission.reject(job, reason)
 
     def _nodes_of(self, decision: SwitchOff | Withhold | Offer) -> list[int]:
-        """Positions of the nodes that a decision names."""
+        """Return positions of the nodes that a decision names."""
         nodes = decision.node if isinstance(decision.node, list) else [decision.node]
         # Of thousands of nodes at once none is looked at in Python.
         if set(map(type, nodes)) == {int} and min(nodes) >= 0 and max(nodes) < self._platform.node_count:
@@ -93,7 +93,7 @@ class PowerControl:
         return [node for node in nodes if node not in kept]
 
     def _position(self, decision: SwitchOn | SwitchOff | Withhold | Offer, node: object) -> int:
-        """The position of a node that a decision names, also by its name."""
+        """Return the position of a node that a decision names, also by its name."""
         last = self._platform.node_count - 1
         if isinstance(node, str):
             return self._platform.node_index(node)

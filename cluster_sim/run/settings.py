@@ -71,13 +71,13 @@ class Setting:
     environment: Told = None
 
     def told(self, place: Place) -> str | NotTaken:
-        """What it means in a place, or why it is not taken there."""
+        """Return what it means in a place, or why it is not taken there."""
         own: Told = getattr(self, "command" if place == "command line" else place)
         return self.meaning if own is None else own
 
     @property
     def is_spec(self) -> bool:
-        """Whether it names a policy or a model."""
+        """Return whether it names a policy or a model."""
         return bool(self.recorded) and self.kind is str
 
     @property
@@ -97,7 +97,7 @@ class Setting:
 
     @property
     def is_pair(self) -> bool:
-        """Whether it is two times."""
+        """Return whether it is two times."""
         return get_args(self.kind) == (float, float)
 
 
@@ -310,7 +310,7 @@ class Rules:
     )
 
     def rules(self) -> dict[str, Any]:
-        """The rules alone, by name."""
+        """Return the rules alone, by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(Rules)}
 
 
@@ -344,16 +344,16 @@ class RunSettings(_Outputs, Rules, _Inputs):
     from_config: frozenset[str] = frozenset()  # which of them it gave
 
     def specs(self) -> dict[str, str]:
-        """The policies and models that are named, as they were typed."""
+        """Return the policies and models that are named, as they were typed."""
         named = {name: getattr(self, name) for name, setting in SETTINGS.items() if setting.is_spec}
         return {name: spec for name, spec in named.items() if spec is not None}
 
     def said_by(self, name: str) -> str:
-        """What gave a setting, for messages: the configuration file, or "" for the command line."""
+        """Return what gave a setting, for messages: the configuration file, or "" for the command line."""
         return self.config if self.config and name in self.from_config else ""
 
     def files(self) -> list[str | None]:
-        """What may be files: what was named as such, or in a spec, and the configuration."""
+        """Return what may be files: what was named as such, or in a spec, and the configuration."""
         from cluster_sim.files.source import files_of, source_of
 
         named = [getattr(self, name) for name, setting in SETTINGS.items() if setting.file]
@@ -383,7 +383,7 @@ SETTINGS: Mapping[str, Setting] = _entries()
 
 
 def taken(place: Place) -> list[Setting]:
-    """The settings that a place takes."""
+    """Return the settings that a place takes."""
     return [setting for setting in SETTINGS.values() if isinstance(setting.told(place), str)]
 
 
@@ -391,7 +391,7 @@ Keys = TypeVar("Keys", bound="BaseModel")
 
 
 def as_in_a_run(setting: Setting) -> tuple[Any, Any]:
-    """The type and the default of a key that is left out where a run's own default is meant."""
+    """Return the type and the default of a key that may be left out to mean a run's own default."""
     return (setting.checked | None if setting.default is None else setting.checked), setting.default
 
 
@@ -422,7 +422,7 @@ def simulation_of(
     scheduler: SchedulerProcess,
     power: PowerProcess | None,
 ) -> Simulation:
-    """The simulation that settings describe, by name; those left out are Simulation's own. Raises InputError."""
+    """Make the simulation that settings describe, by name; those left out are Simulation's own. Raises InputError."""
     from cluster_sim.run.simulation import Simulation
 
     arguments = {
@@ -443,7 +443,7 @@ def try_begin(simulation: Simulation) -> None:
 
 
 def part_of(workload: Workload, span: tuple[float, float] | None, first: int | None) -> Workload:
-    """What the settings ``slice`` and ``first`` leave of a workload. Raises InputError for a slice that is none or has no job."""
+    """Return what ``slice`` and ``first`` leave of a workload. Raises InputError for a bad or empty slice."""
     part = workload if span is None else workload.slice(*span)
     if span is not None and len(workload) and not len(part):
         times = workload.columns["submit_time"]
@@ -456,7 +456,7 @@ def part_of(workload: Workload, span: tuple[float, float] | None, first: int | N
 
 
 def located(folder: str | os.PathLike[str], source: str) -> str:
-    """A file that a configuration in ``folder`` names, as an absolute path; or a spec as it is."""
+    """Return a file that a configuration in ``folder`` names, as an absolute path; or a spec as it is."""
     from cluster_sim.files.reading import absolute
     from cluster_sim.files.source import source_of
 
@@ -466,7 +466,7 @@ def located(folder: str | os.PathLike[str], source: str) -> str:
 
 
 def located_policy(folder: str | os.PathLike[str], spec: str) -> str:
-    """A spec of a policy that a configuration in ``folder`` gives, with absolute paths in place of the files that it names.
+    """Return the spec of a policy in a configuration in ``folder``, with absolute paths of the files that it names.
 
     A ready agent, ``learned:NAME``, is ``learned:ready:NAME`` where there is no such folder.
     """
@@ -477,7 +477,7 @@ def located_policy(folder: str | os.PathLike[str], spec: str) -> str:
 
 
 def names_a_file(source: str) -> bool:
-    """Whether a platform or a workload is named by its file, not by a spec such as ``homogeneous:nodes=4,cores=2``."""
+    """Return whether a file names a platform or a workload, not a spec such as ``homogeneous:nodes=4,cores=2``."""
     from cluster_sim.platform.specs import is_platform_spec
     from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 

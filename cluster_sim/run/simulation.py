@@ -232,12 +232,12 @@ class Simulation:
         return f"<Simulation of {counted(len(self.jobs), 'job')} on {self.platform.id!r} under {policies}, {state}>"
 
     def _serve(self, event: Event | None = None) -> None:
-        """The run begins, or goes on. Raises InputError for a policy that serves another one."""
+        """Let the policies serve this run, which begins or goes on. Raises InputError for one that serves another."""
         serve(self._policies, self, self._has_begun)
         self._has_begun = True
 
     def _power_view(self) -> View:
-        """The scheduler's view, or one that knows more, for a clairvoyant power policy."""
+        """Return the scheduler's view, or one that knows more, for a clairvoyant power policy."""
         if not getattr(self.power_policy, "clairvoyant", False) or isinstance(self.view, ClairvoyantView):
             return self.view
         view = self._make_view(clairvoyant=True)
@@ -246,7 +246,7 @@ class Simulation:
         return view
 
     def clairvoyant_view(self) -> ClairvoyantView:
-        """A view that also knows how long jobs really run: for what judges a run from outside, such as a reward."""
+        """Return a view that also knows how long jobs really run: for judges from outside, such as a reward."""
         view = self._make_view(clairvoyant=True)
         assert isinstance(view, ClairvoyantView)
         view._changes = self.life.changes
@@ -274,7 +274,7 @@ class Simulation:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last job is over, or nothing is left that could start another."""
+        """Return whether the last job is over, or nothing is left that could start another."""
         return self.closing.is_over
 
     def run(self, until: float | None = None, progress: bool | str = False, warn: bool = True) -> Result:
@@ -321,7 +321,7 @@ class Simulation:
         warnings.warn(StallWarning(message, cause), stacklevel=3)
 
     def result(self) -> Result:
-        """The records up to now, as a Result."""
+        """Return the records up to now, as a Result."""
         from cluster_sim.records.result import Result
 
         return Result.of(self)
@@ -393,7 +393,7 @@ class Simulation:
     # ------------------------------------------------------------------ instants
 
     def on(self, name: str) -> Event:
-        """An event for a process of your own: ``jobs = yield simulation.on("job_completed")``.
+        """Return an event for a process of your own: ``jobs = yield simulation.on("job_completed")``.
 
         It happens once in an instant, with everything of that kind that the instant brought: a tuple of jobs for
         job_submitted, job_started, job_completed, job_killed and job_rejected, a tuple of (node, state) for
@@ -440,11 +440,11 @@ class Simulation:
     # ------------------------------------------------------------------ the machine
 
     def node(self, node: int | str) -> Node:
-        """A node by its position in the platform or its name."""
+        """Return a node by its position in the platform or its name."""
         return self.machine.node(self.platform.node_index(node) if isinstance(node, str) else node)
 
     def nodes(self) -> Iterator[Node]:
-        """All nodes."""
+        """Return all nodes."""
         return map(self.machine.node, range(self.platform.node_count))
 
 

@@ -30,7 +30,7 @@ class DrawBound:
         self._tables: dict[ProcessorType, list[float]] = {}
 
     def start(self, running: Running) -> None:
-        """A job has been allocated its cores."""
+        """Count in a job that has been allocated its cores."""
         if not self._machine.all_on:
             self._booting.append(running)
 
@@ -40,7 +40,7 @@ class DrawBound:
         p_state: int | None = None,
         kinds: Mapping[int, ProcessorType] | None = None,
     ) -> float:
-        """W that the machine may come to draw with ``extra`` cores of processors busy, if ``kinds`` run at other clocks."""
+        """Return W that the machine may come to draw with ``extra`` cores busy, if ``kinds`` run at other clocks."""
         machine = self._machine
         cores = self._pledged()
         nodes = {machine.node_of(processor) for processor in (*cores, *extra, *self._clocks.before, *(kinds or ()))}
@@ -56,7 +56,7 @@ class DrawBound:
         return total
 
     def _pledged(self) -> dict[int, int]:
-        """Cores of processors that will be busy when nodes have booted."""
+        """Return cores of processors that will be busy when nodes have booted."""
         self._booting = [job for job in self._booting if job.start_time == float("inf") and not job._ended]
         cores: dict[int, int] = {}
         for job in self._booting:
@@ -72,7 +72,7 @@ class DrawBound:
         p_state: int | None,
         kinds: Mapping[int, ProcessorType],
     ) -> float:
-        """W that a node may come to draw with so many more ``cores`` of its processors busy."""
+        """Return W that a node may come to draw with so many more ``cores`` of its processors busy."""
         machine, node = self._machine, self._machine.node(number)
         if node.state is NodeState.FAILED:  # one that was OFF is so again, and its watts are not lent out meanwhile
             off = machine.switching.failed_off(number)

@@ -32,7 +32,7 @@ class LoneDraw:
         self._added: list[tuple[int, Added]] = []  # (how many nodes, what they cost)
 
     def watts(self, job: Job) -> float:
-        """W with that job running and no other."""
+        """Return W with that job running and no other."""
         machine = self._machine
         if self._made_for != (len(machine.ledger.transitions), len(machine.ledger.clock_changes)):
             self._look()

@@ -90,7 +90,7 @@ class PowerBudget(DrawBound):
     # ------------------------------------------------------------------ whether a job can start
 
     def allows(self, placement: Placement, p_state: int | None = None) -> bool:
-        """Whether a job can start there now, in that p-state of its processors if one is given.
+        """Return whether a job can start there now, in that p-state of its processors if one is given.
 
         Raises PlacementError if they have no such state.
         """
@@ -99,7 +99,7 @@ class PowerBudget(DrawBound):
     def fit(
         self, job: Job, placement: Placement, again: Again, within: npt.NDArray[np.integer] | None
     ) -> Placement | None:
-        """The placement if it is allowed, else one ``within`` as many cores of each node that is; None if there is none."""
+        """Return the placement if it is allowed, else another ``within`` these cores of each node; None: none is."""
         if self.allows(placement):
             return placement
         other = again(*self._elsewhere(placement, within))
@@ -110,16 +110,16 @@ class PowerBudget(DrawBound):
 
     @property
     def refused(self) -> dict[int, Job]:
-        """The jobs that the limit has kept from starting in this instant, by index."""
+        """Return the jobs that the limit has kept from starting in this instant, by index."""
         return self._refused if self._refused_at == self._machine.env.now else {}
 
     def refuse(self, job: Job) -> None:
-        """The limit keeps a job from starting now."""
+        """Note that the limit keeps a job from starting now."""
         self._refused, self._refused_at = self.refused, self._machine.env.now
         self._refused[job.index] = job
 
     def require(self, job: Job, placement: Placement, p_state: int | None) -> dict[int, ProcessorType]:
-        """What :meth:`slow_down` has to do for a job that is to start there now. Raises PlacementError if it cannot."""
+        """Return what :meth:`slow_down` has to do for a job to start there now. Raises PlacementError if it cannot."""
         if self.limit_w == float("inf"):
             return {}
         steps = self._steps(placement, p_state)
@@ -135,11 +135,11 @@ class PowerBudget(DrawBound):
             raise PlacementError(f"on {placement!r}: {error}") from None
 
     def why_not(self) -> str:
-        """Why a job waits, as a clause about it."""
+        """Say why a job waits, as a clause about it."""
         return f"would have the machine draw more than the power cap of {self.limit_w:g} W"
 
     def why_never(self, job: Job) -> str:
-        """Why a job could not start even if nothing else ran; empty if it could."""
+        """Say why a job could not start even if nothing else ran; empty if it could."""
         if self.limit_w == float("inf"):
             return ""
         least = self._lone.watts(job)
@@ -148,7 +148,7 @@ class PowerBudget(DrawBound):
         )
 
     def _cores_on(self, placement: Placement) -> dict[int, int]:
-        """Cores of each processor that a placement takes: idle ones in processor order."""
+        """Return cores of each processor that a placement takes: idle ones in processor order."""
         machine, cores = self._machine, {}
         for node, wanted in placement.cores_by_node().items():
             for processor in machine.processors_of(node):
@@ -192,7 +192,7 @@ class PowerBudget(DrawBound):
     # ------------------------------------------------------------------ slower and faster
 
     def _room_for(self, extra: Mapping[int, int], p_state: int | None) -> dict[int, ProcessorType] | None:
-        """The clocks at which ``extra`` busy cores fit, as few changes as need be; None if they fit at none.
+        """Return the clocks at which ``extra`` busy cores fit, as few changes as need be; None if they fit at none.
 
         Of all processors, the one that draws most goes down by one p-state, until there is room.
         """
@@ -235,7 +235,7 @@ class PowerBudget(DrawBound):
         return self._table(kind)[self._machine.busy[processor] + cores.get(processor, 0)]
 
     def _ladder(self, kind: ProcessorType) -> list[int]:
-        """The p-states of a type from the one that draws most at full load to the one that draws least."""
+        """Return the p-states of a type from the one that draws most at full load to the one that draws least."""
         ladder = self._ladders.get(kind.name)
         if ladder is None:
             states = range(len(kind.p_states))
@@ -250,7 +250,7 @@ class PowerBudget(DrawBound):
             self._machine.processor(processor).set_p_state(kind.p_state or 0)
 
     def faster(self) -> list[tuple[int, int]]:
-        """(processor, p-state) of slowed processors that there is room to speed up again, least watts first."""
+        """Return (processor, p-state) of slowed processors that there is room to speed up again, least watts first."""
         machine = self._machine
         if not self._slowed:
             return []

@@ -49,7 +49,7 @@ class _Line(NamedTuple):
 
 
 def explain(result: Result, job_id: str) -> str:
-    """The text for one job, a line for each thing that happened to it. Raises InputError for an unknown id.
+    """Return the text for one job, a line for each thing that happened to it. Raises InputError for an unknown id.
 
     Where the log says when it began, times from an hour on are dates, on the clocks of its zone.
     """
@@ -95,7 +95,7 @@ class _Explanation:
         self._again = 0  # how often the job has joined the queue again, at the wait that is told
 
     def lines(self) -> list[str]:
-        """All there is to say."""
+        """Return all lines about the job."""
         if self._pieces.within or len(self._attempts) > 1 or self._rejoined():
             return [*self._request(), *self._told_by_attempt(), *self._slower(), *self._end()]
         lines = [*self._request(), *self._wait()]
@@ -108,7 +108,7 @@ class _Explanation:
     # ------------------------------------------------------------------ attempts
 
     def _rejoined(self) -> bool:
-        """Whether the job joined the queue again after its last attempt."""
+        """Return whether the job joined the queue again after its last attempt."""
         if self._attempts.empty or math.isnan(over := float(self._attempts["over_time"].iloc[-1])):
             return False
         return self._state in ("unfinished", "rejected") or self._job["finish_time"] > over
@@ -158,7 +158,7 @@ class _Explanation:
         return [*ran, *changes, *made, f"At {self._at(over)} it {stopped}"]
 
     def _while_suspended(self, since: float, until: float) -> list[str]:
-        """Why the job did not go on between two times (s)."""
+        """Say why the job did not go on between two times (s)."""
         stretches = self._waits.stretches(self._id, since, until, holders=True, at=self._at)
         return [self._stretch_line(stretch) for stretch in stretches[:SHOWN_STRETCHES]]
 
@@ -216,7 +216,7 @@ class _Explanation:
         return f"  from {start} to {end}: {stretch.because}{told}"
 
     def _promises(self) -> list[_Line]:
-        """What the job was promised, and when a promise moved, as lines with their time and weight."""
+        """Return what the job was promised, and when a promise moved, as lines with their time and weight."""
         decisions = self._result.decisions
         own = decisions[(decisions["job_id"] == self._id) & (decisions["decision"] == "reserve")]
         own = own[(own["time"] >= self._since) & (own["time"] <= self._until)]
@@ -236,7 +236,7 @@ class _Explanation:
         return lines
 
     def _others(self) -> list[str]:
-        """Which jobs that came earlier were started while it waited, and which that came later overtook it."""
+        """Say which earlier jobs were started while it waited, and which later ones overtook it."""
         allocated = self._jobs["allocation_time"].to_numpy()
         submitted, mine = self._jobs["submit_time"].to_numpy(dtype=np.float64), self._job["submit_time"]
         tied_before = (submitted == mine) & (np.arange(len(submitted)) < self._row)
@@ -270,7 +270,7 @@ class _Explanation:
         return f"It {how} at {self._at(time)}, {self._trigger(time)}{f'; {because}' if because else ''}."
 
     def _trigger(self, time: float) -> str:
-        """What happened in that instant that made the scheduler look, and let it start the job."""
+        """Say what in that instant made the scheduler look, and let it start the job."""
         if time <= latest(self._since):
             return (
                 "as soon as it was submitted" if self._since == self._job["submit_time"] else "as soon as it could be"
@@ -350,7 +350,7 @@ class _Explanation:
         return [f"{where}, for {lasting(run)}{against}.", *made, *self._slower()]
 
     def _slower(self) -> list[str]:
-        """How long it took in all, if it did not run all that time."""
+        """Say how long the job took in all, if it did not run all that time."""
         job = self._job
         if not (job["run_time"] > 0.0 and job["turnaround_time"] > job["run_time"]):
             return []
@@ -359,7 +359,7 @@ class _Explanation:
 
     @staticmethod
     def _nodes(mine: pd.DataFrame) -> str:
-        """The nodes of some allocations or holds, and how many cores of each."""
+        """Return the nodes of some allocations or holds, and how many cores of each."""
         cores = (mine["last_core"] - mine["first_core"] + 1).groupby(mine["node"], sort=False).sum()
         if len(cores) == 1:
             return f"{counted(int(cores.iloc[0]), 'core')} of {cores.index[0]}"
@@ -405,12 +405,12 @@ def _most_important(lines: list[_Line]) -> list[str]:
 
 
 def _ratio(value: float) -> str:
-    """``0.25``, ``4,940``: three digits."""
+    """Write a ratio with three digits: ``0.25``, ``4,940``."""
     return number(float(f"{value:.3g}"), 3)
 
 
 def named(names: Iterable[str]) -> str:
-    """``a, b and c``; of many the first few, and how many more."""
+    """Return ``a, b and c``; of many the first few, and how many more."""
     names = list(names)
     rest = len(names) - SHOWN
     if rest > 0:

@@ -134,7 +134,7 @@ class MachineHistory:
 
     @cached_property
     def pieces(self) -> HeldPieces:
-        """The holds node by node, of which a large machine has millions."""
+        """Return the holds node by node, of which a large machine has millions."""
         cuts, node = by_unit(self._ranges, node_bounds(self.platform))
         job, cores = self._job_of_tenant[cuts.tenant], cuts.last - cuts.first + 1
         attempt = self._holders.attempts[cuts.tenant]
@@ -151,7 +151,7 @@ class MachineHistory:
         return HeldPieces(cuts.start, cuts.end, node, cores, kept, memory, job, owner, attempt)
 
     def _core_changes(self) -> _Changes:
-        """When nodes ``first`` … ``stop`` - 1 had how many cores more that were free, each."""
+        """Return when nodes ``first`` … ``stop`` - 1 had how many more free cores each."""
         parts: list[tuple[npt.NDArray[Any], ...]]
         if self._requested("exclusive"):
             held = self.pieces
@@ -195,7 +195,7 @@ class MachineHistory:
         return self.conditions is not None and name in self.conditions.requests
 
     def _suspensions(self, spells: Spells) -> dict[int, list[Suspension]]:
-        """When each job was suspended, by its row, and which cores it had before."""
+        """Return when each job was suspended, by its row, and which cores it had before."""
         found: dict[int, list[Suspension]] = {}
         for row in sorted({*spells.ran, *spells.booted}):
             own = spells.ran.get(row, ())
@@ -214,7 +214,7 @@ class MachineHistory:
         return found
 
     def _left(self, row: int, spells: Sequence[Spell], last: Spell) -> float:
-        """How long a job may still run after a spell by its request, s; 0 where it ran on other cores than it requested.
+        """Return how long a job may run on after a spell by its request, s; 0 if it ran on other cores than requested.
 
         How long it may run on these, its speedup says, which is not in the records.
         """
@@ -225,23 +225,23 @@ class MachineHistory:
         return max(job.requested_time - sum(one.end - one.start for one in ran), 0.0)
 
     def suspended(self, row: int, time: float) -> Suspension | None:
-        """The suspension of a job that lasts at that time (s)."""
+        """Return the suspension of a job that lasts at that time (s)."""
         return next((one for one in self.suspensions.get(row, ()) if one.start <= time < one.end), None)
 
     def _memory_of(self, owner: Ints) -> npt.NDArray[np.float64]:
-        """MB of a task of each holder."""
+        """Return MB of a task of each holder."""
         if self.conditions is None or "memory" not in self.conditions.requests:
             return np.zeros(len(owner))
         return np.where(owner >= 0, self.conditions.requests["memory"][owner], 0.0)
 
     def closing_times(self, row: int) -> list[float]:
-        """From when on the job could not have ended, by its request, before an advance reservation begins or ends, s."""
+        """Return from when on the job could not have ended, by its request, before a reservation begins or ends, s."""
         windows = self.eligibility.turning_times if self.eligibility else []
         asked = [self.jobs[row].requested_time, *(one.left for one in self.suspensions.get(row, ()))]
         return [math.nextafter(latest(time), math.inf) - left for time in windows for left in asked if left < math.inf]
 
     def switching(self, time: float) -> dict[int, float]:
-        """The nodes in transition at a time (s), and when they should be on, or OFF."""
+        """Return the nodes in transition at a time (s), and when they should be on, or OFF."""
         changes = self.states
         last = {}
         stop = int(changes.times.searchsorted(time, "right"))
@@ -258,7 +258,7 @@ class MachineHistory:
         return ends
 
     def at(self, time: float) -> MachineThen:
-        """The machine as everything that happened up to and at ``time`` (s) had left it."""
+        """Return the machine as everything that happened up to and at ``time`` (s) had left it."""
         machine = MachineThen(self)
         machine.go_on(time)
         return machine
@@ -291,7 +291,7 @@ class MachineThen:
 
     @property
     def node_states(self) -> list[NodeState]:
-        """The state of each node."""
+        """Return the state of each node."""
         return [STATES[code] for code in self._codes.tolist()]
 
     @property
@@ -327,7 +327,7 @@ class MachineThen:
                 self._usable_changed()
 
     def room(self, memory: float, if_empty: bool = False) -> npt.NDArray[np.int64]:
-        """Tasks of ``memory`` MB each for which every node has memory left, shape (nodes,)."""
+        """Return for how many tasks of ``memory`` MB every node has memory left, shape (nodes,)."""
         left = self.memory_mb if if_empty else self.memory_mb - self.memory_used
         return tasks_in(left, memory, self.platform.core_count)
 
@@ -367,7 +367,7 @@ class MachineThen:
         return place(cast("Machine", self), job, None, self._history.counts_memory, self.free)
 
     def _is_open(self, row: int, suspension: Suspension) -> bool:
-        """Whether advance reservations leave a suspended job its nodes for the rest of its time."""
+        """Return whether advance reservations leave a suspended job its nodes for the rest of its time."""
         if self.eligibility is None:
             return True
         job = self._history.jobs[row]
@@ -376,7 +376,7 @@ class MachineThen:
         return mask is None or bool(mask[list(suspension.cores)].all())
 
     def shortage(self, row: int) -> str:
-        """What the job asks for and what there is of it, as a clause about the job; empty if it fits."""
+        """Say what the job asks for and what there is of it, as a clause about the job; empty if it fits."""
         if self.placed(row) is not None:
             return ""
         suspension = self._history.suspended(row, self.env.now)

@@ -47,13 +47,13 @@ class JobStory:
         self.within = any(spell.then in (SUSPENDED, RESIZED, MOVED) for spell in self.spells)
 
     def where(self, attempt: int, first: bool = False) -> pd.DataFrame:
-        """The cores of an attempt, or those that it had ``first``."""
+        """Return the cores of an attempt, or those that it had ``first``."""
         holds = self._result.holds
         mine = holds[(holds["kind"] == "job") & (holds["owner"] == self._id) & (holds["attempt"] == attempt)]
         return mine[mine["start"] == mine["start"].min()] if first else mine
 
     def began(self, attempt: int) -> list[str]:
-        """From where an attempt that is not the first went on."""
+        """Say from where an attempt that is not the first went on."""
         earlier = [stage for stage in self._made() if stage["attempt"] < attempt]
         if attempt == 1 or not earlier:
             return [] if attempt == 1 else ["It began anew."]
@@ -84,7 +84,7 @@ class JobStory:
         return made
 
     def changes(self, attempt: int) -> Iterator[str]:
-        """What ended its pieces, but for the last."""
+        """Say what ended the pieces of an attempt, but for the last."""
         own = [spell for spell in self.spells if spell.attempt == attempt]
         pairs = [(one, own[i + 1] if i + 1 < len(own) else None) for i, one in enumerate(own)]
         told = [(one, after) for one, after in pairs if one.then in (SUSPENDED, RESIZED, MOVED)]
@@ -133,7 +133,7 @@ class JobStory:
         yield f"At {self._at(after.start)} it {what}{lasted}{because}."
 
     def _cores_of(self, spell: Spell) -> set[tuple[str, str, int]]:
-        """The cores that the job had in a spell, each as node, processor and number."""
+        """Return the cores that the job had in a spell, each as node, processor and number."""
         held = self.where(spell.attempt)
         held = held[(held["start"] == spell.start) & ((held["end"] > held["start"]) | (spell.end == spell.start))]
         columns = (held[name].tolist() for name in ("node", "processor", "first_core", "last_core"))
@@ -157,7 +157,7 @@ class JobStory:
         return jobs
 
     def taken_for(self, since: float, time: float) -> str:
-        """`` for job b: an urgent job came``, of cores had since then and taken at ``time`` (s); empty if nothing was said."""
+        """Say for whom cores had since then were taken at ``time`` (s): `` for job b: an urgent job came``; or ""."""
         since = max((spell.start for spell in self.spells if spell.end <= time), default=since)
         behind, because = self._result.waits.preempted(self._row, since, time)
         return f"{f' for job {behind}' if behind else ''}{f': {because}' if because else ''}"

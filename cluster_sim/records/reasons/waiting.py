@@ -48,7 +48,7 @@ _NUMBER = re.compile(r"(?<!\w)\d[\d,]*(?:\.\d+)?")
 
 
 def at(time: float, began: datetime.datetime | None = None) -> str:
-    """A time of the run: ``1,234.5 s``, ``2 d 20:18:18``, or a date if the run ``began`` at one.
+    """Write a time of the run: ``1,234.5 s``, ``2 d 20:18:18``, or a date if the run ``began`` at one.
 
     >>> at(93_600.0, datetime.datetime(2026, 3, 1, 8))
     '2026-03-02 10:00:00'
@@ -64,12 +64,12 @@ def at(time: float, began: datetime.datetime | None = None) -> str:
 
 
 def lasting(time: float) -> str:
-    """How long something lasts: ``1,234.5 s``, ``2 d 20:18 (245,898 s)``."""
+    """Write how long something lasts: ``1,234.5 s``, ``2 d 20:18 (245,898 s)``."""
     return f"{duration(time)} ({seconds(time)})" if IN_WORDS <= time < math.inf else seconds(time)
 
 
 def held_because(result: Result) -> str:
-    """What may hold a job on its way to the queue, as a clause."""
+    """Say what may hold a job on its way to the queue, as a clause."""
     limit = ", or it was over a limit of its account" if result.meta.get("keeps_accounts") else ""
     return f"other jobs had to be over, or its reservation to begin{limit}"
 
@@ -112,7 +112,7 @@ class WaitReasons:
 
     @cached_property
     def history(self) -> MachineHistory:
-        """The machine over the run."""
+        """Return the machine over the run."""
         return MachineHistory(self._result)
 
     # ------------------------------------------------------------------ answers
@@ -180,7 +180,7 @@ class WaitReasons:
         return found
 
     def preempted(self, row: int, since: float, time: float) -> tuple[str, str]:
-        """For which job the scheduler took the cores that the job in that row had from ``since`` to ``time`` (s), and why.
+        """Return for which job the scheduler took the cores that a job had from ``since`` to ``time`` (s), and why.
 
         Empty: not known. It may have left a while after it was told to (grace), and with other cores than it had then.
         """
@@ -196,7 +196,7 @@ class WaitReasons:
 
     @cached_property
     def _changes(self) -> np.ndarray:
-        """All times, s, at which a reason may change, but for the ends of waits and promises, which come with starts."""
+        """Return all times, s, at which a reason may change; waits and promises end with starts, which are in it."""
         waits = [np.array(times, np.float64) for times in (self._eligible, self._finish)]
         log = self._result.decisions["time"].to_numpy(dtype=np.float64)
         gaps = [time for absence in self._absences for time in absence[1:] if time < math.inf]
@@ -206,7 +206,7 @@ class WaitReasons:
     def _each(
         self, row: int, since: float, until: float, at: Callable[[float], str] = at
     ) -> Iterator[tuple[WaitStretch, MachineThen]]:
-        """The reasons between any two changes, and the machine as it was then."""
+        """Return the reasons between any two changes, and the machine as it was then."""
         changes = self._changes
         changes = np.union1d(changes, self.history.closing_times(row))
         inner = changes[(changes > since) & (changes < until)].tolist()
@@ -217,7 +217,7 @@ class WaitReasons:
             yield replace(reason, end=end), machine
 
     def reason(self, row: int, time: float, machine: MachineThen, at: Callable[[float], str] = at) -> WaitStretch:
-        """Why a job waited from ``time`` on, the machine being as it was when all of that instant had happened."""
+        """Return why a job waited from ``time`` on, on the machine as it was after all of that instant."""
         if time >= self._horizon:
             return WaitStretch(time, time, NOT_RECORDED)
         if self._is_absent(row, time):
@@ -249,7 +249,7 @@ class WaitReasons:
 
     @cached_property
     def _order(self) -> str:
-        """``, by the order sjf``; empty in order of submission, or where jobs that have waited long go first."""
+        """Return ``, by the order sjf``; empty in order of submission, or if jobs that have waited long go first."""
         name, _, options = str(self._result.meta.get("scheduler", "")).partition(":")
         order = options.partition("/")[0] if name == "list" else name if name in ("sjf", "ljf") else "first"
         return "" if order in ("first", "fcfs") or "aging=" in options else f", by the order {order}"
@@ -258,7 +258,7 @@ class WaitReasons:
 
     @cached_property
     def _log(self) -> tuple[dict[int, list[_Said]], list[_Said], dict[int, list[tuple[float, float]]]]:
-        """What was said of each job, which jobs blocked the queue, and what each was promised; all by time."""
+        """Return what was said of each job, which jobs blocked the queue, and what each was promised; all by time."""
         own: dict[int, list[_Said]] = {}
         blocks: list[_Said] = []
         promises: dict[int, list[tuple[float, float]]] = {}
@@ -279,7 +279,7 @@ class WaitReasons:
 
     @cached_property
     def _preempted(self) -> dict[int, list[tuple[float, str, str]]]:
-        """When (s) a scheduler told each job to give up its cores, in order: for which job, and why."""
+        """Return when (s) a scheduler told each job to give up its cores, for which job, and why; in order."""
         table = self._result.decisions
         table = table[table["decision"] == "preempt"]
         found: dict[int, list[tuple[float, str, str]]] = {}
@@ -308,7 +308,7 @@ class WaitReasons:
         return mine if mine.behind < 0 or self._waits(mine.behind, time) else block
 
     def _waits(self, row: int, time: float) -> bool:
-        """Whether a job waits from ``time`` on."""
+        """Return whether a job waits from ``time`` on."""
         return any(since <= time < until for since, until in self._spans(row)) and not self._is_absent(row, time)
 
     @cached_property
@@ -317,14 +317,14 @@ class WaitReasons:
 
     @cached_property
     def _gaps(self) -> dict[int, list[Absence]]:
-        """The gaps in the waits of jobs, by their rows."""
+        """Return the gaps in the waits of jobs, by their rows."""
         found: dict[int, list[Absence]] = {}
         for absence in self._absences:
             found.setdefault(absence.job, []).append(absence)
         return found
 
     def in_queue(self, row: int, since: float, until: float) -> list[tuple[float, float]]:
-        """A wait of a job (s) without the gaps in it: the pieces that are left, in order."""
+        """Return a wait of a job (s) without the gaps in it: the pieces that are left, in order."""
         pieces = []
         for _, begin, end, _ in sorted(self._gaps.get(row, ())):
             if since <= begin < until:
@@ -346,7 +346,7 @@ class WaitReasons:
         return found
 
     def _spans(self, row: int) -> list[tuple[float, float]]:
-        """When a job waited, s: before each attempt, after the last, if it had to wait again, and while it was suspended."""
+        """Return when a job waited, s: before each attempt, after the last one if it had to, and while suspended."""
         finish, since = self._finish[row], self._eligible[row]
         over = math.inf if math.isnan(finish) else finish
         attempts = self._attempts_of.get(self._ids[row], [])
@@ -361,7 +361,7 @@ class WaitReasons:
 
     @cached_property
     def _all_spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All waits of all jobs: the row of the job, and from when to when it waited, s."""
+        """Return all waits of all jobs: the row of the job, and from when to when it waited, s."""
         rows = range(len(self._ids))
         spans = [(row, *span) for row in rows for wait in self._spans(row) for span in self.in_queue(row, *wait)]
         table = np.array(spans, np.float64).reshape(-1, 3)
@@ -371,7 +371,7 @@ class WaitReasons:
 
     @cached_property
     def _expected_ends(self) -> np.ndarray:
-        """When each hold should end, s, from what its job had requested, or its guest had said; inf: not known."""
+        """Return when each hold should end, s, by its job's request, or by what its guest said; inf: not known."""
         history = self.history
         requested = self._jobs["requested_time"].to_numpy(dtype=np.float64)
         attempts: pd.DataFrame = self._result.attempts
@@ -421,7 +421,7 @@ class _Earlier:
     ends: np.ndarray
 
     def at(self, time: float) -> int:
-        """How many of them wait from this time on."""
+        """Return how many of these jobs wait from this time on."""
         began, over = (int(np.searchsorted(times, time, side="right")) for times in (self.begins, self.ends))
         return began - over
 
@@ -435,7 +435,7 @@ class InstantsOfWait:
         self._told: dict[int, str] = {}
 
     def reasons(self, time: float, rows: Sequence[int]) -> list[str]:
-        """The reasons that held just before a time (s, no earlier than the last), of jobs that wait then, by their rows."""
+        """Return the reasons of waiting jobs, by their rows, just before a time (s, no earlier than the last)."""
         before = math.nextafter(time, -math.inf)
         if before != self._machine.env.now:
             self._told.clear()
@@ -482,7 +482,7 @@ class _Holders:
         self.leaves = math.inf
 
     def words(self, at: Callable[[float], str]) -> str:
-        """``job a holds 24 of them until 120 s and job b 8 until 60 s, enough should be back at 120 s``."""
+        """Say ``job a holds 24 of them until 120 s and job b 8 until 60 s, enough should be back at 120 s``."""
         history = self._history
         cores: dict[tuple[str, bool], int] = {}
         until: dict[tuple[str, bool], float] = {}

@@ -36,7 +36,7 @@ class Demand:
 
     @property
     def whose(self) -> tuple[int, str, str, str]:
-        """What decides which limits hold for it: association, quality of service, user, account."""
+        """Return what decides which limits hold for it: association, quality of service, user, account."""
         return self.association, self.qos, self.user, self.account
 
     @property
@@ -88,7 +88,7 @@ class Limits:
         self._rules: dict[tuple[int, str, str, str], _Rules] = {}
 
     def started(self, job: int, demand: Demand, nodes: tuple[int, ...], cpus: int) -> None:
-        """A job has these nodes (positions) and CPUs."""
+        """Count in a job that has these nodes (positions) and CPUs."""
         scopes = self._rules_for(demand).scopes
         self._held[job] = scopes, float(cpus), demand.memory, nodes
         for scope in scopes:
@@ -99,7 +99,7 @@ class Limits:
             used.nodes.update(nodes)
 
     def ended(self, job: int) -> None:
-        """The job gives back what it had; one that had nothing is left alone."""
+        """Count out what a job had; leave alone one that had nothing."""
         scopes, cpus, memory, nodes = self._held.pop(job, ((), 0.0, 0.0, ()))
         for scope in scopes:
             used = self._used[scope]
@@ -114,7 +114,7 @@ class Limits:
                 del self._used[scope]
 
     def refusal(self, demand: Demand) -> str:
-        """Slurm's word for the first limit that the job exceeds before nodes are chosen for it; empty: none.
+        """Return Slurm's word for the first limit that the job exceeds before nodes are chosen for it; empty: none.
 
         It may be too large for a limit alone, or too many jobs may be running. The rest is :meth:`refusal_on`.
         """
@@ -123,7 +123,7 @@ class Limits:
         return next(full, "") or self.too_large(demand)
 
     def too_large(self, demand: Demand) -> str:
-        """Slurm's word for the first limit that the job exceeds alone, whatever runs; empty: none."""
+        """Return Slurm's word for the first limit that the job exceeds alone, whatever runs; empty: none."""
         rules = self._rules_for(demand)
         for name, most, reason in rules.largest:
             if demand.tres[name] > most:
@@ -203,5 +203,5 @@ class Limits:
 
 
 def _nearest(limits: list[float]) -> float:
-    """The first that is set."""
+    """Return the first limit that is set."""
     return next((most for most in limits if most < math.inf), math.inf)

@@ -36,7 +36,7 @@ class Courses:
         )
 
     def add(self, index: int) -> None:
-        """The columns have one more job, at ``index``."""
+        """Look at one more job of the columns, at ``index``."""
         self._check_intervals((index,))
         is_moldable = any(self._columns[name].item(index) for name in ("min_cores", "max_cores"))
         self.wanted = self.wanted or is_moldable or self._is_staged(index)
@@ -65,11 +65,11 @@ class Courses:
         )
 
     def of(self, job: Job) -> Course | None:
-        """The job's course, if it has begun one."""
+        """Return the job's course, if it has begun one."""
         return self._known.get(job.index)
 
     def at_start(self, job: Job, placement: Placement) -> Course | None:
-        """The course that a job takes up or begins on these cores; None if it has none.
+        """Return the course that a job takes up or begins on these cores; None if it has none.
 
         Raises PlacementError for a number of cores that the job cannot run on.
         """
@@ -82,17 +82,17 @@ class Courses:
         return course
 
     def forget(self, job: Job) -> None:
-        """The job is completed: its course is not needed any more."""
+        """Forget the course of a job that is completed."""
         self._known.pop(job.index, None)
 
     def undisturbed(self, job: Job, work_s: float, most_s: float) -> float:
-        """How long a job runs whose work takes ``work_s`` if only its end at ``most_s`` stops it: work and checkpoints, s."""
+        """Return how long a job with ``work_s`` of work runs with checkpoints if only ``most_s`` ends it, s."""
         if not self._columns["checkpoint_interval"][job.index]:
             return min(work_s, most_s)
         return min(self._made(job, 1).seconds_ahead(work_s, most_s), most_s)
 
     def begin(self, job: Job, nodes: int) -> Course:
-        """A course for a job that had none, on so many nodes."""
+        """Make a course for a job that had none, on so many nodes."""
         course = self._known[job.index] = self._made(job, nodes)
         self.wanted = True
         return course
@@ -115,6 +115,6 @@ class Courses:
 
 
 def asks_for(job: Job) -> str:
-    """How many cores a job asks for, as a clause about it."""
+    """Say how many cores a job asks for, as a clause about it."""
     least, most = job.min_cores, job.max_cores
     return f"asks for {most} cores" if least == most else f"asks for {least} to {most} cores"

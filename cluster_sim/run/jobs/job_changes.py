@@ -157,7 +157,7 @@ class JobChanges:
     # ------------------------------------------------------------------ giving them back
 
     def resume(self, job: Job, placement: Placement) -> None:
-        """A suspended job goes on, on these cores. Raises PlacementError, with nothing changed, when it cannot."""
+        """Let a suspended job go on, on these cores. Raises PlacementError, with nothing changed, when it cannot."""
         suspended = self._suspended.get(job.index)
         if suspended is None:
             raise PlacementError(f"job {job.job_id} is not suspended")
@@ -184,12 +184,12 @@ class JobChanges:
         self._note_left(suspended)
 
     def request(self, job: Job, cores: int) -> Job:
-        """The job as it asks for that many cores, for as long as it still may run on them."""
+        """Return the job as it asks for that many cores, for as long as it still may run on them."""
         course = self._life.courses.of(job)
         return job.on_cores(cores) if course is None else course.request(cores)
 
     def p_state_of(self, job: Job) -> int | None:
-        """The p-state that was chosen for a job that holds cores; None: none was."""
+        """Return the p-state that was chosen for a job that holds cores; None: none was."""
         return self._life.job_clocks.p_state_of(job)
 
     def withdraw(self, index: int) -> Suspended | None:
@@ -202,18 +202,18 @@ class JobChanges:
         return suspended
 
     def _note_left(self, suspended: Suspended) -> None:
-        """Nodes that stayed on for a suspended job need not any more, as far as it goes."""
+        """Tell the power policy of nodes that need not stay on any more for a suspended job."""
         if self._has_power_policy:
             self._view.vacated.append(suspended)
 
     def suspended_on(self, node: int) -> list[Job]:
-        """Suspended jobs that keep something on a node."""
+        """Return suspended jobs that keep something on a node."""
         return [one.job for one in self._suspended.values() if one.placement.covers(node)]
 
     # ------------------------------------------------------------------ changing their number
 
     def resize(self, job: Job, placement: Placement) -> None:
-        """A malleable job is to have these cores in place of its own: at once, or, in parts, after the one that runs.
+        """Give a malleable job these cores in place of its own: at once, or, in parts, after the one that runs.
 
         What it is to get is held for it from now on. Raises PlacementError, with nothing changed, when it cannot be.
         """
@@ -266,7 +266,7 @@ class JobChanges:
             raise PlacementError(f"{who} cannot have {placement!r} now: it {budget.why_not()}")
 
     def keeps_its_clock(self, running: Running, placement: Placement) -> bool:
-        """Whether a job could have these cores and run in the p-state that was chosen for it, if one was."""
+        """Return whether a job could have these cores and run in the p-state that was chosen for it, if one was."""
         p_state = self.p_state_of(running.job)
         try:
             if p_state is not None:
@@ -297,7 +297,7 @@ class JobChanges:
         return self._life.courses.undisturbed(job, work_s, most_s)
 
     def end_of(self, running: Running, work_s: float, limit_s: float) -> float:
-        """When a job that holds cores ends, s, if all its work takes so long on those that it requested, of their kind.
+        """Return when a job ends, s, if all its work takes ``work_s`` on cores as many as requested, of their kind.
 
         ``limit_s`` is how long it may run at most from its start on, or since it went on, or has these cores.
         """
@@ -309,7 +309,7 @@ class JobChanges:
         return min(since + course.seconds_ahead(whole_s, start + limit_s - since), start + limit_s)
 
     def can_resize(self, running: Running) -> bool:
-        """Whether a job's cores can be changed: it is malleable, works, and no change of it is under way."""
+        """Return whether a job's cores can be changed: it is malleable, works, and no change of it is under way."""
         course = running._course
         if course is None or not running.job.malleable or course.target is not None or running.start_time == inf:
             return False
@@ -318,7 +318,7 @@ class JobChanges:
         return course.is_working or course.at_boundary
 
     def forget_changes_to(self, node: int) -> None:
-        """Jobs that were to have more cores after the part that runs, on a node that breaks down, keep those they have."""
+        """Let jobs keep their cores that were to have more, after the part that runs, on a node that breaks down."""
         for running in self._running.values() if self._life.courses.wanted else ():
             course = running._course
             if course is not None and course.target is not None and course.target.covers(node):
@@ -326,7 +326,7 @@ class JobChanges:
                 self._request_pass()
 
     def let_go(self, course: Course) -> None:
-        """A job will not have the cores that it was to have after the part that runs: what is held for it is free."""
+        """Free what is held for a job's next part: it will not have these cores."""
         running, target, reserved = course.running, course.target, course.reserved
         course.target = course.reserved = None
         if reserved is not None:
@@ -336,13 +336,13 @@ class JobChanges:
             self._spare(running, target)
 
     def _spare(self, running: Running, target: Placement) -> None:
-        """Nodes that stayed on for a job's next part need not any more."""
+        """Tell the power policy of nodes that need not stay on any more for a job's next part."""
         spared = target.beyond(running.placement)
         if self._has_power_policy and spared is not None:
             self._view.vacated.append(Spared(spared))
 
     def at_boundary(self, course: Course) -> Generator[Event, Any, None]:
-        """A part of a job has ended: it says what it asks for, the scheduler decides, and its cores change."""
+        """End a part of a job: it says what it asks for, the scheduler decides, and its cores change."""
         running = course.running
         assert running is not None
         job, own = running.job, running.placement.cores
@@ -363,7 +363,7 @@ class JobChanges:
             self._request_pass()  # others may have what it has given up
 
     def _change_as_planned(self, course: Course) -> None:
-        """The job gets the cores that it was to have from here on, unless a power cap no longer allows it more."""
+        """Give the job the cores that were planned from here on, unless a power cap no longer allows it more."""
         running, target, reserved = course.running, course.target, course.reserved
         assert running is not None
         assert target is not None
@@ -385,7 +385,7 @@ class JobChanges:
             budget.slow_down(budget.require(running.job, more, self.p_state_of(running.job)))
 
     def _change(self, course: Course, placement: Placement) -> None:
-        """The job gives up its cores and has the others; its tasks are stopped."""
+        """Replace the job's cores by the others; its tasks are stopped."""
         running, machine = course.running, self._machine
         assert running is not None
         self._count_time(course, running)
@@ -412,7 +412,7 @@ class JobChanges:
     # ------------------------------------------------------------------ what can be known
 
     def progress(self, running: Running) -> CourseProgress:
-        """How far a running job is, as its user could know it."""
+        """Return how far a running job is, as its user could know it."""
         course = running._course
         lasted = self._env.now - running.start_time if running.start_time < inf else 0.0
         if course is None:

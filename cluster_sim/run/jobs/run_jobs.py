@@ -36,7 +36,7 @@ class RunJobs:
         return self.count
 
     def index(self, job: Job | str, where: str) -> int:
-        """The index of a job that is given as an object or by its id. Raises InputError for an id that no job has."""
+        """Return the index of a job that is given as an object or by its id. Raises InputError for an unknown id."""
         if not isinstance(job, str):
             return job.index
         known = self._index_of
@@ -47,7 +47,7 @@ class RunJobs:
         return known[job]
 
     def job(self, index: int) -> Job:
-        """A job as schedulers see it."""
+        """Return a job as schedulers see it."""
         hot = (self.requests[name][index] for name in REQUEST_COLUMNS[:4])
         job_id, submit_time, cores, requested_time = hot
         return Job(self.requests, index, str(job_id), float(submit_time), int(cores), float(requested_time))
