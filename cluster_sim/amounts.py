@@ -37,9 +37,9 @@ _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def numbers(values: ArrayLike, digits: int = 6) -> list[str]:
-    """Return numbers as text: ``digits`` significant ones, commas between thousands, no trailing zeros, no minus before 0.
+    """Return numbers as text: ``digits`` significant ones, commas between thousands, no trailing zeros.
 
-    Numbers from 10^12 on, and below 10^-4, are in powers of ten. NaN reads "–" and infinity "∞".
+    Zero has no minus. Numbers from 10^12 on, and below 10^-4, are in powers of ten. NaN reads "–" and infinity "∞".
 
     >>> numbers([315244.96, 0.25, float("nan")])
     ['315,245', '0.25', '–']
@@ -178,7 +178,7 @@ def _prefixed(values: Floats, unit: str) -> list[str]:
 
 
 def amount(value: float, unit: str) -> str:
-    """Return a number in an SI unit as people write it: seconds as a duration, joules as an energy, others with a prefix.
+    """Return a number in an SI unit as people write it: a duration for seconds, an energy for joules, else a prefix.
 
     >>> amount(5_400, "s"), amount(0.85, ""), amount(2.5e6, "W")
     ('1 h 30 min', '0.85', '2.5 MW')

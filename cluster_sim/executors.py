@@ -60,8 +60,8 @@ def begin_worker() -> None:
 def make_processes(count: int, begin: Callable[[], None] = begin_worker) -> ProcessPoolExecutor:
     """Make ``count`` processes, each of which runs ``begin`` first.
 
-    They are spawned: a fork of a process with threads may hang. They have one thread each, leave Ctrl-C to this process,
-    and end when it is killed.
+    They are spawned: a fork of a process with threads may hang. They have one thread each, leave Ctrl-C to this
+    process, and end when it is killed.
     """
     return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), begin)
 

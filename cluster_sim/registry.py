@@ -185,7 +185,7 @@ class Registry(Generic[T]):
         return thing
 
     def _made(self, factory: Callable[..., T], text: str, positional: list[Any], keywords: dict[str, Any]) -> T:
-        """Return what the factory makes. Raises SpecError that names a factory of others if it fails or makes nothing."""
+        """Return what the factory makes. Raises SpecError if a factory of others fails or makes nothing."""
         where = f"{self.kind} '{text}'"
         try:
             thing = factory(*positional, **keywords)

@@ -59,10 +59,9 @@ class UnknownKeys:
 def near(name: str, known: Iterable[str], count: int = 1, least: float = 0.6) -> list[str]:
     """Return at most ``count`` known names that ``name`` may stand for, the likeliest first.
 
-    First those that are spelled almost so (``requsted_time``), then those with words of it (``cores`` is rather
-    ``requested_cores`` than ``used_cores``, for it comes first among the known), then those that are ``least`` alike of 1.
-
-    The case of letters does not count; names are given as they are spelled.
+    First come names that are spelled almost so (``requsted_time``), then names with words of it, and last names that are
+    at least ``least`` alike (1: equal). Of several with the same words the first known one is taken: ``cores`` is rather
+    ``requested_cores`` than ``used_cores``. The case of letters does not count; names are given as they are spelled.
 
     >>> near("cores", ["job_id", "requested_cores", "used_cores"])
     ['requested_cores']

@@ -107,7 +107,7 @@ def with_think_times(workload: Workload, source: str) -> Workload:
 
 
 def build(settings: RunSettings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:
-    """Make the simulation that ``settings`` describe, under the given scheduler. Raises InputError for unknown names."""
+    """Make the simulation that ``settings`` describe, under this scheduler. Raises InputError for unknown names."""
     from cluster_sim.formats.reservations import read_reservations
     from cluster_sim.formats.slurm.sacctmgr import read_accounts
     from cluster_sim.run.settings import simulation_of

@@ -50,7 +50,7 @@ def check_lengths(text: str, path: object) -> None:
 
 
 def as_numbers(column: pd.Series) -> pd.Series:
-    """Return a column of a table as floats: NaN where a cell holds no number, infinite where it is beyond all floats."""
+    """Return a column of a table as floats: NaN for a cell without a number, infinity for one beyond all floats."""
     if column.dtype.kind in "iuf":
         return column.astype(float)
     # By way of text: whole numbers may have any length, and truth values are no numbers here.

@@ -41,9 +41,9 @@ def check_source(where: str, source: object) -> None:
 def read_bytes(path: str | os.PathLike[str], limit: int | None = None, expected: str = "some content") -> bytes:
     """Read a file, or standard input; unpack it if it is gzipped (told by its content, not by its name).
 
-    ``limit`` is the most bytes that it may have, packed and unpacked. Raises FormatError for a file that cannot be read,
-    is no regular file (a pipe would be waited for without end), is longer, is empty (``expected`` says what was wanted),
-    is cut off or damaged inside, or unpacks beyond MAX_UNPACKED_BYTES and MAX_UNPACKED_RATIO.
+    ``limit`` is the most bytes that it may have, packed and unpacked. Raises FormatError for a file that cannot be read, or
+    is no regular file: a pipe would be waited for without end. Raises it also for a file that is too long, empty
+    (``expected`` says what was wanted), or damaged, or unpacks beyond MAX_UNPACKED_BYTES and MAX_UNPACKED_RATIO.
     """
     try:
         check_regular(path)

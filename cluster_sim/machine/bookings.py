@@ -305,7 +305,7 @@ class Bookings(Availability):
         return ranges
 
     def core_ranges(self, allocation: Allocation) -> list[tuple[int, int]]:
-        """Return the global indices (first, last) of the cores of an allocation, as maximal runs within nodes or spans."""
+        """Return global indices (first, last) of the cores of an allocation, as maximal runs in nodes or spans."""
         ranges = [(self.first_core[begin], self.first_core[end] - 1) for _, _, begin, end in allocation.spans]
         for _, processor, mask, _ in allocation.pieces:
             ranges += self.ranges_of(processor, mask)

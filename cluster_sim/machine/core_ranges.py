@@ -1,7 +1,7 @@
-"""From ranges of cores to what they mean for processors and nodes, in bulk.
+"""Ranges of cores, and what they mean for processors and nodes, in bulk.
 
-A range (tenant, first core, last core) is cut at the bounds of *units*, processors or nodes, into **runs** of units that it
-holds entirely, so that no other tenant can be there, and **pieces** of single units that it may share.
+A range (tenant, first core, last core) is cut at the bounds of *units*, which are processors or nodes. **Runs** are units
+that the range holds entirely, so that no other tenant can be there; **pieces** are single units that it may share.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ Change = tuple[float, int, NodeState, float]
 class TransitionLog(Sequence[Change]):
     """Rows (time s, node, new state, W drawn when not on), by time.
 
-    Kept in columns, of changes and of nodes: a run that switches its nodes has more of these than of anything else, and a
-    list of tuples would have the garbage collector look at each of them again and again.
+    They are kept in columns, of changes and of nodes: there may be more of them than of anything else. The garbage
+    collector would look at each tuple of a list again and again.
     """
 
     def __init__(self) -> None:

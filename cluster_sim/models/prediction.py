@@ -95,7 +95,7 @@ class Forecast:
         return later
 
     def energy(self, start: float, stop: float) -> float:
-        """Return the energy of the processors from ``start`` to ``stop`` (s), J. A processor whose jobs are over idles."""
+        """Return the energy of the processors from ``start`` to ``stop`` (s), J. Without jobs a processor idles."""
         joules = 0.0
         for share, (stretches, _) in zip(self._shares, self._courses, strict=True):
             pieces = self._by_rates(share, stretches) if share.model.follows_rates else self._by_cores(share)

@@ -1,8 +1,7 @@
 """One processor, step by step: how fast its tasks run, what it draws meanwhile, and what ends next.
 
-The laws stand here once, pure: no clock that runs, no events. The memory channel lives by them in a run, a prediction
-foresees by them, and the search for an optimum moves by them, in the same order of arithmetic, so that all three arrive at
-the same times to the last bit. A step is::
+The laws stand here once, pure: no clock that runs, no events. The memory channel of a run, predictions and the search for
+an optimum all use them, in the same order of arithmetic, and so arrive at the same times to the last bit. A step is::
 
     demand = demand_of(groups)                      # MB/s
     adapt(groups, contention, demand, now)          # speeds, with progress credited
@@ -219,7 +218,7 @@ class ProcessorModel:
         self.courses: dict[tuple[tuple[int, float, float], ...], tuple[list[Stretch], list[float]]] = {}
 
     def draw(self, loads: Sequence[Load]) -> tuple[float, list[float]]:
-        """Return W with these task groups on it, for models that look at speeds: the shared watts, and each group's own.
+        """Return W with these task groups on it, for models that look at speeds: shared watts, and each group's own.
 
         Raises InputError if a user's power model returns anything else.
         """

@@ -60,8 +60,8 @@ class EnergyAccounts:
 class History:
     """What happened to the hardware: the records that the accounts are made from.
 
-    ``holds`` are the cores in use (from the start of the tasks on), ``transitions`` (time, node, state, watts when not
-    on), ``clock_changes`` (time, processor, its type from then on), all up to ``horizon`` (s).
+    ``holds`` are the cores in use, from the start of the tasks on. ``transitions`` are (time, node, state, watts when not
+    on); ``clock_changes`` are (time, processor, its type from then on). All end at ``horizon`` (s).
     """
 
     platform: Platform

@@ -57,8 +57,8 @@ def _switches(history: History) -> tuple[Ints, Ints]:
 def waste_by_core(history: History, accounts: EnergyAccounts, computing_s: Floats) -> Floats:
     """Return J that nodes and the idle cores of computing nodes wasted, shape (nodes,).
 
-    An idle core of a computing node wastes its part of its processor's idle watts. This sums in bulk over the run; where
-    a clock changed, ``accounting.sweep`` has summed from change to change, by the same law but with other rounding.
+    An idle core of a computing node wastes its part of its processor's idle watts. This sums in bulk over the run. If a
+    clock changed, ``accounting.sweep`` has summed from change to change, by the same law but with other rounding.
     """
     platform = history.platform
     kind, kinds = platform.type_of_processor, platform.processor_types

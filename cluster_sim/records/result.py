@@ -352,11 +352,11 @@ class Result:
     def save(self, directory: str | Path, file_format: FileFormat = "csv") -> None:
         """Write summary.json, the platform, and jobs, nodes, node_states and power as CSV (or parquet) into ``directory``.
 
-        So are the decisions, if the run kept a log of them, the p-states, if processors have some, the stages, if jobs did
-        anything beside their work, the attempts, if one ended early, and the holds, if a job had cores more than once or a
-        guest held some. An older result is replaced when all files
-        of this one are written; while that happens there is no summary.json, so that a folder with one holds a single run,
-        whenever the program is killed. Raises InputError while another program writes there.
+        Other tables are written if they say something: decisions (the run kept a log of them), p_states (processors have
+        some), stages (jobs did more than their work), attempts (one ended early), and holds (a job got cores again, or a
+        guest held some). An older result is replaced when all files of this one are written. Meanwhile there is no
+        summary.json, so that a folder with one holds a single run whenever the program is killed. Raises InputError while
+        another program writes there.
         """
         if file_format not in ("csv", "parquet"):
             raise InputError("Result.save, file_format", "csv or parquet", file_format)

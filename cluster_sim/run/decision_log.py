@@ -65,7 +65,7 @@ class DecisionLog:
             self._add(now, index, _RESERVE, LATE_BOOT, promised=now, spans=spans)
 
     def note(self, now: float, decision: Hold | Reserve) -> None:
-        """Note that a job stays in the queue, or was promised a start; add a row if its last row says something else."""
+        """Note that a job stays in the queue, or was promised a start; add a row if its last row says otherwise."""
         index = decision.job.index
         if isinstance(decision, Hold):
             behind = NOBODY if decision.behind is None else decision.behind.index

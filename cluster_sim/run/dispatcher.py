@@ -59,8 +59,8 @@ class Dispatcher:
     def apply(self, decision: Decision | PowerDecision) -> None:
         """Carry out a decision. Raises PlacementError, with nothing changed, when a job cannot start as decided.
 
-        Raises SimulationError for a decision of a kind that the policy whose turn it is does not have, and InputError
-        when a value in it is of a wrong kind, such as None for a placement.
+        Raises SimulationError for a kind of decision that is not the acting policy's. Raises InputError when a value in
+        the decision is of a wrong kind, such as None for a placement.
         """
         of_power = self._passes.power_decides
         if isinstance(decision, Start) and not of_power:

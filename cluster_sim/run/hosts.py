@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def as_counted(platform: Platform, workload: Workload) -> Platform:
     """Return ``platform`` with a core for each thing that ``workload`` counts: its cores, or its hosts.
 
-    Warns (ModelWarning) when hosts of several cores count as one, and when the workload of hosts is as large as the
-    platform has nodes, of which nothing says that they are hosts.
+    Warns (ModelWarning) when hosts of several cores count as one. Warns also when the workload has as many hosts as the
+    platform has nodes, and nothing says that the nodes are hosts.
     """
     if not workload.counts_hosts:
         return platform

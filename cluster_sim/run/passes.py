@@ -190,7 +190,7 @@ class Passes:
         self._plan_power(before)
 
     def _guard_against_stalls(self) -> None:
-        """Raise StallError if the policy only asks to be woken again while jobs wait and nothing runs: that has no end."""
+        """Raise StallError if the policy only asks to be woken again while jobs wait and nothing runs, without end."""
         view, changes = self._view, len(self._view.state_changes)
         if not view.pending_count or view.running_count or view.submitted:
             self._fruitless = self._in_transition = 0

@@ -1,9 +1,10 @@
-"""What settings a run takes: each is one entry here, with its type, its default, its meaning and who takes it.
+"""The settings of a run: each is one entry here, with its type, its default, its meaning and who takes it.
 
-Derived from the entries are the options of the commands (:mod:`cluster_sim.cli.options`), the keys of configuration files
-(:mod:`cluster_sim.cli.own_config`), the factors of sweeps (:mod:`analysis.sweep.config`), the keys of a training's
-environment (:mod:`learning.training.configuration`), the rules of its episodes (:mod:`learning.tasks.episodes`), what a
-simulation is made with (:func:`simulation_of`) and what a result keeps of it (:meth:`cluster_sim.records.result.Result.of`).
+The entries make the options of the commands (:mod:`cluster_sim.cli.options`), the keys of configuration files
+(:mod:`cluster_sim.cli.own_config`) and the factors of sweeps (:mod:`analysis.sweep.config`). They make the keys of a
+training's environment (:mod:`learning.training.configuration`) and the rules of its episodes
+(:mod:`learning.tasks.episodes`). A simulation is made with them (:func:`simulation_of`), and a result keeps them
+(:meth:`cluster_sim.records.result.Result.of`).
 
 To add a setting, write an entry, and have Simulation use its ``parameter``. Where it is not taken, the entry says why.
 """

@@ -76,7 +76,7 @@ class Simulation:
     or ``FILE.py:NAME``, are called with the simulation, and run as SimPy processes if they are generators.
     Raises InputError for an unknown quirk and for names of models that do not exist.
 
-    It can be driven: ``env`` is the SimPy environment, ``on(name)`` an event for processes of your own,
+    It can be driven: ``env`` is the SimPy environment, and ``on(name)`` gives an event for processes of your own.
     ``run(until=t)`` goes on to t, ``step_to_decision()`` and ``decide()`` take the scheduler's place,
     ``step_to_power_decision()`` and ``decide_power()`` the power policy's.
     """

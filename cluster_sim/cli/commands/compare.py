@@ -109,8 +109,8 @@ def replicate(
 ) -> tuple[pd.DataFrame, dict[str, Result]]:
     """Run every scheduler with seed, seed + 1, …; return the table of means with intervals, and the first seed's runs.
 
-    ``out`` receives comparison.csv (that table), replications.csv (metric by metric, scheduler and seed), for each
-    scheduler a folder with one per seed, and the report, whose figures are of the first seed.
+    ``out`` receives comparison.csv (that table), replications.csv (metric by metric, scheduler and seed), and for each
+    scheduler a folder with one per seed. The figures of the report are of the first seed.
     """
     import pandas as pd
 

@@ -98,7 +98,7 @@ class DrawBound:
                 return max(booting, loaded) if wanted else node.watts
 
     def _processor_bound(self, processor: int, kind: ProcessorType, more: int, p_state: int | None) -> float:
-        """Return W of a processor with ``more`` cores busy than now, and, if a job runs in a p-state, before and after."""
+        """Return the most W of a processor with ``more`` cores busy, also before and after a job in a p-state."""
         busy = self._machine.busy[processor] + more
         if not busy and self._machine.is_unused(processor):
             return 0.0

@@ -1,10 +1,9 @@
 """A power budget: what the whole machine may draw, and whether a job can start under it.
 
-The budget looks at what the machine may *come to* draw. Besides what it draws now that is what has been set off and
-costs more later: nodes that boot for a job will compute, a node that boots will idle, a processor that runs slower for
-one job goes back to its clock. A job starts only if all that, and the job, fit under the limit, so that the draw never
-exceeds it. Only what is done from outside, such as a node repaired that was on or booting when it failed, and so boots, or a
-clock raised by a process of the user's own, is not asked for.
+The budget looks at what the machine may *come to* draw. Besides what it draws now, that is what has begun and costs more
+later: nodes that boot for a job will compute, a node that boots will idle, a processor that runs slower for one job goes
+back to its clock. A job starts only if all that, and the job, fit under the limit, so that the draw never exceeds it.
+The budget does not control what is done from outside: a repaired node that boots, or a clock that a user's process raises.
 """
 
 from __future__ import annotations

@@ -300,8 +300,8 @@ class _Explanation:
     def _freed(self, time: float) -> list[str]:
         """Return the jobs that ended then on this one's nodes; if there are none, all that ended then.
 
-        A job that took no time may have been started in the same instant as this one. It counts only if this one has its
-        cores: else it was started with this one, in a pass that its end came after.
+        A job that took no time may have been started in the same instant as this one. It counts only if this one has
+        its cores: else it was started with this one, in a pass that its end came after.
         """
         attempts, ids = self._result.attempts, self._jobs["job_id"]
         over = attempts[(attempts["end_time"] == time) & attempts["start_time"].notna()]

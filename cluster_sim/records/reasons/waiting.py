@@ -120,7 +120,7 @@ class WaitReasons:
     def stretches(
         self, job_id: str, since: float, until: float, holders: bool = False, at: Callable[[float], str] = at
     ) -> list[WaitStretch]:
-        """Return the reasons of a job that waited from ``since`` to ``until`` (s), without gaps; neighbours alike are one.
+        """Return the reasons of a job that waited from ``since`` to ``until`` (s), without gaps, like ones joined.
 
         With ``holders`` those are told too; then a stretch ends where the one that held most of what it needed leaves.
         ``at`` writes times (s).

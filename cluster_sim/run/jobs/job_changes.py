@@ -293,7 +293,7 @@ class JobChanges:
                 raise PlacementError(f"{who}: {error}") from None
 
     def undisturbed(self, job: Job, work_s: float, most_s: float) -> float:
-        """Return how long a job with ``work_s`` of work runs with its checkpoints if only its end at ``most_s`` stops it, s."""
+        """Return how long a job with ``work_s`` of work runs with checkpoints if only ``most_s`` ends it, s."""
         return self._life.courses.undisturbed(job, work_s, most_s)
 
     def end_of(self, running: Running, work_s: float, limit_s: float) -> float:

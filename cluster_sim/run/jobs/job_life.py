@@ -265,7 +265,7 @@ class JobLife:
             self.kill_soon(index, reason or "requeued", AttemptEnd.REQUEUED)
 
     def note_loss(self, job: Job) -> None:
-        """Note that a job that is not over loses cores. Raises SimulationError if it does so in circles in one instant."""
+        """Note that a job loses cores before its end. Raises SimulationError if it does so in circles in one instant."""
         now = self._env.now
         if now != self._losses_at:
             self._losses.clear()

@@ -27,10 +27,10 @@ def are_enforced(slurm: SlurmMachine) -> bool:
 
 
 class LimitGate:
-    """Stands between submission and queue, where a run has accounts with limits.
+    """The gate between submission and queue, if a run has accounts with limits.
 
-    A job joins the queue when it is within its limits beside those that are in the queue or run, and counts in them from then
-    on until it is over: whichever jobs of the queue are started, no limit is exceeded. Jobs of one user with one account and
+    A job joins the queue when it and the jobs that are in the queue or run are within their limits together. It counts from
+    then on until it is over: whichever jobs of the queue are started, no limit is exceeded. Jobs of one user with one account and
     quality of service join in order of submission. ``admit`` is the simulation's. If the scheduler ``chooses_cores``, a job
     counts with the most that it may have.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class WindowGate:
-    """Stands between submission and queue.
+    """The gate between submission and queue for jobs that name an advance reservation.
 
     A job that comes before its window is held back until that begins, so that it blocks no other job: no scheduler
     could start it. One that still waits when it can no longer end within the window, by its request, is refused after
