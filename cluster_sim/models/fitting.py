@@ -3,7 +3,8 @@
 The method is that of Herrera et al. (2021, §III-B). *Contention*: run a benchmark of steady memory traffic beside
 others of the same kind, at several bandwidths and numbers of tasks. For each run note the bandwidth that the task of
 interest has alone, how many others ran, and the sum of what all have alone. Note also the rate that it reached,
-relative to running alone. *Power*: run 1 … all cores of a processor compute-bound and note the watts; the line through them is the model.
+relative to running alone. *Power*: run 1 … all cores of a processor compute-bound and note the watts; the line through
+them is the model.
 
 Fitting contention needs scipy (the extra ``fit``); power needs nothing more than numpy.
 """
