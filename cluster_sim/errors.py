@@ -104,7 +104,7 @@ class ModelWarning(UserWarning):
 
 
 class CautionWarning(ModelWarning):
-    """What a run assumes where its inputs say nothing, or leaves out; ``result.cautions`` has it too."""
+    """An assumption of a run where its inputs say nothing, or something left out; ``result.cautions`` has it, too."""
 
 
 class SchedulerWarning(ModelWarning):

@@ -1,4 +1,4 @@
-"""Where runs are run: processes of our own, one thread each, or this process.
+"""Executors of runs: processes of our own, one thread each, or this process.
 
 Any other ``concurrent.futures.Executor`` will do as well: dask's ``Client.get_executor()``, ``mpi4py.futures``, threads.
 """
@@ -26,7 +26,7 @@ UNDER_MAIN = "in a script, what starts them belongs under: if __name__ == '__mai
 
 
 class Serial(Executor):
-    """Runs what is submitted at once, in this process."""
+    """An executor that runs what is submitted at once, in this process."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Run ``fn`` and return a future that is done."""

@@ -1,4 +1,4 @@
-"""What a name that is not known was most likely meant to be."""
+"""Guesses of what an unknown name was meant to be."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cluster_sim.errors import ModelWarning, warn_user
 _TOLD = 8
 """Unknown keys of a file that a warning names."""
 _SPELLED_SO = 0.7
-"""How much alike of 1 a key and a known one are, if the one is to be told as what the other may mean."""
+"""Likeness (1: equal) from which on a known key is told as what an unknown one may mean."""
 
 
 class UnknownKeys:

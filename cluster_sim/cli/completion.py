@@ -15,7 +15,7 @@ NAMED = {
     "platform": ("platforms", True),
     "workload": ("workload-generators", True),
 }
-"""For the option of a setting: of which kind, in the words of ``list``, its names are, and whether it takes files, too."""
+"""Kinds of names, in the words of ``list``, that the options of settings take, and whether they take files, too."""
 
 _ALWAYS_WITH_OPTIONS = ("platform", "workload")
 

@@ -23,11 +23,11 @@ from cluster_sim.packages import refuse_shadows
 
 PROGRAM = "cluster-sim"
 RUNS_FAILED = 1
-"""Of a command that goes on when one of its runs fails, and keeps its traceback: as much a defect as one that ends it."""
+"""Exit status of a command that goes on when one of its runs fails, and keeps its traceback."""
 WRONG_INPUT = 2
 INTERRUPTED = 130
 READER_GONE = 141
-"""What a shell reports of a program that SIGPIPE ended."""
+"""Exit status that a shell reports of a program that SIGPIPE ended."""
 
 
 class Invocation:

@@ -45,7 +45,7 @@ SUMMARY_KEYS = (
     "mean_watts",
     "node_switches",
 )
-"""What is printed; summary.json and the report have every metric."""
+"""Metrics that are printed; summary.json and the report have every metric."""
 
 REPORT = "report.html"
 

@@ -27,7 +27,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Expected:
-    """What comes out of a case under one scheduler.
+    """The outcome of a case under one scheduler.
 
     ``starts`` (s) by job and ``metrics`` by key of the summary may each name only some; ``source`` says who found them:
     ``published`` or ``hand-worked``. ``tolerance`` is relative, for numbers that were printed rounded.

@@ -9,7 +9,7 @@ NOBODY = -1
 
 
 class Allocation:
-    """What a tenant holds: cores of single nodes by processor and mask, runs of whole nodes as spans, and memory."""
+    """The holdings of a tenant: cores by processor and mask, runs of whole nodes as spans, and memory."""
 
     __slots__ = ("hold", "idle", "memory_mb", "node", "pieces", "spans")
 

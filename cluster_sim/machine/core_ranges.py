@@ -165,7 +165,7 @@ def seconds_in_runs(runs: Runs, units: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class HeldSteps:
-    """How many cores of each shared unit are held, as a step function: rows sorted by unit, then time.
+    """The cores held of each shared unit as a step function: rows sorted by unit, then time.
 
     ``row_of_start`` and ``row_of_end`` say for each piece where it begins and ends to count.
     """

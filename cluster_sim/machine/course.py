@@ -28,7 +28,7 @@ NOTHING = 1e-9
 
 
 class Doing(StrEnum):
-    """What the tasks of a job do in a stage."""
+    """Kinds of stages: what the tasks of a job do."""
 
     WORK = "work"
     CHECKPOINT = "checkpoint"
@@ -37,7 +37,7 @@ class Doing(StrEnum):
 
 
 class Stage(NamedTuple):
-    """What all tasks of a job do together, until the last has done it."""
+    """A stage: what all tasks of a job do together, until the last has done it."""
 
     doing: Doing
     share: float  #: Of the whole work; 0 where it is none.
@@ -46,7 +46,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What it costs a job to be prepared for a stop, and to go on after one."""
+    """The costs for a job to be prepared for a stop, and to go on after one."""
 
     interval: float = inf  #: s of work between checkpoints,
     growth: float = 1.0  #: times that after each of an attempt.
@@ -56,7 +56,7 @@ class Costs:
 
 
 class CourseProgress(NamedTuple):
-    """How far a running job is, as its user could know it."""
+    """The progress of a running job, as its user could know it."""
 
     parts_done: int
     parts: int

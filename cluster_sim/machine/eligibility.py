@@ -29,7 +29,7 @@ INF = float("inf")
 
 
 class Eligibility:
-    """Answers of one platform under some advance reservations. None stands for all nodes; masks are not written to.
+    """The eligible nodes of a platform under advance reservations. None stands for all nodes; masks are not written to.
 
     ``by_request`` is whether a job takes its requested time; else the scheduler says how long, on a clock of its own, and
     nodes are closed only while they are reserved for others.

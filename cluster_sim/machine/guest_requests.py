@@ -35,7 +35,7 @@ FIRST_TENANT = NOBODY - 1
 
 
 BYTE_MB = 2.0**-20
-"""What is in use of a node's memory is a sum that may be off by the last digits: a byte does not count."""
+"""A byte in MB. The memory in use of a node is a sum that may be off by the last digits: a byte does not count."""
 
 
 class Departure(NamedTuple):

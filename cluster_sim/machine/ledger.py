@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NAN = float("nan")
 OPEN = float("inf")
-"""Stands for the end of a hold that has not ended."""
+"""Time that stands for the end of a hold that has not ended."""
 
 ClockChange = tuple[float, int, "ProcessorType"]
 """(time s, processor, its type from then on)."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """What the machine tells and asks the simulation that runs jobs on it."""
+    """The simulation that runs jobs on the machine, as far as the machine tells and asks it."""
 
     def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
         """Hear that nodes have entered a state."""

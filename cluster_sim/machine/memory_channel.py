@@ -37,7 +37,7 @@ class TaskGroup(TaskProgress, Event):
 
 
 class MemoryChannel:
-    """Shares a processor's memory bandwidth among the task groups that run on it.
+    """The memory bandwidth of a processor, shared among the task groups that run on it.
 
     When its members change it lets the contention model say their speeds, credits progress to those whose speed changed,
     and plans **one** next completion. A superseded plan stays in SimPy's queue and is ignored. While demand stays under

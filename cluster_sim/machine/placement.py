@@ -22,7 +22,7 @@ Span = tuple[int, int, int]
 
 
 class Placement:
-    """How many cores a job takes on which nodes. Within a node, idle cores are taken in processor order, lowest first.
+    """The cores that a job takes on each node. Within a node, idle cores are taken in processor order, lowest first.
 
     ``Placement.on({3: 8})`` is eight cores on node 3. Raises PlacementError for what are no whole numbers; whether the platform
     has such nodes, it is asked when the placement is decided on.

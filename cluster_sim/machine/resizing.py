@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Resizing(Bookings):
-    """Changes the cores of an allocation, and keeps the memory of jobs that are suspended."""
+    """Bookings that can change the cores of an allocation, and keep the memory of suspended jobs."""
 
     def check_change(self, allocation: Allocation, placement: Placement, job: Job) -> Placement | None:
         """Return the cores that a job gains if ``placement`` takes the place of ``allocation``; None if it gains none.

@@ -33,7 +33,7 @@ class Transition(EagerProcess):
 
 
 class Switching:
-    """Which nodes are in transition, until when, and what follows. Nodes are given by their positions in the platform."""
+    """The nodes in transition, until when, and what follows. Nodes are given by their positions in the platform."""
 
     def __init__(self, machine: Machine):
         self._machine = machine

@@ -101,7 +101,7 @@ class SharedNetwork:
 
 
 class Transfer(Event):
-    """What one job exchanges between its nodes. Happens when it is done."""
+    """The data that one job exchanges between its nodes, as an event: it happens when all is sent."""
 
     def __init__(self, env: Environment, links: Counter[Link], volume: float):
         super().__init__(env)

@@ -19,7 +19,7 @@ Course = tuple[list[Stretch], list[float]]
 
 
 MOST_COURSES = 4096
-"""So many courses are remembered of each type of processor."""
+"""Courses that are remembered of each type of processor."""
 
 
 class Group(NamedTuple):

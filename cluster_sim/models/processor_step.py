@@ -120,7 +120,7 @@ def complete(groups: list[Tasks], due: float) -> list[Tasks]:
 
 
 Stretch = tuple[float, float, list[int], list[float]]
-"""From when to when (s), which task groups of the processor run meanwhile, by position, and the speed of each."""
+"""Start and end (s), the task groups of the processor that run meanwhile, by position, and the speed of each."""
 
 
 def course_of(groups: Sequence[tuple[int, float, float]], contention: Contention) -> tuple[list[Stretch], list[float]]:

@@ -118,9 +118,9 @@ def with_over_time(attempts: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 _REJOINS = (AttemptEnd.REQUEUED, AttemptEnd.PREEMPTED, AttemptEnd.FAILED)
-"""How attempts end after which a job joins the queue again, in that instant."""
+"""Ends of attempts after which a job joins the queue again in that instant."""
 _KILLS = (AttemptEnd.KILLED, AttemptEnd.FAILED, AttemptEnd.TIMEOUT, AttemptEnd.CANCELLED)
-"""How attempts end with which a job may be over."""
+"""Ends of attempts with which a job may be over."""
 
 
 def _in_order(number: npt.ArrayLike, job: Ints, allocation_time: npt.ArrayLike) -> Ints:

@@ -1,4 +1,4 @@
-"""What a reader of a result has to know before believing it: sentences of three kinds, apart."""
+"""Cautions for readers of a result, in sentences of three kinds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLES = {
     "left_out": "Left out",
     "happened": "Happened in the run",
 }
-"""How the kinds are called where people read them."""
+"""Titles of the kinds, for people."""
 _LEFT_OUT = ("rejected",)
 _NAMED = 3
 

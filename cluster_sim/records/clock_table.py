@@ -1,4 +1,4 @@
-"""At which clock each processor ran, and when: a table of intervals."""
+"""The table of the clocks at which each processor ran, and when."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform, ProcessorType
 
 NO_P_STATE = -1
-"""Stands for a clock, or watts, of none of the processor's p-states."""
+"""Number that stands for a clock, or watts, of none of the processor's p-states."""
 
 Change = tuple[float, int, "ProcessorType"]
 """A time (s), a processor by its position in the platform, and its type from then on."""

@@ -30,9 +30,9 @@ from cluster_sim.records.intervals import (
 )
 
 LEAST_CHANGE = 1.0
-"""Changes of less, in % of the base, are too little to matter."""
+"""Change in % of the base below which it is too little to matter."""
 LEAST_TIME = 10.0
-"""Changes of waits of less, in seconds, are too little to matter on a machine: the bound of the bounded slowdown."""
+"""Change of a wait in seconds below which it is too little to matter: the bound of the bounded slowdown."""
 _MOST_NAMED = 6
 _MOST_CASES = 3
 _NOT_SET = "not set"
@@ -40,7 +40,7 @@ _NOT_SET = "not set"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What is otherwise in the inputs: ``base`` and ``changed`` are the values (empty: not set).
+    """A difference of the inputs: ``base`` and ``changed`` are the values (empty: not set).
 
     Of several alternatives ``changed`` has a value each. ``stays`` are the options beside it in a list that remain.
     """
@@ -62,7 +62,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How a metric differs between ``name`` and ``against``, from ``base`` to ``value``.
+    """The difference of a metric between ``name`` and ``against``, from ``base`` to ``value``.
 
     ``low`` and ``high`` are the ends of the interval of the difference, paired by ``blocks`` blocks of the kind ``block``
     (NaN: none); ``differences`` has the difference of each block. ``case`` says of which part of the runs. ``floor`` is the
@@ -203,7 +203,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Which alternatives have the least of a metric (the most, where that is better), as far as the runs tell.
+    """The alternatives that have the least of a metric (the most, if that is better), as far as the runs tell.
 
     ``means`` has all alternatives, the best mean first. ``best`` are those with that mean, ``tied`` the others that are not
     told apart from it. ``following`` is the effect of the next one that is neither, ``values`` what each has in each block.

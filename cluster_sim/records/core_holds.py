@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
 
 ROWS_OF_PART = 500_000
-"""So many rows of a table are written at a time."""
+"""Rows of a table that are written at a time."""
 
 
 @dataclass(frozen=True)

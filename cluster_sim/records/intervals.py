@@ -17,11 +17,11 @@ from cluster_sim.errors import InputError
 
 CONFIDENCE = 0.95
 FEWEST_BLOCKS = 5
-"""Of fewer weeks, replications or workloads there is no interval: a bootstrap of two weeks has three values."""
+"""Weeks, replications or workloads below which there is no interval: a bootstrap of two weeks has three values."""
 
 
 class ComparisonVerdict(StrEnum):
-    """What a comparison shows of a metric."""
+    """Verdicts of a comparison on a metric."""
 
     LESS = "less"
     MORE = "more"

@@ -63,7 +63,7 @@ _SAID = (
 )
 """Other keys of summary.json."""
 _NAMED = 4
-"""Runs, and metrics, that are named where one of several is to be chosen."""
+"""Number of runs, or metrics, that a message names if one of several is to be chosen."""
 
 
 class Summary(pd.Series):
@@ -149,11 +149,11 @@ _INSTEAD = {
     **dict.fromkeys(("to_csv", "write"), "save(folder), or jobs.to_csv(path)"),
     "describe": "summary()",
 }
-"""What stands in the place of names that people guess."""
+"""Names that people guess, and what to use instead."""
 
 
 class Result:
-    """What a run left: tables as pandas DataFrames, with the columns of ``cluster_sim.workload.fields``; times in s.
+    """The records of a run: pandas DataFrames with the columns of ``cluster_sim.workload.fields``; times in s.
 
     ``jobs`` has one row per job of the workload, in order of submission; ``allocations`` one per job, processor and run
     of neighbouring cores; ``node_states`` one per node and interval; ``nodes`` one per node; ``power`` and ``queue`` are

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     Truths = npt.NDArray[np.bool_]
 
 _ROUNDED = 1e-5
-"""By how much of 1 a time may seem to be before one that it follows: another program's tables have six digits."""
+"""Fraction by which a time may seem to be before one that it follows: other programs' tables have six digits."""
 _SAME = 1e-8
-"""By how much of the largest number that is added up two sums may differ that say the same."""
+"""Fraction of the largest summand by which two sums that say the same may differ."""
 _ADDED = {"energy": "energy_j", "makespan": "last_completion_s"}
 """The largest number that metrics whose names begin so are added up of."""
 JOB_STATES = ("completed", "killed", "rejected", "unfinished")
@@ -62,7 +62,7 @@ _SAID: dict[str, tuple[type | tuple[type, ...], str]] = {
     "seed": (int, "a whole number"),
     "origin_s": ((int, float), "a number"),
 }
-"""What a summary may say of how its run was made."""
+"""Keys of a summary that say how its run was made."""
 
 
 def check_values(table: pd.DataFrame, name: str, path: Path) -> None:

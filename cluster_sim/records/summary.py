@@ -43,14 +43,14 @@ class Columns(Protocol):
 
 
 class Changes(NamedTuple):
-    """What the tables of jobs and attempts do not say of jobs whose cores changed."""
+    """Facts about jobs whose cores changed that the tables of jobs and attempts do not tell."""
 
     busy_core_s: float  #: Core-seconds that jobs computed.
     suspensions: int  #: Times that one lost its cores and kept its work.
 
 
 class RunColumns(NamedTuple):
-    """What a summary is made of."""
+    """The columns that a summary is made of."""
 
     jobs: Columns  #: As in the table of that name,
     attempts: Columns

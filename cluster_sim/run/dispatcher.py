@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
 
 SCHEDULERS: tuple[type, ...] = get_args(Decision)
-"""What a scheduler may decide."""
+"""Decisions that a scheduler may make."""
 POWER_POLICIES: tuple[type, ...] = get_args(PowerDecision)
-"""What a power policy may decide."""
+"""Decisions that a power policy may make."""
 
 
 class Dispatcher:

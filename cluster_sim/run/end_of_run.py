@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class EndOfRun:
-    """Ends a run when its last job is over, unless a process holds it open, and at ``until`` (s) in any case."""
+    """The end of a run: with its last job, unless a process holds it open, and at ``until`` (s) in any case."""
 
     def __init__(self, env: Environment, jobs: RunJobs, attempts: Attempts, until: float | None):
         self._env = env

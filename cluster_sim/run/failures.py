@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 MOST_IN_VAIN = 20_000
-"""So many failures while jobs waited and none ran, or of one job that saved nothing meanwhile, say that none will end."""
+"""Failures after which no job is expected to end: jobs only waited between them, or one saved nothing."""
 SEED_OF_FAILURES = 3
 """The place of their random numbers among those of a run."""
 
 LEAST_SHAPE = 0.05
-"""Of Weibull's distribution: below that nearly all times between failures are next to nothing."""
+"""Shape of Weibull's distribution below which nearly all times between failures are next to nothing."""
 
 EVENTS = ("fail", "repair")
-"""What the column ``event`` of a file of failures says."""
+"""Values of the column ``event`` of a file of failures."""
 
 Failure = tuple[float, int, bool]
 """(time s, node, whether it fails, or is repaired)."""

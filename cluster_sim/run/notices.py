@@ -40,7 +40,7 @@ class Batch:
 
 
 class Notices:
-    """Collects what happens and delivers it in one batch per instant.
+    """The notices of what happens, delivered in one batch per instant.
 
     A one-shot event that is re-armed loses the second of two notices of one instant; a batch loses nothing. Before
     the first request nothing is collected.

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 MOST_PASSES_AT_ONE_TIME = 10_000
 MOST_FRUITLESS_PASSES = 100_000
 PASSES_IN_TRANSITION = 100
-"""So many passes count as one while nodes are underway in their transitions, which end by themselves."""
+"""Passes that count as one while nodes are in their transitions, which end by themselves."""
 
 
 class PolicyProcess(Protocol):
-    """What a simulation asks of a scheduler and of a power policy: a SimPy process that has its turns of an instant.
+    """A scheduler or power policy as a simulation needs it: a SimPy process that has its turns of an instant.
 
     ``schedulers.Scheduler`` and ``schedulers.PowerPolicy`` are the base classes to derive from.
     """

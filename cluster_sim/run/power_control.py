@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PowerControl:
-    """Checks each decision of a power policy and carries it out; what the state of a node forbids is refused.
+    """The executor of a power policy's decisions: it checks each, and refuses what the state of a node forbids.
 
     Nodes with suspended jobs in their memory stay on and on offer: decisions to switch them off or withhold them pass over them.
     """

@@ -29,7 +29,7 @@ def on_terminal() -> bool:
 
 
 class Progress:
-    """How far a piece of work is, shown while the ``with`` block runs; nothing is written to stdout, ever.
+    """The progress of a piece of work, shown while the ``with`` block runs; nothing is written to stdout, ever.
 
     On a terminal it is a bar that vanishes at the end. Elsewhere :meth:`look` writes plain lines, such as
     ``train: 30 % (6 of 20 iterations), 95 s gone, about 220 s left``. A thread looks twice a second, so that a long step

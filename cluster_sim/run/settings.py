@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 Place = Literal["command line", "configuration", "sweep", "environment"]
-"""Where settings are given."""
+"""Places where settings are given."""
 
 TimeUnit = Literal["ms", "s", "min", "h", "d"]
 TIME_UNITS: dict[str, str] = {"ms": "milliseconds", "s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
@@ -38,13 +38,13 @@ TIME_UNITS: dict[str, str] = {"ms": "milliseconds", "s": "seconds", "min": "minu
 
 @dataclass(frozen=True, slots=True)
 class NotTaken:
-    """In the place of a meaning: the setting does not exist there, and why."""
+    """The reason why a setting does not exist in a place, instead of a meaning."""
 
     because: str
 
 
 Told = str | NotTaken | None
-"""What a setting means in a place: None where it means what it means everywhere."""
+"""Meaning of a setting in a place; None: the same as everywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ _IRMASIM = NotTaken("only IRMaSim's options.json says it")
 
 @dataclass(frozen=True, kw_only=True)
 class _Inputs:
-    """What is run, and with which policies and models."""
+    """The inputs of a run, with its policies and models."""
 
     platform: str | None = _setting(
         None,
@@ -317,7 +317,7 @@ class Rules:
 
 @dataclass(frozen=True, kw_only=True)
 class _Outputs:
-    """What is kept of a run."""
+    """The outputs of a run."""
 
     explain: bool = _setting(
         False,
@@ -339,7 +339,7 @@ class _Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(_Outputs, Rules, _Inputs):
-    """What is to be run: all settings, in the order of the entries, which is that of the bases from right to left."""
+    """All settings of a run, in the order of the entries, which is that of the bases from right to left."""
 
     config: str | None = None  # the file that the settings were read from: no setting of its own
     from_config: frozenset[str] = frozenset()  # which of them it gave

@@ -23,14 +23,14 @@ MOST_GUESTS = 3
 """Guests that are named before the rest is counted."""
 ASKS = "asks for "
 LACKS = (ASKS, "does not fit ", "fits only on nodes ")
-"""How a clause begins that says what a job lacks, and not why its scheduler keeps it back."""
+"""Beginnings of clauses that say what a job lacks, and not why its scheduler keeps it back."""
 CLOSED = "fits only on nodes that an advance reservation keeps from it now"
 OUT_OF_USE = {
     NodeState.SWITCHING_OFF: ("is switching off", "are switching off"),
     NodeState.SWITCHING_ON: ("is booting", "are booting"),
     NodeState.FAILED: ("has failed", "have failed"),
 }
-"""What is said of one node, and of several, that no job can be given; in the order in which it is said."""
+"""Words about one node, and about several, that no job can be given; in the order in which they are said."""
 
 
 def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "the power policy") -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 WATTS_FALL = 1e-4
-"""When what the machine draws falls to this part of what it has drawn, its sum is made anew from what each node draws.
+"""Fraction of its former draw at which the machine's sum of watts is made anew from what each node draws.
 
 Each addition to the sum may lose 2⁻⁵³ of the most that it has come to, which is nothing beside a like sum, and much beside
 a small one. A sum of less than 1 W is left as it is, unless it has come to more than 10 kW: the loss is below 1e-12 W.

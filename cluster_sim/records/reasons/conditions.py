@@ -35,11 +35,11 @@ REQUESTS: Mapping[str, Any] = {
     "reservation": "",
     "min_cores": 0,
 }
-"""What a job may ask for beside cores and time, and what it asks for if it does not."""
+"""Requests of a job beside cores and time, with the values that stand for none."""
 
 
 MIN_CORES = "min_cores"
-"""What a job may be started on, which counts where its scheduler chooses the number of cores."""
+"""The least cores of a job, which count if its scheduler chooses the number of cores."""
 
 
 _KEYS = "requests counts_memory reservations withheld power_policy guests absences by_request".split()

@@ -42,13 +42,13 @@ _SWITCHING_ON, _SWITCHING_OFF = STATES.index(NodeState.SWITCHING_ON), STATES.ind
 
 
 class Clock(NamedTuple):
-    """Stands in for the run's environment, of which eligibility asks the time."""
+    """A clock in place of the run's environment, of which eligibility asks the time."""
 
     now: float
 
 
 class Suspension(NamedTuple):
-    """From ``start`` to ``end`` (s) a job had no cores; before, it had some of each node: node by index -> cores."""
+    """A time from ``start`` to ``end`` (s) without cores; ``cores`` are those before, by node index."""
 
     start: float
     end: float
@@ -58,7 +58,7 @@ class Suspension(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeldPieces:
-    """What jobs and guests held of each node, in order of time: a row for each piece of neighbouring cores of one node."""
+    """Cores of each node that jobs and guests held, in order of time: a row for each piece of neighbouring cores."""
 
     start: npt.NDArray[np.float64]
     end: npt.NDArray[np.float64]  #: inf: not known to have ended

@@ -38,7 +38,7 @@ NO_REASON = f"{ENOUGH}, but the scheduler kept it back, and gave no reason"
 KILLED = "it had been killed, and was not in the queue"
 BACK = "it had come back, and was not yet in the queue"
 NOT_RECORDED = "the records end before that"
-"""Of a job that is refused or cancelled after the last completion, with which they do."""
+"""Reason of a job that is refused or cancelled after the last completion, with which the records end."""
 BOOT = "its nodes had to boot"
 SHOWN_HOLDERS = 3
 """Holders of cores that are named before the rest is counted."""
@@ -76,7 +76,7 @@ def held_because(result: Result) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WaitStretch:
-    """From ``start`` to ``end`` (s) a job waited because of ``because``: a sentence without its full stop."""
+    """A wait of a job from ``start`` to ``end`` (s); ``because`` is a sentence without its full stop."""
 
     start: float
     end: float
@@ -101,7 +101,7 @@ class _Said:
 
 
 class WaitReasons:
-    """Answers for one result."""
+    """The reasons of waits in one result."""
 
     def __init__(self, result: Result):
         self._result = result
@@ -415,7 +415,7 @@ class WaitReasons:
 
 @dataclass(frozen=True, slots=True)
 class _Earlier:
-    """When waits of other jobs began and ended, s, each in order."""
+    """The times at which waits of other jobs began and ended, s, each in order."""
 
     begins: np.ndarray
     ends: np.ndarray
@@ -427,7 +427,7 @@ class _Earlier:
 
 
 class InstantsOfWait:
-    """Goes through a run from one time to a later one, and tells why jobs waited until then."""
+    """A walk through a run from one time to a later one that tells why jobs waited until then."""
 
     def __init__(self, waits: WaitReasons):
         self._waits = waits
@@ -447,7 +447,7 @@ class InstantsOfWait:
 
 
 class _Holders:
-    """Who holds what a job lacks, on the machine as it was at one time."""
+    """The holders of what a job lacks, on the machine as it was at one time."""
 
     def __init__(self, history: MachineHistory, ends: np.ndarray, row: int, machine: MachineThen):
         self._history = history

@@ -23,7 +23,7 @@ Scope = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a job needs of what is limited. CPUs and nodes as far as they are known before nodes are chosen."""
+    """The needs of a job that are limited; CPUs and nodes as far as they are known before nodes are chosen."""
 
     association: int  #: Position in the accounts; -1: none, and no limits but those of the quality of service.
     qos: str
@@ -47,7 +47,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How much the jobs of a scope may have together: jobs, resources, and Slurm's words for a job that waits for it."""
+    """A limit on the jobs of a scope together: jobs, resources, and Slurm's words for a job that waits for it."""
 
     scope: Scope
     jobs: float
@@ -58,7 +58,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What holds for the jobs of one user with one quality of service; ``largest``: of each job, with Slurm's words."""
+    """The limits for the jobs of one user with one quality of service; ``largest``: of each job, with Slurm's words."""
 
     largest: tuple[tuple[str, float, str], ...]
     longest_s: float
@@ -79,7 +79,7 @@ _NOTHING = _Used()
 
 
 class Limits:
-    """What each scope's running jobs hold, and which limit keeps another from starting."""
+    """The holdings of each scope's running jobs, and the limits that keep others from starting."""
 
     def __init__(self, accounts: Accounts):
         self._accounts = accounts

@@ -26,7 +26,7 @@ _COMPLETED, _KILLED, _REJECTED = (STATES.index(s) for s in (JobState.COMPLETED, 
 
 
 class AttemptEnd(StrEnum):
-    """How an attempt ended."""
+    """Ends of an attempt."""
 
     UNFINISHED = "unfinished"
     COMPLETED = "completed"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Courses:
-    """Makes the course of a job when it is first needed, and keeps it over the job's attempts.
+    """The courses of jobs: each is made when it is first needed, and kept over the job's attempts.
 
     ``columns`` are those of the run's jobs; ``mtbf_s`` is the mean time between failures of a node, for the intervals
     that follow from it. Raises InputError if a job asks for such an interval and nodes do not fail, or its checkpoints take

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LateJobs:
-    """Adds jobs to a run that goes on, and has it look at what no job has asked for before."""
+    """The jobs that are added to a run that goes on: it then looks at what no job has asked for before."""
 
     def __init__(self, simulation: Simulation, pending: dict[int, Job]):
         self._run = simulation

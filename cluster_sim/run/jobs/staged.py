@@ -64,7 +64,7 @@ def _on_machine(course: Course) -> Running:
 
 
 class Stages:
-    """Begins and ends the stages of jobs, and counts what they do to their work."""
+    """The stages of jobs: their beginnings and ends, and what they do to the work."""
 
     def __init__(self, executor: Executor, request_pass: Callable[[], None], log: StageLog):
         self._executor = executor
