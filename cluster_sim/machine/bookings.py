@@ -50,8 +50,8 @@ class Bookings(Availability):
         self.env = env
         self.ledger = Ledger()
         self.widest = platform.widest_node
-        self.shapes = True  #: Whether any job of the workload fixes nodes or tasks per node.
-        self.uses_memory = False  #: Whether any job of the workload asks for memory.
+        self.shapes = True  #: True if any job of the workload fixes nodes or tasks per node.
+        self.uses_memory = False  #: True if any job of the workload asks for memory.
         self.eligibility: Eligibility | None = (
             None  #: None while jobs ask for no particular nodes and none are reserved.
         )

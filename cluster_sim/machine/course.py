@@ -61,7 +61,7 @@ class CourseProgress(NamedTuple):
     parts_done: int
     parts: int
     would_lose_core_s: float  #: Core-seconds of work that a requeue now would undo.
-    can_resize: bool  #: Whether the number of its cores can be changed now, or, in parts, after the one that runs.
+    can_resize: bool  #: True if the number of its cores can be changed now, or, in parts, after the one that runs.
     wanted_cores: int  #: Cores that it asks for, for its next part; 0: it asks for no others.
 
 
@@ -84,7 +84,7 @@ class Course:
         self.target: Placement | None = None  #: The cores on which it does its next part, if these are others,
         self.reserved: Allocation | None = None  #: and what it holds for that already.
         self.asks = 0  #: Cores that it asks for, for its next part; 0: it asks for no others.
-        self.at_boundary = False  #: Whether it has just come to the end of a part that is not the last.
+        self.at_boundary = False  #: True if it has just come to the end of a part that is not the last.
         self.used = 0.0  #: Part of its requested time that it has used up.
         self.unsaved_core_s = 0.0  #: Core-seconds of work since the last checkpoint.
         self.to_exchange = 1.0  #: Part of what its tasks exchange when all work is done that they still have to.

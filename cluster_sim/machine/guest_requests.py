@@ -66,7 +66,7 @@ class Request(Event):
         self.since = float("inf")  #: When it was granted, s,
         self.expected_end = float("inf")  #: when it should give them back,
         self.until = float("inf")  #: and when it did; inf: not yet.
-        self.lost = False  #: Whether the node has broken down under it.
+        self.lost = False  #: True if the node has broken down under it.
         self._machine = machine
         self._allocation: Allocation | None = None
         self._loads: list[Load] = []

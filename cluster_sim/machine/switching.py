@@ -27,7 +27,7 @@ class Transition(EagerProcess):
 
     def __init__(self, switching: Switching, nodes: Sequence[int], off: bool, seconds: float):
         self.nodes = nodes
-        self.off = off  #: Whether they shut down, or boot.
+        self.off = off  #: True if they shut down, False if they boot.
         env = switching.env
         super().__init__(env, switching.course(self, env.now + seconds))
 

@@ -36,7 +36,7 @@ class TaskProgress:
     def __init__(self, owner: int, tasks: int, phases: Sequence[Phase], since: float, fixed: bool = False):
         self.owner = owner  #: Whose they are: a number that the caller chooses.
         self.tasks = tasks
-        self.fixed = fixed  #: Whether it waits rather than computes: no clock and no contention changes its time.
+        self.fixed = fixed  #: True if it waits rather than computes: no clock and no contention changes its time.
         self.speed = 1.0  #: Achieved over uncontended rate.
         self.later = phases  #: The phases to come.
         self.enter_phase(since)

@@ -17,7 +17,7 @@ class ClairvoyantView(View):
     """A view that also tells how long jobs really run, for policies that say in their class that they are clairvoyant."""
 
     work: Work
-    kills_at_walltime = False  #: Whether a job ends at its requested time in any case.
+    kills_at_walltime = False  #: True if a job ends at its requested time in any case.
 
     def run_time(self, job: Job, ops_per_s: float | None = None) -> float:
         """Return the uncontended run time of a job's work on cores of that rate (default: the platform's fastest), s.

@@ -48,7 +48,7 @@ class Notices:
 
     def __init__(self, env: Environment):
         self._env = env
-        self.wanted = False  #: Whether a process has ever asked; looked at before every note.
+        self.wanted = False  #: True if a process has ever asked; looked at before every note.
         self._events: dict[str, Event] = {}
         self._collected: dict[str, list[Any]] = {}
 

@@ -93,7 +93,7 @@ class Steered:
     follows_switching = True
     follows_submissions = True
     reserves = True
-    is_due = False  #: Whether a decision is waited for.
+    is_due = False  #: True if a decision is waited for.
 
     def begin(self, view: View) -> None:
         """Do nothing when a run begins."""
@@ -132,14 +132,14 @@ class Passes:
         self._scheduler = scheduler
         self._power = power
         self._phase = URGENT if after_each_event else SCHEDULE  # of an instant, in which the scheduler decides
-        #: Whether the power policy is to be told of nodes that went OFF, or came on for the job that holds them.
+        #: True if the power policy is to be told of nodes that went OFF, or came on for the job that holds them.
         self.follow_switching = bool(getattr(power, "follows_switching", True))
         # Whether it is told of jobs that came or started, or only of those that ended.
         self._follows_submissions = power is not None and bool(getattr(power, "follows_submissions", True))
         self._reserves = bool(getattr(power, "reserves", True))  # whether the power policy decides before the pass, too
         self._is_to_reserve = self._is_to_react = False  # whether these turns of this instant are planned
         self._reserving = False  # whether the first is being taken
-        self.power_decides = False  #: Whether it is a turn of the power policy: what is decided now is its decision.
+        self.power_decides = False  #: True if it is a turn of the power policy: what is decided now is its decision.
         self._planned_at, self._passes_now = -1.0, 0  # time of the last passes, and how many there were
         self._fruitless = 0  # passes in a row at which jobs waited, none ran and none had come
         self._in_transition = 0  # of them, those since the last that was counted; nodes were underway meanwhile

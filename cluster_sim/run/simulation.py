@@ -187,7 +187,7 @@ class Simulation:
         self.closing = EndOfRun(self.env, self.jobs, self.attempts, self.until)
         self._told: set[str] = set()  #: Kinds of cautions that the user has been warned of.
         self.stopped_at = self.until  #: Up to when the caller wants the records; None: to the last completion.
-        #: Whether passes follow each single event, not each instant (a quirk).
+        #: True if passes follow each single event, not each instant (a quirk).
         self.after_each_event = "pass-after-each-event" in self.quirks
         self.view = self._make_view()
         self.admission = Admission(self, self.jobs.requests, self._pending)
@@ -205,7 +205,7 @@ class Simulation:
         self._late_jobs = LateJobs(self, self._pending)
         #: Carry out what a policy decides, see :meth:`~cluster_sim.run.dispatcher.Dispatcher.apply`.
         self.apply = Dispatcher(self, PowerControl(self, self._pending, job_clocks)).apply
-        self.has_failed = False  #: Whether it ended in an error.
+        self.has_failed = False  #: True if it ended in an error.
         self._has_begun = False
         named = {"scheduler": scheduler, "power policy": power, "failure model": self.failures}
         self._policies = {kind: policy for kind, policy in named.items() if policy is not None}

@@ -42,8 +42,8 @@ class View(MachineView):
     :meth:`by_hand` makes a view without a simulation, so that a policy can be tested on a state written down in a test.
     """
 
-    counts_memory = False  #: Whether jobs ask for memory and the scheduler (any, if there is none) has them get it.
-    explains = False  #: Whether the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
+    counts_memory = False  #: True if jobs ask for memory and the scheduler (any, if there is none) has them get it.
+    explains = False  #: True if the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
     _changes: JobChanges | None = None  # what knows how far running jobs are
     accounts: Accounts | None = None  #: Who may have how much of the machine, if the run has accounts.
     aliases: Mapping[str, Mapping[str, str]] = MappingProxyType({})  #: Names that an anonymised workload has changed.

@@ -49,7 +49,7 @@ class PowerMeter(Resizing):
         self.node_states = [NodeState.IDLE] * platform.node_count  #: IDLE also while a node computes.
         self._draws_w = [0.0] * platform.node_count  # what each draws when not on
         self._one_processor_a_node = platform.processor_count == platform.node_count
-        #: Whether watts follow the tasks' speeds.
+        #: True if watts follow the tasks' speeds.
         self.follows_rates = bool(getattr(self.power, "follows_rates", False))
         self._rate_watts: dict[int, float] = {}
         self.channels: dict[int, MemoryChannel] = {}  #: By processor; made for the first task group.

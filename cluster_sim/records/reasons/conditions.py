@@ -61,13 +61,13 @@ class Conditions:
     """``requests`` are columns over the jobs, those of :data:`REQUESTS` in which any job asks for something."""
 
     requests: dict[str, np.ndarray] = field(default_factory=dict)
-    counts_memory: bool = False  #: Whether the jobs' memory counted.
+    counts_memory: bool = False  #: True if the jobs' memory counted.
     reservations: tuple[AdvanceReservation, ...] = ()
     withheld: tuple[Withholding, ...] = ()
     power_policy: str = "the power policy"  #: What it is called.
     guests: tuple[GuestStay, ...] = ()
     absences: tuple[Absence, ...] = ()
-    by_request: bool = True  #: Whether requested times said who may start before an advance reservation.
+    by_request: bool = True  #: True if requested times said who may start before an advance reservation.
 
     @classmethod
     def of(cls, simulation: Simulation) -> Conditions:

@@ -43,7 +43,7 @@ class JobStory:
         self._stages: list[dict[Any, Any]] = stages[stages["job_id"] == self._id].to_dict("records")
         self._decisions = decisions[(decisions["job_id"] == self._id)]
         self.spells = result.all_spells.of(row)
-        #: Whether there is anything to tell within an attempt.
+        #: True if there is anything to tell within an attempt.
         self.within = any(spell.then in (SUSPENDED, RESIZED, MOVED) for spell in self.spells)
 
     def where(self, attempt: int, first: bool = False) -> pd.DataFrame:

@@ -81,7 +81,7 @@ class WaitStretch:
     start: float
     end: float
     because: str
-    is_short: bool = False  #: Whether the machine had not enough for it; else the scheduler kept it back:
+    is_short: bool = False  #: True if the machine had not enough for it; else the scheduler kept it back:
     behind: str = ""  #: because of the job of this id,
     promised: float | None = None  #: which was promised a start at this time, s; None: that is not the reason.
     holders: str = ""  #: Who held what the job lacked, and when enough of it should be back, where that was asked for.

@@ -62,7 +62,7 @@ class Admission:
         """Look at what jobs may ask for besides cores."""
         scheduler, eligibility = self._simulation.scheduler, self._machine.eligibility
         self._by_memory = scheduler is not None and scheduler.memory and bool((self._columns["memory"] > 0).any())
-        #: Whether a job can ask for more than cores.
+        #: True if a job can ask for more than cores.
         self._has_wishes = self._machine.shapes or self._by_memory or eligibility is not None
         self._has_wishes = self._has_wishes or bool((self._columns["gpus"] > 0).any())
         if self._gate is None and eligibility is not None:

@@ -29,7 +29,7 @@ class Courses:
         self._mtbf_s = mtbf_s
         self._known: dict[int, Course] = {}
         self._check_intervals(range(len(columns["job_id"])))
-        #: Whether any job may have one: has parts, checkpoints, or cores that can be chosen.
+        #: True if any job may have one: has parts, checkpoints, or cores that can be chosen.
         self.wanted = any(
             bool((columns[name] != nothing).any())
             for name, nothing in (("parts", ""), ("checkpoint_interval", ""), ("min_cores", 0), ("max_cores", 0))

@@ -81,7 +81,7 @@ class Executor:
         self._env = machine.env
         self.work = work
         self._running = running
-        self.on_channels = on_channels  #: Whether all jobs are; else those on processors where guests move memory.
+        self.on_channels = on_channels  #: True if all jobs are; else only those on processors where guests move memory.
         self._shared: set[int] = set()  # such processors
         rates = {kind.ops_per_s for kind in machine.platform.processor_types}
         self._only_rate = rates.pop() if len(rates) == 1 else None

@@ -70,7 +70,7 @@ class JobLife:
         #: The phase of an instant in which what the scheduler decided on jobs at the end of a part happens.
         self.after_pass = URGENT if simulation.after_each_event else CHANGE
         self.changes = JobChanges(simulation, self)
-        #: Whether any job has data to exchange when its tasks have ended.
+        #: True if any job has data to exchange when its tasks have ended.
         self.communicates = bool((simulation.jobs.columns["comm_vol"] > 0).any())
 
     def require_pending(self, job: Job) -> None:
