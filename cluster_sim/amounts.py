@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 
 NOTHING = "–"
 PLAIN_SECONDS = 600.0
-"""Up to here moments of a run are counted in seconds, beyond it in days, hours, minutes and seconds."""
+"""Seconds up to which times of a run are written in seconds; later ones are in days, hours, minutes and seconds."""
 _MINUTE, _DAY = 60, 86_400
 _COUNTABLE = 1e18
-"""From so many seconds on neither days nor hours are counted."""
+"""Seconds from which on times are written as plain numbers, without days and hours."""
 _UNITS_FROM = (59.95, 3_599.5, 86_370.0)
-"""From so many seconds on, which would be rounded up to them, there are minutes, hours, days."""
+"""Seconds that round up to a minute, an hour, a day: from these on, these units are used."""
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 SCALED = frozenset({"s", "J", "W", "J s", "W min"})
-"""The units of which :func:`amount` writes other ones, as they fit."""
+"""The units that :func:`amount` replaces by larger ones, or gives a prefix."""
 _DIGITS = 3
 _WATT_HOUR = 3_600.0
 _SCALES = {
     "s": ((172_800.0, 86_400.0, "d"), (7_200.0, 3_600.0, "h"), (120.0, 60.0, "min")),
     "J": ((3.6e9, 3.6e9, "MWh"), (3.6e6, 3.6e6, "kWh"), (1e4, 1e3, "kJ")),
 }
-"""Of a unit: from which size on another one is meant for people, what it is, and its name."""
+"""Larger units for people, by unit: the size from which on each is used, what it is, and its name."""
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def numbers(values: ArrayLike, digits: int = 6) -> list[str]:
-    """Numbers as text: ``digits`` significant ones, all before the point, thousands apart, no trailing zeros, no minus before 0.
+    """Return numbers as text: ``digits`` significant ones, commas between thousands, no trailing zeros.
 
-    From 10^12 on, and below 10^-4, in powers of ten. NaN reads "–" and infinity "∞".
+    Zero has no minus. Numbers from 10^12 on, and below 10^-4, are in powers of ten. NaN reads "–" and infinity "∞".
 
     >>> numbers([315244.96, 0.25, float("nan")])
     ['315,245', '0.25', '–']
@@ -49,27 +49,28 @@ def numbers(values: ArrayLike, digits: int = 6) -> list[str]:
     usable = np.isfinite(array) & (size >= 1e-4)
     magnitude = np.floor(np.log10(np.where(usable, size, 1.0))).astype(int)
     decimals = np.clip(digits - 1 - magnitude, 0, None)
-    return [_number(value, places, digits) for value, places in zip(array.tolist(), decimals.tolist(), strict=True)]
+    texts = []
+    for value, places in zip(array.tolist(), decimals.tolist(), strict=True):
+        if math.isnan(value):
+            text = NOTHING
+        elif math.isinf(value):
+            text = "∞" if value > 0 else "−∞"
+        elif 0 < abs(value) < 1e-4 or abs(value) >= 1e12:
+            text = f"{value:.{digits}g}"
+        else:
+            text = f"{value:z,.{places}f}"  # z: no minus before 0
+            text = (text.rstrip("0").rstrip(".") if places else text) or "0"
+        texts.append(text)
+    return texts
 
 
 def number(value: float, digits: int = 6) -> str:
-    """One number as :func:`numbers` writes it."""
+    """Return one number as :func:`numbers` writes it."""
     return numbers([value], digits)[0]
 
 
-def _number(value: float, decimals: int, digits: int) -> str:
-    if value != value:
-        return NOTHING
-    if value in (float("inf"), float("-inf")):
-        return "∞" if value > 0 else "−∞"
-    if 0 < abs(value) < 1e-4 or abs(value) >= 1e12:
-        return f"{value:.{digits}g}"
-    text = f"{value:z,.{decimals}f}"  # z: no minus before 0
-    return (text.rstrip("0").rstrip(".") if decimals else text) or "0"
-
-
 def durations(seconds: ArrayLike) -> list[str]:
-    """Lengths of time as text, rounded to what matters of them: seconds, then minutes, hours, and days with the clock.
+    """Return lengths of time as text, rounded: in seconds, then minutes, hours, and days with the clock.
 
     >>> durations([8.25, 605, 5_400, 375_379, float("nan")])
     ['8.25 s', '10 min 5 s', '1 h 30 min', '4 d 08:16', '–']
@@ -78,30 +79,26 @@ def durations(seconds: ArrayLike) -> list[str]:
     size = np.abs(values)
     kind = np.where(size < _COUNTABLE, np.searchsorted(_UNITS_FROM, size, side="right"), 0)
     counted = np.rint(np.where(kind == 1, size, np.where(kind > 1, size / _MINUTE, 0.0))).astype(np.int64)
-    texts = [
-        _duration(*parts)
-        for parts in zip(kind.tolist(), (counted // 60).tolist(), (counted % 60).tolist(), strict=True)
-    ]
+    texts = []
+    for of_kind, whole, rest in zip(kind.tolist(), (counted // 60).tolist(), (counted % 60).tolist(), strict=True):
+        if of_kind == 1:
+            texts.append(f"{whole} min {rest} s" if rest else f"{whole} min")
+        elif of_kind == 2:
+            texts.append(f"{whole} h {rest} min" if rest else f"{whole} h")
+        else:
+            days, hours = divmod(whole, 24)
+            texts.append(f"{days:,} d {hours:02}:{rest:02}" if hours or rest else f"{days:,} d")
     short = np.flatnonzero(kind == 0)
     return _completed(texts, values, short, numbers(size[short], _DIGITS))
 
 
 def duration(seconds: float) -> str:
-    """One length of time as :func:`durations` writes it."""
+    """Return one length of time as :func:`durations` writes it."""
     return durations(seconds)[0]
 
 
-def _duration(kind: int, whole: int, rest: int) -> str:
-    if kind == 1:
-        return f"{whole} min {rest} s" if rest else f"{whole} min"
-    if kind == 2:
-        return f"{whole} h {rest} min" if rest else f"{whole} h"
-    days, hours = divmod(whole, 24)
-    return f"{days:,} d {hours:02}:{rest:02}" if hours or rest else f"{days:,} d"
-
-
 def moments(seconds: ArrayLike) -> list[str]:
-    """Times of a run, counted from its second 0, as text: to the second, in the first ten minutes to the millisecond.
+    """Return times of a run, counted from its second 0, as text: to the second, or in the first ten minutes to the ms.
 
     >>> moments([83.5, 5_400, 375_379, float("nan")])
     ['83.5 s', '01:30:00', '4 d 08:16:19', '–']
@@ -122,7 +119,7 @@ def moments(seconds: ArrayLike) -> list[str]:
 
 
 def _completed(texts: list[str], values: Floats, short: NDArray[np.intp], seconds: list[str]) -> list[str]:
-    """Texts of times with those in between that are ``short``, counted in seconds, and a sign before negative ones."""
+    """Put the texts in ``seconds`` at the ``short`` places of ``texts``, and a sign before negative ones."""
     for place, text in zip(short.tolist(), seconds, strict=True):
         texts[place] = text if text in (NOTHING, "∞") else f"{text} s"
     for place in np.flatnonzero(values < 0).tolist():
@@ -131,12 +128,12 @@ def _completed(texts: list[str], values: Floats, short: NDArray[np.intp], second
 
 
 def moment(seconds: float) -> str:
-    """One time of a run as :func:`moments` writes it."""
+    """Return one time of a run as :func:`moments` writes it."""
     return moments(seconds)[0]
 
 
 def prefixed(value: float, unit: str) -> str:
-    """An amount with the prefix that fits it.
+    """Return an amount with the prefix that fits it.
 
     >>> prefixed(18_250, "W")
     '18.2 kW'
@@ -145,7 +142,7 @@ def prefixed(value: float, unit: str) -> str:
 
 
 def energy(joules: float) -> str:
-    """An energy: in joules, and from a megajoule on in watt-hours with the joules behind them.
+    """Return an energy as text: in joules, and from a megajoule on in watt-hours with the joules behind them.
 
     >>> energy(104_872_517_314)
     '29.1 MWh (105 GJ)'
@@ -154,7 +151,7 @@ def energy(joules: float) -> str:
 
 
 def energies(joules: ArrayLike) -> list[str]:
-    """Energies as :func:`energy` writes them."""
+    """Return energies as :func:`energy` writes them."""
     values = np.asarray(joules, dtype=float).ravel()
     texts = _prefixed(values, "J")
     large = np.flatnonzero((np.abs(values) >= 1e6) & (np.abs(values) < np.inf))
@@ -164,7 +161,7 @@ def energies(joules: ArrayLike) -> list[str]:
 
 
 def _prefixed(values: Floats, unit: str) -> list[str]:
-    """Three digits of each value, with a prefix from a thousand on."""
+    """Return three digits of each value, with a prefix from a thousand on."""
     size = np.abs(values)
     # What will be rounded up to the next prefix has it.
     large = (size >= 999.5) & (size < np.inf)
@@ -181,7 +178,7 @@ def _prefixed(values: Floats, unit: str) -> list[str]:
 
 
 def amount(value: float, unit: str) -> str:
-    """A number in an SI unit as people write it: seconds as a duration, joules as an energy, others with a prefix.
+    """Return a number in an SI unit as people write it: a duration for seconds, an energy for joules, else a prefix.
 
     >>> amount(5_400, "s"), amount(0.85, ""), amount(2.5e6, "W")
     ('1 h 30 min', '0.85', '2.5 MW')
@@ -197,7 +194,7 @@ def amount(value: float, unit: str) -> str:
 
 
 def scale_of(unit: str, size: float) -> tuple[float, str]:
-    """The unit in which people read a quantity of that size, and what to divide by: 6,000 s are 100 min.
+    """Return what to divide a quantity of that size by, and the unit in which people read it: 6,000 s are 100 min.
 
     >>> scale_of("s", 6000.0), scale_of("J", 7.2e6), scale_of("J s", 4e11), scale_of("", 0.5)
     ((60.0, 'min'), (3600000.0, 'kWh'), (1000000000.0, '10⁹ J s'), (1.0, ''))

@@ -55,7 +55,7 @@ _PRECISION_S = 1e-9
 
 
 def latest(time: float) -> float:
-    """The latest time that is in one instant with ``time``, s: to compare times that were added up in different ways."""
+    """Return the latest time in one instant with ``time``, s, to compare times that were summed in different ways."""
     return time * SAME_INSTANT
 
 
@@ -108,7 +108,7 @@ class Environment(simpy.Environment):
         now = property(attrgetter("_now"), doc="The current simulation time, s.")
 
     def step(self) -> None:
-        """Process the next event. As in SimPy, but for the second step. Raises EmptySchedule if there is none."""
+        """Process the next event: as in SimPy, but for the second step. Raises EmptySchedule if there is none."""
         queue = self._queue
         try:
             time, _, _, event = first = heappop(queue)
@@ -150,7 +150,7 @@ class Environment(simpy.Environment):
         return heappop(queue)
 
     def _last(self, first: float, limit: float) -> float:
-        """The time of the instant (s) that the event planned for ``first`` makes with what is planned for up to ``limit``."""
+        """Return the time of the instant (s) that the event planned for ``first`` makes with others up to ``limit``."""
         queue = self._queue
         near = [0]  # places in the heap, in which nothing is later than what stands below it
         for place in near:
@@ -160,12 +160,12 @@ class Environment(simpy.Environment):
         return max([first, *(queue[place][0] for place in near if queue[place][3].callbacks)])
 
     def _next_instant(self) -> float:
-        """The time of the next instant, s."""
+        """Return the time of the next instant, s."""
         first: float = self._queue[0][0]
         return self._last(first, first * SAME_INSTANT)
 
     def run(self, until: float | Event | None = None) -> Any:
-        """As SimPy's; but a time to stop at is no event, with which others would be one instant: what follows is the same.
+        """Run as SimPy does; but a time to stop at makes no instant with events near it, so the run stays the same.
 
         What is planned for just before ``until`` (s) and is one instant with what comes later has not happened then.
         """
@@ -185,7 +185,7 @@ class Environment(simpy.Environment):
         return None
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
-        """As SimPy's; but what is to happen at no time never does, and a delay that is no number is refused.
+        """Schedule as SimPy does; but never what is to happen at no time, and refuse a delay that is no number.
 
         The end of a job's process for which no other waits is no event, which was one of its five.
         """
@@ -197,14 +197,14 @@ class Environment(simpy.Environment):
             raise InputError(at_users_line("a delay of an event"), "0 s or more", delay)
 
     def trigger(self, event: Event, priority: EventPriority, value: Any = None) -> None:
-        """``event.succeed(value)``, but in a later phase of this instant."""
+        """Trigger an event as ``event.succeed(value)`` does, but in a later phase of this instant."""
         event._ok = True
         event._value = value
         heappush(self._queue, (self._now, priority, next(self._eid), event))
 
     @staticmethod
     def deliver(event: Event, value: Any = None) -> None:
-        """``event.succeed(value)``, but at once: what waits for the event has gone on when this returns.
+        """Trigger an event as ``event.succeed(value)`` does, but at once: what waits for it has gone on after this.
 
         For callbacks of another event, not for processes: one that is delivered to must not be the one that delivers.
         """
@@ -214,17 +214,17 @@ class Environment(simpy.Environment):
             callback(event)
 
     def planned_later(self) -> int:
-        """How many events are planned for after this instant, without plans that have been superseded."""
+        """Count the events that are planned for after this instant, without superseded plans."""
         return sum(1 for time, _, _, event in self._queue if time > self._now and event.callbacks)
 
     def within(self, time: float) -> float:
-        """``time`` (s), or now if that is the same instant: for what is computed anew while an instant goes on."""
+        """Return ``time`` (s), or now if both are one instant: for what is computed anew while an instant goes on."""
         return time if time > self._now * SAME_INSTANT else self._now
 
     if TYPE_CHECKING:
 
         def at(self, time: float, priority: EventPriority = NORMAL, value: Any = None) -> PlannedEvent:
-            """An event that happens at ``time`` (s); to be yielded, like ``env.timeout(delay)``."""
+            """Return an event that happens at ``time`` (s); to be yielded, like ``env.timeout(delay)``."""
             return PlannedEvent(self, time, priority, value)
 
     else:

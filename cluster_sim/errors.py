@@ -104,7 +104,7 @@ class ModelWarning(UserWarning):
 
 
 class CautionWarning(ModelWarning):
-    """What a run assumes where its inputs say nothing, or leaves out; ``result.cautions`` has it too."""
+    """An assumption of a run where its inputs say nothing, or something left out; ``result.cautions`` has it, too."""
 
 
 class SchedulerWarning(ModelWarning):
@@ -139,7 +139,7 @@ def warn_user(warning: Warning) -> None:
 
 
 def at_users_line(what: str) -> str:
-    """``what``, and from which file and line the user asked for it: for errors that come up in a process of a run."""
+    """Return ``what`` with the file and line where the user asked for it: for errors in a process of a run."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_no_users(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
@@ -151,7 +151,7 @@ def _is_no_users(module: str) -> bool:
 
 
 def unfamiliar_to(*policies: object) -> list[UnfamiliarWarning]:
-    """What those among the schedulers and power policies that are agents have warned of in their last run."""
+    """Return what the agents among the schedulers and power policies have warned of in their last run."""
     return [one for policy in policies if (one := getattr(policy, "unfamiliar", None)) is not None]
 
 
@@ -167,25 +167,25 @@ def naming(path: object) -> Iterator[None]:
 
 
 def printable(text: str) -> str:
-    """``text`` from a file or a path, in which whatever could steer a terminal or break the line is escaped."""
+    """Return ``text`` from a file or a path, in which whatever could steer a terminal or break the line is escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def counted(count: int, noun: str) -> str:
-    """``1 core``, ``8 cores``."""
+    """Return a number with its noun: ``1 core``, ``8 cores``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def few(names: Iterable[object], most: int) -> str:
-    """``a, b, …``: the first so many names, and whether there are more."""
+    """Return the first ``most`` names, and ``…`` if there are more: ``a, b, …``."""
     all_of_them = list(map(str, names))
     return ", ".join(all_of_them[:most]) + ", …" * (len(all_of_them) > most)
 
 
 def told_apart(value: object) -> object:
-    """A value as a message has it where another type was expected: text that reads as a number or a truth is in quotes."""
+    """Return a value for a message that expects another type: text that reads as a number or a truth is in quotes."""
     if not isinstance(value, str):
         return value
     try:

@@ -1,4 +1,4 @@
-"""Where runs are run: processes of our own, one thread each, or this process.
+"""Executors of runs: processes of our own, one thread each, or this process.
 
 Any other ``concurrent.futures.Executor`` will do as well: dask's ``Client.get_executor()``, ``mpi4py.futures``, threads.
 """
@@ -22,14 +22,14 @@ _WORKER_DIED = ("KilledWorker", "CancelledError", "FutureCancelledError")
 
 
 UNDER_MAIN = "in a script, what starts them belongs under: if __name__ == '__main__'"
-"""What else may be wrong where processes die: each that is spawned runs the user's script, up to that line."""
+"""A hint for processes that die: each spawned process runs the user's script again, up to that line."""
 
 
 class Serial(Executor):
-    """Runs what is submitted at once, in this process."""
+    """An executor that runs what is submitted at once, in this process."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """A future that is done."""
+        """Run ``fn`` and return a future that is done."""
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
@@ -39,23 +39,29 @@ class Serial(Executor):
 
 
 def cores() -> int:
-    """Processor cores that this process may use."""
+    """Return the number of processor cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def begin_worker() -> None:
-    """Prepare a spawned process: one thread, no Ctrl-C of its own."""
+    """Prepare a spawned process: it has one thread, ignores Ctrl-C, and ends with its parent."""
     one_thread_each()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+    def end_with_parent() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)  # else it would finish a task whose result nothing reads
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def make_processes(count: int, begin: Callable[[], None] = begin_worker) -> ProcessPoolExecutor:
     """Make ``count`` processes, each of which runs ``begin`` first.
 
-    They are spawned: a fork of a process with threads may hang.
-
-    They have one thread each, leave Ctrl-C to this process, and end when it is killed.
+    They are spawned: a fork of a process with threads may hang. They have one thread each, leave Ctrl-C to this
+    process, and end when it is killed.
     """
     return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), begin)
 
@@ -70,7 +76,7 @@ def end_processes(pool: Executor) -> None:
 
 @contextmanager
 def single_threaded_children() -> Iterator[None]:
-    """Processes started in here have one thread for numbers, also those that load numpy before anything of ours."""
+    """Give processes started in here one thread for numbers, also those that load numpy before anything of ours."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
     try:
@@ -84,9 +90,10 @@ def single_threaded_children() -> Iterator[None]:
 
 
 def one_thread_each() -> None:
-    """One thread for numbers in this process, if it is a worker: as many runs as there are cores go on beside each other.
+    """Use one thread for numbers in this process, if it is a worker: there is a worker for each core.
 
-    What has been loaded before looks at the environment no more; torch is told, too. A user's own process is left as it is.
+    Libraries that are loaded already do not read the environment again, so torch is told directly. A user's own process
+    stays as it is.
     """
     if multiprocessing.parent_process() is None and "mpi4py" not in sys.modules:
         return
@@ -97,13 +104,5 @@ def one_thread_each() -> None:
 
 
 def is_worker_death(error: BaseException) -> bool:
-    """Whether the task may be to blame: the process that it ran in has died."""
+    """Return whether the process of a task has died, for which the task may be to blame."""
     return isinstance(error, BrokenExecutor) or type(error).__name__ in _WORKER_DIED
-
-
-def _end_with_parent() -> None:
-    """End this worker when its parent is killed; else it would finish a task whose result nothing reads."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

@@ -34,7 +34,7 @@ _OF_EXTRA = re.compile(r"\s*(?P<asked>[^;]+?)\s*;\s*extra\s*==\s*['\"](?P<extra>
 
 @contextmanager
 def needed(where: object, library: str = "") -> Iterator[None]:
-    """Around an import: raise MissingLibraryError, naming ``where``, if ``library`` is not installed.
+    """Raise MissingLibraryError, naming ``where``, if an import in here fails because ``library`` is not installed.
 
     Without ``library``, any of those in EXTRA_OF.
     """
@@ -50,7 +50,7 @@ def needed(where: object, library: str = "") -> Iterator[None]:
 
 
 def pip_line(extra: str) -> str:
-    """The command that installs what an extra asks for.
+    """Return the command that installs what an extra asks for.
 
     >>> pip_line("app")
     'pip install "dash>=3"'

@@ -12,7 +12,7 @@ LIBRARIES = ("simpy", "numpy", "pandas")
 
 
 def made_with() -> dict[str, str]:
-    """Versions of Python and of :data:`LIBRARIES`, by name: what has to be as it was for the same seed to give the same bytes."""
+    """Return versions of Python and of :data:`LIBRARIES` by name: with others the same seed may give other bytes."""
     return _versions() | ({"torch": version("torch")} if "torch" in sys.modules else {})  # agents decide with it
 
 

@@ -22,13 +22,10 @@ def offered(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[],
 
     def get(name: str) -> Any:
         if name not in places:
-            known = list(places)
             from cluster_sim.spelling import nearest, no_attribute
 
-            unknown = no_attribute(
-                sys.modules.get(package), package, name, "" if name.startswith("__") else nearest(name, known)
-            )
-            raise unknown
+            similar = "" if name.startswith("__") else nearest(name, list(places))
+            raise no_attribute(sys.modules.get(package), package, name, similar)
         module, attribute = places[name]
         try:
             found: Any = import_module(module) if module.startswith(package) else sibling(module)

@@ -113,7 +113,7 @@ class Registry(Generic[T]):
         self._later[name] = (module, attribute, meaning)
 
     def __iter__(self) -> Iterator[str]:
-        """All names, sorted. Entry points that cannot be loaded are left out, with one warning of each."""
+        """Iterate over all names, sorted. Entry points that cannot be loaded are left out, with one warning each."""
         self._load_all()
         return iter(sorted(self._factories.keys() | self._later.keys()))
 
@@ -131,12 +131,12 @@ class Registry(Generic[T]):
         return f"<table><caption>{escape(self.kind)}s</caption>{rows}</table>"
 
     def names(self, text: str) -> bool:
-        """Whether a text is a spec with options or a file, ``lublin:jobs=9`` or ``mine.py:days``, and not a path."""
+        """Return whether a text is a spec with options or a file (``lublin:jobs=9``, ``mine.py:days``), and no path."""
         name, colon, _ = text.partition(":")
         return bool(colon) and (source_of(text) is not None or name.strip() in self)
 
     def factory(self, name: str) -> Callable[..., T]:
-        """The factory behind ``name``. Raises SpecError, listing the names there are, or telling why it cannot be loaded."""
+        """Return the factory behind ``name``. Raises SpecError if there is none, or if it cannot be loaded."""
         if name in self._entry_points():
             self._load(name)
         if name not in self._factories:
@@ -185,7 +185,7 @@ class Registry(Generic[T]):
         return thing
 
     def _made(self, factory: Callable[..., T], text: str, positional: list[Any], keywords: dict[str, Any]) -> T:
-        """What the factory makes. Raises SpecError, naming it, where one that is not ours fails, or makes nothing."""
+        """Return what the factory makes. Raises SpecError if a factory of others fails or makes nothing."""
         where = f"{self.kind} '{text}'"
         try:
             thing = factory(*positional, **keywords)
@@ -206,42 +206,45 @@ class Registry(Generic[T]):
         return thing
 
     def _from_file(self, spec: Spec, text: str) -> tuple[Callable[..., T], Spec]:
-        """The class or function that a spec with a file names, and what remains of the spec: options."""
-        module = load(spec.name)
-        there = {name: thing for name, thing in vars(module).items() if name[0] != "_" and self._may_be(thing)}
+        """Return the class or function that a spec with a file names, and the rest of the spec: its options."""
+        module, base = load(spec.name), self._base
+        there: dict[str, Any] = {
+            name: thing
+            for name, thing in vars(module).items()
+            if name[0] != "_" and (isinstance(thing, type) or (base is None and inspect.isfunction(thing)))
+        }
+        if base is not None:
+            there = {name: thing for name, thing in there.items() if issubclass(thing, base)}
         own = {name: thing for name, thing in there.items() if thing.__module__ == module.__name__}
         name = spec.positional[0] if spec.positional else ""
         if name not in there:
-            any_of = "a class or a function" if self._base is None else f"a class derived from {self._base.__name__}"
+            any_of = "a class or a function" if base is None else f"a class derived from {base.__name__}"
             classes = f"one of {', '.join(own)}" if own else any_of
             expected = f"{spec.name}:NAME, NAME being {classes}"
             if not name and ":" in "".join(spec.options):  # file.py:NAME:key=value
                 raise SpecError(f"{self.kind} '{text}'", f"{expected}; options follow a comma", "a second colon")
             raise SpecError(f"{self.kind} '{text}'", expected, name or "no name")
         thing = there[name]
-        if self._arguments and not isinstance(thing, type) and _required(thing) == self._arguments:
-            return lambda: thing, Spec(name, spec.positional[1:], spec.options)
-        return thing, Spec(name, spec.positional[1:], spec.options)
-
-    def _may_be(self, thing: object) -> bool:
-        """Whether something in a file can be what a spec names."""
-        if self._base is not None:
-            return isinstance(thing, type) and issubclass(thing, self._base)
-        return isinstance(thing, type) or inspect.isfunction(thing)
+        rest = Spec(name, spec.positional[1:], spec.options)
+        if self._arguments and not isinstance(thing, type):
+            given = [p for p in inspect.signature(thing).parameters.values() if p.default is p.empty]
+            if sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in given) == self._arguments:
+                return lambda: thing, rest  # the function is the thing itself, and makes nothing
+        return thing, rest
 
     def help(self, name: str) -> str:
-        """First line of the documentation of ``name``."""
+        """Return the first line of the documentation of ``name``."""
         if name in self._later:
             return self._later[name][2]
         return (inspect.getdoc(self.factory(name)) or "").partition("\n")[0]
 
     def options(self, name: str) -> list[str]:
-        """What a spec of ``name`` takes: its options, and in capitals what stands there without a key."""
+        """Return what a spec of ``name`` takes: its options, and in capitals what stands there without a key."""
         parameters = _signature(self.factory(name)).parameters.values()
         return [f"{p.name.upper()}…" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]
 
     def _entry_points(self) -> dict[str, list[EntryPoint]]:
-        """The entry points of this group that nobody has asked for yet, by name."""
+        """Return the entry points of this group that have not been loaded yet, by name."""
         if self._unloaded is None:
             self._unloaded = {}
             for entry in entry_points(group=self.group):
@@ -293,7 +296,7 @@ class Registry(Generic[T]):
         return name in self._later or (name in self._factories and _is_ours(self._factories[name]))
 
     def _can_be_said(self, name: object) -> bool:
-        """Whether a spec can have this name."""
+        """Return whether a spec can have this name."""
         if not isinstance(name, str) or not name or name != name.strip() or set(name) & set(":,="):
             return False
         return source_of(name) is None
@@ -303,23 +306,17 @@ _SAYABLE = "text without ':', ',' and '=' and not the name of a file, as in a sp
 
 
 def describe(thing: object) -> str:
-    """What a scheduler, policy or model is called in records and messages: the spec that made it, or its class."""
+    """Return the name of a scheduler, policy or model for records and messages: the spec that made it, or its class."""
     return str(getattr(thing, "spec", "")) or type(thing).__name__
 
 
 def _called(factory: object) -> str:
-    """``package.module.name`` of a class or a function."""
+    """Return ``package.module.name`` of a class or a function."""
     return f"{getattr(factory, '__module__', '')}.{getattr(factory, '__qualname__', factory)}"
 
 
-def _required(function: Callable[..., Any]) -> int:
-    """How many arguments a function must be given."""
-    parameters = inspect.signature(function).parameters.values()
-    return sum(p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
-
-
 def _is_ours(factory: object) -> bool:
-    """Whether the toolkit brings it."""
+    """Return whether the toolkit brings the factory."""
     return is_ours(getattr(factory, "__module__", ""))
 
 
@@ -328,7 +325,7 @@ def _package_of(entry: EntryPoint) -> str:
 
 
 def misspelt(text: str, *registries: Registry[Any]) -> SpecError | None:
-    """The error to raise for a text that names no file, if it looks like a spec: ``homogenous:nodes=4``, or only ``lublin``."""
+    """Return the error for a text that names no file, if it looks like a spec (``homogenous:nodes=4``, ``lublin``)."""
     name, colon, _ = os.path.basename(text).partition(":")
     for registry in registries:
         if text in registry:
@@ -342,7 +339,7 @@ def misspelt(text: str, *registries: Registry[Any]) -> SpecError | None:
 
 @cache
 def _signature(factory: Callable[..., Any]) -> inspect.Signature:
-    """Looked up once: simulations by the thousand, as in training, make the same models again and again."""
+    """Return the signature, looked up once: training makes the same models again and again."""
     return inspect.signature(factory)
 
 
@@ -350,7 +347,7 @@ _TRUTH = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false"
 
 
 def _converted(value: str, parameter: inspect.Parameter, where: str) -> object:
-    """``value`` in the type of the parameter's default, of one without a default as it is annotated; else it stays text."""
+    """Return ``value`` in the type of the parameter's default, or without a default as annotated; else as text."""
     default = parameter.default
     if isinstance(default, bool):
         if value.lower() not in _TRUTH:

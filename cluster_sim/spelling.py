@@ -1,4 +1,4 @@
-"""What a name that is not known was most likely meant to be."""
+"""Guesses of what an unknown name was meant to be."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cluster_sim.errors import ModelWarning, warn_user
 _TOLD = 8
 """Unknown keys of a file that a warning names."""
 _SPELLED_SO = 0.7
-"""How much alike of 1 a key and a known one are, if the one is to be told as what the other may mean."""
+"""Likeness (1: equal) from which on a known key is told as what an unknown one may mean."""
 
 
 class UnknownKeys:
@@ -57,12 +57,11 @@ class UnknownKeys:
 
 
 def near(name: str, known: Iterable[str], count: int = 1, least: float = 0.6) -> list[str]:
-    """At most ``count`` known names that ``name`` may stand for, the likeliest first.
+    """Return at most ``count`` known names that ``name`` may stand for, the likeliest first.
 
-    First those that are spelled almost so (``requsted_time``), then those with words of it (``cores`` is rather
-    ``requested_cores`` than ``used_cores``, for it comes first among the known), then those that are ``least`` alike of 1.
-
-    The case of letters does not count; names are given as they are spelled.
+    First come names that are spelled almost so (``requsted_time``), then names with words of it, and last names that are
+    at least ``least`` alike (1: equal). Of several with the same words the first known one is taken: ``cores`` is rather
+    ``requested_cores`` than ``used_cores``. The case of letters does not count; names are given as they are spelled.
 
     >>> near("cores", ["job_id", "requested_cores", "used_cores"])
     ['requested_cores']
@@ -84,7 +83,7 @@ def near(name: str, known: Iterable[str], count: int = 1, least: float = 0.6) ->
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that ``name`` most likely stands for, in words: ``submit_time (the nearest known name)``."""
+    """Return the most likely known name for ``name``, in words: ``submit_time (the nearest known name)``."""
     known = list(known)
     close = near(name, known, least=0.5)
     return f"{close[0]} (the nearest known name)" if close else f"one of {', '.join(known)}"
@@ -120,13 +119,13 @@ class Guess:
 
 
 def one_of(name: str, known: Iterable[str]) -> str:
-    """All known names in words, and which of them is the nearest, if one is near: for names of which there are few."""
+    """Return all known names in words, and the nearest of them if one is near; for a few names."""
     known = list(known)
     return f"one of {', '.join(known)}{hint(name, known)}"
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """Which of several known names is the nearest, to stand behind a list of them; empty where none is near."""
+    """Return which of several known names is the nearest, to stand behind a list of them; empty if none is near."""
     known = list(known)
     close = near(name, known)
     return f" (the nearest is {close[0]})" if close and len(known) > 1 else ""

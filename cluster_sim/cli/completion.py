@@ -15,13 +15,13 @@ NAMED = {
     "platform": ("platforms", True),
     "workload": ("workload-generators", True),
 }
-"""For the option of a setting: of which kind, in the words of ``list``, its names are, and whether it takes files, too."""
+"""Kinds of names, in the words of ``list``, that the options of settings take, and whether they take files, too."""
 
 _ALWAYS_WITH_OPTIONS = ("platform", "workload")
 
 
 def names_for(setting: str) -> list[CompletionItem]:
-    """The names that the option of a setting takes."""
+    """Return the names that the option of a setting takes."""
     from cluster_sim.cli.commands.listing import rows_of
 
     names = rows_of(NAMED[setting][0])
@@ -39,7 +39,7 @@ class Named(click.ParamType):
         self.setting = setting
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Files that begin so, where they may stand there, and names that do."""
+        """Complete with files that begin so, where they may stand there, and with names that do."""
         names = [item for item in names_for(self.setting) if str(item.value).startswith(incomplete)]
         # Click's function for bash forgets what comes before the files, and offers these where no name begins so.
         return [CompletionItem(incomplete, type="file")] * NAMED[self.setting][1] + names

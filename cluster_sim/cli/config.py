@@ -22,30 +22,29 @@ from cluster_sim.run.settings import RunSettings, names_a_file
 
 
 def settings_of(config: str | None, options: dict[str, Any]) -> RunSettings:
-    """Settings from a configuration file, if there is one, and from options, which override it.
+    """Return the settings from a configuration file, if there is one, and from options, which override it.
 
     Raises FormatError for a bad file, InputError when nothing says what the workload is.
     """
+    from cluster_sim.models.contention import contention_models
+    from cluster_sim.models.network import network_models
+    from cluster_sim.models.power import power_models
+    from cluster_sim.run.failures import failure_models
+    from schedulers import make_power_policy, make_scheduler
+
+    makers: dict[str, Callable[[str], object]] = {
+        "scheduler": make_scheduler,
+        "power_policy": make_power_policy,
+        "contention_model": contention_models.make,
+        "power_model": power_models.make,
+        "network_model": network_models.make,
+        "failures": failure_models.make,
+    }
     read = {} if config is None else read_config(config)
     with naming(config):
-        for key in read.keys() - options.keys():
-            # Make what a spec in a file names, so that what is wrong with it is told with the file. Raises InputError.
-            from cluster_sim.models.contention import contention_models
-            from cluster_sim.models.network import network_models
-            from cluster_sim.models.power import power_models
-            from cluster_sim.run.failures import failure_models
-            from schedulers import make_power_policy, make_scheduler
-
-            made: dict[str, Callable[[str], object]] = {
-                "scheduler": make_scheduler,
-                "power_policy": make_power_policy,
-                "contention_model": contention_models.make,
-                "power_model": power_models.make,
-                "network_model": network_models.make,
-                "failures": failure_models.make,
-            }
-            if key in made:
-                made[key](read[key])
+        # Everything that the file names by a spec is made once here, so that an error names the file.
+        for key in (read.keys() - options.keys()) & makers.keys():
+            makers[key](read[key])
     merged = {**read, **options}
     if "workload" not in merged:
         wanted = "--workload W, or a configuration file" if config is None else "key 'workload'"
@@ -54,12 +53,12 @@ def settings_of(config: str | None, options: dict[str, Any]) -> RunSettings:
 
 
 def is_config(document: object) -> bool:
-    """Whether a parsed document is a configuration: it says where its workload is."""
+    """Return whether a parsed document is a configuration: it says where its workload is."""
     return isinstance(document, dict) and bool({"workload", "workload_file"} & document.keys())
 
 
 def read_config(path: str) -> dict[str, Any]:
-    """The settings that a configuration file gives, by the names of :class:`RunSettings`. Raises FormatError."""
+    """Return the settings of a configuration file, by the names of :class:`RunSettings`. Raises FormatError."""
     from cluster_sim.cli import irmasim_options, own_config
     from cluster_sim.files.documents import read_document
 
@@ -70,7 +69,7 @@ def read_config(path: str) -> dict[str, Any]:
 
 
 def beside(config: str, source: str) -> str:
-    """A file named in ``config``, whose relative names start in its folder; or a spec as it is."""
+    """Return a file named in ``config``, whose relative names start in its folder; or a spec as it is."""
     if source_of(source) is not None:
         return with_place(source, lambda name: str(Path(config).parent / name))
     return str(Path(config).parent / source) if names_a_file(source) else source

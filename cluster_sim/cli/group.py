@@ -23,17 +23,17 @@ from cluster_sim.packages import refuse_shadows
 
 PROGRAM = "cluster-sim"
 RUNS_FAILED = 1
-"""Of a command that goes on when one of its runs fails, and keeps its traceback: as much a defect as one that ends it."""
+"""Exit status of a command that goes on when one of its runs fails, and keeps its traceback."""
 WRONG_INPUT = 2
 INTERRUPTED = 130
 READER_GONE = 141
-"""What a shell reports of a program that SIGPIPE ended."""
+"""Exit status that a shell reports of a program that SIGPIPE ended."""
 
 
 class Invocation:
     """One call of the command line, in ``ctx.obj``: its words, and the warnings that it has not told yet.
 
-    Warnings wait until the input is known to be right: what is wrong is to be told in one line, and nothing beside it.
+    Warnings wait until the input is known to be right, so that an error is a single line.
     """
 
     def __init__(self, words: Sequence[str]):
@@ -55,7 +55,7 @@ class Invocation:
 
     @contextmanager
     def one_run(self) -> Iterator[list[str]]:
-        """In here a simulation is made and run: the list has the warnings of the inputs, and then those of the run."""
+        """Collect in a list the warnings of the inputs, and then those of the simulation made and run in here."""
         inputs, self._of_run = list(dict.fromkeys(self._of_inputs)), []
         told = list(inputs)
         try:
@@ -65,7 +65,7 @@ class Invocation:
             self._of_run = None
 
     def assume(self, lines: Iterable[str]) -> None:
-        """What a run assumed, to be told when the command has done what it is asked; of each kind the first line."""
+        """Keep what a run assumed, the first line of each kind, until the command has done its work."""
         from cluster_sim.records.assumptions import kind_of
 
         for line in lines:
@@ -93,8 +93,12 @@ class Invocation:
                 if issubclass(category, CautionWarning):
                     self.assume([str(message)])
                 elif issubclass(category, ModelWarning):
-                    if not isinstance(message, UnfamiliarWarning) or self._first_of(message):
+                    # An agent says once that its input is unfamiliar, or once a log where the warning names the log.
+                    who = (message.agent, message.log) if isinstance(message, UnfamiliarWarning) else None
+                    if who is None or who not in self._unfamiliar:
                         self._waiting.append(str(message))
+                    if who is not None:
+                        self._unfamiliar.add(who)
                     (self._of_inputs if self._of_run is None else self._of_run).append(str(message))
                 else:
                     others(message, category, *place, **more)
@@ -102,19 +106,12 @@ class Invocation:
             warnings.showwarning = show
             yield
 
-    def _first_of(self, warning: UnfamiliarWarning) -> bool:
-        """Whether nothing has been said yet of this agent, and of this log where the warning names it."""
-        who = (warning.agent, warning.log)
-        first = who not in self._unfamiliar
-        self._unfamiliar.add(who)
-        return first
-
 
 class CommandLine(click.Group):
-    """The group of commands. It lists them in the order in which they were added, and ends every one in our way."""
+    """The group of commands: it lists them in the order in which they were added, and ends each in one way."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands, the most useful ones first."""
+        """Return names of the commands, the most useful ones first."""
         return list(self.commands)
 
     def main(
@@ -140,7 +137,7 @@ class CommandLine(click.Group):
         sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command of ``ctx``; what click would turn into its own kind of exit is taken out here."""
+        """Run the command of ``ctx``; catch here what click would turn into its own kind of exit."""
         try:
             refuse_shadows()
             return super().invoke(ctx)
@@ -157,7 +154,7 @@ class CommandLine(click.Group):
 
 
 class _Ended(Exception):
-    """The command is over, with this exit status and line for stderr."""
+    """The end of a command, with an exit status and a line for stderr."""
 
     def __init__(self, status: int, line: str = ""):
         super().__init__(line)
@@ -193,7 +190,7 @@ def _status_of(command: Callable[[], Any]) -> int:
 
 
 def say(message: str) -> None:
-    """One line on stderr, whatever is in ``message``; nothing for nothing."""
+    """Print ``message`` as one line on stderr; print nothing if it is empty."""
     line = " ".join(message.split())
     if line:
         click.echo(f"{PROGRAM}: {printable(line)}", err=True)
@@ -203,7 +200,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON t
 
 
 def tell_json(document: object) -> None:
-    """Print a document as JSON; what has no value there (NaN, infinity) is null."""
+    """Print a document as JSON; NaN and infinity, which JSON does not have, become null."""
     click.echo(json.dumps(for_json(document), indent=2, allow_nan=False))
 
 

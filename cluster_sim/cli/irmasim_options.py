@@ -31,18 +31,18 @@ _MANAGER_KEYS = ("type", "job_selection", "resource_selection", "environment", "
 
 
 def is_options(document: object) -> bool:
-    """Whether a parsed document is laid out as IRMaSim's options are."""
+    """Return whether a parsed document is laid out as IRMaSim's options are."""
     return isinstance(document, dict) and bool({"platform_file", "workload_file"} & document.keys())
 
 
 def settings(document: dict[str, Any], path: str) -> dict[str, Any]:
-    """The settings that an options file gives. Raises FormatError naming file and key."""
+    """Return the settings that an options file gives. Raises FormatError naming file and key."""
     keys = UnknownKeys(path)
     keys.look(document, _KEYS, "the file", _IGNORED)
     if isinstance(manager := document.get("workload_manager"), dict):
         keys.look(manager, _MANAGER_KEYS, "workload_manager")
     keys.tell()
-    # IRMaSim can run excerpts of a workload, chosen at random; a run here is of one workload, whole.
+    # IRMaSim can run excerpts of a workload, chosen at random; a run here takes the whole workload.
     for key, whole in (("trajectory_origin", 0), ("trajectory_length", 0), ("nbtrajectories", 1)):
         value = document.get(key, whole)
         if str(value) != str(whole):
@@ -81,16 +81,15 @@ def _scheduler(document: dict[str, Any], path: str) -> str:
         job, node = (_text(manager, key, path, "workload_manager.") for key in ("job_selection", "resource_selection"))
         return _list_scheduler(job, node, path)
     if kind == "Policy":
-        # The pair of a policy selector that has nothing to select.
         try:
-            ((job, nodes),) = [
-                pair for action in manager["environment"]["actions"]["selection"] for pair in action.items()
-            ]
+            # A policy selector runs only if it has a single pair to select.
+            selection = manager["environment"]["actions"]["selection"]
+            ((job, nodes),) = [pair for action in selection for pair in action.items()]
             (node,) = nodes
         except (KeyError, TypeError, ValueError, AttributeError):
             where = f"{path}: workload_manager.environment.actions.selection"
             raise FormatError(where, 'one action such as [{"first": ["high_gflops"]}]') from None
-        return _list_scheduler(*str(job), str(node), path)
+        return _list_scheduler(str(job), str(node), path)
     raise FormatError(f"{path}: workload_manager.type", "Minimal, Heuristic or Policy (with one action)", kind)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +26,7 @@ _OF_A_TRAINING = {"environment", "algorithm", "network", "iterations", "validati
 
 
 def kind_of(source: str) -> Kind:
-    """What ``source``, a file or a spec, is. Raises FormatError when it is neither, or cannot be read."""
+    """Return what ``source``, a file or a spec, is. Raises FormatError when it is neither, or cannot be read."""
     from cluster_sim.platform.specs import is_platform_spec, platforms
     from cluster_sim.registry import misspelt
     from cluster_sim.workload.workload import WORKLOAD_GENERATORS
@@ -40,28 +41,19 @@ def kind_of(source: str) -> Kind:
     if os.path.isdir(source):
         if (Path(source) / "summary.json").exists():
             return "results"
-        if any(
-            next(Path(source).glob(place), None)
-            for place in ("agent.json", "best/agent.json", "seed-*/best/agent.json")
-        ):
+        places = ("agent.json", "best/agent.json", "seed-*/best/agent.json")
+        if any(next(Path(source).glob(place), None) for place in places):
             return "agent"
         raise FormatError(source, "a folder that run or train left", "neither summary.json nor an agent")
     if not os.path.exists(source):
-        if _is_ready_agent(source):
-            return "agent"
+        with suppress(ImportError):  # without the libraries that agents need, there is no ready agent
+            if source in ready_agents():
+                return "agent"
         if error := misspelt(source, platforms, WORKLOAD_GENERATORS):
             raise error
     from cluster_sim.formats.batsim_import import is_batsim_result
 
     return "results" if is_batsim_result(source) else _kind_of_file(source)
-
-
-def _is_ready_agent(name: str) -> bool:
-    """Whether an agent that comes with the toolkit is called so; without what agents need, none is."""
-    try:
-        return name in ready_agents()
-    except ImportError:
-        return False
 
 
 def _kind_of_file(path: str) -> Kind:

@@ -16,7 +16,7 @@ _PART = re.compile(rf"([0-9]+(?:\.[0-9]+)?)\s*({'|'.join(TIME_UNITS)})\s*")  # o
 
 
 def seconds_in(text: str) -> float:
-    """The seconds in ``90``, ``1.5h``, ``5d`` or ``2d12h``; NaN for what is no time.
+    """Return the seconds in ``90``, ``1.5h``, ``5d`` or ``2d12h``; NaN for what is no time.
 
     >>> seconds_in("2d12h"), seconds_in("90")
     (216000.0, 90.0)
@@ -51,7 +51,7 @@ class Seconds(click.ParamType):
     name = "seconds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number that ``value`` says; inf and NaN are no times."""
+        """Return the number that ``value`` says; inf and NaN are no times."""
         seconds = seconds_in(str(value))
         if not 0 < seconds < math.inf:
             also = ", or a time such as 5d, 12h or 2d12h" if math.isnan(seconds) else ""
@@ -65,19 +65,19 @@ class TimeUnit(click.ParamType):
     name = "unit"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The unit's name."""
+        """Return the unit's name."""
         if value not in {*TIME_UNITS, *TIME_UNITS.values()}:
             self.fail(f"expected one of {', '.join(TIME_UNITS)}, found {value}", param, ctx)
         return TIME_UNITS.get(value, str(value))
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:
-    """Only the options that the user gave."""
+    """Return only the options that the user gave."""
     return {name: value for name, value in options.items() if value not in (None, ())}
 
 
 def setting_option(name: str, meaning: str | None = None, **other: Any) -> Callable[[Any], Any]:
-    """The option of a setting; ``meaning`` in the place of the usual one, ``other`` in that of click's arguments.
+    """Make the option of a setting; ``meaning`` replaces the usual one, ``other`` click's arguments.
 
     It has no default of its own: a value that was not given may still come from a configuration file.
     """

@@ -18,7 +18,7 @@ class _Config(OwnKeys):
 
 
 def settings(document: object, path: str) -> dict[str, Any]:
-    """The settings that a parsed document gives. Raises FormatError naming file and key."""
+    """Return the settings that a parsed document gives. Raises FormatError naming file and key."""
     if not isinstance(document, dict):
         raise FormatError(path, "a configuration: keys such as 'workload' and 'platform'", type(document).__name__)
     values = validated(_Config, document, path).model_dump(exclude_none=True)

@@ -45,13 +45,13 @@ SUMMARY_KEYS = (
     "mean_watts",
     "node_switches",
 )
-"""What is printed; summary.json and the report have every metric."""
+"""Metrics that are printed; summary.json and the report have every metric."""
 
 REPORT = "report.html"
 
 
 def load(settings: RunSettings, schedulers: Iterable[str] = ()) -> tuple[Platform, Workload]:
-    """The platform and the workload that ``settings`` name, for runs under these schedulers. Raises InputError."""
+    """Read the platform and the workload that ``settings`` name, for runs under these schedulers. Raises InputError."""
     from cluster_sim.formats.slurm.slurm_conf import read_for
     from cluster_sim.platform.platform import Platform
     from cluster_sim.platform.specs import has_time_unit
@@ -88,7 +88,7 @@ def load(settings: RunSettings, schedulers: Iterable[str] = ()) -> tuple[Platfor
 
 
 def without_gpus(workload: Workload, source: str) -> Workload:
-    """The workload as if no job needed GPUs; a ModelWarning counts those that do."""
+    """Return the workload as if no job needed GPUs; a ModelWarning counts the jobs that do."""
     number = int((workload.jobs["gpus"] > 0).sum())
     if number:
         text = f"{number:,} of {len(workload):,} jobs need GPUs: they run as if they needed none"
@@ -97,7 +97,7 @@ def without_gpus(workload: Workload, source: str) -> Workload:
 
 
 def with_think_times(workload: Workload, source: str) -> Workload:
-    """The workload with its think times; a ModelWarning says where it has none, and nothing changes."""
+    """Return the workload with its think times; if it has none, warn with a ModelWarning and change nothing."""
     from cluster_sim.workload.dependencies import follows
 
     if next(follows(workload.columns), None) is None:
@@ -107,7 +107,7 @@ def with_think_times(workload: Workload, source: str) -> Workload:
 
 
 def build(settings: RunSettings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:
-    """The simulation that ``settings`` describe, under the given scheduler. Raises InputError for unknown names."""
+    """Make the simulation that ``settings`` describe, under this scheduler. Raises InputError for unknown names."""
     from cluster_sim.formats.reservations import read_reservations
     from cluster_sim.formats.slurm.sacctmgr import read_accounts
     from cluster_sim.run.settings import simulation_of
@@ -126,9 +126,9 @@ def build(settings: RunSettings, scheduler: str, platform: Platform, workload: W
 
 
 def check(settings: RunSettings, schedulers: Iterable[str], platform: Platform, workload: Workload) -> list[Simulation]:
-    """Raise InputError for a name or option that does not exist or does not suit the platform, before anything long begins.
+    """Try names and options in runs without jobs, before anything long begins; return these simulations.
 
-    Returns the simulations, each without jobs and over.
+    Raises InputError for a name or an option that does not exist, or that does not suit the platform.
     """
     from cluster_sim.run.own_processes import process_of
     from cluster_sim.run.settings import try_begin
@@ -147,7 +147,7 @@ def check(settings: RunSettings, schedulers: Iterable[str], platform: Platform, 
 def simulate(
     settings: RunSettings, scheduler: str, platform: Platform, workload: Workload, invocation: Invocation
 ) -> Result:
-    """One run under the given scheduler; how it came about stands in ``result.meta``. Tells what it assumed."""
+    """Run one simulation under the given scheduler, and tell what it assumed; ``result.meta`` says how it was made."""
     with invocation.one_run() as warned:
         simulation = build(settings, scheduler, platform, workload)
         invocation.tell_warnings()
@@ -169,7 +169,7 @@ def simulate(
 
 @contextmanager
 def _telling_of_sources(*specs: str) -> Iterator[None]:
-    """What goes wrong in a policy from a file of the user's, or by its decisions, is wrong input and no defect of ours."""
+    """Turn an error in a user's policy file, or in its decisions, into an InputError: it is no defect of ours."""
     try:
         yield
     except InputError:
@@ -184,16 +184,13 @@ def _telling_of_sources(*specs: str) -> Iterator[None]:
 
 
 def checksums(sources: Iterable[str | None]) -> dict[str, str]:
-    """SHA-256 of the files among ``sources``, by name as given, standard input too; specs are no files."""
+    """Return SHA-256 of the files among ``sources`` (and of standard input) by their names as given; skip specs."""
     given = dict.fromkeys(source for source in sources if source is not None)
     return {source: sha256(source) for source in given if is_stdin(source) or os.path.isfile(source)}
 
 
 def check_out(option: str, out: object) -> None:
-    """Raise InputError for what names nothing to write: an empty text, which would be the working directory, and ``-``.
-
-    That means standard output, and nothing of that name is to be made by mistake.
-    """
+    """Raise InputError for an ``out`` that is empty (it would be the working directory) or ``-``, standard output."""
     if out == "":
         raise InputError(option, "the name of what to write", "nothing (an empty text)")
     if out == STDIN:
@@ -201,10 +198,10 @@ def check_out(option: str, out: object) -> None:
 
 
 def prepare(directory: str, file_format: str = "csv", what: str = "program") -> None:
-    """See that results can be written, before hours go into making them, and have the folder until the command ends.
+    """Check that results can be written before hours go into making them, and hold the folder until the command ends.
 
-    A folder that was not there, and in which nothing is left, is gone again then. Raises InputError, also while another
-    program writes there, ``what`` by name; OSError.
+    A folder that this makes is removed at the end if it is empty. Raises InputError for what is no folder, and while
+    another program writes there (``what`` is the name that such a program reads of this one); OSError.
     """
     from click import get_current_context
 
@@ -219,32 +216,32 @@ def prepare(directory: str, file_format: str = "csv", what: str = "program") -> 
         raise InputError(directory, "a folder for the results", "a file")
     made = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
+
+    def remove_empty() -> None:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+
     context = get_current_context()
-    context.call_on_close(lambda: _remove_empty(made))
+    context.call_on_close(remove_empty)
     context.with_resource(held(path, what, nested=True))
 
 
-def _remove_empty(folders: Iterable[Path]) -> None:
-    for folder in folders:
-        with suppress(OSError):
-            folder.rmdir()
-
-
 def summary_text(runs: dict[str, Result]) -> str:
-    """The metrics that matter most, as an aligned table with units; runs beside each other, differences in %."""
+    """Return the metrics that matter most, as an aligned table with units; runs side by side, differences in %."""
     from analysis import comparison_table
 
     return table_text(comparison_table(runs))
 
 
 def table_text(table: pd.DataFrame) -> str:
-    """The rows of a comparison table that matter most, aligned."""
+    """Return the rows of a comparison table that matter most, aligned."""
     from analysis import format_table
 
     return format_table(table.loc[[key for key in SUMMARY_KEYS if key in table.index]])
 
 
 def whereabouts(out: str, settings: RunSettings) -> str:
-    """A line that says where the results are."""
+    """Return a line that says where the results are."""
     report = f"; the report is {Path(out) / REPORT}" if settings.report else ""
     return f"\nThe results are in {out}{report}"

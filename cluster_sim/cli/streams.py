@@ -53,7 +53,7 @@ def go_nowhere(stream: Any) -> None:
 
 @contextmanager
 def lasting_streams() -> Iterator[Lasting]:
-    """In here a program has its three streams, whatever it was started with; comes with stdout.
+    """Give a program its three streams, whatever it was started with; yield stdout.
 
     The descriptors of those that were closed go nowhere, so that no file of results gets their numbers.
     """

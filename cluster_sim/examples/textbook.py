@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
@@ -28,7 +27,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Expected:
-    """What comes out of a case under one scheduler.
+    """The outcome of a case under one scheduler.
 
     ``starts`` (s) by job and ``metrics`` by key of the summary may each name only some; ``source`` says who found them:
     ``published`` or ``hand-worked``. ``tolerance`` is relative, for numbers that were printed rounded.
@@ -44,7 +43,7 @@ class Expected:
 
     @property
     def title(self) -> str:
-        """The scheduler, the power policy and the settings that differ, in one line."""
+        """Return the scheduler, the power policy and the settings that differ, in one line."""
         settings = (f"{key}={value}" for key, value in self.settings.items())
         return ", ".join(filter(None, [self.scheduler, self.power, *settings]))
 
@@ -67,25 +66,25 @@ class Case:
 
     @cached_property
     def platform(self) -> Platform:
-        """The hardware."""
+        """Return the hardware."""
         from cluster_sim.formats.native_platform import platform_from
 
         return platform_from(self._platform, f"case {self.name}")
 
     @cached_property
     def workload(self) -> Workload:
-        """The jobs."""
+        """Return the jobs."""
         from cluster_sim.workload.workload import Workload
 
         return Workload(pd.DataFrame(self._rows, columns=self._columns), self.name)
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """The jobs as the case's file gives them: only the columns that it needs, with their ids as index."""
+        """Return the jobs as the case's file gives them: only the columns that it needs, with their ids as index."""
         return pd.DataFrame(self._rows, columns=self._columns).set_index("job_id")
 
     def run(self, scheduler: Any = "fcfs", power: Any = None, **settings: Any) -> Result:
-        """One simulation. ``scheduler`` and ``power`` are specs such as ``"easy"``, or objects.
+        """Run one simulation. ``scheduler`` and ``power`` are specs such as ``"easy"``, or objects.
 
         ``settings`` are those of :class:`~cluster_sim.Simulation`, such as ``contention="none"``. Raises SpecError.
         """
@@ -98,17 +97,17 @@ class Case:
 
     def check(self) -> list[str]:
         """Run every scheduler that something is known of; a line for each number that came out differently."""
-        return [line for expected in self.expected for line in self._differences(expected)]
-
-    def _differences(self, expected: Expected) -> Iterator[str]:
-        result = self.run(expected.scheduler, expected.power or None, **expected.settings)
-        starts = result.jobs.set_index("job_id")["start_time"]
-        summary = result.summary()
-        pairs = [(f"start of {job}", float(starts[job]), time) for job, time in expected.starts.items()]
-        pairs += [(metric, float(summary[metric]), value) for metric, value in expected.metrics.items()]
-        for what, found, value in pairs:
-            if not math.isclose(found, value, rel_tol=expected.tolerance, abs_tol=expected.tolerance):
-                yield f"{self.name}, {expected.title}: {what} is {found:g}, not {value:g}"
+        lines = []
+        for expected in self.expected:
+            result = self.run(expected.scheduler, expected.power or None, **expected.settings)
+            starts = result.jobs.set_index("job_id")["start_time"]
+            summary = result.summary()
+            pairs = [(f"start of {job}", float(starts[job]), time) for job, time in expected.starts.items()]
+            pairs += [(metric, float(summary[metric]), value) for metric, value in expected.metrics.items()]
+            for what, found, value in pairs:
+                if not math.isclose(found, value, rel_tol=expected.tolerance, abs_tol=expected.tolerance):
+                    lines.append(f"{self.name}, {expected.title}: {what} is {found:g}, not {value:g}")
+        return lines
 
     def write(self, folder: str | Path) -> tuple[Path, Path]:
         """Write ``platform.yaml`` and ``workload.csv`` into a folder, for the command line; their paths come back."""
@@ -121,13 +120,13 @@ class Case:
 
 
 def names() -> list[str]:
-    """The names of all cases."""
+    """Return the names of all cases."""
     return sorted(entry.name.removesuffix(".yaml") for entry in _FOLDER.iterdir() if entry.name.endswith(".yaml"))
 
 
 @cache
 def case(name: str) -> Case:
-    """The case of that name. Raises InputError that lists the names there are."""
+    """Return the case of that name. Raises InputError that lists the names there are."""
     if name not in names():
         raise InputError("examples", f"one of {', '.join(names())}", name)
     data = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
@@ -138,12 +137,12 @@ def case(name: str) -> Case:
 
 
 def cases() -> list[Case]:
-    """All cases, by name."""
+    """Return all cases, by name."""
     return [case(name) for name in names()]
 
 
 def table() -> pd.DataFrame:
-    """All cases, a row each: title, number of jobs, nodes and cores, and source."""
+    """Return all cases, a row each: title, number of jobs, nodes and cores, and source."""
     rows = [
         {
             "case": one.name,

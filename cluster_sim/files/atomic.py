@@ -16,7 +16,7 @@ _TOKEN_DIGITS = 12
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to, which becomes ``path`` when the block ends well and vanishes when it does not.
+    """Give a path to write to, which becomes ``path`` if the block ends well and vanishes if it does not.
 
     It lies in the folder of ``path`` and has the same suffixes, so that libraries which choose a format or a
     compression by name choose the same one. Raises FormatError when the place cannot be written.
@@ -35,7 +35,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def atomic_files(seal: str | os.PathLike[str]) -> Iterator[Callable[[str | os.PathLike[str]], Path]]:
-    """Files that belong together: none becomes what it is to be before all are written.
+    """Write files that belong together: none is replaced before all are written.
 
     The block gets a function that gives a path to write to for each of them, ``seal`` among them. When it ends well, an older
     ``seal`` goes, then the others take their places, then ``seal`` does: so where it is, all are its own, whenever the

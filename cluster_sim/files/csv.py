@@ -21,14 +21,18 @@ def write_parts(path: Path, parts: Iterable[pd.DataFrame], quoting: Literal[0, 2
 
 
 def quoting_for(table: pd.DataFrame) -> Literal[0, 2]:
-    """How to quote a table as CSV: Python's csv leaves a lone carriage return unquoted, and does not read it so."""
-    return csv.QUOTE_NONNUMERIC if any(_has_return(table[name]) for name in table) else csv.QUOTE_MINIMAL
+    """Return how to quote a table as CSV: Python's csv leaves a lone carriage return unquoted, but cannot read it."""
+    for name in table:
+        texts = () if pd.api.types.is_numeric_dtype(table[name].dtype) else set(table[name])
+        if any(isinstance(text, str) and "\r" in text for text in texts):
+            return csv.QUOTE_NONNUMERIC
+    return csv.QUOTE_MINIMAL
 
 
 def check_lengths(text: str, path: object) -> None:
     """Raise FormatError for the first row of a table that has another number of cells than its header.
 
-    Which of its cells is lost, or one too many, nobody can say, and those behind it would stand under other columns.
+    Nobody can say which cell is lost or one too many, and the cells behind it would stand under wrong columns.
     """
     if '"' not in text:  # counting commas is enough, and quick
         lines = text.split("\n")
@@ -46,14 +50,8 @@ def check_lengths(text: str, path: object) -> None:
 
 
 def as_numbers(column: pd.Series) -> pd.Series:
-    """A column of a table as floats: NaN where a cell holds no number, infinite where it is beyond all floats."""
+    """Return a column of a table as floats: NaN for a cell without a number, infinity for one beyond all floats."""
     if column.dtype.kind in "iuf":
         return column.astype(float)
     # By way of text: whole numbers may have any length, and truth values are no numbers here.
     return pd.to_numeric(column.astype(str), errors="coerce").astype(float)
-
-
-def _has_return(column: pd.Series) -> bool:
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return False
-    return any(isinstance(text, str) and "\r" in text for text in set(column))

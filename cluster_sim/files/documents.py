@@ -33,7 +33,7 @@ MAX_NAME = 200
 
 
 def read_document(path: str | Path, max_json_bytes: int = MAX_JSON_BYTES) -> Any:
-    """The contents of a JSON or YAML file, ``.gz`` too. YAML by suffix, or when the text does not begin as JSON does.
+    """Read a JSON or YAML file, ``.gz`` too: YAML by its suffix, or if the text does not begin as JSON does.
 
     Raises FormatError naming the file and, where there is one, the line.
     """
@@ -47,7 +47,7 @@ def read_document(path: str | Path, max_json_bytes: int = MAX_JSON_BYTES) -> Any
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of a document and their keys, those of inner mappings with a dot between: ``ppo.epochs``."""
+    """Return the values of a document and their keys, those of inner mappings with a dot between: ``ppo.epochs``."""
     for key, value in tree.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{key}.")
@@ -56,12 +56,12 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
 
 
 def is_yaml_name(path: str | Path) -> bool:
-    """Whether a file of this name is YAML (a last ``.gz`` does not count)."""
+    """Return whether a file of this name is YAML (a last ``.gz`` does not count)."""
     return _suffix(path) in _YAML_SUFFIXES
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text may stand in a message: keys and names do, and not every terminal can print every character."""
+    """Return whether a text may stand in a message: not every terminal can print every character."""
     return text.isprintable() and len(text) <= MAX_NAME
 
 
@@ -71,7 +71,7 @@ def _suffix(path: str | Path) -> str:
 
 
 def parse_json(path: str | os.PathLike[str], text: str) -> Any:
-    """The JSON document in ``text``, which stands in a file. Raises FormatError, naming line and column of what is no JSON.
+    """Parse the JSON document in ``text`` of a file. Raises FormatError, naming line and column of what is no JSON.
 
     Keys given twice, or that no message could show, NaN and Infinity are errors.
     """

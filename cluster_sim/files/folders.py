@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
 from cluster_sim.errors import FormatError, InputError
 
@@ -17,10 +16,11 @@ _open_to_us: set[Path] = set()
 
 @contextmanager
 def held(folder: str | os.PathLike[str], what: str = "program", nested: bool = False) -> Iterator[None]:
-    """Have a folder for this process alone; the system lets go of it when the process ends, however that happens.
+    """Have a folder for this process alone; the system releases it when the process ends, however that happens.
 
-    ``nested``: what this process calls meanwhile may hold it as well, as a command holds its folder from its first check
-    to its last file. Raises InputError while another process has it, FormatError when it cannot be written to.
+    With ``nested``, functions that this process calls meanwhile may hold the folder as well: a command holds its folder
+    from its first check to its last file. Raises InputError while another process has the folder, FormatError if it
+    cannot be written to.
     """
     place = Path(folder).resolve()
     if place in _open_to_us:
@@ -44,7 +44,10 @@ def _locked(place: Path, folder: str | os.PathLike[str], what: str) -> Iterator[
         return
     path = place / LOCK
     while True:
-        lock = _opened(path)
+        try:
+            lock = path.open("ab")
+        except OSError as error:
+            raise FormatError(place, "a folder that can be written to", error.strerror or error) from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -52,8 +55,9 @@ def _locked(place: Path, folder: str | os.PathLike[str], what: str) -> Iterator[
             raise InputError(folder, f"a folder that no other {what} writes to") from None
         except OSError:  # a file system without locks
             break
-        if _is_at(lock, path):
-            break
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock.fileno()), path.stat()):
+                break
         lock.close()  # the program that held the lock has just removed its file; any file there now is another one
     with lock:
         try:
@@ -62,18 +66,3 @@ def _locked(place: Path, folder: str | os.PathLike[str], what: str) -> Iterator[
             # Removed while still locked: a program that has opened the file meanwhile will see that it is gone.
             with suppress(OSError):
                 path.unlink()
-
-
-def _opened(path: Path) -> IO[bytes]:
-    try:
-        return path.open("ab")
-    except OSError as error:
-        raise FormatError(path.parent, "a folder that can be written to", error.strerror or error) from None
-
-
-def _is_at(lock: IO[bytes], path: Path) -> bool:
-    """Whether an open file is the one that has the name."""
-    try:
-        return os.path.samestat(os.fstat(lock.fileno()), path.stat())
-    except FileNotFoundError:
-        return False

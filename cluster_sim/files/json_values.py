@@ -8,7 +8,7 @@ from typing import Any
 
 
 def for_json(value: Any) -> Any:
-    """A document of numbers that JSON knows: null for NaN and infinity, Python's own for numpy's."""
+    """Return a document of numbers that JSON knows: null for NaN and infinity, Python's own for numpy's."""
     if isinstance(value, Mapping):
         return {str(key): for_json(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

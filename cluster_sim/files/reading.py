@@ -39,11 +39,11 @@ def check_source(where: str, source: object) -> None:
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int | None = None, expected: str = "some content") -> bytes:
-    """Contents of a file, or of standard input, unpacked if it is gzipped (told by its content, not by its name).
+    """Read a file, or standard input; unpack it if it is gzipped (told by its content, not by its name).
 
-    ``limit`` is the most bytes that it may have, packed and unpacked. Raises FormatError for a file that cannot be read,
-    is no regular file (a pipe would be waited for without end), is longer, is empty (``expected`` says what was wanted),
-    is cut off or damaged inside, or unpacks beyond MAX_UNPACKED_BYTES and MAX_UNPACKED_RATIO.
+    ``limit`` is the most bytes that it may have, packed and unpacked. Raises FormatError for a file that cannot be read, or
+    is no regular file: a pipe would be waited for without end. Raises it also for a file that is too long, empty
+    (``expected`` says what was wanted), or damaged, or unpacks beyond MAX_UNPACKED_BYTES and MAX_UNPACKED_RATIO.
     """
     try:
         check_regular(path)
@@ -66,7 +66,7 @@ def read_bytes(path: str | os.PathLike[str], limit: int | None = None, expected:
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file's bytes as they lie there, packed or not, or of what standard input holds, in hexadecimal digits."""
+    """Return SHA-256, in hexadecimal digits, of a file's bytes as they are, packed or not, or of standard input."""
     if is_stdin(path):
         return hashlib.sha256(read_bytes(path)).hexdigest()
     with Path(path).open("rb") as file:
@@ -74,18 +74,18 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 def is_stdin(path: object) -> bool:
-    """Whether a name stands for standard input."""
+    """Return whether a name stands for standard input."""
     return path == STDIN
 
 
 @lru_cache(maxsize=1)
 def _standard_input(stream: TextIO) -> bytes:
-    """All of it, read once: a reader looks at the beginning first, and a comparison reads its workload again."""
+    """Read standard input once: a reader looks at its beginning first, and a comparison reads its workload again."""
     return stream.buffer.read()
 
 
 def absolute(folder: str | os.PathLike[str], name: str) -> str:
-    """The absolute path of what is called ``name`` in a folder; a name that no file can have stays, for its reader to refuse."""
+    """Return the absolute path of ``name`` in a folder; a name that no file can have stays as it is."""
     path = Path(folder) / name
     try:
         return str(path.resolve())
@@ -100,7 +100,7 @@ def check_regular(path: str | os.PathLike[str]) -> None:
 
 
 def instead_of_file(path: str | os.PathLike[str]) -> str:
-    """What stands in the place of a regular file, in words."""
+    """Say what stands in the place of a regular file."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
@@ -114,7 +114,7 @@ def _check_length(data: bytes, path: str | os.PathLike[str], limit: int | None) 
 
 
 def _unpacked(packed: bytes, path: str | os.PathLike[str], limit: int | None) -> bytes:
-    """All members of a gzip file, up to one byte more than it may have."""
+    """Unpack all members of a gzip file, up to one byte more than it may have."""
     most = max(MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO * len(packed)) if limit is None else limit
     parts: list[bytes] = []
     left, rest = most + 1, packed
@@ -135,7 +135,7 @@ def _unpacked(packed: bytes, path: str | os.PathLike[str], limit: int | None) ->
 
 
 def read_text(path: str | os.PathLike[str], limit: int | None = None, expected: str = "some content") -> str:
-    """Contents of a UTF-8 file, as :func:`read_bytes` reads them. Raises FormatError naming the line of what is no text."""
+    """Read a UTF-8 file as :func:`read_bytes` does. Raises FormatError naming the line of what is no text."""
     data = read_bytes(path, limit, expected)
     try:
         text = data.decode("utf-8-sig")
@@ -150,7 +150,7 @@ def read_text(path: str | os.PathLike[str], limit: int | None = None, expected: 
 
 
 def read_own_json(path: str | os.PathLike[str], expected: str) -> dict[str, Any]:
-    """The object in a JSON file that this program left; ``expected`` says what it is. Raises FormatError."""
+    """Read the object in a JSON file that this program left; ``expected`` says what it is. Raises FormatError."""
     if not os.path.exists(path):
         raise FormatError(path, expected, "no such file")
     data = read_bytes(path, expected="JSON")

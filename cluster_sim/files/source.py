@@ -37,13 +37,13 @@ def ready_agents() -> Container[str]:
 
 
 def source_of(spec: str) -> str | None:
-    """The Python file that a spec such as ``lsf.py:LSF,depth=2`` names; None if it names none."""
+    """Return the Python file that a spec such as ``lsf.py:LSF,depth=2`` names; None if it names none."""
     name = spec.partition(":")[0].strip()
     return name if name.endswith(".py") else None
 
 
 def with_place(spec: str, place: Callable[[str], str], names: tuple[str, ...] = ("trace",)) -> str:
-    """A spec with its files where ``place`` says they are: Python, that of a spec with one of the ``names``, those of options."""
+    """Return a spec with its files where ``place`` puts them: Python files, those of ``names`` and of options."""
     name, colon, rest = spec.partition(":")
     if source_of(spec) is not None:
         name = place(name)
@@ -59,7 +59,7 @@ def with_place(spec: str, place: Callable[[str], str], names: tuple[str, ...] = 
 
 
 def policy_with_place(spec: str, place: Callable[[str], str]) -> str:
-    """A spec of a policy with its files and folders where ``place`` says they are.
+    """Return the spec of a policy with its files and folders where ``place`` puts them.
 
     ``learned:NAME`` is ``learned:ready:NAME`` where NAME is one of :func:`ready_agents` and there is
     nothing at its place: no other folder of that name is meant.
@@ -76,14 +76,14 @@ def policy_with_place(spec: str, place: Callable[[str], str]) -> str:
 
 
 def files_of(spec: str, names: tuple[str, ...] = ("trace",)) -> list[str]:
-    """The files that a spec names, as :func:`with_place` finds them."""
+    """Return the files that a spec names, as :func:`with_place` finds them."""
     found: list[str] = []
     with_place(spec, lambda path: found.append(path) or path, names)  # type: ignore[func-returns-value]
     return found
 
 
 def runs_python(spec: str) -> bool:
-    """Whether a policy of that spec may run a Python file: it names one, or trusts an agent that may."""
+    """Return whether a policy of that spec may run a Python file: it names one, or trusts an agent that may."""
     name, _, options = spec.partition(",")
     return any(file.endswith(".py") for file in files_of(spec, NAMING)) or (
         name.startswith("learned:") and "trust=" in options
@@ -91,7 +91,7 @@ def runs_python(spec: str) -> bool:
 
 
 def load(path: str) -> ModuleType:
-    """The file as a module, run once in a process. It may import what stands beside it, after all else of these names.
+    """Load the file as a module, once in a process. It may import what stands beside it, after all else of these names.
 
     Raises InputError, with the line, for a file that Python cannot run, and within :func:`running_no_new_files` for one that
     this process has not run.
@@ -127,13 +127,13 @@ def running_no_new_files(unless: bool = False) -> Iterator[None]:
 
 
 def may_run(spec: str) -> bool:
-    """Whether the Python file that a spec names may be run here; true of a spec without one."""
+    """Return whether the Python file that a spec names may be run here; true of a spec without one."""
     path = source_of(spec)
     return path is None or _runs_files.get() or str(Path(path).resolve()) in _loaded
 
 
 def failure_in_any(error: BaseException) -> tuple[str, str, str] | None:
-    """What an InputError tells of an error that came up in a file that was run; None if in none."""
+    """Return what an InputError tells of an error that came up in a file that was run; None if in none."""
     return next((failure for path in _loaded.values() if (failure := failure_in(path, error))), None)
 
 
@@ -150,7 +150,7 @@ def place_in(path: str, error: BaseException) -> str | None:
 
 
 def failure_in(path: str, error: BaseException) -> tuple[str, str, str] | None:
-    """What an InputError tells of an error that came up in the file: where, expected, found; None if not there."""
+    """Return where, expected and found for an InputError about an error in the file; None if it came up elsewhere."""
     place = place_in(path, error)
     return None if place is None else (place, "code that runs", f"{type(error).__name__}: {error}")
 

@@ -9,7 +9,7 @@ NOBODY = -1
 
 
 class Allocation:
-    """What a tenant holds: cores of single nodes by processor and mask, runs of whole nodes as spans, and memory."""
+    """The holdings of a tenant: cores by processor and mask, runs of whole nodes as spans, and memory."""
 
     __slots__ = ("hold", "idle", "memory_mb", "node", "pieces", "spans")
 
@@ -23,7 +23,7 @@ class Allocation:
 
 
 def lowest_bits(mask: int, count: int) -> int:
-    """The ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
+    """Return the ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
     if mask.bit_count() <= count:
         return mask
     count = int(count)  # numpy's integers, of which users make placements, would overflow in the shifts

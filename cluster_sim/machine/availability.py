@@ -55,7 +55,7 @@ class Availability:
         self.asleep = IntervalSet()  #: Nodes that are OFF and have a free core.
 
     def enter_states(self, nodes: Sequence[int], on: bool, off: bool) -> None:
-        """Nodes are now on, or OFF, or neither (in transition or failed); all of them were in one state before."""
+        """Make nodes on, or OFF, or neither (in transition or failed); all of them were in one state before."""
         for node in self.guest_nodes.intersection(nodes) if on and self.guest_nodes else ():
             self.guests.look_at(node)
         ends = self.transition_ends
@@ -124,7 +124,7 @@ class Availability:
         return True
 
     def _make_usable(self, node: int, on: bool, off: bool) -> None:
-        """The scheduler can use a node as it is, or boot it for a job, or neither."""
+        """Make a node usable as it is, or after a boot, or not at all."""
         was_on, was_off, free = self.is_on.item(node), self.is_off.item(node), self.free.item(node)
         self.is_on[node] = on
         self.is_off[node] = off
@@ -150,21 +150,21 @@ class Availability:
                 self.asleep.add(node, node + 1)
 
     def is_idle(self, node: int) -> bool:
-        """Whether a node is on and no job holds a core of it."""
+        """Return whether a node is on and no job holds a core of it."""
         return bool(self.powered_on[node]) and self.free.item(node) == self._node_cores.item(node)
 
     def have_free_cores(self, nodes: Sequence[int]) -> bool:
-        """Whether any of the nodes has a core that no job holds."""
+        """Return whether any of the nodes has a core that no job holds."""
         return any(map(self.free.item, nodes))
 
     def has_ready_nodes(self, placement: Placement) -> bool:
-        """Whether all nodes of a placement are on."""
+        """Return whether all nodes of a placement are on."""
         is_on = self.is_on
         spans = placement.spans
         return all(is_on.item(first) if stop == first + 1 else all_true(is_on[first:stop]) for first, stop, _ in spans)
 
     def boot_time(self, placement: Placement) -> float:
-        """How long it should take until all nodes of a placement are on, s: the slowest boot of those that are OFF."""
+        """Return how long all nodes of a placement should take to be on, s: the slowest boot of those that are OFF."""
         types, kinds, is_off = self.platform.node_types, self.platform.type_of_node.item, self.is_off.item
         if len(types) == 1:
             boots = any(b"\1" in self.is_off[first:stop].tobytes() for first, stop, _ in placement.spans)
@@ -175,12 +175,12 @@ class Availability:
 
 
 def all_true(mask: npt.NDArray[np.bool_]) -> bool:
-    """``mask.all()`` for the few nodes of a job, which costs less than numpy's own."""
+    """Return ``mask.all()``, for the few nodes of a job faster than numpy does."""
     return b"\0" not in mask.tobytes()
 
 
 def _runs(nodes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Nodes, in any order, as (first, stop) of neighbours."""
+    """Yield nodes, in any order, as (first, stop) of neighbours."""
     ordered = sorted(nodes)
     first = last = ordered[0]
     if ordered[-1] - first < len(ordered):

@@ -33,7 +33,7 @@ MB_PER_GB = 1024.0
 
 
 def tasks_in(left_mb: npt.NDArray[np.float64], memory: float, most: int) -> npt.NDArray[np.int64]:
-    """Tasks of ``memory`` MB each, at ``most`` so many, that so many MB of each node are enough for, shape (nodes,)."""
+    """Return for how many tasks of ``memory`` MB each, at ``most``, each node has memory, shape (nodes,)."""
     return np.minimum(np.maximum(left_mb, 0.0) / memory + 1e-9, most).astype(np.int64)
 
 
@@ -50,8 +50,8 @@ class Bookings(Availability):
         self.env = env
         self.ledger = Ledger()
         self.widest = platform.widest_node
-        self.shapes = True  #: Whether any job of the workload fixes nodes or tasks per node.
-        self.uses_memory = False  #: Whether any job of the workload asks for memory.
+        self.shapes = True  #: True if any job of the workload fixes nodes or tasks per node.
+        self.uses_memory = False  #: True if any job of the workload asks for memory.
         self.eligibility: Eligibility | None = (
             None  #: None while jobs ask for no particular nodes and none are reserved.
         )
@@ -69,15 +69,15 @@ class Bookings(Availability):
         self._cores_of_every_node = platform.widest_node if len(platform.node_types) == 1 else 0
 
     def processors_of(self, node: int) -> range:
-        """Indices of a node's processors."""
+        """Return indices of a node's processors."""
         return range(self.first_processor[node], self.first_processor[node + 1])
 
     def node_of(self, processor: int) -> int:
-        """The node that a processor is in."""
+        """Return the node that a processor is in."""
         return bisect_right(self.first_processor, processor) - 1
 
     def room(self, memory: float, if_empty: bool = False) -> npt.NDArray[np.int64]:
-        """Tasks of ``memory`` MB each for which every node has memory left (or has, if it were empty), shape (nodes,)."""
+        """Return for how many tasks of ``memory`` MB nodes have memory left (or have, if empty), shape (nodes,)."""
         left = self.memory_mb if if_empty else self.memory_mb - self.memory_used
         return tasks_in(left, memory, self.platform.core_count)
 
@@ -127,7 +127,7 @@ class Bookings(Availability):
             if memory:
                 self._occupy(placement.cores_by_node(), memory)
         if job is not None and self.eligibility is not None and job.exclusive:
-            # Hold what is left free of the nodes of an allocation, too.
+            # Hold the cores of these nodes that are still free, too, so that no other job gets them.
             allocation.idle = [(node, left) for node in placement.nodes if (left := self.free.item(node))]
             for node, left in allocation.idle:
                 self.free[node] = 0
@@ -137,7 +137,7 @@ class Bookings(Availability):
         return allocation
 
     def can_hold(self, placement: Placement, job: Job) -> bool:
-        """Whether :meth:`hold` would give a job these cores now."""
+        """Return whether :meth:`hold` would give a job these cores now."""
         try:
             self._check(placement)
             if self.eligibility is not None:
@@ -147,7 +147,7 @@ class Bookings(Availability):
         return True
 
     def _are_alike(self, first: int, stop: int) -> bool:
-        """Whether nodes with free cores are all on, or all OFF: then one of the sets has them all."""
+        """Return whether nodes with free cores are all on, or all OFF: then one of the sets has them all."""
         return self.available.covers(first, stop) or self.asleep.covers(first, stop)
 
     def check_nodes_of(self, placement: Placement) -> None:
@@ -169,14 +169,15 @@ class Bookings(Availability):
         self.check_nodes_of(placement)
         for first, stop, cores in placement.spans:
             # Nodes in `available` are on and have a free core; most placements need no more than that.
-            if not (cores == 1 and self.available.covers(first, stop)):
-                if not self.all_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
-                    raise PlacementError(f"{placement}: a node is failed, in transition or withheld")
-                free = self.free
-                if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
-                    node = first + int(np.argmin(free[first:stop]))
-                    found = f"fewer cores are free at {self.env.now:g} s: {int(free[node])} on {self.platform.node_name(node)}"
-                    raise PlacementError(f"{placement}: {found}")
+            if cores == 1 and self.available.covers(first, stop):
+                continue
+            if not self.all_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
+                raise PlacementError(f"{placement}: a node is failed, in transition or withheld")
+            free = self.free
+            if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
+                node = first + int(np.argmin(free[first:stop]))
+                found = f"{int(free[node])} on {self.platform.node_name(node)}"
+                raise PlacementError(f"{placement}: fewer cores are free at {self.env.now:g} s: {found}")
 
     def _check_eligible(self, eligibility: Eligibility, placement: Placement, job: Job) -> None:
         allowed = eligibility.open_at(job, self.env.now)
@@ -273,7 +274,7 @@ class Bookings(Availability):
         self.ledger.take_back(allocation.hold)
 
     def _occupy(self, shares: Mapping[int, int], mb: float) -> None:
-        """A tenant is in the memory of nodes: on each with so many times ``mb``."""
+        """Occupy memory of nodes for a tenant: on each ``mb`` times its share."""
         for node, share in shares.items():
             self.memory_used[node] += mb * share
             self._in_memory[node] += 1
@@ -285,14 +286,14 @@ class Bookings(Availability):
             self.memory_used[node] = self.memory_used.item(node) - mb * share if self._in_memory.item(node) else 0.0
 
     def cores_by_processor(self, allocation: Allocation) -> list[tuple[int, int]]:
-        """(processor, cores of it) of an allocation."""
+        """Return (processor, cores of it) of an allocation."""
         pairs = [(processor, count) for _, processor, _, count in allocation.pieces]
         for _, _, begin, end in allocation.spans:
             pairs += zip(range(begin, end), self._cores_of[begin:end], strict=True)
         return pairs
 
     def ranges_of(self, processor: int, mask: int) -> list[tuple[int, int]]:
-        """Global indices (first, last) of some cores of a processor, as maximal runs."""
+        """Return the global indices (first, last) of some cores of a processor, as maximal runs."""
         ranges: list[tuple[int, int]] = []
         base = self.first_core[processor]
         while mask:
@@ -304,7 +305,7 @@ class Bookings(Availability):
         return ranges
 
     def core_ranges(self, allocation: Allocation) -> list[tuple[int, int]]:
-        """Global indices (first, last) of the cores of an allocation, as maximal runs within nodes or spans."""
+        """Return global indices (first, last) of the cores of an allocation, as maximal runs in nodes or spans."""
         ranges = [(self.first_core[begin], self.first_core[end] - 1) for _, _, begin, end in allocation.spans]
         for _, processor, mask, _ in allocation.pieces:
             ranges += self.ranges_of(processor, mask)

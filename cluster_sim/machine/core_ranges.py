@@ -1,7 +1,7 @@
-"""From ranges of cores to what they mean for processors and nodes, in bulk.
+"""Ranges of cores, and what they mean for processors and nodes, in bulk.
 
-A range (tenant, first core, last core) is cut at the bounds of *units*, processors or nodes, into **runs** of units that it
-holds entirely, so that no other tenant can be there, and **pieces** of single units that it may share.
+A range (tenant, first core, last core) is cut at the bounds of *units*, which are processors or nodes. **Runs** are units
+that the range holds entirely, so that no other tenant can be there; **pieces** are single units that it may share.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Holds:
     end: Floats
 
     def __add__(self, other: Holds) -> Holds:
-        """The rows of both."""
+        """Return the rows of both."""
         pairs = zip(self._columns, other._columns, strict=True)
         return Holds(*(np.concatenate(pair) for pair in pairs))
 
@@ -38,7 +38,7 @@ class Holds:
         return self.tenant, self.first, self.last, self.start, self.end
 
     def where(self, rows: npt.NDArray[np.bool_] | Ints | slice) -> Holds:
-        """Some of the rows: those where a mask is true, or of these numbers, in their order."""
+        """Return some of the rows: those where a mask is true, or of these numbers, in their order."""
         return Holds(*(column[rows] for column in self._columns))
 
     def of(self, tenant: Ints) -> Holds:
@@ -46,7 +46,7 @@ class Holds:
         return Holds(tenant, self.first, self.last, self.start, self.end)
 
     def joined(self, apart: npt.NDArray[np.bool_] | None = None) -> Holds:
-        """Rows that follow each other as one where a tenant holds neighbouring cores in the same time.
+        """Join rows that follow each other if a tenant holds neighbouring cores in the same time.
 
         Those of ``apart`` do not join the row before.
         """
@@ -55,7 +55,7 @@ class Holds:
         return Holds(self.tenant[begins], self.first[begins], self.last[ends], self.start[begins], self.end[begins])
 
     def beginnings(self, apart: npt.NDArray[np.bool_] | None = None) -> Ints:
-        """The number of the first row of each of those that :meth:`joined` makes."""
+        """Return the number of the first row of each of those that :meth:`joined` makes."""
         tenant, first, last, start, end = self._columns
         fresh = np.ones(len(tenant), dtype=bool)
         fresh[1:] = (
@@ -67,7 +67,7 @@ class Holds:
         return np.flatnonzero(fresh if apart is None else fresh | apart)
 
     def within(self, begin: int, stop: int) -> Holds:
-        """What is held of cores ``begin`` … ``stop`` - 1."""
+        """Return what is held of cores ``begin`` … ``stop`` - 1."""
         part = self.where((self.first < stop) & (self.last >= begin))
         first, last = np.maximum(part.first, begin), np.minimum(part.last, stop - 1)
         return Holds(part.tenant, first, last, part.start, part.end)
@@ -84,7 +84,7 @@ class Runs:
     end: Floats
 
     def expanded(self) -> tuple[Ints, Ints, Floats, Floats]:
-        """(tenant, unit, start, end), one row per unit."""
+        """Return (tenant, unit, start, end), one row per unit."""
         count = self.stop - self.first
         return (
             np.repeat(self.tenant, count),
@@ -128,13 +128,13 @@ def cut(holds: Holds, bounds: Ints) -> tuple[Runs, HeldCores]:
 
 
 def units_of(holds: Holds, bounds: Ints) -> tuple[Ints, Ints]:
-    """The first unit that each hold touches, and how many it touches."""
+    """Return the first unit that each hold touches, and how many it touches."""
     first = np.searchsorted(bounds, holds.first, side="right") - 1
     return first, np.searchsorted(bounds, holds.last, side="right") - first
 
 
 def by_unit(holds: Holds, bounds: Ints, most: Ints | None = None) -> tuple[Holds, Ints]:
-    """Holds cut at the bounds of units, one row for each unit that they touch, and which unit that is.
+    """Cut holds at the bounds of units: a row for each unit that they touch, and which unit that is.
 
     With ``most`` only the first so many of each hold.
     """
@@ -148,14 +148,14 @@ def by_unit(holds: Holds, bounds: Ints, most: Ints | None = None) -> tuple[Holds
 
 
 def spread(first: Ints, count: Ints) -> Ints:
-    """first, first + 1, … ``count`` numbers for each entry, concatenated."""
+    """Return first, first + 1, …, ``count`` numbers for each entry, concatenated."""
     total = int(count.sum())
     offsets = np.repeat(np.cumsum(count) - count, count)
     return np.repeat(first, count) + np.arange(total) - offsets
 
 
 def seconds_in_runs(runs: Runs, units: int) -> Floats:
-    """Seconds that each unit is held entirely, shape (units,)."""
+    """Return seconds that each unit is held entirely, shape (units,)."""
     change = np.zeros(units + 1)
     duration = runs.end - runs.start
     np.add.at(change, runs.first, duration)
@@ -165,7 +165,7 @@ def seconds_in_runs(runs: Runs, units: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class HeldSteps:
-    """How many cores of each shared unit are held, as a step function: rows sorted by unit, then time.
+    """The cores held of each shared unit as a step function: rows sorted by unit, then time.
 
     ``row_of_start`` and ``row_of_end`` say for each piece where it begins and ends to count.
     """
@@ -179,7 +179,7 @@ class HeldSteps:
 
 
 def steps(pieces: HeldCores) -> HeldSteps:
-    """The step function of the pieces' cores on each unit."""
+    """Return the step function of the pieces' cores on each unit."""
     count = len(pieces.tenant)
     unit = np.concatenate([pieces.unit, pieces.unit])
     time = np.concatenate([pieces.start, pieces.end])
@@ -199,7 +199,7 @@ def steps(pieces: HeldCores) -> HeldSteps:
 
 
 def busy_intervals(holds: Holds, bounds: Ints) -> tuple[Ints, Floats, Floats]:
-    """Maximal intervals (unit, start, end) in which some core of a unit is held, sorted by unit and start."""
+    """Return maximal intervals (unit, start, end) in which some core of a unit is held, sorted by unit and start."""
     pieces, unit = by_unit(holds, bounds)
     table = steps(HeldCores(pieces.tenant, unit, pieces.last - pieces.first + 1, pieces.start, pieces.end))
     lasting = table.seconds > 0.0

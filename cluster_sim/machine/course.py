@@ -28,7 +28,7 @@ NOTHING = 1e-9
 
 
 class Doing(StrEnum):
-    """What the tasks of a job do in a stage."""
+    """Kinds of stages: what the tasks of a job do."""
 
     WORK = "work"
     CHECKPOINT = "checkpoint"
@@ -37,7 +37,7 @@ class Doing(StrEnum):
 
 
 class Stage(NamedTuple):
-    """What all tasks of a job do together, until the last has done it."""
+    """A stage: what all tasks of a job do together, until the last has done it."""
 
     doing: Doing
     share: float  #: Of the whole work; 0 where it is none.
@@ -46,7 +46,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What it costs a job to be prepared for a stop, and to go on after one."""
+    """The costs for a job to be prepared for a stop, and to go on after one."""
 
     interval: float = inf  #: s of work between checkpoints,
     growth: float = 1.0  #: times that after each of an attempt.
@@ -56,12 +56,12 @@ class Costs:
 
 
 class CourseProgress(NamedTuple):
-    """How far a running job is, as its user could know it."""
+    """The progress of a running job, as its user could know it."""
 
     parts_done: int
     parts: int
     would_lose_core_s: float  #: Core-seconds of work that a requeue now would undo.
-    can_resize: bool  #: Whether the number of its cores can be changed now, or, in parts, after the one that runs.
+    can_resize: bool  #: True if the number of its cores can be changed now, or, in parts, after the one that runs.
     wanted_cores: int  #: Cores that it asks for, for its next part; 0: it asks for no others.
 
 
@@ -84,7 +84,7 @@ class Course:
         self.target: Placement | None = None  #: The cores on which it does its next part, if these are others,
         self.reserved: Allocation | None = None  #: and what it holds for that already.
         self.asks = 0  #: Cores that it asks for, for its next part; 0: it asks for no others.
-        self.at_boundary = False  #: Whether it has just come to the end of a part that is not the last.
+        self.at_boundary = False  #: True if it has just come to the end of a part that is not the last.
         self.used = 0.0  #: Part of its requested time that it has used up.
         self.unsaved_core_s = 0.0  #: Core-seconds of work since the last checkpoint.
         self.to_exchange = 1.0  #: Part of what its tasks exchange when all work is done that they still have to.
@@ -97,21 +97,21 @@ class Course:
 
     @property
     def part(self) -> int:
-        """How many parts are done."""
+        """Return how many parts are done."""
         return self._part
 
     @property
     def is_over(self) -> bool:
-        """Whether all work is done."""
+        """Return whether all work is done."""
         return self._part == len(self.parts)
 
     @property
     def changes_at_boundaries(self) -> bool:
-        """Whether the job has parts, be it one, and its cores change between them only."""
+        """Return whether the job has parts, be it one, and its cores change only between them."""
         return self.job.in_parts
 
     def begin(self, whole_s: float) -> Stage | None:
-        """The next stage, on cores on which all the work takes ``whole_s``; None if there is nothing left to do."""
+        """Begin the next stage on cores on which all work takes ``whole_s``; None if nothing is left to do."""
         if whole_s != self._whole_s:
             self._whole_s = whole_s
             interval, growth = self.costs.interval, self.costs.growth
@@ -131,7 +131,7 @@ class Course:
         return self.stage
 
     def complete(self, core_s: float) -> None:
-        """The stage is over; it took so many core-seconds."""
+        """End the stage, which took ``core_s`` core-seconds."""
         stage, self.stage = self.stage, None
         assert stage is not None
         if stage.doing is Doing.CHECKPOINT:
@@ -164,7 +164,7 @@ class Course:
                 self._left = self.parts[self._part].share
 
     def interrupt(self, fraction: float, core_s: float) -> None:
-        """The stage ends early, when that fraction of it is done, in so many core-seconds; the rest is done later."""
+        """End the stage early, with ``fraction`` of it done in ``core_s`` core-seconds; the rest is done later."""
         stage, self.stage = self.stage, None
         if stage is None:
             return
@@ -176,7 +176,7 @@ class Course:
             self._overheads.append(Stage(stage.doing, 0.0, stage.seconds * (1.0 - fraction)))
 
     def go_back(self) -> None:
-        """What no checkpoint holds is lost; another attempt begins with the last checkpoint, or from nothing."""
+        """Lose what no checkpoint holds; another attempt begins with the last checkpoint, or from nothing."""
         self.stage, self.done, self.at_boundary, self.asks, self.used = None, self.saved, False, 0, 0.0
         self._part, self._left = self._checkpointed
         self.unsaved_core_s, self.to_exchange = 0.0, 1.0
@@ -187,7 +187,7 @@ class Course:
             self.restart()
 
     def seconds_ahead(self, whole_s: float, most_s: float = inf) -> float:
-        """How long it takes from the beginning of its present stage, or if it has none from now, to its end, undisturbed, s.
+        """Return how long it takes, undisturbed, from the beginning of the present stage (else from now) to the end, s.
 
         ``whole_s`` is how long all work takes on the cores that it has; what comes after ``most_s`` is not looked at.
         """
@@ -199,12 +199,12 @@ class Course:
         return seconds
 
     def time_left(self, cores: int) -> float:
-        """How long it may run on that many cores by its request, s."""
+        """Return how long it may run on that many cores by its request, s."""
         whole = self.job.on_cores(cores).requested_time
         return whole if whole == inf else max(whole * (1.0 - self.used), 0.0)
 
     def request(self, cores: int) -> Job:
-        """The job as it asks for what is left of it: that many cores, for the rest of its time."""
+        """Return the job as it asks for what is left of it: that many cores, for the rest of its time."""
         job = self.job
         return Job(job._columns, job.index, job.job_id, job.submit_time, cores, self.time_left(cores))
 
@@ -221,10 +221,10 @@ class Course:
 
     @property
     def is_working(self) -> bool:
-        """Whether its tasks do work, rather than make a checkpoint, restart or change their number."""
+        """Return whether its tasks do work, rather than make a checkpoint, restart or change their number."""
         return self.stage is not None and self.stage.doing is Doing.WORK
 
     @property
     def next_cores(self) -> int:
-        """Cores that the part that comes next asks for; 0: none in particular."""
+        """Return the cores that the next part asks for; 0: none in particular."""
         return 0 if self.is_over else self.parts[self._part].cores

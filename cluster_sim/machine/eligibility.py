@@ -29,7 +29,7 @@ INF = float("inf")
 
 
 class Eligibility:
-    """Answers of one platform under some advance reservations. None stands for all nodes; masks are not written to.
+    """The eligible nodes of a platform under advance reservations. None stands for all nodes; masks are not written to.
 
     ``by_request`` is whether a job takes its requested time; else the scheduler says how long, on a clock of its own, and
     nodes are closed only while they are reserved for others.
@@ -55,7 +55,7 @@ class Eligibility:
         *,
         by_request: bool = True,
     ) -> Eligibility | None:
-        """None when no job of a workload (its columns) asks for anything that it takes to answer, and nothing is reserved."""
+        """Make the answers for a workload's columns; None if no job asks for such nodes and nothing is reserved."""
         reservations = tuple(reservations)
         asked = any((columns[name] != "").any() for name in ("requires", "reservation") if name in columns)
         asked = asked or ("exclusive" in columns and bool(columns["exclusive"].any()))
@@ -63,31 +63,28 @@ class Eligibility:
 
     @property
     def turning_times(self) -> list[float]:
-        """When a window begins or ends, s: then a job may be able to start, though nothing else has happened."""
+        """Return when windows begin or end, s: then a job may be able to start, though nothing else has happened."""
         return sorted({time for window in self.windows for time in (window.start, window.end)})
 
     # ------------------------------------------------------------------ for ever
 
     def nodes(self, job: Job) -> Mask | None:
-        """Nodes that the job may ever use: they have its tags and are in the reservation that it names."""
+        """Return the nodes that the job may ever use: they have its tags and are in the reservation that it names."""
         key = (job.requires, job.reservation)
         if key not in self._masks:
-            self._masks[key] = self._nodes(*key)
+            mask: Mask | None = None
+            if job.requires:
+                tagged = np.array([job.requires <= node_type.tags for node_type in self._platform.node_types])
+                mask = tagged[self._platform.type_of_node]
+            if job.reservation:
+                window = self._by_name.get(job.reservation)
+                reserved = self._nowhere if window is None else window.nodes
+                mask = reserved if mask is None else mask & reserved
+            self._masks[key] = None if mask is None or mask.all() else mask
         return self._masks[key]
 
-    def _nodes(self, tags: frozenset[str], reservation: str) -> Mask | None:
-        mask: Mask | None = None
-        if tags:
-            tagged = np.array([tags <= node_type.tags for node_type in self._platform.node_types])
-            mask = tagged[self._platform.type_of_node]
-        if reservation:
-            window = self._by_name.get(reservation)
-            reserved = self._nowhere if window is None else window.nodes
-            mask = reserved if mask is None else mask & reserved
-        return None if mask is None or mask.all() else mask
-
     def widest(self, job: Job) -> int:
-        """Cores of the widest node that the job may ever use; 0 when there is none."""
+        """Return the cores of the widest node that the job may ever use; 0 when there is none."""
         key = (job.requires, job.reservation)
         if key not in self._widest:
             mask = self.nodes(job)
@@ -96,7 +93,7 @@ class Eligibility:
         return self._widest[key]
 
     def why_never(self, job: Job, now: float) -> str:
-        """Why no node at all will be eligible for the job from now on; empty when some will."""
+        """Return why no node at all will be eligible for the job from now on; empty when some will."""
         if job.reservation:
             window = self._by_name.get(job.reservation)
             if window is None:
@@ -113,7 +110,7 @@ class Eligibility:
         return ""
 
     def described(self, job: Job) -> str:
-        """What is particular about the nodes that the job may use, in words: after "8 cores on nodes"."""
+        """Return what is particular about the nodes that the job may use, in words: after "8 cores on nodes"."""
         parts = [f" with {_tags(job)}"] if job.requires else []
         if job.reservation:
             parts.append(f" in advance reservation '{job.reservation}'")
@@ -122,26 +119,26 @@ class Eligibility:
     # ------------------------------------------------------------------ for a time
 
     def _counted_time(self, job: Job) -> float:
-        """How long a start is taken to last, s: as requested; 0 where the scheduler says when jobs end."""
+        """Return how long a start is taken to last, s: as requested; 0 if the scheduler says when jobs end."""
         return job.requested_time if self.by_request else 0.0
 
     def earliest_start(self, job: Job) -> float:
-        """When the window of the reservation that the job names begins, s; -inf when it names none."""
+        """Return when the window of the reservation that the job names begins, s; -inf when it names none."""
         window = self._by_name.get(job.reservation)
         return -INF if window is None else window.start
 
     def latest_start(self, job: Job) -> float:
-        """After when the job can no longer start within the reservation that it names, and end by its request, s; inf: never."""
+        """Return the latest start, s, with which the job ends by its request in its reservation; inf: has none."""
         window = self._by_name.get(job.reservation)
         return INF if window is None else window.end - self._counted_time(job)
 
     def end_for(self, job: Job) -> float:
-        """When the job's own advance reservation ends, s; inf if it is in none."""
+        """Return when the job's own advance reservation ends, s; inf if it is in none."""
         window = self._by_name.get(job.reservation)
         return INF if window is None else window.end
 
     def open_at(self, job: Job, time: float) -> Mask | None:
-        """Nodes on which the job may start at ``time``, s, such that it ends, by its request, before they are closed to it.
+        """Return the nodes on which a job that starts at ``time``, s, ends by its request before they are closed to it.
 
         Jobs that name a reservation: its nodes, if they start and end within its window.
         """
@@ -163,7 +160,7 @@ class Eligibility:
         return still_open if mask is None else still_open & mask
 
     def _closing_after(self, over: int) -> tuple[float, npt.NDArray[np.float64]]:
-        """When each node is closed next, or since when it is, once ``over`` windows have ended; and the earliest of it."""
+        """Return from when each node is closed once ``over`` windows have ended, and the earliest of these times."""
         closing = np.full(self._platform.node_count, INF)
         since = self._ends[over - 1] if over else -INF
         for window in reversed(self.windows):  # a node's windows do not overlap, so the earliest is written last
@@ -172,7 +169,7 @@ class Eligibility:
         return float(closing.min()), closing
 
     def why_closed(self, job: Job, node: int, time: float) -> str:
-        """Why the job may not start on a node at ``time`` (s); empty when it may."""
+        """Return why the job may not start on a node at ``time`` (s); empty when it may."""
         mask = self.nodes(job)
         if mask is not None and not mask[node]:
             return f"it may run only on nodes{self.described(job)}"
@@ -187,7 +184,7 @@ class Eligibility:
 
 
 def mask_of_all(mask: Mask | None, platform: Platform) -> Mask:
-    """A mask for None, too."""
+    """Return the mask, or one of all nodes for None."""
     return np.ones(platform.node_count, bool) if mask is None else mask
 
 

@@ -39,7 +39,7 @@ FIRST_TENANT = NOBODY - 1
 
 
 BYTE_MB = 2.0**-20
-"""What is in use of a node's memory is a sum that may be off by the last digits: a byte does not count."""
+"""A byte in MB. The memory in use of a node is a sum that may be off by the last digits: a byte does not count."""
 
 
 class Departure(NamedTuple):
@@ -239,7 +239,7 @@ class Guests:
         return bool(self.held)
 
     def tenant(self, owner: str) -> int:
-        """The number of an owner in the ledger."""
+        """Return the number of an owner in the ledger."""
         if owner not in self.names:
             self.names.append(owner)
         return FIRST_TENANT - self.names.index(owner)

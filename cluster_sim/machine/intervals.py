@@ -45,7 +45,7 @@ class IntervalSet:
         bounds[left:right] = head + tail
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """The maximal intervals as (first, stop), ascending."""
+        """Iterate over the maximal intervals as (first, stop), ascending."""
         bounds = iter(self._bounds)
         return zip(bounds, bounds, strict=True)
 
@@ -53,7 +53,7 @@ class IntervalSet:
         return bool(bisect_right(self._bounds, number) & 1)
 
     def covers(self, first: int, stop: int) -> bool:
-        """Whether all of first … stop - 1 are in it."""
+        """Return whether all of first … stop - 1 are in it."""
         bounds = self._bounds
         position = bisect_right(bounds, first)
         return bool(position & 1) and stop <= bounds[position]
@@ -62,11 +62,11 @@ class IntervalSet:
         return bool(self._bounds)
 
     def __len__(self) -> int:
-        """How many integers there are."""
+        """Return how many integers there are."""
         return sum(self._bounds[1::2]) - sum(self._bounds[::2])
 
     def first(self) -> int:
-        """The least integer in it; the set must not be empty."""
+        """Return the least integer in it; the set must not be empty."""
         return self._bounds[0]
 
     def __repr__(self) -> str:

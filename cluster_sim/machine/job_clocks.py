@@ -26,7 +26,7 @@ class JobClocks:
         self.chosen: dict[int, int] = {}  #: By processor of such a job: the p-state; empty while there is none.
 
     def choose(self, job: Job, allocation: Allocation, p_state: int) -> None:
-        """The job that has just been allocated these cores is to run in that p-state.
+        """Have the job that has just been allocated these cores run in that p-state.
 
         Raises PlacementError, with nothing changed, unless the job has its processors for itself and they have that state.
         """
@@ -51,17 +51,17 @@ class JobClocks:
             self.chosen[processor] = p_state
 
     def begin(self, job: Job) -> None:
-        """The job's tasks are about to start."""
+        """Set the clocks of a job whose tasks are about to start."""
         for processor in self._processors.get(job.index, ()):
             self._set(processor)
 
     def p_state_of(self, job: Job) -> int | None:
-        """The p-state that was chosen for the job, if it holds cores; None: none was."""
+        """Return the p-state that was chosen for the job, if it holds cores; None: none was."""
         held = self._processors.get(job.index)
         return None if held is None else self.chosen[held[0]]
 
     def follow(self, job: Job, allocation: Allocation) -> None:
-        """The job, which runs, has these cores in place of its own: whole processors that have its p-state."""
+        """Move the p-state of a running job to its new cores, which are whole processors."""
         had = self._processors.get(job.index)
         if had is None:
             return
@@ -77,7 +77,7 @@ class JobClocks:
                 self._set(processor)
 
     def end(self, job: Job, began: bool) -> None:
-        """The job is over: its processors go back to how they ran before."""
+        """Set the processors of a job that is over back to how they ran before."""
         for processor in self._processors.pop(job.index, ()):
             self._go_back(processor, began)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NAN = float("nan")
 OPEN = float("inf")
-"""Stands for the end of a hold that has not ended."""
+"""Time that stands for the end of a hold that has not ended."""
 
 ClockChange = tuple[float, int, "ProcessorType"]
 """(time s, processor, its type from then on)."""
@@ -52,7 +52,7 @@ class _Pieces:
                 column.pop()
 
     def holds(self, tenant: Ints, start: Floats, end: Floats) -> Holds:
-        """The ranges with what is known of their entries."""
+        """Return the ranges with what is known of their entries."""
         entry = np.array(self.entry)
         return Holds(tenant[entry], np.array(self.first), np.array(self.last), start[entry], end[entry])
 
@@ -84,7 +84,7 @@ class Ledger:
         self.power_watts = array("d", [0.0])  #: and how much, W.
 
     def hold(self, now: float, tenant: int, ranges: Iterable[tuple[int, int]]) -> int:
-        """A tenant gets these cores; the number of the hold."""
+        """Enter that a tenant gets these cores; return the number of the hold."""
         number = len(self.tenant)
         self.tenant.append(tenant)
         self.held_from.append(now)
@@ -94,7 +94,7 @@ class Ledger:
         return number
 
     def load(self, now: float, tenant: int, ranges: Iterable[tuple[int, int]]) -> int:
-        """A guest loads these of its cores; the number of the load."""
+        """Enter that a guest loads these of its cores; return the number of the load."""
         number = len(self.load_tenant)
         self.load_tenant.append(tenant)
         self.load_from.append(now)
@@ -103,7 +103,7 @@ class Ledger:
         return number
 
     def take_back(self, hold: int) -> None:
-        """The last hold has been refused after all, in the instant in which it was entered."""
+        """Take back the last hold, which was refused after all in the instant in which it was entered."""
         assert hold == len(self.tenant) - 1, "only the last entry can be taken back"
         self._pieces.take_back(hold)
         self.tenant.pop()
@@ -112,7 +112,7 @@ class Ledger:
         self.held_until.pop()
 
     def times_of(self, tenants: int) -> tuple[Floats, Floats, Floats]:
-        """When each of the first tenants got its first cores, first loaded them and gave the last back, s.
+        """Return when each of the first tenants got its first cores, first loaded them and gave the last back, s.
 
         Shape (tenants,) each; NaN for what has not happened.
         """
@@ -134,7 +134,7 @@ class Ledger:
         return first, began, last
 
     def up_to(self, horizon: float, attempts: int) -> Extract:
-        """What has been entered up to a time, s; what lasts beyond it ends there. Tenants 0 … ``attempts`` - 1 are of jobs.
+        """Return all entries up to a time, s, where later ends are cut. Tenants 0 … ``attempts`` - 1 are attempts.
 
         The ledger may go on beyond the time: a guest comes or stays while the last job of the run waits to be refused.
         """
@@ -151,6 +151,12 @@ class Ledger:
         if len(held) and max(held[-1], self.load_from[-1] if self.load_from else 0.0) > horizon:
             used_from = used_from[holds.start <= horizon]
             holds, loads = holds.where(holds.start <= horizon), loads.where(loads.start <= horizon)
+        rated_watts = []
+        for time, processor, shared, own in self.rated_watts:
+            if time <= horizon:
+                if min(own, default=0) < 0:  # guests, by their numbers from 0
+                    own = {attempts - 2 - t if t < -1 else t: watts for t, watts in own.items()}
+                rated_watts.append((time, processor, shared, own))
         times = np.array(self.power_times)
         within = times <= horizon
         seconds = until - loaded
@@ -162,22 +168,15 @@ class Ledger:
             np.where(seconds > 0.0, seconds, 0.0),
             self.transitions.until(horizon),
             [row for row in self.clock_changes if row[0] <= horizon],
-            [_with_numbers(row, attempts) for row in self.rated_watts if row[0] <= horizon],
+            rated_watts,
             (times[within], np.array(self.power_watts)[within]),
             horizon,
         )
 
 
 def _numbered(tenant: Ints, attempts: int) -> Ints:
-    """Tenants by numbers from 0: first the attempts, then the guests, whom the machine counts down from -2."""
+    """Number tenants from 0: first the attempts, then the guests, whom the machine counts down from -2."""
     return np.where(tenant < -1, attempts - 2 - tenant, tenant)
-
-
-def _with_numbers(row: RatedWatts, attempts: int) -> RatedWatts:
-    time, processor, shared, own = row
-    if min(own, default=0) >= 0:
-        return row
-    return time, processor, shared, {attempts - 2 - t if t < -1 else t: watts for t, watts in own.items()}
 
 
 @dataclass(frozen=True)
@@ -196,5 +195,5 @@ class Extract:
     horizon: float
 
     def seconds_loaded(self, tenants: int) -> Floats:
-        """How long the tasks of each tenant ran, all its holds together, s, shape (tenants,)."""
+        """Return how long the tasks of each tenant ran, all its holds together, s, shape (tenants,)."""
         return np.bincount(self.tenant, self.loaded_s, tenants)[:tenants].astype(np.float64)

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """What the machine tells and asks the simulation that runs jobs on it."""
+    """The simulation that runs jobs on the machine, as far as the machine tells and asks it."""
 
     def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
-        """Nodes have entered a state."""
+        """Hear that nodes have entered a state."""
         ...
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
@@ -53,15 +53,15 @@ class Observer(Protocol):
         ...
 
     def guest_left(self, guest: Request) -> None:
-        """A guest has given its cores back."""
+        """Hear that a guest has given its cores back."""
         ...
 
     def traffic_on(self, processor: int) -> None:
-        """A guest is about to move memory there: its jobs have to be on the channel."""
+        """Hear that a guest is about to move memory there: its jobs have to be on the channel."""
         ...
 
     def rates_will_change(self) -> None:
-        """A clock is about to change: work in progress has to be on the channels."""
+        """Hear that a clock is about to change: work in progress has to be on the channels."""
         ...
 
 
@@ -99,7 +99,7 @@ class Machine(PowerMeter):
     # ------------------------------------------------------------------ handles
 
     def node(self, index: int) -> Node:
-        """The handle of one node. Raises InputError for a position that the machine does not have."""
+        """Return the handle of one node. Raises InputError for a position that the machine does not have."""
         node = self._nodes.get(index)
         if node is None:
             index = check_count("node", index, self.platform.node_count - 1, least=0)
@@ -107,40 +107,36 @@ class Machine(PowerMeter):
         return node
 
     def processor(self, index: int) -> Processor:
-        """The handle of one processor, by its index in the platform."""
+        """Return the handle of one processor, by its index in the platform."""
         processor = self._processors.get(index)
         if processor is None:
             processor = self._processors[index] = Processor(self, index)
         return processor
 
     def channel(self, processor: int) -> MemoryChannel:
-        """The memory channel of a processor."""
+        """Return the memory channel of a processor."""
         channel = self.channels.get(processor)
         if channel is None:
-            node = self.node_of(processor)
-            channel = self.channels[processor] = MemoryChannel(
-                self.env,
-                self.models.of(self.type_of[processor]).contention,
-                self._at_job_boundaries,
-                lambda: self._channel_changed(processor, node),
-            )
-        return channel
+            channels, node = self.channels, self.node_of(processor)
 
-    def _channel_changed(self, processor: int, node: int) -> None:
-        channels = self.channels
-        if self.follows_rates:
-            self._update_rate_watts(processor)
-        if self._one_processor_a_node:
-            self.demand[node] = channels[processor].demand
-            return
-        self.demand[node] = sum(channels[p].demand for p in self.processors_of(node) if p in channels)
+            def follow() -> None:
+                if self.follows_rates:
+                    self._update_rate_watts(processor)
+                if self._one_processor_a_node:
+                    self.demand[node] = channels[processor].demand
+                else:
+                    self.demand[node] = sum(channels[p].demand for p in self.processors_of(node) if p in channels)
+
+            contention = self.models.of(self.type_of[processor]).contention
+            channel = channels[processor] = MemoryChannel(self.env, contention, self._at_job_boundaries, follow)
+        return channel
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
         """Kill the jobs that hold cores of a node; how many there are."""
         return self.observer.kill_jobs_on(node, reason)
 
     def achieved_gflops(self, processor: int) -> float:
-        """Rate that the tasks on a processor reach now, summed over tasks, 1e9 operations/s."""
+        """Return the rate that the tasks on a processor reach now, summed over tasks, 1e9 operations/s."""
         peak = self.type_of[processor].gflops
         if processor not in self.channels:
             return peak * self.busy[processor]
@@ -149,7 +145,7 @@ class Machine(PowerMeter):
     # ------------------------------------------------------------------ states and clocks
 
     def enter(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:
-        """Nodes change their state, none of them running anything; ``draws_w`` is what each draws in the new one.
+        """Have nodes, none of which runs anything, enter a state; ``draws_w`` is what each draws in it.
 
         Only :mod:`cluster_sim.machine.switching` calls this.
         """
@@ -182,13 +178,13 @@ class Machine(PowerMeter):
         self._add_watts(sum(map(sub, draws_w, drew_w)))
 
     def boot_seconds(self, costs: PowerTransitions) -> float:
-        """How long a boot that begins now takes: drawn anew for each, if its time is random."""
+        """Return how long a boot that begins now takes: drawn anew for each, if its time is random."""
         if costs.switch_on_distribution and self.rng is not None:
             return boot_times(costs.switch_on_distribution).draw(self.rng)
         return costs.switch_on_s
 
     def boot_delays(self) -> npt.NDArray[np.float64] | None:
-        """How long each node has to boot for a job that gets it, s, see ``View.boot_delays``."""
+        """Return how long each node has to boot for a job that gets it, s, see ``View.boot_delays``."""
         if self.all_on:
             return None
         off, states, switching = self.powered_off.copy(), self.node_states, self.switching
@@ -199,7 +195,7 @@ class Machine(PowerMeter):
         return delays if delays.any() else None
 
     def set_clock(self, processor: int, kind: ProcessorType) -> None:
-        """A processor's clock and watts become those of ``kind``; the number of its cores stays."""
+        """Give a processor the clock and watts of ``kind``; the number of its cores stays."""
         self.observer.rates_will_change()
         ratio = kind.ops_per_s / self.type_of[processor].ops_per_s
         before = self.table_of[processor]

@@ -91,7 +91,7 @@ class MemoryChannel(BaseResource[TaskGroup, Release]):
 
     @property
     def ended_groups(self) -> tuple[TaskGroup, ...]:
-        """Task groups that have ended, but whose job still holds their cores."""
+        """Return task groups that have ended, but whose job still holds their cores."""
         return tuple(self._ended)
 
     def request(

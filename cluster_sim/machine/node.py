@@ -28,7 +28,7 @@ class NodeView:
 
     @property
     def name(self) -> str:
-        """Cluster and running index, ``cluster0.node1``."""
+        """Return the cluster and running index, ``cluster0.node1``."""
         return self._machine.platform.node_name(self.index)
 
     @property
@@ -44,12 +44,12 @@ class NodeView:
 
     @property
     def cores(self) -> int:
-        """Cores of all its processors."""
+        """Return cores of all its processors."""
         return int(self._machine.platform.node_cores[self.index])
 
     @property
     def free_cores(self) -> int:
-        """Cores that no job and no guest holds."""
+        """Return cores that no job and no guest holds."""
         return int(self._machine.free[self.index])
 
     @property
@@ -58,19 +58,19 @@ class NodeView:
 
     @property
     def state(self) -> NodeState:
-        """What it is doing now."""
+        """Return what it is doing now."""
         if self._state is NodeState.IDLE and any(p.busy_cores for p in self.processors):
             return NodeState.COMPUTING
         return self._state
 
     @property
     def watts(self) -> float:
-        """What it draws now."""
+        """Return what it draws now."""
         return self._machine.node_watts(self.index)
 
     @property
     def is_ready(self) -> bool:
-        """Whether tasks can run on it now."""
+        """Return whether tasks can run on it now."""
         return self._state is NodeState.IDLE
 
     def _described(self) -> str:
@@ -106,7 +106,7 @@ class Node(NodeView, SharedCores):
 
     @property
     def ready(self) -> Event:
-        """An event that happens when the node is on; at once if it is."""
+        """Return an event that happens when the node is on; at once if it is."""
         return self._machine.switching.ready(self.index)
 
     def switch_off(self) -> Event:
@@ -150,12 +150,12 @@ class Node(NodeView, SharedCores):
             processor.set_p_state(number)
 
     def fail(self) -> None:
-        """The node breaks down now: its jobs are stopped, guests lose what they hold; it draws ``failed_w`` until its repair."""
+        """Break down now: jobs are stopped, guests lose their cores; the node draws ``failed_w`` until its repair."""
         if self._state is not NodeState.FAILED:
             self._machine.env.process(self._break_down())
 
     def repair(self) -> Event:
-        """The failed node boots, or, if it was OFF or switching off when it failed, is OFF again, at no cost.
+        """Repair the failed node: it boots, or is OFF again, at no cost, if it was OFF or switching off when it failed.
 
         The event happens when it is ready, or OFF. Raises NodeStateError unless it has failed.
         """

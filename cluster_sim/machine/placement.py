@@ -22,7 +22,7 @@ Span = tuple[int, int, int]
 
 
 class Placement:
-    """How many cores a job takes on which nodes. Within a node, idle cores are taken in processor order, lowest first.
+    """The cores that a job takes on each node. Within a node, idle cores are taken in processor order, lowest first.
 
     ``Placement.on({3: 8})`` is eight cores on node 3. Raises PlacementError for what are no whole numbers; whether the platform
     has such nodes, it is asked when the placement is decided on.
@@ -32,7 +32,14 @@ class Placement:
 
     def __init__(self, spans: Iterable[Span]):
         self.found_at: object = None  #: The state of the machine in which it was found free, see ``Machine.version``.
-        self.spans: tuple[Span, ...] = spans if type(spans) is tuple else _as_tuple(spans)
+        if type(spans) is tuple:
+            self.spans: tuple[Span, ...] = spans
+        else:
+            try:
+                several = iter(spans)
+            except TypeError:
+                raise _no_spans(spans) from None
+            self.spans = tuple(several)  # what a generator raises is its own
         cores = 0
         try:
             for first, stop, taken in self.spans:
@@ -48,7 +55,7 @@ class Placement:
 
     @classmethod
     def on(cls, cores: Mapping[int, int]) -> Placement:
-        """From a mapping of node index to cores on that node; a Series of pandas is one, too."""
+        """Make a placement from a mapping of node index to cores on that node; a Series of pandas is one, too."""
         try:
             spans = [((first := _whole(node)), first + 1, _whole(taken)) for node, taken in cores.items()]
         except (AttributeError, TypeError):
@@ -58,11 +65,11 @@ class Placement:
 
     @property
     def nodes(self) -> list[int]:
-        """Indices of the nodes, in the order in which they are filled."""
+        """Return indices of the nodes, in the order in which they are filled."""
         return [node for first, stop, _ in self.spans for node in range(first, stop)]
 
     def covers(self, node: int) -> bool:
-        """Whether it has cores on a node."""
+        """Return whether it has cores on a node."""
         for first, stop, _ in self.spans:  # noqa: SIM110 - asked of every running job when a node fails
             if first <= node < stop:
                 return True
@@ -75,11 +82,11 @@ class Placement:
         return hash(frozenset(self.cores_by_node().items()))
 
     def cores_by_node(self) -> dict[int, int]:
-        """Cores on each node, by node index."""
+        """Return cores on each node, by node index."""
         return {node: taken for first, stop, taken in self.spans for node in range(first, stop)}
 
     def beyond(self, other: Placement) -> Placement | None:
-        """The cores that it has more than ``other`` on each node; None if there are none."""
+        """Return the cores that it has more than ``other`` on each node; None if there are none."""
         theirs = other.cores_by_node()
         more = {node: cores - theirs.get(node, 0) for node, cores in self.cores_by_node().items()}
         more = {node: cores for node, cores in more.items() if cores > 0}
@@ -94,18 +101,10 @@ class Placement:
 
 
 def _whole(number: SupportsIndex) -> int:
-    """As a number of Python's own, whoever's it is; TypeError for what is no whole number, such as a truth."""
+    """Return a number of any type as Python's own; raise TypeError for what is no whole number, such as a truth."""
     if isinstance(number, bool):
         raise TypeError
     return int(index(number))
-
-
-def _as_tuple(spans: Iterable[Span]) -> tuple[Span, ...]:
-    try:
-        each = iter(spans)
-    except TypeError:
-        raise _no_spans(spans) from None
-    return tuple(each)  # what a generator raises is its own
 
 
 def _no_spans(found: object) -> PlacementError:
@@ -114,7 +113,7 @@ def _no_spans(found: object) -> PlacementError:
 
 
 def shape(job: Job) -> list[int] | None:
-    """Cores per node that the job insists on, widest first; None when the width rule decides.
+    """Return cores per node that the job insists on, widest first; None when the width rule decides.
 
     ``nodes`` spreads the tasks as evenly as it goes, ``ntasks_per_node`` being the most that a node may get;
     ``ntasks_per_node`` alone fills nodes to that many tasks.
@@ -130,14 +129,14 @@ def shape(job: Job) -> list[int] | None:
 
 
 def _is_possible(job: Job, wanted: list[int]) -> bool:
-    """Whether its tasks, spread over its nodes, leave none of these empty and none with more than it may get."""
+    """Return whether its tasks, spread over its nodes, leave none of these empty and none with more than it may get."""
     return not job.nodes or (len(wanted) == job.nodes and wanted[0] <= (job.ntasks_per_node or wanted[0]))
 
 
 def why_impossible(
     machine: Machine, job: Job, memory: bool = False, gpus: bool = False, spreads_tasks: bool = False
 ) -> str:
-    """Why the job could not be placed even on the empty machine; empty when it could, by memory or with GPUs if that counts.
+    """Say why the job could not be placed even on the empty machine (memory and GPUs if they count); empty: it could.
 
     Where the scheduler ``spreads_tasks`` as it will, its nodes need not be wide enough for even parts.
     """
@@ -185,7 +184,7 @@ def place(
     within: npt.NDArray[np.integer] | None = None,
     time: float | None = None,
 ) -> Placement | None:
-    """A placement of the job on cores that are free now, or None.
+    """Return a placement of the job on cores that are free now, or None.
 
     A job that fits the widest node goes on one node; a wider one takes free cores node by node, partly free nodes
     included; ``nodes`` and ``ntasks_per_node`` override. ``order`` ranks the nodes (shape (nodes,), least first, ties
@@ -238,7 +237,7 @@ def open_rooms(
     rooms: npt.NDArray[np.integer] | None,
     within: npt.NDArray[np.integer] | None,
 ) -> npt.NDArray[np.integer] | None:
-    """``rooms``, the most cores to be taken on each node, with none on nodes that are not eligible now."""
+    """Return ``rooms``, the most cores to be taken on each node, with none on nodes that are not eligible now."""
     assert machine.eligibility is not None
     cores = machine.platform.node_cores
     allowed = machine.eligibility.open_at(job, machine.env.now if time is None else time)
@@ -251,7 +250,7 @@ def open_rooms(
 
 
 def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:
-    """First of ``nodes`` (a set of usable nodes with free cores) that has that many free cores."""
+    """Return the first of ``nodes`` (a set of usable nodes with free cores) that has that many free cores."""
     free = machine.free
     if not nodes:
         return None
@@ -274,19 +273,19 @@ def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:
 
 
 def _capacity(machine: Machine, rooms: npt.NDArray[np.integer] | None) -> npt.NDArray[np.integer]:
-    """The most cores that can be taken on each node."""
+    """Return the most cores that can be taken on each node."""
     return machine.free if rooms is None or rooms is machine.free else np.minimum(machine.free, rooms)
 
 
 def _candidates(machine: Machine, capacity: npt.NDArray[np.integer], cores: int) -> Iterable[npt.NDArray[np.int64]]:
-    """Nodes of that much capacity: those that are on, then those that would have to be booted."""
+    """Yield the nodes of that much capacity: those that are on, then those that would have to be booted."""
     for usable in (machine.is_on, machine.is_off):
         yield ((capacity >= cores) & usable).nonzero()[0]
 
 
 def _place_wide(machine: Machine, cores: int) -> Placement | None:
-    """Free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
-    spans: list[Span] = []
+    """Take free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
+    free, spans = machine.free, list[Span]()
     for nodes in (machine.available, machine.asleep):
         for first, stop in nodes:
             if machine.widest == 1:
@@ -294,25 +293,19 @@ def _place_wide(machine: Machine, cores: int) -> Placement | None:
                 spans.append((first, first + taken, 1))
                 cores -= taken
             else:
-                cores = _take(machine.free, first, stop, cores, spans)
+                while cores and first < stop:
+                    taken = min(free.item(first), cores)
+                    end = _end_of_run(free, first, min(stop, first + cores // taken)) if taken < cores else first + 1
+                    spans.append((first, end, taken))
+                    cores -= (end - first) * taken
+                    first = end
             if not cores:
                 return Placement(spans)
     return None
 
 
-def _take(free: npt.NDArray[np.int32], first: int, stop: int, cores: int, spans: list[Span]) -> int:
-    """Take free cores from neighbouring nodes, each of which has some, until there are enough; what is still missing."""
-    while cores and first < stop:
-        taken = min(free.item(first), cores)
-        end = _end_of_run(free, first, min(stop, first + cores // taken)) if taken < cores else first + 1
-        spans.append((first, end, taken))
-        cores -= (end - first) * taken
-        first = end
-    return cores
-
-
 def _end_of_run(free: npt.NDArray[np.int32], first: int, stop: int) -> int:
-    """Up to where before ``stop`` nodes have as many free cores as the first; runs are short, or very long."""
+    """Return up to where before ``stop`` nodes have as many free cores as the first; runs are short, or very long."""
     if stop == first + 1 or free.item(first + 1) != free.item(first):
         return first + 1
     length = (free[first:stop] == free.item(first)).tobytes().find(b"\0")
@@ -340,7 +333,7 @@ def _place_wide_in_order(
 
 
 def _runs(nodes: list[int], taken: list[int]) -> list[Span]:
-    """Nodes and the cores taken on each, neighbours with equal numbers as one span."""
+    """Return nodes and the cores taken on each, neighbours with equal numbers as one span."""
     spans: list[Span] = []
     first = stop = cores = 0
     for node, count in zip(nodes, taken, strict=True):

@@ -31,7 +31,7 @@ class Core:
 
     @property
     def is_free(self) -> bool:
-        """Whether no job and no guest holds it."""
+        """Return whether no job and no guest holds it."""
         return bool(self.processor.free_mask >> self.index & 1)
 
     @property
@@ -41,7 +41,7 @@ class Core:
 
     @property
     def job(self) -> Job | None:
-        """The job that holds it; None also where a guest does."""
+        """Return the job that holds it; None also where a guest does."""
         return self.processor.job_on(self.index)
 
     def __repr__(self) -> str:
@@ -59,7 +59,7 @@ class ProcessorView:
 
     @property
     def name(self) -> str:
-        """Node and running index in it, ``cluster0.node1.processor0``."""
+        """Return the node and running index in it, ``cluster0.node1.processor0``."""
         machine = self._machine
         node = machine.node_of(self.index)
         return f"{machine.platform.node_name(node)}.processor{self.index - machine.processors_of(node).start}"
@@ -76,28 +76,28 @@ class ProcessorView:
 
     @property
     def busy_cores(self) -> int:
-        """Cores that run a task, or whose job waits for its last task."""
+        """Return cores that run a task, or whose job waits for its last task."""
         return self._machine.busy[self.index]
 
     @property
     def free_mask(self) -> int:
-        """Cores that no job and no guest holds, one bit each."""
+        """Return cores that no job and no guest holds, one bit each."""
         return self._machine.free_mask[self.index]
 
     @property
     def watts(self) -> float:
-        """What it draws now (as part of a node that is on)."""
+        """Return what it draws now (as part of a node that is on)."""
         return self._machine.processor_watts(self.index)
 
     @property
     def demand(self) -> float:
-        """Bandwidth that the tasks on it ask for, MB/s."""
+        """Return the bandwidth that the tasks on it ask for, MB/s."""
         channel = self._machine.channels.get(self.index)
         return channel.demand if channel else 0.0
 
     @property
     def p_state(self) -> int | None:
-        """Which of its type's p-states it is in; None after :meth:`set_clock` to a clock of none of them."""
+        """Return which of its type's p-states it is in; None after :meth:`set_clock` to a clock of none of them."""
         return p_state_of(self.type, self._nominal)
 
     def user_of(self, core: int) -> Request | Running | None:
@@ -135,7 +135,7 @@ class Processor(ProcessorView, SharedCores):
 
     @property
     def node(self) -> Node:
-        """The node it is in."""
+        """Return the node it is in."""
         return self._machine.node(self._machine.node_of(self.index))
 
     def request(self, cores: int = 1, owner: str = "guest", expected_s: float | None = None) -> Request:

@@ -18,16 +18,19 @@ if TYPE_CHECKING:
 
 
 class Resizing(Bookings):
-    """Changes the cores of an allocation, and keeps the memory of jobs that are suspended."""
+    """Bookings that can change the cores of an allocation, and keep the memory of suspended jobs."""
 
     def check_change(self, allocation: Allocation, placement: Placement, job: Job) -> Placement | None:
-        """What a job that has the one gets more if it has the other in its place. Raises PlacementError if it cannot."""
+        """Return the cores that a job gains if ``placement`` takes the place of ``allocation``; None if it gains none.
+
+        Raises PlacementError if these cores cannot be had.
+        """
         self.check_nodes_of(placement)
-        cores: dict[int, int] = {}
+        own: dict[int, int] = {}
         for processor, count in self.cores_by_processor(allocation):
             node = self.node_of(processor)
-            cores[node] = cores.get(node, 0) + count
-        own, wanted = cores, placement.cores_by_node()
+            own[node] = own.get(node, 0) + count
+        wanted = placement.cores_by_node()
         more = {node: cores - own.get(node, 0) for node, cores in wanted.items() if cores > own.get(node, 0)}
         for node, cores in more.items():
             if not self.is_on[node]:
@@ -42,15 +45,14 @@ class Resizing(Bookings):
         return gain
 
     def change(self, allocation: Allocation, placement: Placement, job: Job, tenant: int) -> Allocation:
-        """Give a job these cores in place of its own; those that it keeps stay the same. They have been checked."""
-        masks = {processor: mask for _, processor, mask, _ in allocation.pieces}
+        """Give a job the checked cores of ``placement`` in place of its own; it keeps those of its own that it can."""
+        own = {processor: mask for _, processor, mask, _ in allocation.pieces}
         for _, _, begin, end in allocation.spans:
-            masks |= {processor: self._full_mask[processor] for processor in range(begin, end)}
-        kept = masks
+            own |= {processor: self._full_mask[processor] for processor in range(begin, end)}
         self.release(allocation)
         changed = Allocation(allocation.memory_mb)
         for node, cores in placement.cores_by_node().items():
-            self._hold_first(node, cores, changed, kept)
+            self._hold_first(node, cores, changed, own)
             if self.is_on[node]:  # the job may keep cores on nodes that are withheld
                 self.free_total -= cores
         if allocation.memory_mb:
@@ -60,7 +62,7 @@ class Resizing(Bookings):
         return changed
 
     def _hold_first(self, node: int, cores: int, allocation: Allocation, own: dict[int, int]) -> None:
-        """Hold cores of a node, those that are ``own`` (a mask by processor) first, and of these the lowest."""
+        """Hold cores of a node: first ``own`` ones (a mask by processor), then others, the lowest first."""
         left = self.free.item(node) - cores
         self.free[node] = left
         if not left:
@@ -79,7 +81,7 @@ class Resizing(Bookings):
                 allocation.pieces.append((node, processor, mask, mask.bit_count()))
 
     def grown(self, placement: Placement, cores: int, rooms: npt.NDArray[np.integer] | None = None) -> Placement | None:
-        """A placement with that many cores, those of ``placement`` among them: on its nodes first; None if too few are free.
+        """Return ``placement`` with more cores, ``cores`` in all, on its own nodes first; None if too few are free.
 
         ``rooms``, shape (nodes,), are the most cores that may be added on each node.
         """
@@ -97,7 +99,7 @@ class Resizing(Bookings):
 
     @staticmethod
     def shrunk(placement: Placement, cores: int) -> Placement:
-        """A placement with that many of the cores of ``placement``: the last nodes of the platform are given up first."""
+        """Return ``placement`` with only ``cores`` of its cores: it gives up the last nodes of the platform first."""
         own = placement.cores_by_node()
         spare = placement.cores - cores
         for node in sorted(own, reverse=True):
@@ -109,7 +111,7 @@ class Resizing(Bookings):
     # ------------------------------------------------------------------ memory of suspended jobs
 
     def keep_memory(self, placement: Placement, memory_mb: float) -> None:
-        """A job that has given back its cores stays in the memory of its nodes, with so much for each task."""
+        """Keep ``memory_mb`` for each task on the nodes of a job that has given back its cores."""
         if memory_mb:
             self.version = object()
             self._occupy(placement.cores_by_node(), memory_mb)

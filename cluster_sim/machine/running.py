@@ -65,7 +65,7 @@ class Running:
 
     @property
     def attempt(self) -> int:
-        """Which of the run's attempts at jobs this is, by its number: another one each time that a job begins anew."""
+        """Return the number of this attempt among all of the run: each time that a job begins anew is another one."""
         return self._attempt
 
     def __repr__(self) -> str:

@@ -28,7 +28,7 @@ class Transition(EagerProcess):
 
     def __init__(self, switching: Switching, nodes: Sequence[int], off: bool, seconds: float):
         self.nodes = nodes
-        self.off = off  #: Whether they shut down, or boot.
+        self.off = off  #: True if they shut down, False if they boot.
         env = switching.env
         super().__init__(env, switching.course(self, env.now + seconds))
 
@@ -47,7 +47,7 @@ class Rest(EagerProcess):
 
 
 class Switching:
-    """Which nodes are in transition, until when, and what follows. Nodes are given by their positions in the platform."""
+    """The nodes in transition, until when, and what follows. Nodes are given by their positions in the platform."""
 
     def __init__(self, machine: Machine):
         self._machine = machine
@@ -63,16 +63,16 @@ class Switching:
         self._type_of: list[int] = platform.type_of_node.tolist()
 
     def costs(self, node: int) -> PowerTransitions:
-        """What it costs to switch a node."""
+        """Return what it costs to switch a node."""
         return self._costs[self._type_of[node]]
 
     def switch_off(self, nodes: Sequence[int]) -> None:
-        """Nodes that are idle begin to shut down."""
+        """Begin to shut down nodes that are idle."""
         for costs, alike in self._by_costs(nodes):
             self._begin(alike, NodeState.SWITCHING_OFF, costs.switch_off_w, costs.switch_off_s, costs.switch_off_s)
 
     def switch_on(self, nodes: Sequence[int]) -> None:
-        """Nodes begin to boot; those that are shutting down do so afterwards, those that are on or booting are left alone."""
+        """Begin to boot nodes; those that are shutting down follow afterwards, those on or booting are left alone."""
         states, off = self._machine.node_states, []
         for node in nodes:
             if states[node] is NodeState.OFF:
@@ -85,7 +85,7 @@ class Switching:
             self.boot(off)
 
     def boot(self, nodes: Sequence[int]) -> None:
-        """Nodes that are OFF, or have been repaired after they broke down while on, begin to boot."""
+        """Begin to boot nodes that are OFF, or have been repaired after they broke down while on."""
         for costs, alike in self._by_costs(nodes):
             together: dict[float, list[int]] = defaultdict(list)
             if costs.switch_on_distribution:
@@ -131,42 +131,38 @@ class Switching:
             self.env.deliver(self._resting.pop(node).over)
 
     def course(self, transition: Transition, end: float) -> Generator[Event, Any, None]:
-        """The process of a transition: its time passes, and the nodes that have not broken down are OFF, or on."""
+        """Make the process of a transition: its time passes, and the nodes that have not broken down are OFF, or on."""
         yield self.env.at(end)
         underway = self._underway
         intact = [node for node in transition.nodes if underway.get(node) is transition]
+        if not intact:
+            return
         for node in intact:
             del underway[node]
-        if intact:
-            self._enter(intact, transition.off)
-
-    def _enter(self, there: list[int], off: bool) -> None:
-        """Nodes whose transition ends are OFF, or on."""
         machine = self._machine
-        if not off:
-            machine.enter(there, NodeState.IDLE, machine.idle_watts_of(there))
-            self._tell(self._ready, there)
+        if not transition.off:
+            machine.enter(intact, NodeState.IDLE, machine.idle_watts_of(intact))
+            self._tell(self._ready, intact)
             return
-        machine.enter(there, NodeState.OFF, [self.costs(there[0]).off_w] * len(there))  # alike
-        self._tell(self._off, there)
-        if self._wake_afterwards:
-            woken = [node for node in there if node in self._wake_afterwards]
-            self._wake_afterwards.difference_update(woken)
-            if woken:
-                self.boot(woken)
+        machine.enter(intact, NodeState.OFF, [self.costs(intact[0]).off_w] * len(intact))  # they are alike
+        self._tell(self._off, intact)
+        woken = [node for node in intact if node in self._wake_afterwards]
+        self._wake_afterwards.difference_update(woken)
+        if woken:
+            self.boot(woken)
 
     # ------------------------------------------------------------------ waiting
 
     def boots_afterwards(self, node: int) -> bool:
-        """Whether a node that is shutting down has been told to boot as soon as it is OFF."""
+        """Return whether a node that is shutting down has been told to boot as soon as it is OFF."""
         return node in self._wake_afterwards
 
     def failed_off(self, node: int) -> bool:
-        """Whether a node that has broken down was OFF, or about to be, and is OFF again when it is repaired."""
+        """Return whether a node that has broken down was OFF, or about to be, and is OFF again when it is repaired."""
         return node in self._failed_off
 
     def ready(self, node: int) -> Event:
-        """An event that happens when a node is on; at once if it is."""
+        """Return an event that happens when a node is on; at once if it is."""
         event = self._ready.get(node)
         if event is None:
             event = self.env.event()
@@ -177,7 +173,7 @@ class Switching:
         return event
 
     def off(self, node: int) -> Event:
-        """An event that happens when a node that shuts down is OFF; it fails with NodeStateError if the node breaks down."""
+        """Return an event for when a node that shuts down is OFF; it fails with NodeStateError on a breakdown."""
         event = self._off.get(node)
         if event is None:
             event = self._off[node] = self.env.event()
@@ -189,14 +185,14 @@ class Switching:
                 waiting.pop(node).succeed(self._machine.node(node))
 
     def wait_for(self, nodes: Sequence[int]) -> Generator[Event, Any, None]:
-        """Goes on when all of the nodes are on; they have been told to boot, and none of them breaks down."""
+        """Wait until all of the nodes, which have been told to boot, are on; none of them breaks down."""
         powered_on = self._machine.powered_on
         for node in nodes:
             while not powered_on[node]:
                 yield self._underway[node]
 
     def fail(self, node: int) -> None:
-        """A node breaks down: its transition, if it is in one, ends here."""
+        """Break a node down: its transition, if it is in one, ends here."""
         state = self._machine.node_states[node]
         if state is NodeState.OFF or (state is NodeState.SWITCHING_OFF and not self.boots_afterwards(node)):
             self._failed_off.add(node)
@@ -209,7 +205,7 @@ class Switching:
         self._machine.enter((node,), NodeState.FAILED, (self.costs(node).failed_w,))
 
     def repair(self, node: int) -> Event:
-        """A node that broke down is OFF again if it was OFF or shutting down, else it boots; the event is the end of that."""
+        """Repair a node: it is OFF if it was OFF or shutting down, else it boots. Return the event of the end."""
         if not self.failed_off(node):
             self.boot((node,))
             return self.ready(node)

@@ -26,8 +26,8 @@ Change = tuple[float, int, NodeState, float]
 class TransitionLog(Sequence[Change]):
     """Rows (time s, node, new state, W drawn when not on), by time.
 
-    Kept in columns, of changes and of nodes: a run that switches its nodes has more of these than of anything else, and a
-    list of tuples would have the garbage collector look at each of them again and again.
+    They are kept in columns, of changes and of nodes: there may be more of them than of anything else. The garbage
+    collector would look at each tuple of a list again and again.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class TransitionLog(Sequence[Change]):
         self._watts = array("d")
 
     def add(self, time: float, nodes: Sequence[int], state: NodeState, watts: Sequence[float]) -> None:
-        """Some nodes enter a state; ``watts`` are what each draws in it."""
+        """Enter that some nodes enter a state; ``watts`` are what each draws in it."""
         self._times.append(time)
         self._codes.append(CODES[state])
         self._nodes.extend(nodes)
@@ -46,7 +46,7 @@ class TransitionLog(Sequence[Change]):
         self._stops.append(len(self._nodes))
 
     def until(self, horizon: float) -> TransitionLog:
-        """The rows up to a time, s."""
+        """Return the rows up to a time, s."""
         changes, log = bisect_right(self._times, horizon), TransitionLog()
         rows = self._stops[changes - 1] if changes else 0
         log._times, log._codes, log._stops = self._times[:changes], self._codes[:changes], self._stops[:changes]
@@ -54,7 +54,7 @@ class TransitionLog(Sequence[Change]):
         return log
 
     def entering(self, state: NodeState, first: int) -> list[int]:
-        """The nodes that entered a state in the rows from ``first`` on, with which a change has to begin."""
+        """Return the nodes that entered a state in the rows from ``first`` on, with which a change has to begin."""
         nodes: list[int] = []
         change = self._codes.find(CODES[state], bisect_right(self._stops, first))
         while change >= 0:
@@ -63,7 +63,7 @@ class TransitionLog(Sequence[Change]):
         return nodes
 
     def entries(self, state: NodeState, start: float, end: float) -> int:
-        """How often nodes entered a state from ``start`` on and before ``end``, s."""
+        """Return how often nodes entered a state from ``start`` on and before ``end``, s."""
         count, stop = 0, bisect_left(self._times, end)
         change = self._codes.find(CODES[state], bisect_left(self._times, start), stop)
         while change >= 0:
@@ -72,29 +72,29 @@ class TransitionLog(Sequence[Change]):
         return count
 
     def _by_row(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """What is known of each change, for each of its rows."""
+        """Repeat what is known of each change for each of its rows."""
         stops = np.zeros(len(self._stops) + 1, np.int64)
         stops[1:] = self._stops
         return np.repeat(values, stops[1:] - stops[:-1])
 
     @property
     def times(self) -> npt.NDArray[np.float64]:
-        """s, ascending, shape (rows,)."""
+        """Return the times of the rows, s, ascending, shape (rows,)."""
         return self._by_row(np.array(self._times, np.float64))
 
     @property
     def nodes(self) -> npt.NDArray[np.int64]:
-        """Nodes by position, shape (rows,)."""
+        """Return nodes by position, shape (rows,)."""
         return np.array(self._nodes, np.int64)
 
     @property
     def codes(self) -> npt.NDArray[np.uint8]:
-        """States as positions in STATES, shape (rows,)."""
+        """Return states as positions in STATES, shape (rows,)."""
         return self._by_row(np.frombuffer(bytes(self._codes), np.uint8))
 
     @property
     def watts(self) -> npt.NDArray[np.float64]:
-        """W drawn when not on, shape (rows,)."""
+        """Return W drawn when not on, shape (rows,)."""
         return np.array(self._watts, np.float64)
 
     def __len__(self) -> int:

@@ -26,7 +26,7 @@ class Contention(Protocol):
     """Total bandwidth (MB/s) below which every speedup is 1, so that nothing needs computing."""
 
     def speedups(self, groups: Sequence[Demand]) -> list[float]:
-        """One speedup in (0, 1] per group."""
+        """Return one speedup in (0, 1] per group."""
         ...
 
 
@@ -34,11 +34,11 @@ class ContentionModel(Protocol):
     """To write a model: ``on(processor)`` returns what your model makes of that processor, then register a name for it."""
 
     def on(self, processor: ProcessorType) -> Contention:
-        """The model with this processor's parameters."""
+        """Return the model with this processor's parameters."""
         ...
 
     def speedups(self, processor: ProcessorType, groups: Sequence[Demand]) -> list[float]:
-        """One speedup in (0, 1] per task group running on ``processor``."""
+        """Return one speedup in (0, 1] per task group running on ``processor``."""
         ...
 
 
@@ -53,7 +53,7 @@ class Uncontended:
     threshold = math.inf
 
     def speedups(self, groups: Sequence[Demand]) -> list[float]:
-        """1 for every group."""
+        """Return 1 for every group."""
         return [1.0] * len(groups)
 
 
@@ -66,7 +66,7 @@ class NoContention:
         return Uncontended()
 
     def speedups(self, processor: ProcessorType, groups: Sequence[Demand]) -> list[float]:
-        """1 for every group."""
+        """Return 1 for every group."""
         return [1.0] * len(groups)
 
 
@@ -92,14 +92,14 @@ class PiecewiseContention:
         self.k = k
 
     def on(self, processor: ProcessorType) -> Contention:
-        """The curve with the processor's parameters."""
+        """Return the curve with the processor's parameters."""
         if not processor.contention:
             return Uncontended()
         check_contention_parameters(processor, "piecewise")
         return _PiecewiseCurve(self.k, **{name: processor.contention[name] for name in PIECEWISE_CONTENTION})
 
     def speedups(self, processor: ProcessorType, groups: Sequence[Demand]) -> list[float]:
-        """One speedup per group by the formula above."""
+        """Return one speedup per group by the formula above."""
         return self.on(processor).speedups(groups)
 
 

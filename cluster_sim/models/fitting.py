@@ -1,9 +1,10 @@
 """Parameters of the contention and power models from measurements of a real machine, by regression.
 
 The method is that of Herrera et al. (2021, §III-B). *Contention*: run a benchmark of steady memory traffic beside
-others of the same kind, at several bandwidths and numbers of tasks; for each run note the bandwidth that the task of
-interest has alone, how many others ran, the sum of what all have alone, and the rate it reached relative to running
-alone. *Power*: run 1 … all cores of a processor compute-bound and note the watts; the line through them is the model.
+others of the same kind, at several bandwidths and numbers of tasks. For each run note the bandwidth that the task of
+interest has alone, how many others ran, and the sum of what all have alone. Note also the rate that it reached,
+relative to running alone. *Power*: run 1 … all cores of a processor compute-bound and note the watts; the line through
+them is the model.
 
 Fitting contention needs scipy (the extra ``fit``); power needs nothing more than numpy.
 """
@@ -51,12 +52,12 @@ class Fit:
 
     @property
     def rmse(self) -> float:
-        """Root mean square residual, in the unit of what was fitted."""
+        """Return the root mean square residual, in the unit of what was fitted."""
         return float(np.sqrt((self.measurements["residual"] ** 2).mean()))
 
     @property
     def r_squared(self) -> float:
-        """Share of the variance that the fit explains; 1 when there is none."""
+        """Return the share of the variance that the fit explains; 1 when there is none."""
         observed = self.measurements[self.observed]
         spread = float(((observed - observed.mean()) ** 2).sum())
         return 1.0 - float((self.measurements["residual"] ** 2).sum()) / spread if spread > 0.0 else 1.0
@@ -81,7 +82,7 @@ def fit_contention(
     starts: int = 12,
     seed: int = 0,
 ) -> Fit:
-    """Parameters of a contention model for one processor.
+    """Fit the parameters of a contention model for one processor.
 
     Parameters
     ----------
@@ -109,20 +110,16 @@ def fit_contention(
     observed = data["speedup"].to_numpy()
     with needed("fit_contention", "scipy"):
         from scipy.optimize import least_squares
+
+    def residuals(x: Floats) -> Floats:
+        return np.asarray(curve.speedups(x) - observed)
+
     rng = np.random.default_rng(seed)
-    found = [
-        least_squares(
-            lambda x: curve.speedups(x) - observed,
-            curve.start(rng),
-            x_scale="jac",
-            max_nfev=2000,
-            xtol=1e-12,
-            ftol=1e-12,
-            gtol=1e-12,
-        )
+    optima = [
+        least_squares(residuals, curve.start(rng), x_scale="jac", max_nfev=2000, xtol=1e-12, ftol=1e-12, gtol=1e-12)
         for _ in range(max(1, starts))
     ]
-    best = min(found, key=lambda fit: float(fit.cost))
+    best = min(optima, key=lambda fit: float(fit.cost))
     parameters = dict(zip(curve.names, curve.parameters(best.x).tolist(), strict=True))
     if parameters.get("b", -1.0) >= 0.0:
         raise InputError("fit_contention, measurements", "speedups that fall as the total bandwidth grows")
@@ -133,7 +130,7 @@ def fit_contention(
 
 
 def _spread(jacobian: Floats, residuals: Floats, change: Floats) -> Floats:
-    """Standard errors of parameters: nan where the measurements do not determine them."""
+    """Return standard errors of parameters: nan where the measurements do not determine them."""
     freedom = max(1, len(residuals) - jacobian.shape[1])
     _, singular, rows = np.linalg.svd(jacobian, full_matrices=False)
     # The derivatives are differences of floats, good to some eight digits: what is smaller is nothing.
@@ -150,7 +147,7 @@ def _spread(jacobian: Floats, residuals: Floats, change: Floats) -> Floats:
 
 
 def fit_power(measurements: Measurements, model: str = "linear") -> Fit:
-    """Parameters of a power model for one processor.
+    """Fit the parameters of a power model for one processor.
 
     Parameters
     ----------
@@ -215,7 +212,7 @@ def _fit_polynomial(data: pd.DataFrame) -> Fit:
 
 
 def _table(measurements: Measurements, columns: Sequence[str]) -> pd.DataFrame:
-    """The columns as finite floats, in a table of our own."""
+    """Return the columns as finite floats, in a table of our own."""
     data = measurements if isinstance(measurements, pd.DataFrame) else pd.DataFrame(dict(measurements))
     for name in columns:
         if name not in data:

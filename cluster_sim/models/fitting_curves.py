@@ -28,19 +28,19 @@ class Curve:
         self.scale = float(self.total.max()) or 1.0
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """A place for the search to begin."""
+        """Return a place for the search to begin."""
         raise NotImplementedError
 
     def speedups(self, x: Floats) -> Floats:
-        """Speedup of every measurement."""
+        """Return the speedup of every measurement."""
         raise NotImplementedError
 
     def parameters(self, x: Floats) -> Floats:
-        """The model's own parameters, in the order of :attr:`names`."""
+        """Return the model's own parameters, in the order of :attr:`names`."""
         raise NotImplementedError
 
     def jacobian(self, x: Floats) -> Floats:
-        """Derivative of the parameters by the unknowns, for their errors."""
+        """Return the derivative of the parameters by the unknowns, for their errors."""
         step = 1e-6 * np.maximum(1.0, np.abs(x))
         columns = [
             (self.parameters(x + e) - self.parameters(x - e)) / (2 * h)
@@ -55,7 +55,7 @@ class Piecewise(Curve):
     names = PIECEWISE_CONTENTION
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """The threshold near the least total at which something was slowed, the rest anywhere sensible."""
+        """Return the threshold near the least total at which something was slowed, the rest anywhere sensible."""
         slowed = self.total[self.speedup < 0.98]
         threshold = float(slowed.min()) if len(slowed) else self.scale
         own = float(self.own.max()) or 1.0
@@ -66,7 +66,7 @@ class Piecewise(Curve):
         ])  # fmt: skip
 
     def speedups(self, x: Floats) -> Floats:
-        """The falling line, or the floor that a task's own bandwidth and the number of others set."""
+        """Return the falling line, or the floor that a task's own bandwidth and the number of others set."""
         slope, threshold, onset, onset_fall, width, width_fall = x
         span = width - self.others * width_fall
         own = self.own / self.scale
@@ -79,7 +79,7 @@ class Piecewise(Curve):
         return np.asarray(np.where(line >= 1.0, 1.0, np.maximum(floor, line)))
 
     def parameters(self, x: Floats) -> Floats:
-        """da is the onset over its fall per task; the others only have their scale undone."""
+        """Return da as the onset over its fall per task; undo the scale of the others."""
         slope, threshold, onset, onset_fall, width, width_fall = x
         s = self.scale
         da = onset / onset_fall if onset_fall else 0.0
@@ -101,20 +101,20 @@ class Gompertz(Curve):
         self.units = (options["unit"] / self.scale) ** np.array(exponents, dtype=np.float64)
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """A curve that falls from 1 somewhere in the middle, the same for every task."""
+        """Return a curve that falls from 1 somewhere in the middle, the same for every task."""
         x = dict.fromkeys(self.names, 0.0)
         x.update(abb=-rng.uniform(3.0, 15.0), bbb=1.0, ccb=rng.uniform(0.0, 0.9), dbb=rng.uniform(0.2, 0.8))
         return np.array(list(x.values()))
 
     def speedups(self, x: Floats) -> Floats:
-        """The formula of the model, kept within its bounds."""
+        """Return the formula of the model, kept within its bounds."""
         a, b, c, d = coefficients(x.tolist(), self.others, self.own / self.scale)
         total = self.total / self.scale
         curve = np.exp(-np.exp(np.clip(a * (total - d), -50.0, 50.0)))
         return np.asarray(np.clip(b + self.options["factor"] * (c - b) * curve, SLOWEST, 1.0))
 
     def parameters(self, x: Floats) -> Floats:
-        """The unit of bandwidth changed from the largest total to the option's."""
+        """Return the unit of bandwidth changed from the largest total to the option's."""
         return np.asarray(x * self.units)
 
 
@@ -124,16 +124,16 @@ class Roofline(Curve):
     names = ("bandwidth",)
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """Any capacity below the largest total."""
+        """Return any capacity below the largest total."""
         return np.array([rng.uniform(0.05, 1.0)])
 
     def speedups(self, x: Floats) -> Floats:
-        """An equal share of the capacity over an equal share of the total."""
+        """Return an equal share of the capacity over an equal share of the total."""
         capacity = max(float(x[0]), 1e-9) * self.scale
         return np.asarray(np.minimum(1.0, capacity / np.maximum(self.total, 1e-300)))
 
     def parameters(self, x: Floats) -> Floats:
-        """The scale undone."""
+        """Return the scale undone."""
         return np.asarray(x * self.scale)
 
 

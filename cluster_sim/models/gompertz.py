@@ -58,19 +58,19 @@ class GompertzContention:
         self.factor = factor
 
     def on(self, processor: ProcessorType) -> Contention:
-        """The curves with the processor's parameters."""
+        """Return the curves with the processor's parameters."""
         if not processor.contention:
             return Uncontended()
         check_contention_parameters(processor, "gompertz")
         return _GompertzCurves(self.unit, self.factor, [processor.contention[name] for name in GOMPERTZ_CONTENTION])
 
     def speedups(self, processor: ProcessorType, groups: Sequence[Demand]) -> list[float]:
-        """One speedup per group by the formula above."""
+        """Return one speedup per group by the formula above."""
         return self.on(processor).speedups(groups)
 
 
 def coefficients(parameters: Sequence[float], n: T, x: T) -> tuple[T, T, T, T]:
-    """a, b, c and d of a task's curve, from :data:`GOMPERTZ_CONTENTION`, other tasks and its own bandwidth: numbers or arrays."""
+    """Return a, b, c and d of a task's curve from :data:`GOMPERTZ_CONTENTION`, other tasks and its own bandwidth."""
     aaa, aab, aba, abb, baa, bab, bba, bbb, caa, cab, cba, cbb, cca, ccb, daa, dab, dba, dbb = parameters
     return (
         abb + n * aba + (aab + n * aaa) * x,

@@ -32,7 +32,7 @@ class RunNetwork(Protocol):
     """The network of one run."""
 
     def transfer(self, nodes: list[int], volume: float) -> Event | None:
-        """Exchange ``volume`` MB from each of these nodes; the event of its end, None when it takes no time."""
+        """Exchange ``volume`` MB from each of these nodes; return the event of its end, None if it takes no time."""
         ...
 
     def cancel(self, transfer: Event) -> float | None:
@@ -48,7 +48,7 @@ class NetworkModel(Protocol):
     """To write a model: ``on`` returns the network of a run; register a name for it."""
 
     def on(self, env: Environment, platform: Platform) -> RunNetwork:
-        """The model on this platform."""
+        """Return the model on this platform."""
         ...
 
 
@@ -60,7 +60,7 @@ class NoNetwork:
     """Communication takes no time; a caution of the result tells of jobs on several nodes that declare some."""
 
     def on(self, env: Environment, platform: Platform) -> RunNetwork:
-        """A network that only notes that it was asked."""
+        """Return a network that only notes that it was asked."""
         return _Ignored()
 
 
@@ -74,7 +74,7 @@ class _Ignored:
         return None
 
     def cancel(self, transfer: Event) -> None:
-        """There is none."""
+        """Do nothing: there is no transfer."""
 
 
 @network_models.register("shared")
@@ -101,7 +101,7 @@ class SharedNetwork:
 
 
 class Transfer(Event):
-    """What one job exchanges between its nodes. Happens when it is done."""
+    """The data that one job exchanges between its nodes, as an event: it happens when all is sent."""
 
     def __init__(self, env: Environment, links: Counter[Link], volume: float):
         super().__init__(env)
@@ -112,7 +112,7 @@ class Transfer(Event):
 
 
 def _bandwidth(what: str, value: object) -> float:
-    """MB/s of a link, inf for no bound. Raises InputError for what is no number above 0."""
+    """Return MB/s of a link, inf for no bound. Raises InputError for what is no number above 0."""
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -163,7 +163,7 @@ class _SharedLinks:
         return transfer.remaining
 
     def _credit(self) -> None:
-        """What every transfer has sent by now."""
+        """Credit every transfer with what it has sent by now."""
         now = self._env.now
         for transfer in self._transfers:
             if now > transfer.since:
@@ -196,7 +196,7 @@ class _SharedLinks:
 
 
 def max_min_rates(demands: list[Counter[Link]], bandwidth: dict[Link, float]) -> list[float]:
-    """Max-min fair rates by progressive filling: raise all rates together until a link is full, fix those on it, go on.
+    """Return max-min fair rates: raise all rates together until a link is full, fix those on it, and go on.
 
     ``demands``: how many times each flow's rate passes each link. A flow that no finite link bounds gets inf.
     """

@@ -19,20 +19,20 @@ class PowerModel(Protocol):
     """To write a model: the three methods below, then register a name for it."""
 
     def idle_watts(self, processor: ProcessorType) -> float:
-        """Watts with no busy core."""
+        """Return watts with no busy core."""
         ...
 
     def shared_watts(self, processor: ProcessorType, busy_cores: int) -> float:
-        """Watts that the jobs on a busy processor share by the cores they hold."""
+        """Return watts that the jobs on a busy processor share by the cores they hold."""
         ...
 
     def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:
-        """Watts of each busy core."""
+        """Return watts of each busy core."""
         ...
 
 
 def watts(model: PowerModel, processor: ProcessorType, busy_cores: int) -> float:
-    """Total watts of a processor with ``busy_cores`` busy cores. Raises InputError where the model gives no number."""
+    """Return total watts with ``busy_cores`` busy cores. Raises InputError if the model gives no number."""
     if busy_cores == 0:
         shared, each = model.idle_watts(processor), 0.0
     else:
@@ -44,7 +44,7 @@ def watts(model: PowerModel, processor: ProcessorType, busy_cores: int) -> float
 
 
 def watts_by_cores(model: PowerModel, processor: ProcessorType) -> list[float]:
-    """Total watts of a processor with 0, 1, … all of its cores busy. Raises InputError for some that cannot be."""
+    """Return total watts with 0, 1, … all cores busy. Raises InputError for some that cannot be."""
     table = [watts(model, processor, busy) for busy in range(processor.cores + 1)]
     for busy, drawn in enumerate(table):
         if not 0.0 <= drawn < math.inf:
@@ -70,15 +70,15 @@ class LinearPower:
     """
 
     def idle_watts(self, processor: ProcessorType) -> float:
-        """min_power · static."""
+        """Return min_power · static."""
         return processor.power.get("min_power", 0.0) * processor.power.get("static_w", 0.0)
 
     def shared_watts(self, processor: ProcessorType, busy_cores: int) -> float:
-        """The static watts."""
+        """Return the static watts."""
         return processor.power.get("static_w", 0.0)
 
     def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:
-        """The dynamic watts."""
+        """Return the dynamic watts."""
         return processor.power.get("dynamic_w", 0.0)
 
 
@@ -87,7 +87,7 @@ class IdlePower(LinearPower):
     """Idle watts, busy or not: what Batsim counts while all jobs are delays, which keep a host without loading it."""
 
     def shared_watts(self, processor: ProcessorType, busy_cores: int) -> float:
-        """The idle watts, which the jobs share."""
+        """Return the idle watts, which the jobs share."""
         return self.idle_watts(processor)
 
     def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:
@@ -108,7 +108,7 @@ class BaselinePower:
         return 0.0
 
     def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:
-        """The dynamic watts."""
+        """Return the dynamic watts."""
         return processor.power.get("dynamic_w", 0.0)
 
 
@@ -126,7 +126,7 @@ class RatePowerModel(PowerModel, Protocol):
     follows_rates: bool
 
     def loaded_watts(self, processor: ProcessorType, loads: Sequence[Load]) -> tuple[float, list[float]]:
-        """What the groups share by the cores they hold, and what each of them draws itself, W."""
+        """Return what the groups share by the cores they hold, and what each of them draws itself, W."""
         ...
 
 
@@ -147,7 +147,7 @@ class StallAwarePower(LinearPower):
         self.stalled = stalled
 
     def loaded_watts(self, processor: ProcessorType, loads: Sequence[Load]) -> tuple[float, list[float]]:
-        """static, and dynamic watts scaled by the speed of each group."""
+        """Return static, and dynamic watts scaled by the speed of each group."""
         dynamic = processor.power.get("dynamic_w", 0.0)
         share = [tasks * dynamic * (self.stalled + (1.0 - self.stalled) * speed) for tasks, _, speed in loads]
         return processor.power.get("static_w", 0.0), share
@@ -164,11 +164,11 @@ class PolynomialPower:
     follows_rates = True
 
     def idle_watts(self, processor: ProcessorType) -> float:
-        """idle_w."""
+        """Return idle_w."""
         return processor.power.get("idle_w", 0.0)
 
     def shared_watts(self, processor: ProcessorType, busy_cores: int) -> float:
-        """The polynomial without bandwidth."""
+        """Return the polynomial without bandwidth."""
         return self.loaded_watts(processor, [(busy_cores, 0.0, 1.0)])[0]
 
     def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:
@@ -176,7 +176,7 @@ class PolynomialPower:
         return 0.0
 
     def loaded_watts(self, processor: ProcessorType, loads: Sequence[Load]) -> tuple[float, list[float]]:
-        """The polynomial, all of it shared."""
+        """Return the polynomial, all of it shared."""
         n = float(sum(tasks for tasks, _, _ in loads))
         b = sum(tasks * bandwidth * speed for tasks, bandwidth, speed in loads) / 1000.0
         p = processor.power.get

@@ -19,7 +19,7 @@ Course = tuple[list[Stretch], list[float]]
 
 
 MOST_COURSES = 4096
-"""So many courses are remembered of each type of processor."""
+"""Courses that are remembered of each type of processor."""
 
 
 class Group(NamedTuple):
@@ -39,7 +39,7 @@ class Share(NamedTuple):
 
     @property
     def free(self) -> int:
-        """Cores that no group holds."""
+        """Return cores that no group holds."""
         return self.model.kind.cores - sum([group.tasks for group in self.groups])
 
 
@@ -53,50 +53,49 @@ class Forecast:
 
     @property
     def horizon(self) -> float:
-        """When the last job is over, s; 0 when there is none."""
+        """Return when the last job is over, s; 0 when there is none."""
         return max(self.ends.values(), default=0.0)
 
     def instead(self, changed: Mapping[int, Share]) -> Forecast:
-        """What happens if some processors, by position, were in another state; the others take the course they took."""
+        """Predict what happens if some processors, by position, were in another state; others take their course."""
         shares = [changed.get(i, share) for i, share in enumerate(self._shares)]
         courses = [_course(changed[i]) if i in changed else course for i, course in enumerate(self._courses)]
         return _forecast(shares, courses)
 
     def held_until(self, elsewhere: Mapping[int, float]) -> Forecast:
-        """Return until when cores are held, where jobs also have tasks on other processors.
+        """Return the forecast for jobs that also have tasks on other processors, which end at ``elsewhere``.
 
-        These end at ``elsewhere`` (s, by index of the job).
-
-        Cores are held until a job's last task ends, so this changes ends and energy, but no speed.
+        ``elsewhere`` is in s, by index of the job. Cores are held until a job's last task ends, so this changes ends
+        and energy, but no speed.
         """
         later = {job: max(end, elsewhere.get(job, end)) for job, end in self.ends.items()}
         return Forecast(self._shares, self._courses, later)
 
     def starts_from(self, shares: Sequence[Share]) -> bool:
-        """Whether it says what happens on processors in exactly this state."""
+        """Return whether it predicts for processors in exactly this state."""
         return self._shares == tuple(shares)
 
     def after(self, seconds: float) -> list[Share]:
-        """The processors that much later: how much work their tasks have left; the groups stay, with 0 left when ended."""
-        return [self._share_after(*pair, seconds) for pair in zip(self._shares, self._courses, strict=True)]
-
-    def _share_after(self, share: Share, course: Course, seconds: float) -> Share:
-        left = [0.0] * len(share.groups)
-        for start, end, running, speeds in reversed(course[0]):
-            if end <= seconds:
-                break
-            # Counted back from its end, so that a task that ends in the next instant has hardly anything left, not less.
-            lasts = end - (start if start > seconds else seconds)
-            for i, speed in zip(running, speeds, strict=True):
-                left[i] += lasts * speed
-        groups = [
-            Group(job, tasks, work, bandwidth)
-            for (job, tasks, _, bandwidth), work in zip(share.groups, left, strict=True)
-        ]
-        return Share(share.model, tuple(groups))
+        """Return the processors ``seconds`` later, with the work that each group has left: 0 for one that has ended."""
+        later = []
+        for share, (stretches, _) in zip(self._shares, self._courses, strict=True):
+            left = [0.0] * len(share.groups)
+            for start, end, running, speeds in reversed(stretches):
+                if end <= seconds:
+                    break
+                # Counted back from the end: a task that ends in the next instant has hardly anything left, not less.
+                lasts = end - (start if start > seconds else seconds)
+                for i, speed in zip(running, speeds, strict=True):
+                    left[i] += lasts * speed
+            groups = [
+                Group(job, tasks, work, bandwidth)
+                for (job, tasks, _, bandwidth), work in zip(share.groups, left, strict=True)
+            ]
+            later.append(Share(share.model, tuple(groups)))
+        return later
 
     def energy(self, start: float, stop: float) -> float:
-        """Energy of the processors from ``start`` to ``stop`` (s), J. A processor whose jobs are over idles."""
+        """Return the energy of the processors from ``start`` to ``stop`` (s), J. Without jobs a processor idles."""
         joules = 0.0
         for share, (stretches, _) in zip(self._shares, self._courses, strict=True):
             pieces = self._by_rates(share, stretches) if share.model.follows_rates else self._by_cores(share)
@@ -109,7 +108,7 @@ class Forecast:
         return joules
 
     def _by_cores(self, share: Share) -> list[tuple[float, float, float]]:
-        """(since, until, W): with each job that ends some cores are no longer busy."""
+        """Return (since, until, W): with each job that ends some cores are no longer busy."""
         busy = sum([group.tasks for group in share.groups])
         since = 0.0
         pieces = []
@@ -120,7 +119,7 @@ class Forecast:
         return pieces
 
     def _by_rates(self, share: Share, course: list[Stretch]) -> Iterator[tuple[float, float, float]]:
-        """(since, until, W): the watts change whenever a speed does, and when a job ends."""
+        """Yield (since, until, W): the watts change whenever a speed does, and when a job ends."""
         times = sorted({0.0, *(end for _, end, _, _ in course), *(self.ends[group.job] for group in share.groups)})
         position = 0
         for since, until in pairwise(times):
@@ -142,7 +141,7 @@ class Forecast:
 
 
 def predict(shares: Sequence[Share]) -> Forecast:
-    """What happens on these processors if no job joins. A job is over when its last task on them is."""
+    """Predict what happens on these processors if no job joins. A job is over when its last task on them is."""
     return _forecast(shares, [_course(share) for share in shares])
 
 
@@ -157,7 +156,7 @@ def _forecast(shares: Sequence[Share], courses: list[Course]) -> Forecast:
 
 
 def _course(share: Share) -> Course:
-    """The course of a processor, from its model's memory if it has been in that state before: jobs that ask alike meet again."""
+    """Return the course of a processor, remembered by its model if it was in that state before: this is often so."""
     known, groups = share.model.courses, tuple([group[1:] for group in share.groups])
     course = known.get(groups)
     if course is None:

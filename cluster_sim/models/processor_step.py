@@ -1,8 +1,7 @@
 """One processor, step by step: how fast its tasks run, what it draws meanwhile, and what ends next.
 
-The laws stand here once, pure: no clock that runs, no events. The memory channel lives by them in a run, a prediction
-foresees by them, and the search for an optimum moves by them, in the same order of arithmetic, so that all three arrive at
-the same times to the last bit. A step is::
+The laws stand here once, pure: no clock that runs, no events. The memory channel of a run, predictions and the search for
+an optimum all use them, in the same order of arithmetic, and so arrive at the same times to the last bit. A step is::
 
     demand = demand_of(groups)                      # MB/s
     adapt(groups, contention, demand, now)          # speeds, with progress credited
@@ -37,7 +36,7 @@ class TaskProgress:
     def __init__(self, owner: int, tasks: int, phases: Sequence[Phase], since: float, fixed: bool = False):
         self.owner = owner  #: Whose they are: a number that the caller chooses.
         self.tasks = tasks
-        self.fixed = fixed  #: Whether it waits rather than computes: no clock and no contention changes its time.
+        self.fixed = fixed  #: True if it waits rather than computes: no clock and no contention changes its time.
         self.speed = 1.0  #: Achieved over uncontended rate.
         self.later = phases  #: The phases to come.
         self.enter_phase(since)
@@ -59,7 +58,7 @@ class TaskProgress:
         self.finish = now + remaining / speed
 
     def change_rate(self, ratio: float, now: float) -> None:
-        """The clock changes by ``ratio``: work left shrinks, and the bandwidth asked for grows, with it."""
+        """Change the clock by ``ratio``: work left shrinks, and the bandwidth asked for grows, with it."""
         self.change_speed(self.speed, now)
         self.remaining /= ratio
         self.finish = now + self.remaining / self.speed
@@ -67,7 +66,7 @@ class TaskProgress:
         self.later = [(seconds / ratio, bandwidth * ratio) for seconds, bandwidth in self.later]
 
     def copy(self) -> TaskProgress:
-        """A copy that can be changed without changing this one."""
+        """Return a copy that can be changed without changing this one."""
         other = TaskProgress.__new__(TaskProgress)
         other.owner, other.tasks, other.fixed, other.speed = self.owner, self.tasks, self.fixed, self.speed
         other.later, other.bandwidth, other.remaining = self.later, self.bandwidth, self.remaining
@@ -83,7 +82,7 @@ Tasks = TypeVar("Tasks", bound=TaskProgress)
 
 
 def demand_of(groups: Iterable[TaskProgress]) -> float:
-    """Bandwidth that the running tasks of a processor ask for, MB/s."""
+    """Return the bandwidth that the running tasks of a processor ask for, MB/s."""
     return sum([group.tasks * group.bandwidth for group in groups])
 
 
@@ -102,12 +101,12 @@ def adapt(groups: Sequence[TaskProgress], contention: Contention, demand: float,
 
 
 def next_end(groups: Iterable[TaskProgress]) -> float:
-    """When the first of the phases that run ends, s; inf where none runs."""
+    """Return when the first of the phases that run ends, s; inf where none runs."""
     return min([group.finish for group in groups], default=math.inf)
 
 
 def complete(groups: list[Tasks], due: float) -> list[Tasks]:
-    """Phases end that are due: their groups go on to the next, or have ended, are taken out, and come back."""
+    """End the phases that are due; return the groups that have ended, which are taken out of ``groups``."""
     ended = []
     for group in groups:
         if group.finish <= due:
@@ -121,11 +120,11 @@ def complete(groups: list[Tasks], due: float) -> list[Tasks]:
 
 
 Stretch = tuple[float, float, list[int], list[float]]
-"""From when to when (s), which task groups of the processor run meanwhile, by position, and the speed of each."""
+"""Start and end (s), the task groups of the processor that run meanwhile, by position, and the speed of each."""
 
 
 def course_of(groups: Sequence[tuple[int, float, float]], contention: Contention) -> tuple[list[Stretch], list[float]]:
-    """What happens from now, time 0, if no group joins: the stretches between completions, and when each group ends, s.
+    """Predict from now, time 0, if no group joins: the stretches between completions, and when each group ends, s.
 
     ``groups`` are (tasks, seconds of work at full speed, MB/s that each task asks for), with one phase each. These are the
     steps above, with the same arithmetic, for forecasts, which are made by the hundred for each one that is lived through.
@@ -154,7 +153,7 @@ def course_of(groups: Sequence[tuple[int, float, float]], contention: Contention
 
 
 def loads_of(groups: Iterable[TaskProgress], waiting: Iterable[int]) -> list[Load]:
-    """What a power model looks at: the groups that run, and the tasks of groups that have ended but hold their cores.
+    """Return what a power model looks at: running groups, and tasks of ended groups whose cores are still held.
 
     The latter wait actively, at full speed and without traffic.
     """
@@ -168,7 +167,7 @@ _ROUNDING_W = 1e-9
 
 
 def _is_of_a_user(model: object) -> bool:
-    """Whether a model is none of ours: what it answers is looked at."""
+    """Return whether a model is not ours: then its answers are checked."""
     return type(model).__module__.partition(".")[0] != "cluster_sim"
 
 
@@ -185,7 +184,7 @@ class _Checked:
         self.threshold, self._speedups = threshold, contention.speedups
 
     def speedups(self, groups: Sequence[tuple[int, float]]) -> list[float]:
-        """As the model says. Raises InputError for one that is not in (0, 1], and unless there is one for each group."""
+        """Return what the model says. Raises InputError unless there is a speedup in (0, 1] for each group."""
         found = self._speedups(groups)
         try:
             speeds = list(found)
@@ -219,27 +218,26 @@ class ProcessorModel:
         self.courses: dict[tuple[tuple[int, float, float], ...], tuple[list[Stretch], list[float]]] = {}
 
     def draw(self, loads: Sequence[Load]) -> tuple[float, list[float]]:
-        """W with these task groups on it, for models that look at speeds: what they share, and each one's own."""
+        """Return W with these task groups on it, for models that look at speeds: shared watts, and each group's own.
+
+        Raises InputError if a user's power model returns anything else.
+        """
         if not loads:
             return self.watts[0], []
-        found = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
-        if self._checks_watts:
-            # What a user's power model gives for so many groups. Raises InputError for what are no watts of theirs.
-            groups = len(loads)
-            try:
-                shared, own = found
-                drawn = float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
-            except (TypeError, ValueError):
-                drawn = math.nan, []
-            least = min((drawn[0], *drawn[1]))
-            if len(drawn[1]) != groups or not (least >= -_ROUNDING_W and drawn[0] + sum(drawn[1]) < math.inf):
-                where = f"power model {describe(self.power)}, processor type '{self.kind.name}', loaded_watts"
-                raise InputError(
-                    where, f"finite watts: the shared ones, and a list of {groups:,} for the groups", repr(found)
-                )
-            return drawn
-        else:
+        found: tuple[float, list[float]] = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
+        if not self._checks_watts:
             return found
+        try:
+            shared, own = found
+            drawn = float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
+        except (TypeError, ValueError):
+            drawn = math.nan, []
+        least = min((drawn[0], *drawn[1]))
+        if len(drawn[1]) != len(loads) or not (least >= -_ROUNDING_W and drawn[0] + sum(drawn[1]) < math.inf):
+            where = f"power model {describe(self.power)}, processor type '{self.kind.name}', loaded_watts"
+            expected = f"finite watts: the shared ones, and a list of {len(loads):,} for the groups"
+            raise InputError(where, expected, repr(found))
+        return drawn
 
 
 class ProcessorModels:
@@ -256,14 +254,14 @@ class ProcessorModels:
         self._watts: dict[ProcessorType, list[float]] = {}  # by themselves: not every run looks at contention
 
     def of(self, kind: ProcessorType) -> ProcessorModel:
-        """The type with the models applied."""
+        """Return the type with the models applied."""
         model = self._made.get(kind)
         if model is None:
             model = self._made[kind] = ProcessorModel(kind, self.contention, self.power)
         return model
 
     def watts(self, kind: ProcessorType) -> list[float]:
-        """W of the type with 0, 1, … all of its cores busy; not to be written to."""
+        """Return W of the type with 0, 1, … all of its cores busy; not to be written to."""
         table = self._watts.get(kind)
         if table is None:
             table = self._watts[kind] = watts_by_cores(self.power, kind)
@@ -273,7 +271,7 @@ class ProcessorModels:
 def models_of(
     platform: Platform, contention: ContentionModel | str | None = None, power: PowerModel | str | None = None
 ) -> ProcessorModels:
-    """The models that are asked for, as objects or specs, else the platform's own.
+    """Return the models that are asked for, as objects or specs, else the platform's own.
 
     Raises InputError for unknown names, and for parameters of a processor that they cannot take.
     """

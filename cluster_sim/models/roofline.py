@@ -38,7 +38,7 @@ class RooflineContention:
         self.bandwidth = bandwidth
 
     def on(self, processor: ProcessorType) -> Contention:
-        """The processor's own capacity, else the model's.
+        """Return the processor's own capacity, else the model's.
 
         Raises InputError where there is neither, and the processor has parameters of other models.
         """
@@ -48,7 +48,7 @@ class RooflineContention:
         return Uncontended() if capacity == math.inf else _FairShares(capacity)
 
     def speedups(self, processor: ProcessorType, groups: Sequence[Demand]) -> list[float]:
-        """One speedup per group by the formula above."""
+        """Return one speedup per group by the formula above."""
         return self.on(processor).speedups(groups)
 
 
@@ -63,7 +63,7 @@ class _FairShares:
 
 
 def fair_level(groups: Sequence[Demand], capacity: float) -> float:
-    """The most bandwidth that any task gets, MB/s: the L of the formula; inf when all get what they ask for.
+    """Return the most bandwidth that any task gets, MB/s: L of the formula; inf if all get what they ask for.
 
     Water-filling: tasks that ask for less than an equal share of what is left are served in full, least first.
     """

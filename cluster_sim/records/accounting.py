@@ -25,7 +25,7 @@ from cluster_sim.machine.transition_log import CODES
 from cluster_sim.platform.platform import ProcessorType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     import numpy.typing as npt
 
@@ -52,7 +52,7 @@ class EnergyAccounts:
 
     @property
     def total(self) -> float:
-        """Energy of the whole platform, J."""
+        """Return the energy of the whole platform, J."""
         return float(sum(energy.sum() for energy in self.nodes.values()))
 
 
@@ -60,8 +60,8 @@ class EnergyAccounts:
 class History:
     """What happened to the hardware: the records that the accounts are made from.
 
-    ``holds`` are the cores in use (from the start of the tasks on), ``transitions`` (time, node, state, watts when not
-    on), ``clock_changes`` (time, processor, its type from then on), all up to ``horizon`` (s).
+    ``holds`` are the cores in use, from the start of the tasks on. ``transitions`` are (time, node, state, watts when not
+    on); ``clock_changes`` are (time, processor, its type from then on). All end at ``horizon`` (s).
     """
 
     platform: Platform
@@ -77,7 +77,7 @@ class History:
 
     @cached_property
     def off_intervals(self) -> tuple[Ints, npt.NDArray[np.uint8], Floats, Floats, Floats]:
-        """When nodes were not on: (node, code of the state, start, end, W), by node and time."""
+        """Return when nodes were not on: (node, code of the state, start, end, W), by node and time."""
         log = self.transitions
         by_node = np.argsort(log.nodes, kind="stable")
         node, code, start, watts = (column[by_node] for column in (log.nodes, log.codes, log.times, log.watts))
@@ -89,45 +89,29 @@ class History:
         first, last = np.append(True, ~joins)[: len(node)], np.append(~joins, True)[: len(node)]
         return node[first], code[first], start[first], end[last], watts[first]
 
-    def transitions_of(self, node: int) -> list[tuple[float, int, NodeState, float]]:
-        """The rows of :attr:`transitions` of a node."""
-        return self._transitions_by_node.get(node, [])
-
-    def clocks_of(self, first: int, stop: int) -> list[tuple[float, int, ProcessorType]]:
-        """The rows of :attr:`clock_changes` of some processors."""
-        return _between(first, stop, self._clocks_by_processor)
-
-    def rates_of(self, first: int, stop: int) -> list[tuple[float, int, float, dict[int, float]]]:
-        """The rows of :attr:`rated_watts` of some processors."""
-        return _between(first, stop, self._rates_by_processor)
-
     @cached_property
-    def _transitions_by_node(self) -> dict[int, list[tuple[float, int, NodeState, float]]]:
+    def transitions_by_node(self) -> dict[int, list[tuple[float, int, NodeState, float]]]:
         return _by_unit(self.transitions)
 
     @cached_property
-    def _clocks_by_processor(self) -> dict[int, list[tuple[float, int, ProcessorType]]]:
+    def clocks_by_processor(self) -> dict[int, list[tuple[float, int, ProcessorType]]]:
         return _by_unit(self.clock_changes)
 
     @cached_property
-    def _rates_by_processor(self) -> dict[int, list[tuple[float, int, float, dict[int, float]]]]:
+    def rates_by_processor(self) -> dict[int, list[tuple[float, int, float, dict[int, float]]]]:
         return _by_unit(self.rated_watts)
 
 
 def _by_unit(rows: Iterable[Row]) -> dict[int, list[Row]]:
-    """Rows (time, node or processor, …) of each node or processor, in their order."""
-    found: dict[int, list[Row]] = defaultdict(list)
+    """Return the rows (time, node or processor, …) of each node or processor, in their order."""
+    by_unit: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
-        found[row[1]].append(row)
-    return found
-
-
-def _between(first: int, stop: int, by_unit: Mapping[int, list[Row]]) -> list[Row]:
-    return [row for unit in range(first, stop) for row in by_unit.get(unit, ())]
+        by_unit[row[1]].append(row)
+    return by_unit
 
 
 def goes_on(node: Ints, code: npt.NDArray[np.uint8], start: Floats, end: Floats) -> npt.NDArray[np.bool_]:
-    """Whether each interval but the first is in the state of the one before: in between the node was on for no time.
+    """Return for each interval but the first whether it goes on with the one before: the node was on for no time.
 
     It was then for a job that took none. No boot goes on with another: a failure and a repair of one instant have it begin anew.
     """
@@ -137,12 +121,12 @@ def goes_on(node: Ints, code: npt.NDArray[np.uint8], start: Floats, end: Floats)
 
 
 def node_bounds(platform: Platform) -> Ints:
-    """First core of each node, and the core count, shape (nodes + 1,)."""
+    """Return the first core of each node, and the core count, shape (nodes + 1,)."""
     return platform.first_core[platform.first_processor]
 
 
 def computing_seconds(holds: Holds, platform: Platform) -> Floats:
-    """How long some core of each node is in use, s, shape (nodes,)."""
+    """Return how long some core of each node is in use, s, shape (nodes,)."""
     runs, pieces = cut(holds, node_bounds(platform))
     table = steps(pieces)
     busy = np.bincount(table.unit, table.seconds * (table.cores > 0), platform.node_count)
@@ -152,7 +136,7 @@ def computing_seconds(holds: Holds, platform: Platform) -> Floats:
 
 
 def settle(history: History) -> EnergyAccounts:
-    """The accounts of a run."""
+    """Return the accounts of a run."""
     platform = history.platform
     accounts = EnergyAccounts(
         np.zeros(history.tenants),
@@ -160,7 +144,10 @@ def settle(history: History) -> EnergyAccounts:
         np.zeros(platform.processor_count),
         {state: np.zeros(platform.node_count) for state in NodeState},
     )
-    special = _special_nodes(history)
+    changed = {p for _, p, _ in history.clock_changes} | {p for _, p, _, _ in history.rated_watts}
+    special = {int(np.searchsorted(platform.first_processor, p, "right")) - 1 for p in changed}
+    if history.unused_draw_nothing:
+        special |= set(history.transitions.nodes.tolist())
     holds = history.holds
     if special:
         rest, particular = _parted(holds, special, platform)
@@ -171,19 +158,10 @@ def settle(history: History) -> EnergyAccounts:
     return accounts
 
 
-def _special_nodes(history: History) -> set[int]:
-    first_processor = history.platform.first_processor
-    changed = {p for _, p, _ in history.clock_changes} | {p for _, p, _, _ in history.rated_watts}
-    special = {int(np.searchsorted(first_processor, p, "right")) - 1 for p in changed}
-    if history.unused_draw_nothing:
-        special |= set(history.transitions.nodes.tolist())
-    return special
-
-
 def _parted(
     holds: Holds, special: set[int], platform: Platform
 ) -> tuple[Holds, dict[int, list[tuple[int, int, int, float, float]]]]:
-    """The holds on ordinary nodes, and for each special node its rows (tenant, processor, cores, start, end)."""
+    """Return the holds on ordinary nodes, and for each special node its rows (tenant, processor, cores, start, end)."""
     bounds = platform.first_core
     runs, pieces = cut(holds, bounds)
     tenant, unit, start, end = runs.expanded()
@@ -219,14 +197,13 @@ def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts:
 
     runs, pieces = cut(holds, platform.first_core)
     full = np.array([power.shared_watts(k, k.cores) + k.cores * power.core_watts(k, k.cores) for k in kinds])[kind]
-    # Charge tenants for processors they hold alone; energy and busy seconds of each processor.
-    cores = np.diff(platform.first_core)
+    # Charge tenants for the processors that they hold alone, then for those that they share.
     summed = np.concatenate([[0.0], np.cumsum(full)])
     energy = (summed[runs.stop] - summed[runs.first]) * (runs.end - runs.start)
     accounts.tenants += np.bincount(runs.tenant, energy, len(accounts.tenants))
-    seconds = seconds_in_runs(runs, len(full))
-    accounts.core_s += seconds * cores
-    busy_j, busy_s = seconds * full, seconds
+    busy_s = seconds_in_runs(runs, len(full))
+    accounts.core_s += busy_s * np.diff(platform.first_core)
+    busy_j = busy_s * full
     shared_j, shared_s = _settle_pieces(pieces, kind, kinds, power, accounts)
     busy_j += shared_j
     busy_s += shared_s
@@ -248,15 +225,15 @@ def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts:
         computing_s = computing_seconds(holds, platform)
         idle_while_computing = np.maximum(computing_s[node_of] - busy_s, 0.0)
         if history.unused_draw_nothing:
-            # Seconds for which each processor's node computes after the processor's own first use (quirk).
+            # A processor draws from its own first use on, while its node computes.
             first = _first_use(runs, pieces, platform.processor_count, history.horizon)
             node, start, end = busy_intervals(holds, node_bounds(platform))
-            seconds = np.zeros(platform.processor_count)
+            accounts.used_s = np.zeros(platform.processor_count)
             by_node = np.searchsorted(node, np.arange(platform.node_count + 1))
             for processor, number in enumerate(node_of.tolist()):
                 rows = slice(by_node[number], by_node[number + 1])
-                seconds[processor] = np.maximum(end[rows] - np.maximum(start[rows], first[processor]), 0.0).sum()
-            accounts.used_s = seconds
+                used_s = np.maximum(end[rows] - np.maximum(start[rows], first[processor]), 0.0)
+                accounts.used_s[processor] = used_s.sum()
             idle_while_computing = np.maximum(accounts.used_s - busy_s, 0.0)
         computing_idle_j = np.add.reduceat(np.where(per_processor, idle_w * idle_while_computing, 0.0), starts)
     accounts.unused += computing_idle_j
@@ -337,12 +314,13 @@ def sweep(
     for tenant, processor, cores, start, end in rows:
         events.append((end, 0 if end > start else 2, ("end", processor - first, tenant, cores)))
         events.append((start, 1, ("start", processor - first, tenant, cores)))
-    for time, _, new_state, watts in history.transitions_of(node):
+    for time, _, new_state, watts in history.transitions_by_node.get(node, ()):
         events.append((time, 2, ("state", new_state, watts)))
-    for time, processor, shared, own in history.rates_of(first, first + len(kinds)):
-        events.append((time, 2, ("rate", processor - first, shared, own)))
-    for time, processor, kind in history.clocks_of(first, first + len(kinds)):
-        events.append((time, 2, ("clock", processor - first, kind)))
+    for p in range(len(kinds)):
+        for time, _, shared, own in history.rates_by_processor.get(first + p, ()):
+            events.append((time, 2, ("rate", p, shared, own)))
+        for time, _, kind in history.clocks_by_processor.get(first + p, ()):
+            events.append((time, 2, ("clock", p, kind)))
 
     now = 0.0
     for time, _, event in sorted(events, key=lambda entry: entry[:2]):

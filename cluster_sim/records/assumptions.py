@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def kind_of(line: str) -> str:
-    """What a line is about: ``requested time`` in the example above."""
+    """Return what a line is about: ``requested time`` in the example above."""
     return line.partition(":")[0]
 
 
@@ -66,7 +66,7 @@ def of_inputs(
     switches: bool = False,
     memory: bool = False,
 ) -> list[str]:
-    """What a run of these will assume, before it.
+    """Return what a run of these will assume, before it runs.
 
     ``switches``: the power policy may switch nodes; ``memory``: the scheduler respects it.
     """
@@ -107,7 +107,7 @@ def of_run(
     has_refused: bool,
     has_switched: bool,
 ) -> list[str]:
-    """What a run assumed, by its records; ``columns`` are those of all its jobs.
+    """Return what a run assumed, by its records; ``columns`` are those of all its jobs.
 
     ``has_refused``: jobs were rejected; ``has_switched``: nodes changed their state. Only then are tables made to look.
     """
@@ -137,7 +137,7 @@ def of_run(
 
 
 def merged(several: Iterable[Iterable[str]]) -> list[str]:
-    """The lines of several runs or inputs, one for each kind: the first, and in how many others the kind occurs."""
+    """Return the lines of several runs or inputs: the first of each kind, and how many others are of the kind."""
     first: dict[str, str] = {}
     others: dict[str, set[str]] = {}
     for lines in several:
@@ -159,7 +159,7 @@ def _requested_times(requested: npt.NDArray[np.float64], assumed: Mask) -> list[
 
 
 def _in_vain(columns: Mapping[str, Any]) -> Mask:
-    """Jobs that ask for other cores as they run, and whose cores cannot change."""
+    """Return a mask of the jobs that ask for other cores as they run, and whose cores cannot change."""
     parts = columns["parts"]
     texts = (parts if any(parts.strides) else parts[:1]).tolist()
     asks = np.array(["@" in text for text in texts], np.bool_)
@@ -187,7 +187,7 @@ def _off(platform: Platform, of_type: list[bool]) -> str:
 
 
 def _hint(workload: Workload, cores: int) -> str:
-    """For a workload that says of how large a machine it is, and that is not the platform's size."""
+    """Return a hint for a workload that names the size of its machine, if that is not the platform's."""
     stated = workload.stated_procs
     if stated is None or stated <= cores:
         return ""

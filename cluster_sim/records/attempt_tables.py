@@ -22,7 +22,7 @@ JOB, GUEST = "job", "guest"
 
 
 def numbers_of_attempts(job: Ints) -> Ints:
-    """Which attempt of its job each attempt is, counted from 1; ``job`` by attempt, in order of allocation."""
+    """Number the attempts of each job from 1; ``job`` by attempt, in order of allocation."""
     by_job = np.argsort(job, kind="stable")
     first = np.flatnonzero(np.append(True, job[by_job][1:] != job[by_job][:-1]))[: len(job)]
     numbers = np.empty(len(job), np.int64)
@@ -33,7 +33,7 @@ def numbers_of_attempts(job: Ints) -> Ints:
 def attempt_columns(
     attempts: AttemptColumns, job_ids: npt.NDArray[np.object_], eligible: Floats, loaded_core_s: Floats
 ) -> dict[str, npt.NDArray[Any]]:
-    """The columns of the table of a run, one row per attempt; ``loaded_core_s`` are the core-seconds that each of them computed.
+    """Return the columns of the table of attempts; ``loaded_core_s`` are the core-seconds that each computed.
 
     Of an attempt that ended early all of them are lost, unless it is known that it can go on from a checkpoint.
     """
@@ -66,7 +66,7 @@ def attempt_columns(
 
 
 def lost_core_s(attempts: AttemptColumns, loaded_core_s: Floats) -> Floats:
-    """Core-seconds of each attempt that came to nothing, shape (attempts,); ``loaded_core_s`` are all that it computed."""
+    """Return the core-seconds of each attempt that came to nothing, of the ``loaded_core_s`` that it computed."""
     lost = np.zeros(len(attempts.job))
     for attempt, how in attempts.stopped.items():
         lost[attempt] = loaded_core_s[attempt] if how.lost_core_s is None else how.lost_core_s
@@ -77,7 +77,7 @@ def lost_core_s(attempts: AttemptColumns, loaded_core_s: Floats) -> Floats:
 
 
 def attempts_of(jobs: pd.DataFrame) -> pd.DataFrame:
-    """The table of attempts where every job that got cores was run once. One that was refused after that had been requeued."""
+    """Return the attempts if every job that got cores was run once. A job that was refused later had been requeued."""
     ran = jobs[jobs["allocation_time"].notna()]
     outcome = ran["state"].replace({"killed": AttemptEnd.KILLED, "rejected": AttemptEnd.REQUEUED})
     seconds = (ran["finish_time"] - ran["start_time"]) * ran["requested_cores"]
@@ -100,7 +100,7 @@ def attempts_of(jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_over_time(attempts: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
-    """The table of attempts with the column ``over_time``, which older results lack: when each of them was over.
+    """Return the table of attempts with the column ``over_time`` (when each was over), which older results lack.
 
     One after which its job joined the queue again was over then; the last of a job that was killed with it, at the end of
     that job. Those had been suspended meanwhile, if they gave their cores back sooner. Of others it is not known.
@@ -118,16 +118,16 @@ def with_over_time(attempts: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
 
 
 _REJOINS = (AttemptEnd.REQUEUED, AttemptEnd.PREEMPTED, AttemptEnd.FAILED)
-"""How attempts end after which a job joins the queue again, in that instant."""
+"""Ends of attempts after which a job joins the queue again in that instant."""
 _KILLS = (AttemptEnd.KILLED, AttemptEnd.FAILED, AttemptEnd.TIMEOUT, AttemptEnd.CANCELLED)
-"""How attempts end with which a job may be over."""
+"""Ends of attempts with which a job may be over."""
 
 
 def _in_order(number: npt.ArrayLike, job: Ints, allocation_time: npt.ArrayLike) -> Ints:
-    """The order of allocation, of those of one instant that of their jobs."""
+    """Return the order of allocation; within one instant the order of the jobs."""
     return np.lexsort((number, job, allocation_time))  # type: ignore[arg-type]
 
 
 def attempts_tell_more(attempts: pd.DataFrame) -> bool:
-    """Whether the attempts say more than the jobs do: some ended early, and how, and with what done, stands only here."""
+    """Return whether the attempts say more than the jobs: only they say which ended early, how, and with what done."""
     return not attempts["outcome"].isin([AttemptEnd.COMPLETED, AttemptEnd.UNFINISHED]).all()

@@ -1,4 +1,4 @@
-"""What a reader of a result has to know before believing it: sentences of three kinds, apart."""
+"""Cautions for readers of a result, in sentences of three kinds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLES = {
     "left_out": "Left out",
     "happened": "Happened in the run",
 }
-"""How the kinds are called where people read them."""
+"""Titles of the kinds, for people."""
 _LEFT_OUT = ("rejected",)
 _NAMED = 3
 
@@ -40,17 +40,22 @@ class Cautions:
 
     @classmethod
     def of_lines(cls, lines: Iterable[str], jobs: pd.DataFrame | None = None) -> Cautions:
-        """The lines of :mod:`cluster_sim.records.assumptions` by kind, and what a table of jobs tells."""
-        lines = list(lines)
+        """Sort the lines of :mod:`cluster_sim.records.assumptions` by kind, and add what a table of jobs tells."""
+        lines, happened = list(lines), []
+        if jobs is not None:
+            for state in ("killed", "unfinished"):
+                ids = jobs["job_id"][jobs["state"] == state]
+                if len(ids):
+                    happened.append(f"{state}: {len(ids):,} of {len(jobs):,} jobs ({few(ids, _NAMED)})")
         return cls(
             tuple(line for line in lines if kind_of(line) not in _LEFT_OUT),
             tuple(line for line in lines if kind_of(line) in _LEFT_OUT),
-            () if jobs is None else tuple(_happened(jobs)),
+            tuple(happened),
         )
 
     @classmethod
     def of_runs(cls, runs: Mapping[str, Cautions]) -> Cautions:
-        """The cautions of several runs by name; a line that is not about all of them names its runs."""
+        """Return the cautions of several runs by name; a line that is not about all of them names its runs."""
         kinds: list[tuple[str, ...]] = []
         for kind in TITLES:
             about: dict[str, list[str]] = {}
@@ -69,7 +74,7 @@ class Cautions:
         return replace(self, left_out=tuple(dict.fromkeys([*lines, *self.left_out])))
 
     def by_kind(self) -> dict[str, tuple[str, ...]]:
-        """Title and sentences of every kind that has some."""
+        """Return the title and sentences of every kind that has some."""
         return {title: lines for kind, title in TITLES.items() if (lines := getattr(self, kind))}
 
     def __iter__(self) -> Iterator[str]:
@@ -88,10 +93,3 @@ class Cautions:
             for title, lines in self.by_kind().items()
         )
         return f"<dl>{items}</dl>" if items else "<p>No cautions</p>"
-
-
-def _happened(jobs: pd.DataFrame) -> Iterator[str]:
-    for state in ("killed", "unfinished"):
-        ids = jobs["job_id"][jobs["state"] == state]
-        if len(ids):
-            yield f"{state}: {len(ids):,} of {len(jobs):,} jobs ({few(ids, _NAMED)})"

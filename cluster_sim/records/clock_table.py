@@ -1,4 +1,4 @@
-"""At which clock each processor ran, and when: a table of intervals."""
+"""The table of the clocks at which each processor ran, and when."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform, ProcessorType
 
 NO_P_STATE = -1
-"""Stands for a clock, or watts, of none of the processor's p-states."""
+"""Number that stands for a clock, or watts, of none of the processor's p-states."""
 
 Change = tuple[float, int, "ProcessorType"]
 """A time (s), a processor by its position in the platform, and its type from then on."""
 
 
 def clock_table(platform: Platform, changes: Iterable[Change], horizon: float) -> pd.DataFrame:
-    """One row per interval of every processor that has p-states or changed its clock, up to ``horizon`` (s)."""
+    """Make a row for each interval of every processor that has p-states or changed its clock, up to ``horizon`` (s)."""
     kinds = platform.processor_types
     by_processor: dict[int, list[tuple[float, ProcessorType]]] = defaultdict(list)
     with_states = np.array([bool(kind.p_states) for kind in kinds])[platform.type_of_processor]
@@ -33,34 +33,26 @@ def clock_table(platform: Platform, changes: Iterable[Change], horizon: float) -
         by_processor[processor].append((0.0, kinds[platform.type_of_processor[processor]]))
     for time, processor, kind in changes:
         by_processor[processor].append((time, kind))
-    rows = [
-        row for processor, entries in by_processor.items() for row in _intervals(platform, processor, entries, horizon)
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for processor, entries in by_processor.items():
+        node = int(np.searchsorted(platform.first_processor, processor, "right")) - 1
+        where = platform.node_name(node), f"processor{processor - int(platform.first_processor[node])}"
+        ends = [time for time, _ in entries[1:]] + [horizon]
+        for (start, kind), end in zip(entries, ends, strict=True):
+            if end > start:
+                number = p_state_of(kind, entries[0][1])
+                clock = NO_P_STATE if number is None else number, kind.clock_ghz
+                if rows and rows[-1][:4] == (*where, *clock):
+                    start = rows.pop()[4]  # changed and changed back within an instant
+                rows.append((*where, *clock, start, end))
     return as_clock_table(rows)
 
 
 def as_clock_table(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
-    """The table with these rows, of which there may be none."""
+    """Make the table from these rows; there may be none."""
     fields = RESULT_TABLES["p_states"]
     types = {"str": object, "float": np.float64, "int": np.int64}
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
     return pd.DataFrame(
         {field.name: np.array(column, types[field.kind]) for field, column in zip(fields, columns, strict=True)}
     )
-
-
-def _intervals(
-    platform: Platform, processor: int, entries: list[tuple[float, ProcessorType]], horizon: float
-) -> list[tuple[Any, ...]]:
-    node = int(np.searchsorted(platform.first_processor, processor, "right")) - 1
-    name = f"processor{processor - int(platform.first_processor[node])}"
-    rows: list[tuple[Any, ...]] = []
-    ends = [time for time, _ in entries[1:]] + [horizon]
-    for (start, kind), end in zip(entries, ends, strict=True):
-        if end > start:
-            number = p_state_of(kind, entries[0][1])
-            state = NO_P_STATE if number is None else number
-            if rows and (state, kind.clock_ghz) == rows[-1][2:4]:
-                start = rows.pop()[4]  # changed and changed back within an instant
-            rows.append((platform.node_name(node), name, state, kind.clock_ghz, start, end))
-    return rows

@@ -30,9 +30,9 @@ from cluster_sim.records.intervals import (
 )
 
 LEAST_CHANGE = 1.0
-"""Changes of less, in % of the base, are too little to matter."""
+"""Change in % of the base below which it is too little to matter."""
 LEAST_TIME = 10.0
-"""Changes of waits of less, in seconds, are too little to matter on a machine: the bound of the bounded slowdown."""
+"""Change of a wait in seconds below which it is too little to matter: the bound of the bounded slowdown."""
 _MOST_NAMED = 6
 _MOST_CASES = 3
 _NOT_SET = "not set"
@@ -40,7 +40,7 @@ _NOT_SET = "not set"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What is otherwise in the inputs: ``base`` and ``changed`` are the values (empty: not set).
+    """A difference of the inputs: ``base`` and ``changed`` are the values (empty: not set).
 
     Of several alternatives ``changed`` has a value each. ``stays`` are the options beside it in a list that remain.
     """
@@ -62,7 +62,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How a metric differs between ``name`` and ``against``, from ``base`` to ``value``.
+    """The difference of a metric between ``name`` and ``against``, from ``base`` to ``value``.
 
     ``low`` and ``high`` are the ends of the interval of the difference, paired by ``blocks`` blocks of the kind ``block``
     (NaN: none); ``differences`` has the difference of each block. ``case`` says of which part of the runs. ``floor`` is the
@@ -114,38 +114,38 @@ class Effect:
 
     @property
     def difference(self) -> float:
-        """``value - base``."""
+        """Return ``value - base``."""
         return self.value - self.base
 
     @property
     def relative(self) -> float:
-        """The difference in % of the base; NaN where that is 0."""
+        """Return the difference in % of the base; NaN where that is 0."""
         return 0.0 if self.value == self.base else 100 * self.difference / abs(self.base) if self.base else math.nan
 
     @property
     def verdict(self) -> ComparisonVerdict:
-        """Whether the metric is less or more, beyond chance."""
+        """Return whether the metric is less or more, beyond chance."""
         return verdict_of(self.low, self.high, self.blocks)
 
     @property
     def matters(self) -> bool:
-        """Whether the difference is large enough to be worth a word."""
+        """Return whether the difference is large enough to be worth a word."""
         return abs(self.difference) >= self.floor and not abs(self.relative) < LEAST_CHANGE
 
     @property
     def shown(self) -> ComparisonVerdict | None:
-        """LESS or MORE where that is beyond chance and large enough to matter: what may be coloured."""
+        """Return LESS or MORE if that is beyond chance and large enough to matter: it may be coloured."""
         return (
             self.verdict if self.verdict in (ComparisonVerdict.LESS, ComparisonVerdict.MORE) and self.matters else None
         )
 
     def change(self) -> str:
-        """The difference with its sign and, if there is one, its interval: ``−10 min (−15 min to −5 min)``."""
+        """Return the difference with its sign and, if there is one, its interval: ``−10 min (−15 min to −5 min)``."""
         ends = f" ({self._signed(self.low)} to {self._signed(self.high)})" if math.isfinite(self.low) else ""
         return self._signed(self.difference) + ends
 
     def in_percent(self) -> str:
-        """The relative difference with its sign and, if there is one, half of its interval: ``+14 ± 21 %``."""
+        """Return the relative difference with its sign and, if there is one, half of its interval: ``+14 ± 21 %``."""
         if not math.isfinite(self.relative):
             return self._signed(self.difference)
         if not math.isfinite(self.low) and self.value >= 10 * self.base > 0:
@@ -156,7 +156,7 @@ class Effect:
         return f"{sign}{number(abs(self.relative), 2)}{around} %"
 
     def text(self, value: float) -> str:
-        """A value of the metric: times in whole seconds where parts of a second do not matter."""
+        """Write a value of the metric: times in whole seconds where parts of a second do not matter."""
         return amount(self._rounded(value), self.unit)
 
     def _rounded(self, value: float) -> float:
@@ -172,7 +172,7 @@ class Effect:
         return sign + (amount(abs(value), self.unit) if self.unit else number(abs(value), 2))
 
     def sentence(self) -> str:
-        """The effect and its verdict in words."""
+        """Return the effect and its verdict in words."""
         label = self.label[:1].upper() + self.label[1:]
         before, after = self.text(self.base), self.text(self.value)
         if math.isnan(self.difference):
@@ -203,7 +203,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Which alternatives have the least of a metric (the most, where that is better), as far as the runs tell.
+    """The alternatives that have the least of a metric (the most, if that is better), as far as the runs tell.
 
     ``means`` has all alternatives, the best mean first. ``best`` are those with that mean, ``tied`` the others that are not
     told apart from it. ``following`` is the effect of the next one that is neither, ``values`` what each has in each block.
@@ -256,7 +256,7 @@ class Standing:
 
     @property
     def verdict(self) -> ComparisonVerdict:
-        """VALUES where there are too few blocks, TIE where others are not told apart from the best, else LESS or MORE."""
+        """Return VALUES for too few blocks, TIE if others are not told apart from the best, else LESS or MORE."""
         if self.blocks < FEWEST_BLOCKS:
             return ComparisonVerdict.VALUES
         return ComparisonVerdict.TIE if self.tied else ComparisonVerdict.MORE if self.most else ComparisonVerdict.LESS
@@ -268,11 +268,11 @@ class Standing:
         return self.best if is_shown else ()
 
     def name(self, name: str) -> str:
-        """An alternative as a reader knows it."""
+        """Return an alternative as a reader knows it."""
         return self.called.get(name, name)
 
     def sentence(self) -> str:
-        """Who stands where, in words, without the metric."""
+        """Say who stands where, without the metric."""
         least = "most" if self.most else "least"
         among = [*self.best, *self.tied]
         if len(self.means) == len(self.best):
@@ -328,7 +328,7 @@ class Comparison:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Everything in words: what differs, how sound it is, the verdicts, the cautions."""
+        """Say everything: what differs, how sound it is, the verdicts, the cautions."""
         verdicts = [*standing_sentences(self.standings), *self.remarks]
         if not self.standings:
             are_named = any(isinstance(each.changed, tuple) for each in self.differences)
@@ -336,7 +336,8 @@ class Comparison:
         return (*difference_sentences(self.differences, len(self.names)), *self.soundness, *verdicts, *self.cautions)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON."""
+        """Return all of it as plain values, for JSON."""
+        of_effects = "metric case unit name against base value difference relative low high blocks block method".split()
         return {
             "names": list(self.names),
             "sentences": list(self.sentences),
@@ -344,12 +345,20 @@ class Comparison:
                 {
                     "what": each.what,
                     "base": each.base or None,
-                    "changed": _plain(each.changed),
+                    "changed": list(each.changed) if isinstance(each.changed, tuple) else each.changed or None,
                     "stays": list(each.stays),
                 }
                 for each in self.differences
             ],
-            "effects": [_effect(each) for each in self.effects],
+            "effects": [
+                {
+                    **{name: getattr(each, name) for name in of_effects},
+                    "verdict": str(each.verdict),
+                    "matters": each.matters,
+                    "differences": list(each.differences),
+                }
+                for each in self.effects
+            ],
             "standings": [
                 {
                     **{name: getattr(each, name) for name in ("metric", "case", "unit", "blocks", "block")},
@@ -370,18 +379,8 @@ class Comparison:
         return f"<ul>{''.join(f'<li>{escape(sentence)}</li>' for sentence in self.sentences)}</ul>"
 
 
-def _plain(changed: str | tuple[str, ...]) -> Any:
-    return list(changed) if isinstance(changed, tuple) else changed or None
-
-
-def _effect(effect: Effect) -> dict[str, Any]:
-    names = "metric case unit name against base value difference relative low high blocks block method".split()
-    verdict = {"verdict": str(effect.verdict), "matters": effect.matters, "differences": list(effect.differences)}
-    return {name: getattr(effect, name) for name in names} | verdict
-
-
 def difference_sentences(differences: Sequence[Difference], names: int = 2) -> list[str]:
-    """What differs in the inputs, in words; of lists of options also what stays."""
+    """Say what differs in the inputs; of lists of options say also what stays."""
     if not differences:
         return ["Nothing differs in the inputs."] if names > 1 else []
     told = [f"What differs: {'; '.join(map(str, differences))}."]
@@ -426,7 +425,7 @@ _VERDICTS_IN_WORDS: Mapping[str, Callable[[Effect], bool]] = {
 
 
 def standing_sentences(standings: Iterable[Standing]) -> list[str]:
-    """A sentence for each metric; where there are many cases it counts them."""
+    """Make a sentence for each metric; if there are many cases it counts them."""
     told = []
     for (label, _), group in groupby(standings, key=lambda each: (each.label, each.metric)):
         cases = list(group)
@@ -462,7 +461,7 @@ def standing_sentences(standings: Iterable[Standing]) -> list[str]:
 
 
 def _counts(cases: Sequence[Standing], names: Iterable[Sequence[str]]) -> str:
-    """``a in 3, b in 1``: in how many cases each name is, the most frequent first."""
+    """Count in how many cases each name is, the most frequent first: ``a in 3, b in 1``."""
     counts: dict[str, int] = {}
     for each in names:
         for name in each:
@@ -473,23 +472,23 @@ def _counts(cases: Sequence[Standing], names: Iterable[Sequence[str]]) -> str:
 
 
 def named(names: Sequence[str]) -> str:
-    """A few names as a phrase, and how many more there are: "a, b and 3 more"."""
+    """Return a few names as a phrase, and how many more there are: "a, b and 3 more"."""
     shown = list(names[:_MOST_NAMED]) + ([f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else [])
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else ""
 
 
 def too_few(blocks: int, block: str) -> str:
-    """Why there is no interval: ``too few weeks (2) for an interval``."""
+    """Say why there is no interval: ``too few weeks (2) for an interval``."""
     return f"too few {block}s ({blocks}) for an interval"
 
 
 def _single(block: str) -> str:
-    """What one block is of which nothing tells how others would be."""
+    """Return the noun for a single block, of which nothing tells how others would be."""
     return "workload" if block == "replication" else block
 
 
 def change_in_words(value: float, base: float) -> str:
-    """``94 % less``; ``3.2 times as much`` from twice on; of nothing there are no shares: ``more``."""
+    """Write a change: ``94 % less``; ``3.2 times as much`` from twice on; ``more`` where the base is nothing."""
     if value == base:
         return "the same"
     if value >= 2 * base > 0:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
 
 ROWS_OF_PART = 500_000
-"""So many rows of a table are written at a time."""
+"""Rows of a table that are written at a time."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,20 @@ class CoreHolds:
 
     @cached_property
     def used(self) -> Holds:
-        """Cores of jobs from when their tasks began."""
+        """Return cores of jobs from when their tasks began."""
         began = ~np.isnan(self.used_from)
         held, since = (self.held, self.used_from) if began.all() else (self.held.where(began), self.used_from[began])
         return Holds(held.tenant, held.first, held.last, since, held.end)
 
     @property
     def tells_more(self) -> bool:
-        """Whether what was held says more than what was used: a job had cores more than once, or a guest or no task had some."""
+        """Return whether holds say more than uses: a job had cores several times, or a guest or no task had some."""
         several = bool((self.attempt > 1).any()) or self.has_changes
         return several or len(self.guests) > 0 or bool(np.isnan(self.used_from).any())
 
     @cached_property
     def has_changes(self) -> bool:
-        """Whether an attempt did not have all its cores in one time: it was suspended, or its cores changed."""
+        """Return whether an attempt did not have all its cores in one time: it was suspended, or its cores changed."""
         order = np.argsort(self.held.tenant, kind="stable")
         tenant, start, end = (column[order] for column in (self.held.tenant, self.held.start, self.held.end))
         several = (start[1:] != start[:-1]) | (end[1:] != end[:-1])
@@ -66,40 +66,40 @@ class CoreHolds:
 
     @property
     def used_by_job(self) -> Holds:
-        """The cores in use, with the rows of the jobs for tenants, in that order."""
+        """Return the cores in use, with the rows of the jobs for tenants, in that order."""
         job = self.job[self.used.tenant]
         return self.used.of(job).where(np.argsort(job, kind="stable"))
 
     @property
     def used_core_s(self) -> Floats:
-        """Core-seconds of each row of ``result.jobs``, all its attempts together: of some jobs cores change meanwhile."""
+        """Return core-seconds of each row of ``result.jobs``, all its attempts together: cores may change meanwhile."""
         used = self.used
         seconds = np.nan_to_num(np.maximum(used.end - used.start, 0.0))
         core_s = (used.last - used.first + 1) * seconds
         return np.bincount(self.job[used.tenant], core_s, len(self.job_ids)).astype(np.float64)
 
     def of_guests(self) -> Holds:
-        """What guests held, with their places in :attr:`guests` for tenants."""
+        """Return what guests held, with their places in :attr:`guests` for tenants."""
         held = self.held.where(self.held.tenant >= len(self.job))
         return held.of(held.tenant - len(self.job))
 
     def allocation_table(self, platform: Platform) -> pd.DataFrame:
-        """The table ``allocations``: jobs in the order of ``result.jobs``."""
+        """Return the table ``allocations``: jobs in the order of ``result.jobs``."""
         return allocation_table(platform, self.used_by_job, self.job_ids)
 
     @property
     def owners(self) -> npt.NDArray[np.object_]:
-        """The id of the job, or the name of the guest, of each tenant."""
+        """Return the id of the job, or the name of the guest, of each tenant."""
         return np.concatenate([self.job_ids[self.job], np.array(self.guests, object)])
 
     @property
     def attempts(self) -> Ints:
-        """Which attempt of its job each tenant is; 0 of guests."""
+        """Return the number of each tenant's attempt among those of its job; 0 for guests."""
         return np.concatenate([self.attempt, np.zeros(len(self.guests), np.int64)])
 
     @property
     def in_order(self) -> Holds:
-        """:attr:`held` in order of time; of one instant jobs in the order of ``result.jobs``, then guests."""
+        """Return :attr:`held` in order of time; in one instant jobs in the order of ``result.jobs``, then guests."""
         return self.held.where(self._order)
 
     @property
@@ -108,7 +108,7 @@ class CoreHolds:
         return np.lexsort((rows[self.held.tenant], self.held.start))
 
     def hold_table(self, platform: Platform) -> pd.DataFrame:
-        """The table ``holds``, in that order."""
+        """Return the table ``holds``, in that order."""
         order = self._order
         held = self.held.where(order)
         tenant, columns = _piece_columns(platform, held)
@@ -122,7 +122,7 @@ class CoreHolds:
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["holds"]))
 
     def texts_in_parts(self, platform: Platform) -> Iterator[tuple[slice, npt.NDArray[np.object_]]]:
-        """For some rows of the jobs at a time, and which these are: the cores of each job's last attempt as text.
+        """Yield for some rows of the jobs at a time these rows, and the cores of each job's last attempt as text.
 
         ``cluster0.node1.processor0:0-3;…``; empty if the job never started.
         """
@@ -135,17 +135,21 @@ class CoreHolds:
         cores = np.bincount(job, used.last - used.first + 1, len(self.job_ids))
         for first, stop in pairwise(bounds_of_parts(cores)):
             part = slice(*np.searchsorted(job, (first, stop)))
-            yield slice(first, stop), _texts(platform, used.of(used.tenant - first).where(part), stop - first)
+            tenant, columns = _piece_columns(platform, used.of(used.tenant - first).where(part))
+            low, high = (columns[name].astype(str).astype(object) for name in ("first_core", "last_core"))
+            pieces = columns["node"] + "." + columns["processor"] + ":" + low + "-" + high
+            bounds = np.searchsorted(tenant, np.arange(stop - first + 1)).tolist()
+            yield slice(first, stop), np.array([";".join(pieces[i:j]) for i, j in pairwise(bounds)], object)
 
 
 def allocation_table(platform: Platform, used: Holds, job_ids: npt.NDArray[np.object_]) -> pd.DataFrame:
-    """The table ``allocations`` of cores in use, in their order; ``job_ids`` are those of the tenants by number."""
+    """Make the table ``allocations`` of cores in use, in their order; ``job_ids`` are those of the tenants."""
     tenant, columns = _piece_columns(platform, used)
     return pd.DataFrame({"job_id": job_ids[tenant], **columns}, columns=names(RESULT_TABLES["allocations"]))
 
 
 def _piece_columns(platform: Platform, holds: Holds) -> tuple[Ints, dict[str, npt.NDArray[Any]]]:
-    """Holds cut at the bounds of processors: the tenant of each piece, and the columns that say where and when."""
+    """Cut holds at the bounds of processors: the tenant of each piece, and the columns of where and when."""
     pieces, unit = by_unit(holds, platform.first_core)
     node = np.searchsorted(platform.first_processor, unit, side="right") - 1
     within = unit - platform.first_processor[node]
@@ -160,17 +164,8 @@ def _piece_columns(platform: Platform, holds: Holds) -> tuple[Ints, dict[str, np
     }
 
 
-def _texts(platform: Platform, used: Holds, jobs: int) -> npt.NDArray[np.object_]:
-    """The cores of each tenant as text, of tenants 0 … ``jobs`` - 1 in that order."""
-    tenant, columns = _piece_columns(platform, used)
-    first, last = (columns[name].astype(str).astype(object) for name in ("first_core", "last_core"))
-    parts = columns["node"] + "." + columns["processor"] + ":" + first + "-" + last
-    bounds = np.searchsorted(tenant, np.arange(jobs + 1)).tolist()
-    return np.array([";".join(parts[begin:stop]) for begin, stop in pairwise(bounds)], object)
-
-
 def named_pieces(holds: Holds, platform: Platform) -> list[str]:
-    """Each piece of holds within one processor, for people: ``cluster0.node1.processor0:0-3``, or ``…:2`` of one core."""
+    """Name each piece of holds within one processor: ``cluster0.node1.processor0:0-3``, or ``…:2`` of one core."""
     _, columns = _piece_columns(platform, holds)
     first, last = (columns[name].astype(str).astype(object) for name in ("first_core", "last_core"))
     cores = np.where(first == last, first, first + "-" + last)

@@ -11,5 +11,5 @@ _TYPES = {"str": object, "float": np.float64, "int": np.int64}
 
 
 def no_rows(table: str) -> pd.DataFrame:
-    """A table of ``RESULT_TABLES`` without rows, its columns in their types."""
+    """Make a table of ``RESULT_TABLES`` without rows, its columns in their types."""
     return pd.DataFrame({field.name: np.array([], _TYPES[field.kind]) for field in RESULT_TABLES[table]})

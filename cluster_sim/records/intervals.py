@@ -17,11 +17,11 @@ from cluster_sim.errors import InputError
 
 CONFIDENCE = 0.95
 FEWEST_BLOCKS = 5
-"""Of fewer weeks, replications or workloads there is no interval: a bootstrap of two weeks has three values."""
+"""Weeks, replications or workloads below which there is no interval: a bootstrap of two weeks has three values."""
 
 
 class ComparisonVerdict(StrEnum):
-    """What a comparison shows of a metric."""
+    """Verdicts of a comparison on a metric."""
 
     LESS = "less"
     MORE = "more"
@@ -30,7 +30,7 @@ class ComparisonVerdict(StrEnum):
 
 
 def verdict_of(low: float, high: float, blocks: int) -> ComparisonVerdict:
-    """The verdict on a difference with an interval from ``low`` to ``high`` over so many blocks.
+    """Return the verdict on a difference with an interval from ``low`` to ``high`` over so many blocks.
 
     >>> [str(verdict_of(*ends, blocks=8)) for ends in ((-2.0, -1.0), (0.0, 1.0), (1.0, 2.0))]
     ['less', 'no difference shown', 'more']
@@ -41,7 +41,7 @@ def verdict_of(low: float, high: float, blocks: int) -> ComparisonVerdict:
 
 
 def blocks_of(values: Mapping[Any, np.ndarray]) -> int:
-    """How many blocks these values are of, one each; 1 where nothing changes from block to block."""
+    """Return how many blocks these values are of, one each; 1 if nothing changes from block to block."""
     count = max((len(each) for each in values.values()), default=0)
     return count if any(len(each) and (each != each[0]).any() for each in values.values()) else min(count, 1)
 
@@ -76,14 +76,14 @@ def told_apart(
 
 
 def mean_of(values: np.ndarray) -> np.ndarray:
-    """The mean of each column, NaN without rows; of equal values the value itself, which sum and division might miss."""
+    """Return the mean of each column, NaN without rows; of equal values it is exactly that value."""
     if not len(values):
         return np.full(values.shape[1], np.nan)
     return np.asarray(np.where(_is_equal(values), values[0], values.mean(axis=0)))
 
 
 def half_width(values: np.ndarray, confidence: float = CONFIDENCE, fewest: int = FEWEST_BLOCKS) -> np.ndarray:
-    """Half the width of the confidence interval of the mean of each column; 0 for equal values.
+    """Return half the width of the confidence interval of the mean of each column; 0 for equal values.
 
     NaN for fewer rows than ``fewest``: less than the default, 2 at least, is for bounds that nobody is shown.
     """
@@ -103,7 +103,7 @@ def _is_equal(values: np.ndarray) -> np.ndarray:
 def paired_change(
     values: np.ndarray, first: np.ndarray, confidence: float = CONFIDENCE
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The mean of each column of ``values - first`` in % of that column's mean of ``first``, and its interval's half-width.
+    """Return the mean of each column of ``values - first`` in % of that of ``first``, and its interval's half-width.
 
     Rows are what was met by both: replications, windows of a log, days. Where the two are the same everywhere the change is 0,
     whatever the mean; NaN where there is no number.
@@ -118,7 +118,7 @@ def paired_change(
 def geometric_change(
     values: np.ndarray, first: np.ndarray, confidence: float = CONFIDENCE
 ) -> tuple[float, float, float]:
-    """The geometric mean of ``values / first`` as a change in %, and the ends of its interval.
+    """Return the geometric mean of ``values / first`` as a change in %, and the ends of its interval.
 
     Both are above 0, one for each thing that both met. Student's interval of the mean of the logarithms: a few large values,
     which decide the mean of ``values - first``, count here by what they are of the others' size.
@@ -130,7 +130,7 @@ def geometric_change(
 
 
 def bootstrap_interval(values: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Ends of an interval of the mean of ``values``: percentiles of the means of 2,000 samples drawn from them.
+    """Return ends of an interval of the mean of ``values``: percentiles of the means of 2,000 samples drawn from them.
 
     It never goes beyond the values themselves, so that what cannot be negative has no negative end. The draws are the
     same every time. NaN for fewer than :data:`FEWEST_BLOCKS` values.
@@ -140,7 +140,7 @@ def bootstrap_interval(values: np.ndarray, confidence: float = CONFIDENCE) -> tu
 
 
 def bootstrap_ratios(sums: np.ndarray, counts: np.ndarray, confidence: float = CONFIDENCE) -> np.ndarray:
-    """Ends of intervals of Σ ``sums`` / Σ ``counts`` of each column, over rows that are drawn again and again.
+    """Return ends of intervals of Σ ``sums`` / Σ ``counts`` of each column, over rows that are drawn again and again.
 
     Rows are what is independent, as far as anything is: replications, or weeks of a log, each with the sum over its jobs and
     their number. 2,000 samples of as many rows are drawn, the same every time; a column of the result is (low, high), the
@@ -166,7 +166,7 @@ _RESAMPLES = 2_000
 
 
 def student_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
-    """The t for which a Student variable lies in [-t, t] with probability ``confidence``.
+    """Return the t for which a Student variable lies in [-t, t] with probability ``confidence``.
 
     >>> round(student_quantile(4), 3)
     2.776

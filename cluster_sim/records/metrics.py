@@ -40,27 +40,27 @@ WATT_MINUTE_J = 60.0
 
 
 def wait_time(submit: Of, start: Of) -> Of:
-    """From the submission until the tasks begin, s."""
+    """Return the time from the submission until the tasks begin, s."""
     return start - submit
 
 
 def run_time(start: Of, finish: Of) -> Of:
-    """From when the tasks begin to when the last one ends, s."""
+    """Return the time from when the tasks begin to when the last one ends, s."""
     return finish - start
 
 
 def turnaround_time(submit: Of, finish: Of) -> Of:
-    """From the submission to the end, s; also called response time."""
+    """Return the time from the submission to the end, s; also called response time."""
     return finish - submit
 
 
 def slowdown(turnaround: Of, run: Of) -> Of:
-    """Turnaround over run time; NaN for a job that ran for no time."""
+    """Return turnaround over run time; NaN for a job that ran for no time."""
     return _ratio(turnaround, run)
 
 
 def bounded_slowdown(turnaround: Of, run: Of) -> Of:
-    """Turnaround over run time, or over :data:`BOUND_S` for shorter jobs, and 1 at least (Feitelson 2001)."""
+    """Return turnaround over run time, or over :data:`BOUND_S` for shorter jobs, and 1 at least (Feitelson 2001)."""
     if isinstance(run, np.ndarray):
         return np.maximum(1.0, turnaround / np.maximum(run, BOUND_S))
     return max(1.0, turnaround / max(run, BOUND_S))
@@ -72,7 +72,7 @@ def stretch(wait: Of, requested: Of) -> Of:
 
 
 def _ratio(part: Of, whole: Of) -> Of:
-    """One over the other; NaN over nothing."""
+    """Divide; NaN for a divisor of 0."""
     if isinstance(whole, np.ndarray):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(whole > 0.0, part / whole, np.nan)
@@ -80,13 +80,13 @@ def _ratio(part: Of, whole: Of) -> Of:
 
 
 def tardiness(finish: Floats, deadline: Floats) -> Floats:
-    """How long after its deadline each job ended, s, 0 for one in time; NaN without a deadline."""
+    """Return how long after its deadline each job ended, s, 0 for one in time; NaN without a deadline."""
     with np.errstate(invalid="ignore"):
         return np.where(deadline == np.inf, np.nan, np.maximum(finish - deadline, 0.0))
 
 
 def delay(wait: Floats, requested: Floats, theta: float = THETA) -> Floats:
-    """How long each job waited beyond ``theta`` times its requested time, s; NaN for a job that was not too late.
+    """Return how long each job waited beyond ``theta`` times its requested time, s; NaN if it did not.
 
     Casagrande et al. (2022), Eq. 10: wait - theta x requested time where wait / requested time >= theta. A job that did not
     start (NaN), or that requested no time, is never delayed.
@@ -97,7 +97,7 @@ def delay(wait: Floats, requested: Floats, theta: float = THETA) -> Floats:
 
 
 def delays(jobs: pd.DataFrame, theta: float = THETA) -> pd.Series:
-    """:func:`delay` of the jobs in a result's table."""
+    """Return :func:`delay` of the jobs in a result's table."""
     of_each: pd.Series = jobs["wait_time"].copy()
     of_each[:] = delay(jobs["wait_time"].to_numpy(), jobs["requested_time"].to_numpy(), theta)
     return of_each.rename(None)
@@ -127,7 +127,7 @@ def job_columns(
     deadline: Floats | float = math.inf,
     in_pieces: InPieces | None = None,
 ) -> dict[str, Floats]:
-    """The columns of the table of jobs that are metrics; NaN for jobs that did not start.
+    """Return the columns of the table of jobs that are metrics; NaN for jobs that did not start.
 
     A job that ran in pieces waited all the time from its submission to its finish in which no task of it ran; its slowdowns
     look at the run time of its last attempt.
@@ -156,52 +156,52 @@ def job_columns(
 
 
 def makespan(first_submission: float, last_completion: float) -> float:
-    """From the first submission to the last completion, s."""
+    """Return the time from the first submission to the last completion, s."""
     return last_completion - first_submission
 
 
 def throughput(completed: int, makespan_s: float) -> float:
-    """Jobs completed per hour of the makespan; NaN for a makespan of 0."""
+    """Return jobs completed per hour of the makespan; NaN for a makespan of 0."""
     return completed / makespan_s * 3600.0 if makespan_s else math.nan
 
 
 def utilisation(busy_core_s: float, cores: int, window_s: float) -> float:
-    """Share of the cores in use on average over a window, 0 to 1; NaN for a window of 0. Any unit of time, twice the same."""
+    """Return the mean share of the cores in use over a window, 0 to 1; NaN for a window of 0. Both in one unit."""
     return busy_core_s / (cores * window_s) if window_s else math.nan
 
 
 def mean_level(levels: Floats | npt.NDArray[np.int64], times: Floats) -> float:
-    """Mean over time of a step function; ``levels[i]`` holds from ``times[i]`` to ``times[i + 1]``. NaN over no time."""
+    """Return the mean over time of a step function: ``levels[i]`` holds from ``times[i]`` on. NaN over no time."""
     window = times[-1] - times[0]
     return float((levels * np.diff(times)).sum() / window) if window else math.nan
 
 
 def energy_delay_product(energy_j: float, makespan_s: float) -> float:
-    """Energy times makespan, J·s (Gonzalez and Horowitz 1996)."""
+    """Return energy times makespan, J·s (Gonzalez and Horowitz 1996)."""
     return energy_j * makespan_s
 
 
 def mean_power(energy_j: float, window_s: float) -> float:
-    """Energy over the window in which it was drawn, W; NaN for a window of 0."""
+    """Return energy over the window in which it was drawn, W; NaN for a window of 0."""
     return energy_j / window_s if window_s else math.nan
 
 
 def watt_minutes(joules: Of) -> Of:
-    """Energy in W·min, which Casagrande et al. (2022) count in."""
+    """Return energy in W·min, which Casagrande et al. (2022) count in."""
     return joules / WATT_MINUTE_J
 
 
 def energy_waste(joules: Mapping[NodeState, Of]) -> Of:
-    """What nodes drew in the states :data:`WASTED`, J (Casagrande et al. 2022, Eq. 4), from the energy in each state."""
+    """Return J that nodes drew in the states :data:`WASTED` (Casagrande et al. 2022, Eq. 4), from J by state."""
     idle, switching_on, switching_off = (joules[state] for state in WASTED)
     return idle + switching_on + switching_off
 
 
 def node_switches(on: Count, off: Count) -> Count:
-    """How often nodes were switched: on and off each count."""
+    """Return how often nodes were switched: on and off each count."""
     return on + off
 
 
 def on_off_cycles(on: Count, off: Count) -> Count:
-    """How often nodes were switched off and on again; of an odd number of switches the last one is in none."""
+    """Return how often nodes were switched off and on again; of an odd number of switches the last one is in none."""
     return (on + off) // 2

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def seconds_by_state(history: History) -> dict[NodeState, Floats]:
-    """How long each node was in each state, s, shape (nodes,); summed without making the intervals, which may be millions."""
+    """Return how long each node was in each state, s, shape (nodes,), without making the millions of intervals."""
     count = history.platform.node_count
     seconds = {state: np.zeros(count) for state in NodeState}
     seconds[NodeState.COMPUTING] = computing_seconds(history.holds, history.platform)
@@ -35,7 +35,7 @@ def seconds_by_state(history: History) -> dict[NodeState, Floats]:
 
 
 def _switches(history: History) -> tuple[Ints, Ints]:
-    """How often each node began to switch on, and off, before the end.
+    """Return how often each node began to switch on, and off, before the end.
 
     What begins in the last instant is in no second of the run, nor is what a failure undoes in the instant in which it began.
     """
@@ -55,12 +55,26 @@ def _switches(history: History) -> tuple[Ints, Ints]:
 
 
 def waste_by_core(history: History, accounts: EnergyAccounts, computing_s: Floats) -> Floats:
-    """J that nodes and the idle cores of computing nodes wasted, shape (nodes,)."""
-    return energy_waste(accounts.nodes) + _idle_cores_of_computing_nodes(history, accounts, computing_s)
+    """Return J that nodes and the idle cores of computing nodes wasted, shape (nodes,).
+
+    An idle core of a computing node wastes its part of its processor's idle watts. This sums in bulk over the run. If a
+    clock changed, ``accounting.sweep`` has summed from change to change, by the same law but with other rounding.
+    """
+    platform = history.platform
+    kind, kinds = platform.type_of_processor, platform.processor_types
+    cores = np.array([k.cores for k in kinds])[kind]
+    watts_of_core = np.array([history.power.idle_watts(k) / k.cores for k in kinds])[kind]
+    node_of = np.repeat(np.arange(platform.node_count), np.diff(platform.first_processor))
+    drawing_s = computing_s[node_of] if accounts.used_s is None else accounts.used_s
+    idle_core_s = np.maximum(drawing_s * cores - accounts.core_s, 0.0)  # both are sums, and rounded
+    joules = _sum_over_processors(history, watts_of_core * idle_core_s)
+    for node, at_its_clocks in accounts.idle_cores.items():  # nodes whose clocks may have changed
+        joules[node] = at_its_clocks
+    return energy_waste(accounts.nodes) + joules
 
 
 def node_columns(history: History, accounts: EnergyAccounts) -> dict[str, npt.NDArray[Any]]:
-    """The columns of the table, one row per node, in platform order."""
+    """Return the columns of the table, one row per node, in platform order."""
     platform = history.platform
     count = platform.node_count
     seconds = seconds_by_state(history)
@@ -79,25 +93,6 @@ def node_columns(history: History, accounts: EnergyAccounts) -> dict[str, npt.ND
         "on_off_cycles": on_off_cycles(on, off),
     }
     return {name: columns[name] for name in names(RESULT_TABLES["nodes"])}
-
-
-def _idle_cores_of_computing_nodes(history: History, accounts: EnergyAccounts, computing_s: Floats) -> Floats:
-    """J that idle cores of computing nodes draw, each its part of its processor's idle watts, shape (nodes,).
-
-    In bulk, from sums over the run; where a clock changed, ``accounting.sweep`` has summed them from change to change: one
-    law, in sums that round in different places.
-    """
-    platform = history.platform
-    kind, kinds = platform.type_of_processor, platform.processor_types
-    cores = np.array([k.cores for k in kinds])[kind]
-    watts_of_core = np.array([history.power.idle_watts(k) / k.cores for k in kinds])[kind]
-    node_of = np.repeat(np.arange(platform.node_count), np.diff(platform.first_processor))
-    drawing_s = computing_s[node_of] if accounts.used_s is None else accounts.used_s
-    idle_core_s = np.maximum(drawing_s * cores - accounts.core_s, 0.0)  # both are sums, and rounded
-    joules = _sum_over_processors(history, watts_of_core * idle_core_s)
-    for node, at_its_clocks in accounts.idle_cores.items():  # those whose clocks may have changed
-        joules[node] = at_its_clocks
-    return joules
 
 
 def _sum_over_processors(history: History, values: Floats) -> Floats:

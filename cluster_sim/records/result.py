@@ -51,11 +51,9 @@ PLATFORM_FILE = "platform.json"
 ASSUMPTIONS = "assumptions"
 _CAUTIONS = (ASSUMPTIONS, "left_out", "happened")
 """The keys of summary.json that hold the cautions."""
-_SOMETIMES = ("decisions", "p_states", "stages", "attempts", "holds")
-"""Tables that are written if they say something."""
 _TABLE_FILES = frozenset(
     f"{name}.{suffix}"
-    for name in ("jobs", "nodes", "node_states", "power", *_SOMETIMES)
+    for name in ("jobs", "nodes", "node_states", "power", "decisions", "p_states", "stages", "attempts", "holds")
     for suffix in ("csv", "parquet")
 )
 _METRICS = frozenset(names(SUMMARY_METRICS))
@@ -65,7 +63,7 @@ _SAID = (
 )
 """Other keys of summary.json."""
 _NAMED = 4
-"""Runs, and metrics, that are named where one of several is to be chosen."""
+"""Number of runs, or metrics, that a message names if one of several is to be chosen."""
 
 
 class Summary(pd.Series):
@@ -76,7 +74,7 @@ class Summary(pd.Series):
         return pd.Series
 
     def __getitem__(self, key: Any) -> Any:
-        """The value of a metric, or several of them. Raises KeyError, with the nearest name."""
+        """Return the value of a metric, or several of them. Raises KeyError, with the nearest name."""
         if isinstance(key, str) and key not in self.index:
             raise KeyError(f"{key}: expected {nearest(key, list(self.index))}")
         return super().__getitem__(key)
@@ -106,7 +104,7 @@ class Tables(Protocol):
         ...
 
     def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
-        """The table of node states for some of the nodes at a time."""
+        """Return the table of node states for some of the nodes at a time."""
         ...
 
     def off_states(self, result: Result) -> pd.DataFrame:
@@ -151,11 +149,11 @@ _INSTEAD = {
     **dict.fromkeys(("to_csv", "write"), "save(folder), or jobs.to_csv(path)"),
     "describe": "summary()",
 }
-"""What stands in the place of names that people guess."""
+"""Names that people guess, and what to use instead."""
 
 
 class Result:
-    """What a run left: tables as pandas DataFrames, with the columns of ``cluster_sim.workload.fields``; times in s.
+    """The records of a run: pandas DataFrames with the columns of ``cluster_sim.workload.fields``; times in s.
 
     ``jobs`` has one row per job of the workload, in order of submission; ``allocations`` one per job, processor and run
     of neighbouring cores; ``node_states`` one per node and interval; ``nodes`` one per node; ``power`` and ``queue`` are
@@ -170,7 +168,7 @@ class Result:
 
     @classmethod
     def of(cls, simulation: Simulation) -> Result:
-        """The result of a simulation as it stands."""
+        """Make the result of a simulation as it stands."""
         from cluster_sim import __version__
 
         start = simulation.workload.start_date
@@ -191,37 +189,37 @@ class Result:
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """One row per job: times, state, cores, metrics, energy."""
+        """Return one row per job: times, state, cores, metrics, energy."""
         return self._tables.jobs()
 
     @cached_property
     def core_holds(self) -> CoreHolds:
-        """Who held which cores in numbers, from which ``allocations`` and ``holds`` are made and the charts are drawn."""
+        """Return who held which cores in numbers: ``allocations``, ``holds`` and the charts are made from it."""
         return self._tables.core_holds()
 
     @cached_property
     def allocations(self) -> pd.DataFrame:
-        """Which cores each job's tasks used, from when to when; jobs in the order of ``jobs``."""
+        """Return which cores each job's tasks used, from when to when; jobs in the order of ``jobs``."""
         return self.core_holds.allocation_table(self.platform)
 
     @cached_property
     def holds(self) -> pd.DataFrame:
-        """Who held which cores, jobs and guests, from when to when, booting included; in order of time."""
+        """Return who held which cores, jobs and guests, from when to when, booting included; in order of time."""
         return self.core_holds.hold_table(self.platform)
 
     @cached_property
     def attempts(self) -> pd.DataFrame:
-        """One row per attempt to run a job: when it joined the queue, got its cores, began and ended, and how."""
+        """Return one row per attempt of a job: when it joined the queue, got its cores, began and ended, and how."""
         return self._tables.attempts()
 
     @cached_property
     def stages(self) -> pd.DataFrame:
-        """Checkpoints, restarts and changes of cores that are over; empty where jobs did nothing but their work."""
+        """Return checkpoints, restarts and changes of cores that are over; no rows if jobs only did their work."""
         return self._tables.stages()
 
     @cached_property
     def spells(self) -> dict[int, list[Spell]]:
-        """In which pieces jobs ran, by their rows in ``jobs``; only of those that had cores more than once."""
+        """Return the pieces in which jobs ran, by their rows in ``jobs``; only of jobs that got cores again."""
         return self.all_spells.ran
 
     @cached_property
@@ -235,27 +233,27 @@ class Result:
 
     @cached_property
     def node_states(self) -> pd.DataFrame:
-        """The states of each node, without gaps."""
+        """Return the states of each node, without gaps."""
         return self._tables.node_states()
 
     @cached_property
     def off_states(self) -> pd.DataFrame:
-        """The rows of ``node_states`` in which nodes are neither idle nor computing; much sooner made than all of them."""
+        """Return the rows of ``node_states`` of nodes neither idle nor computing; much faster than all of them."""
         return self._tables.off_states(self)
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row per node: seconds and joules in each state, energy waste, switches and on-off cycles."""
+        """Return one row per node: seconds and joules in each state, energy waste, switches and on-off cycles."""
         return self._tables.nodes()
 
     @cached_property
     def power(self) -> pd.DataFrame:
-        """Power of the whole platform as a step function; the last row closes it."""
+        """Return the power of the whole platform as a step function; the last row closes it."""
         return self._tables.power()
 
     @cached_property
     def queue(self) -> pd.DataFrame:
-        """Jobs that wait, and the cores they ask for, as a step function."""
+        """Return jobs that wait, and the cores they ask for, as a step function."""
         absences = () if self.conditions is None else self.conditions.absences
         steps = pd.DataFrame(queue_steps(self.jobs, waits_again(self.jobs, self.attempts, absences))._asdict())
         seen: pd.DataFrame = steps[steps["time"] <= self.power["time"].iloc[-1]]  # not what would come after the end
@@ -263,12 +261,12 @@ class Result:
 
     @cached_property
     def p_states(self) -> pd.DataFrame:
-        """At which clock the processors ran that have p-states, or changed their clock; see ``cluster_sim.workload.fields``."""
+        """Return clocks of processors that have p-states or changed clocks (``cluster_sim.workload.fields``)."""
         return self._tables.p_states()
 
     @cached_property
     def decisions(self) -> pd.DataFrame:
-        """What the scheduler decided and why; empty unless the simulation was made with ``explain=True``."""
+        """Return what the scheduler decided and why; empty unless the simulation was made with ``explain=True``."""
         return self._tables.decisions()
 
     @cached_property
@@ -278,18 +276,18 @@ class Result:
 
     @cached_property
     def conditions(self) -> Conditions | None:
-        """What beside free cores decided whether a job could start; None: not known, of another program's run."""
+        """Return what beside free cores decided whether jobs could start; None: of another program's run."""
         return self._tables.conditions()
 
     @cached_property
     def waits(self) -> WaitReasons:
-        """Why jobs waited, at any time."""
+        """Return why jobs waited, at any time."""
         from cluster_sim.records.reasons.waiting import WaitReasons
 
         return WaitReasons(self)
 
     def explain(self, job_id: str) -> str:
-        """Why a job waited and for how long, what started it, where it ran and how it ended, in a few plain sentences.
+        """Say why a job waited and for how long, what started it, where it ran and how it ended.
 
         While too few cores were free for it, that is the reason; while there were enough, its scheduler knows it, if the
         run kept a log of decisions. Raises InputError for a job that the run does not have.
@@ -300,12 +298,12 @@ class Result:
 
     @cached_property
     def cautions(self) -> Cautions:
-        """What to know before believing the result: what was assumed, what was left out, what happened."""
+        """Return what to know before believing the result: what was assumed, what was left out, what happened."""
         return Cautions.of_lines(self._caution_lines, self.jobs)
 
     @cached_property
     def _caution_lines(self) -> list[str]:
-        """What the run assumed and refused, a line for each kind (:mod:`cluster_sim.records.assumptions`)."""
+        """Return what the run assumed and refused, a line for each kind (:mod:`cluster_sim.records.assumptions`)."""
         return self._tables.assumptions(self)
 
     def warn_of_cautions(self, told: set[str]) -> None:
@@ -317,14 +315,14 @@ class Result:
 
     @property
     def assumptions(self) -> list[str]:
-        """What the run assumed where its inputs say nothing, a line for each kind of thing, with how often.
+        """Return what the run assumed where its inputs say nothing, a line for each kind of thing, with how often.
 
         Requested times and watts that are missing, nodes that switch at no cost, and so on. Empty when nothing was assumed.
         """
         return list(self.cautions.assumed)
 
     def jobs_with_allocation(self) -> pd.DataFrame:
-        """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``, of a job's last attempt."""
+        """Return ``jobs`` with the column ``allocation`` of the last attempt: ``cluster0.node1.processor0:0-3;…``."""
         return pd.concat(self._jobs_in_parts())
 
     def _jobs_in_parts(self) -> Iterator[pd.DataFrame]:
@@ -333,7 +331,7 @@ class Result:
             yield self.jobs.iloc[rows].assign(allocation=texts)
 
     def summary(self) -> pd.Series:
-        """The metrics of the run as numbers, units in their names (``cluster_sim.workload.fields.SUMMARY_METRICS``).
+        """Return the metrics as numbers, units in their names (``cluster_sim.workload.fields.SUMMARY_METRICS``).
 
         NaN where there is no value, such as a mean over no jobs.
         """
@@ -342,7 +340,7 @@ class Result:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """The metrics as ``summary.json`` has them: counts as whole numbers, None where there is no value."""
+        """Return the metrics as ``summary.json`` has them: counts as whole numbers, None where there is no value."""
         return dict(self._summary)
 
     @cached_property
@@ -354,11 +352,11 @@ class Result:
     def save(self, directory: str | Path, file_format: FileFormat = "csv") -> None:
         """Write summary.json, the platform, and jobs, nodes, node_states and power as CSV (or parquet) into ``directory``.
 
-        So are the decisions, if the run kept a log of them, the p-states, if processors have some, the stages, if jobs did
-        anything beside their work, the attempts, if one ended early, and the holds, if a job had cores more than once or a
-        guest held some. An older result is replaced when all files
-        of this one are written; while that happens there is no summary.json, so that a folder with one holds a single run,
-        whenever the program is killed. Raises InputError while another program writes there.
+        Other tables are written if they say something: decisions (the run kept a log of them), p_states (processors have
+        some), stages (jobs did more than their work), attempts (one ended early), and holds (a job got cores again, or a
+        guest held some). An older result is replaced when all files of this one are written. Meanwhile there is no
+        summary.json, so that a folder with one holds a single run whenever the program is killed. Raises InputError while
+        another program writes there.
         """
         if file_format not in ("csv", "parquet"):
             raise InputError("Result.save, file_format", "csv or parquet", file_format)
@@ -373,21 +371,19 @@ class Result:
             "node_states": (self._tables.node_states_in_parts(), self.nodes),
             "power": ([self.power], self.power),
         }
-        tables |= {name: ([table], table) for name in self._tables_that_tell_more() for table in [getattr(self, name)]}
+        optional = {
+            "decisions": len(self.decisions),
+            "p_states": len(self.p_states),
+            "stages": len(self.stages),
+            "attempts": attempts_tell_more(self.attempts),
+            # A job that is suspended to the end had its cores only once.
+            "holds": self.core_holds.tells_more or any(self.all_spells),
+        }
+        # Optional tables are written only if they add something to the others.
+        tables |= {name: ([getattr(self, name)], getattr(self, name)) for name, more in optional.items() if more}
         with held(directory):
             remove_leftovers(directory, {*_TABLE_FILES, CONDITIONS_FILE, PLATFORM_FILE, SUMMARY_FILE})
             self._write(directory, tables, file_format)
-
-    def _tables_that_tell_more(self) -> list[str]:
-        """Return the optional tables that add information to this result."""
-        tells = (
-            len(self.decisions),
-            len(self.p_states),
-            len(self.stages),
-            attempts_tell_more(self.attempts),
-            self.core_holds.tells_more or any(self.all_spells),  # one who is suspended to the end had its cores once
-        )
-        return [name for name, more in zip(_SOMETIMES, tells, strict=True) if more]
 
     def _write(self, directory: Path, tables: dict[str, Written], file_format: FileFormat) -> None:
         from cluster_sim.formats.native_platform import native_bytes
@@ -435,15 +431,7 @@ class Result:
                 expected = "the folder of a run, or a table with Batsim's columns (job_id, allocated_resources, …)"
                 raise FormatError(directory, expected, "a file of something else")
         seal = seal_of(directory)  # before anything is read
-        # Raise FormatError for the folder of several runs, as `compare` leaves it, naming theirs.
-        if not (directory / SUMMARY_FILE).exists():
-            found = [
-                str(path.parent) for depth in ("*", "*/*") for path in sorted(directory.glob(f"{depth}/{SUMMARY_FILE}"))
-            ]
-            if found:
-                more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-                expected = f"the folder of one run (the runs are in {', '.join(found[:_NAMED])}{more})"
-                raise FormatError(directory, expected, "one of several")
+        _refuse_several(directory)
         content = read_own_json(directory / SUMMARY_FILE, "the results of a run")
         for key, value in content.items():
             if isinstance(value, int) and abs(value) > sys.float_info.max:
@@ -486,8 +474,19 @@ class Result:
         return f"<Result of {self.meta.get('scheduler')} on {self.meta.get('workload')!r}: {jobs}{cautions}>"
 
 
+def _refuse_several(directory: Path) -> None:
+    """Raise FormatError for the folder of several runs, as ``compare`` leaves it, naming theirs."""
+    if (directory / SUMMARY_FILE).exists():
+        return
+    runs = [str(path.parent) for depth in ("*", "*/*") for path in sorted(directory.glob(f"{depth}/{SUMMARY_FILE}"))]
+    if runs:
+        more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
+        expected = f"the folder of one run (the runs are in {', '.join(runs[:_NAMED])}{more})"
+        raise FormatError(directory, expected, "one of several")
+
+
 def _recorded(simulation: Simulation, specs: bool) -> dict[str, Any]:
-    """What is kept of the settings: those that name policies and models, or the others, with their units."""
+    """Return the settings that are kept: those that name policies and models, or the others, with their units."""
     found: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
         if setting.recorded and setting.is_spec == specs:
@@ -500,7 +499,7 @@ def _recorded(simulation: Simulation, specs: bool) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Numpy's scalars as JSON knows them."""
+    """Return a scalar of numpy as JSON knows it."""
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")

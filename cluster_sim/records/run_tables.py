@@ -49,7 +49,11 @@ class RunTables:
         self._job_of_attempt = self._attempts.job
         self._job_ids = self._jobs["job_id"]
         self._submitted, self._eligible = simulation.admission.times()
-        self._horizon = self._end_of_window(simulation)
+        self._horizon = self._now
+        if simulation.stopped_at is None and simulation.is_over:
+            # The records end with the last completion; the run may go on until its last job is refused or cancelled.
+            ended = self._finished[~np.isnan(self._started) & ~np.isnan(self._finished)]
+            self._horizon = float(ended.max()) if len(ended) else self._now
         self._codes = np.frombuffer(bytes(attempts.state), np.uint8)
         self._reasons = dict(attempts.reason)
         self._stage_log, self._stages = attempts.stages, len(attempts.stages)
@@ -78,16 +82,6 @@ class RunTables:
             ledger.rated_watts,
         )
 
-    def _end_of_window(self, simulation: Simulation) -> float:
-        """The end of what is recorded: the last completion of a run that is over, else now.
-
-        A run may go on a little longer, until its last job is refused or cancelled.
-        """
-        if simulation.stopped_at is not None or not simulation.is_over:
-            return self._now
-        ended = self._finished[~np.isnan(self._started) & ~np.isnan(self._finished)]
-        return float(ended.max()) if len(ended) else self._now
-
     @cached_property
     def accounts(self) -> EnergyAccounts:
         """Return where the energy went."""
@@ -95,13 +89,12 @@ class RunTables:
 
     @cached_property
     def tenants_j(self) -> TenantsEnergy:
-        """Energy of the jobs and of the guests, J."""
+        """Return the energy of the jobs and of the guests, J."""
         joules, attempts = self.accounts.tenants, len(self._job_of_attempt)
         of_jobs = np.bincount(self._job_of_attempt, joules[:attempts], len(self._codes)).astype(np.float64)
-        # Energy of work that came to nothing: of each attempt's `joules`, its part by core-seconds.
-        if not self._attempts.stopped:
-            lost_j = 0.0
-        else:
+        lost_j = 0.0
+        if self._attempts.stopped:
+            # Of an attempt's energy as large a part is lost as of its core-seconds.
             computed = self._core_s()
             lost = lost_core_s(self._attempts, computed)
             part = np.divide(lost, computed, out=np.zeros(len(lost)), where=computed > 0.0)
@@ -109,7 +102,7 @@ class RunTables:
         return TenantsEnergy(of_jobs, joules[attempts:], lost_j)
 
     def jobs(self) -> pd.DataFrame:
-        """One row per job: times, state, metrics, energy."""
+        """Return one row per job: times, state, metrics, energy."""
         labels = job_labels(self._jobs)
         order = [*names(RESULT_TABLES["jobs"]), *labels]
         return pd.DataFrame(self._job_columns | labels, columns=order, copy=False)
@@ -127,9 +120,8 @@ class RunTables:
         released = np.full(jobs, np.nan)
         released[job] = self._attempts.end_time
         rows = np.flatnonzero((np.bincount(job, pieces, jobs) > 1) | (released < self._finished))
-        if not len(rows):
-            in_pieces = None
-        else:
+        in_pieces = None
+        if len(rows):
             run, last = np.bincount(job, self._loaded_s, jobs).astype(np.float64), np.zeros(jobs)
             last[job] = self._loaded_s
             in_pieces = InPieces(rows, run[rows], last[rows])
@@ -151,12 +143,12 @@ class RunTables:
         }
 
     def core_holds(self) -> CoreHolds:
-        """Who held which cores, in numbers."""
+        """Return who held which cores, in numbers."""
         job = self._job_of_attempt
         return CoreHolds(self._job_ids, job, numbers_of_attempts(job), self._guests, self._held, self._used_from)
 
     def attempts(self) -> pd.DataFrame:
-        """One row per attempt, in order of allocation."""
+        """Return one row per attempt, in order of allocation."""
         return pd.DataFrame(self._attempt_columns, copy=False)
 
     @cached_property
@@ -164,12 +156,12 @@ class RunTables:
         return attempt_columns(self._attempts, self._job_ids, self._eligible, self._core_s())
 
     def stages(self) -> pd.DataFrame:
-        """What jobs did beside their work."""
+        """Return what jobs did beside their work."""
         job = self._job_of_attempt
         return self._stage_log.table(self._stages, job, numbers_of_attempts(job), self._job_ids)
 
     def _core_s(self) -> Floats:
-        """Core-seconds that each attempt computed."""
+        """Return the core-seconds that each attempt computed."""
         if not self._has_changes:
             cores: Ints = self._jobs["requested_cores"][self._job_of_attempt]
             return self._loaded_s * cores
@@ -178,27 +170,19 @@ class RunTables:
         of_jobs = loads.tenant < attempts
         return np.bincount(loads.tenant[of_jobs], core_s[of_jobs], attempts).astype(np.float64)
 
-    def _changes(self) -> Changes | None:
-        """What jobs did whose cores changed, if any could."""
-        if not self._has_changes:
-            return None
-        return Changes(float(self._core_s().sum()), self._suspensions)
-
     def node_states(self) -> pd.DataFrame:
-        """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
+        """Return one row per node and interval: what it computes and what it is not on, and IDLE in between."""
         parts = list(self.node_states_in_parts())
         return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
     def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
-        """The table of node states for some of the nodes at a time."""
+        """Return the table of node states for some of the nodes at a time."""
         holds, bounds = self._history.holds, node_bounds(self._platform)
         first, last = (np.searchsorted(bounds, cores, side="right") - 1 for cores in (holds.first, holds.last))
         nodes = self._platform.node_count
         held = np.cumsum(np.bincount(first, minlength=nodes) - np.bincount(last + 1, minlength=nodes + 1)[:nodes])
         not_on = np.bincount(self._history.off_intervals[0], minlength=nodes)
         for begin, stop in pairwise(bounds_of_parts(held + not_on)):
-            # (node, state, start, end) of nodes `first` … `stop` - 1, sorted by node and start, without gaps.
-            horizon, bounds = self._horizon, node_bounds(self._platform)
             node, start, end = busy_intervals(self._history.holds.within(bounds[begin], bounds[stop]), bounds)
             state = np.full(len(node), str(NodeState.COMPUTING), object)
             off = self._off(begin, stop)
@@ -207,16 +191,15 @@ class RunTables:
                 node, state, start, end = (np.concatenate(pair) for pair in zip(busy, off, strict=True))
                 order = np.lexsort((start, node))
                 node, state, start, end = node[order], state[order], start[order], end[order]
-            gaps = idle_gaps(node, start, end, range(begin, stop), horizon)
+            gaps = idle_gaps(node, start, end, range(begin, stop), self._horizon)
             node = np.concatenate([node, gaps[0]])
             state = np.concatenate([state, np.full(len(gaps[0]), str(NodeState.IDLE), object)])
             start, end = np.concatenate([start, gaps[1]]), np.concatenate([end, gaps[2]])
             order = np.lexsort((start, node))
-            intervals = node[order], state[order], start[order], end[order]
-            yield self._state_table(*intervals)
+            yield self._state_table(node[order], state[order], start[order], end[order])
 
     def off_states(self, result: Result) -> pd.DataFrame:
-        """The rows of nodes that are not on."""
+        """Return the rows of nodes that are not on."""
         return self._state_table(*self._off(0, self._platform.node_count))
 
     def _state_table(self, node: Ints, state: npt.NDArray[np.object_], start: Floats, end: Floats) -> pd.DataFrame:
@@ -229,7 +212,7 @@ class RunTables:
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["node_states"]))
 
     def _off(self, first: int, stop: int) -> tuple[Ints, npt.NDArray[np.object_], Floats, Floats]:
-        """(node, state, start, end) of nodes ``first`` … ``stop`` - 1 when they are not on, sorted by node and start."""
+        """Return (node, state, start, end) of nodes ``first`` … ``stop`` - 1 when not on, by node and start."""
         off, code, since, until, _ = self._history.off_intervals
         rows = slice(*np.searchsorted(off, (first, stop)))
         off, code, since, until = off[rows], code[rows], since[rows], until[rows]
@@ -239,28 +222,28 @@ class RunTables:
         return off[begins], state, since[begins], until[ends]
 
     def nodes(self) -> pd.DataFrame:
-        """One row per node: seconds, joules, switches."""
+        """Return one row per node: seconds, joules, switches."""
         return pd.DataFrame(node_columns(self._history, self.accounts))
 
     @cached_property
     def _closed_power(self) -> tuple[Floats, Floats]:
-        """(s, W): the power curve, closed at the horizon."""
+        """Return the power curve (s, W), closed at the horizon."""
         times, watts = self._power
         if times[-1] < self._horizon:
             times, watts = np.append(times, self._horizon), np.append(watts, watts[-1])
         return times, watts
 
     def power(self) -> pd.DataFrame:
-        """The power curve, closed at the horizon."""
+        """Return the power curve, closed at the horizon."""
         times, watts = self._closed_power
         return pd.DataFrame({"time": times, "watts": watts})
 
     def p_states(self) -> pd.DataFrame:
-        """The clocks of the processors that have p-states or changed their clock."""
+        """Return the clocks of the processors that have p-states or changed their clock."""
         return clock_table(self._platform, self._history.clock_changes, self._horizon)
 
     def decisions(self) -> pd.DataFrame:
-        """What the scheduler had decided by then; empty when it was not to explain."""
+        """Return what the scheduler had decided by then; empty when it was not to explain."""
         if self._decision_log is None:
             return no_rows("decisions")
         return self._decision_log.table(self._decisions, self._jobs["job_id"], self._platform)
@@ -270,18 +253,20 @@ class RunTables:
         return self._decision_log.spans(self._decisions) if self._decision_log is not None else ()
 
     def conditions(self) -> Conditions:
-        """What beside free cores decided whether a job could start."""
+        """Return what beside free cores decided whether a job could start."""
         return self._conditions
 
     def summary(self, result: Result) -> dict[str, Any]:
-        """All metrics of the run, without the data frames of its tables."""
+        """Return all metrics of the run, without the data frames of its tables."""
         nodes, (_, watts) = node_columns(self._history, self.accounts), self._closed_power
         columns = RunColumns(self._job_columns, self._attempt_columns, nodes, watts, self._platform.core_count)
-        changes, absences = self._changes(), self._conditions.absences
+        # What jobs did whose cores changed, if any could.
+        changes = Changes(float(self._core_s().sum()), self._suspensions) if self._has_changes else None
+        absences = self._conditions.absences
         return summarise(columns, self.accounts, self.tenants_j, self._horizon, self._now, changes, absences)
 
     def assumptions(self, result: Result) -> list[str]:
-        """What the run assumed where its inputs say nothing, and the jobs that it refused."""
+        """Return what the run assumed where its inputs say nothing, and the jobs that it refused."""
         has_refused = bool((self._codes == STATES.index("rejected")).any())
         has_switched = len(self._history.transitions.nodes) > 0
         known = of_run(
@@ -293,7 +278,7 @@ class RunTables:
 def idle_gaps(
     node: np.ndarray, start: np.ndarray, end: np.ndarray, nodes: range, horizon: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What intervals sorted by node and start leave free of [0, horizon] on each of ``nodes``."""
+    """Return what intervals sorted by node and start leave free of [0, horizon] on each of ``nodes``."""
     numbers = np.arange(nodes.start, nodes.stop)
     # Each gap begins at 0 or where an interval ends, and ends where the node's next interval begins, or at the horizon.
     owner = np.concatenate([numbers, node])

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     Truths = npt.NDArray[np.bool_]
 
 _ROUNDED = 1e-5
-"""By how much of 1 a time may seem to be before one that it follows: another program's tables have six digits."""
+"""Fraction by which a time may seem to be before one that it follows: other programs' tables have six digits."""
 _SAME = 1e-8
-"""By how much of the largest number that is added up two sums may differ that say the same."""
+"""Fraction of the largest summand by which two sums that say the same may differ."""
 _ADDED = {"energy": "energy_j", "makespan": "last_completion_s"}
 """The largest number that metrics whose names begin so are added up of."""
 JOB_STATES = ("completed", "killed", "rejected", "unfinished")
@@ -62,7 +62,7 @@ _SAID: dict[str, tuple[type | tuple[type, ...], str]] = {
     "seed": (int, "a whole number"),
     "origin_s": ((int, float), "a number"),
 }
-"""What a summary may say of how its run was made."""
+"""Keys of a summary that say how its run was made."""
 
 
 def check_values(table: pd.DataFrame, name: str, path: Path) -> None:
@@ -116,7 +116,7 @@ def _require(table: pd.DataFrame, path: Path, column: str, holds: Truths, expect
 
 
 def _implied(table: pd.DataFrame, name: str) -> Iterator[tuple[str, str, Floats, float]]:
-    """(column, what it must be in words, its values by other columns, the largest number that these have).
+    """Return (column, its meaning in words, its values by other columns, the largest number that these have).
 
     Of what a table says twice; values are NaN where it does not.
     """
@@ -176,7 +176,7 @@ def check_summary(summary: Mapping[str, Any], path: Path, jobs: pd.DataFrame | N
 
 
 def _implied_metrics(summary: Mapping[str, Any], jobs: pd.DataFrame | None) -> Iterator[tuple[str, str, float]]:
-    """(metric, why, its value by what else is said) where something is said twice; NaN: it is not known."""
+    """Return (metric, why, its value by what else is said) where something is said twice; NaN: not known."""
     get = {field.name: _number(summary, field.name) for field in SUMMARY_METRICS}
     yield "makespan_s", "last_completion_s - first_submission_s", get["last_completion_s"] - get["first_submission_s"]
     yield "edp_js", "energy_j x makespan_s", get["energy_j"] * get["makespan_s"]

@@ -8,6 +8,7 @@ import warnings
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,21 +50,21 @@ class InOnePart(ABC):
 
     @abstractmethod
     def node_states(self) -> pd.DataFrame:
-        """The states of each node."""
+        """Return the states of each node."""
 
     def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
-        """The states of all nodes."""
+        """Return the states of all nodes."""
         yield self.node_states()
 
     def off_states(self, result: Result) -> pd.DataFrame:
-        """The rows of nodes that are not on."""
+        """Return the rows of nodes that are not on."""
         states = result.node_states
         off: pd.DataFrame = states[~states["state"].isin([NodeState.IDLE, NodeState.COMPUTING])]
         return off.reset_index(drop=True)
 
 
 def seal_of(directory: Path) -> bytes | None:
-    """The bytes of summary.json, by which a run is known while it lies there; None when it cannot be read."""
+    """Return the bytes of summary.json, by which a saved run is known again; None if it cannot be read."""
     path = directory / SUMMARY_FILE
     try:
         return path.read_bytes() if path.is_file() else None  # a pipe would have us wait for ever
@@ -131,24 +132,10 @@ class SavedTables(InOnePart):
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
                 # Another program's result may know what the machine took, and not what each node did.
                 energy = "energy_idle_j" if name == "nodes" else "energy_j"
-                # Raise FormatError for a file that was cut off: by the end of its last line, and by cells that are
-                # missing.
-                power_is_known = self._metrics.get(energy) is not None
-                if path.suffix == ".csv":
-                    with path.open("rb") as file:
-                        file.seek(-1, os.SEEK_END)
-                        if file.read(1) != b"\n":
-                            raise FormatError(path, "a line end after the last row", "a file that was cut off")
-                for column in table:
-                    empty = table[column].isna().to_numpy()
-                    unknown = str(column).endswith(("_j", "watts")) and not power_is_known
-                    if column not in _MAY_BE_EMPTY and empty.any() and not unknown:
-                        raise FormatError(f"{path}, line {int(empty.argmax()) + 2}, {column}", "a value", "nothing")
+                _check_whole(table, path, power_is_known=self._metrics.get(energy) is not None)
                 table = _with_numbers(table, name, path)
                 check_values(table, name, path)
-                _check_names(table, path, self._platform)
-                if name in _OF_JOBS:
-                    _check_jobs(table, path, self._jobs)
+                _check_names(table, path, self._platform, self._jobs if name in _OF_JOBS else None)
                 return table
         raise FormatError(self._directory / f"{name}.csv", "a table of results", "no such file")
 
@@ -156,7 +143,7 @@ class SavedTables(InOnePart):
         return self._path(name).exists()
 
     def _path(self, name: str) -> Path:
-        """The file of a table; where there is none, what the CSV would be called."""
+        """Return the file of a table; if there is none, the name that the CSV would have."""
         csv, parquet = (self._directory / f"{name}.{suffix}" for suffix in ("csv", "parquet"))
         return parquet if parquet.exists() and not csv.exists() else csv
 
@@ -165,12 +152,12 @@ class SavedTables(InOnePart):
         return self._read("jobs")
 
     def jobs(self) -> pd.DataFrame:
-        """The rows of jobs.csv, without the allocations."""
+        """Return the rows of jobs.csv, without the allocations."""
         labels = [name for name in JOB_LABELS if name in self._jobs]
         return self._jobs[[*names(RESULT_TABLES["jobs"]), *labels]]
 
     def core_holds(self) -> CoreHolds:
-        """What holds.csv says; where there is none, the allocation texts of jobs.csv, each job in one attempt."""
+        """Return what holds.csv says; without it, the allocation texts of jobs.csv, each job in one attempt."""
         if self._has("holds"):
             return holds_of_table(self._read("holds"), self._jobs, self.attempts(), self._platform, self._path("holds"))
         path = self._path("jobs")
@@ -180,25 +167,25 @@ class SavedTables(InOnePart):
         return holds_of_texts(self._jobs, self.attempts(), path, until, self._platform)
 
     def attempts(self) -> pd.DataFrame:
-        """The rows of attempts.csv; where there is none, one of each job that got cores."""
+        """Return the rows of attempts.csv; without it, one for each job that got cores."""
         if not self._has("attempts"):
             return attempts_of(self.jobs())
         table = self._read("attempts")
         return table if "over_time" in table else with_over_time(table, self.jobs())
 
     def stages(self) -> pd.DataFrame:
-        """The rows of stages.csv; none where jobs did nothing beside their work."""
+        """Return the rows of stages.csv; none if jobs did nothing beside their work."""
         if not self._has("stages"):
             self.check_unchanged()
             return no_rows("stages")
         return self._read("stages")
 
     def node_states(self) -> pd.DataFrame:
-        """The rows of node_states.csv."""
+        """Return the rows of node_states.csv."""
         return self._read("node_states")
 
     def nodes(self) -> pd.DataFrame:
-        """The rows of nodes.csv, one of each node of the platform."""
+        """Return the rows of nodes.csv, one for each node of the platform."""
         nodes, count = self._read("nodes"), self._platform.node_count
         here = nodes["node"].nunique()
         if not here == len(nodes) == count:
@@ -207,7 +194,7 @@ class SavedTables(InOnePart):
         return nodes
 
     def power(self) -> pd.DataFrame:
-        """The rows of power.csv."""
+        """Return the rows of power.csv."""
         power = self._read("power")
         if power.empty:
             raise FormatError(self._directory / "power.csv", "at least one row", "none")
@@ -219,21 +206,21 @@ class SavedTables(InOnePart):
         return power
 
     def p_states(self) -> pd.DataFrame:
-        """The rows of p_states.csv; none when no processor has p-states or changed its clock."""
+        """Return the rows of p_states.csv; none when no processor has p-states or changed its clock."""
         if not self._has("p_states"):
             self.check_unchanged()
             return as_clock_table([])
         return self._read("p_states")
 
     def decisions(self) -> pd.DataFrame:
-        """The rows of decisions.csv; none when the run was not to explain."""
+        """Return the rows of decisions.csv; none when the run was not to explain."""
         if not self._has("decisions"):
             self.check_unchanged()
             return no_rows("decisions")
         return self._read("decisions")[names(RESULT_TABLES["decisions"])]
 
     def decision_spans(self) -> Sequence[tuple[Span, ...]]:
-        """What the column ``nodes`` of decisions.csv says. Raises FormatError for other text."""
+        """Return what the column ``nodes`` of decisions.csv says. Raises FormatError for other text."""
         path, index = self._path("decisions"), self._platform.node_index
         known: dict[str, tuple[Span, ...]] = {}
         texts = self.decisions()["nodes"].tolist()
@@ -253,7 +240,7 @@ class SavedTables(InOnePart):
         return [known[text] for text in texts]
 
     def conditions(self) -> Conditions:
-        """What conditions.json says; where there is none, only cores counted."""
+        """Return what conditions.json says; where there is none, only cores counted."""
         path = self._directory / CONDITIONS_FILE
         if not path.exists():
             self.check_unchanged()
@@ -263,11 +250,11 @@ class SavedTables(InOnePart):
         return Conditions.read(document, path, len(self._jobs), self._platform)
 
     def summary(self, result: Result) -> dict[str, Any]:
-        """The metrics of summary.json."""
+        """Return the metrics of summary.json."""
         return self._metrics
 
     def assumptions(self, result: Result) -> list[str]:
-        """The list in summary.json."""
+        """Return the list in summary.json."""
         return self._assumptions
 
 
@@ -286,8 +273,25 @@ _OF_JOBS = ("attempts", "stages", "decisions")
 """Tables whose rows are about jobs, each of which the table of jobs has."""
 
 
+def _check_whole(table: pd.DataFrame, path: Path, power_is_known: bool) -> None:
+    """Raise FormatError for a file that was cut off: by the end of its last line, and by cells that are missing.
+
+    Another program's result may not tell what its machine drew.
+    """
+    if path.suffix == ".csv":
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                raise FormatError(path, "a line end after the last row", "a file that was cut off")
+    for column in table:
+        empty = table[column].isna().to_numpy()
+        unknown = str(column).endswith(("_j", "watts")) and not power_is_known
+        if column not in _MAY_BE_EMPTY and empty.any() and not unknown:
+            raise FormatError(f"{path}, line {int(empty.argmax()) + 2}, {column}", "a value", "nothing")
+
+
 def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
-    """The table, in which columns of numbers hold numbers; FormatError for the first cell that is none."""
+    """Return the table with numbers in its columns of numbers; raise FormatError for the first cell that holds none."""
     for field in RESULT_TABLES[name]:
         if field.name not in table:
             continue
@@ -311,8 +315,8 @@ def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
     return table
 
 
-def _check_names(table: pd.DataFrame, path: Path, platform: Platform) -> None:
-    """Raise FormatError for a job that a table of jobs has twice, and a node that the platform does not have."""
+def _check_names(table: pd.DataFrame, path: Path, platform: Platform, jobs: pd.DataFrame | None) -> None:
+    """Raise FormatError for a job that the table of jobs has twice, and for nodes and ``jobs`` that there are not."""
     if path.stem == "jobs" and table["job_id"].duplicated().any():
         row = int(table["job_id"].duplicated().to_numpy().argmax())
         raise FormatError(f"{path}, line {row + 2}, job_id", "every job once", f"'{table['job_id'].iloc[row]}' again")
@@ -324,11 +328,9 @@ def _check_names(table: pd.DataFrame, path: Path, platform: Platform) -> None:
             except InputError as error:
                 row = int((code == number).argmax())
                 raise FormatError(f"{path}, line {row + 2}, node", error.expected, name) from None
-
-
-def _check_jobs(table: pd.DataFrame, path: Path, jobs: pd.DataFrame) -> None:
-    """Raise FormatError for a job that the table of jobs lacks; ``behind`` may be empty."""
-    for column in table.columns.intersection(["job_id", "behind"]):
+    if jobs is None:
+        return
+    for column in table.columns.intersection(["job_id", "behind"]):  # behind may be empty
         known = (table[column].isin(jobs["job_id"]) | ((table[column] == "") & (column == "behind"))).to_numpy()
         if not known.all():
             row = int((~known).argmax())
@@ -337,27 +339,23 @@ def _check_jobs(table: pd.DataFrame, path: Path, jobs: pd.DataFrame) -> None:
 
 
 class _Processors(dict[tuple[str, str], tuple[int, int]]):
-    """First core and number of cores of a processor, by the names of its node and itself; (0, 0) where there is none."""
+    """First core and number of cores of a processor, by the names of its node and itself; (0, 0) if there is none."""
 
     def __init__(self, platform: Platform):
         super().__init__()
         self._platform = platform
 
     def __missing__(self, place: tuple[str, str]) -> tuple[int, int]:
-        self[place] = self._found(*place)
-        return self[place]
-
-    def _found(self, node: str, processor: str) -> tuple[int, int]:
+        node, processor = place
         number = _PROCESSOR.fullmatch(processor)
-        try:
+        self[place] = 0, 0
+        with suppress(InputError):
             index = self._platform.node_index(node)
-        except InputError:
-            return 0, 0
-        unit = int(self._platform.first_processor[index]) + (int(number[1]) if number else _LARGEST_INTEGER)
-        if unit >= self._platform.first_processor[index + 1]:
-            return 0, 0
-        first = self._platform.first_core
-        return int(first[unit]), int(first[unit + 1] - first[unit])
+            unit = int(self._platform.first_processor[index]) + (int(number[1]) if number else _LARGEST_INTEGER)
+            if unit < self._platform.first_processor[index + 1]:
+                first = self._platform.first_core
+                self[place] = int(first[unit]), int(first[unit + 1] - first[unit])
+        return self[place]
 
 
 class _Parts(dict[str, int]):
@@ -393,7 +391,7 @@ _PART = re.compile(r"(.+)\.(processor[0-9]{1,9}):([0-9]{1,9})(?:-([0-9]{1,9}))?"
 def holds_of_texts(
     jobs: pd.DataFrame, attempts: pd.DataFrame, path: Path, horizon: float, platform: Platform
 ) -> CoreHolds:
-    """Who held which cores by jobs and their ``allocation`` texts, each job in one of the ``attempts``.
+    """Return who held which cores by jobs and their ``allocation`` texts, each job in one of the ``attempts``.
 
     Raises FormatError for other text, for cores that the platform lacks, and for a job that started on none.
     """
@@ -423,7 +421,7 @@ def holds_of_texts(
 def holds_of_table(
     table: pd.DataFrame, jobs: pd.DataFrame, attempts: pd.DataFrame, platform: Platform, path: Path
 ) -> CoreHolds:
-    """Who held which cores by the table ``holds``, and since when its tasks used them.
+    """Return who held which cores by the table ``holds``, and since when its tasks used them.
 
     An older table does not say the latter: then an attempt used its cores since it began by the table of attempts, but for
     those that look as if they were kept for its next part. Raises FormatError for an owner that is no job, and for cores
@@ -448,24 +446,21 @@ def holds_of_table(
         known = zip(index.get_indexer(pd.Index(attempts["job_id"])).tolist(), attempts["attempt"].tolist(), strict=True)
         began_of = dict(zip(known, attempts["start_time"].tolist(), strict=True))
         began = np.array([began_of.get((job, which), np.nan) for job, which in pairs.tolist()], np.float64)
-        # Since when the tasks of each row of holds used its cores, s, as far as that can be told from when each
-        # tenant began.
         began = np.append(began, np.full(len(guests), np.nan))
         since = np.maximum(held.start, began[held.tenant])
         used_from = np.where(reserved(held) | (since > held.end), np.nan, since)
-    # Only what the table had to cut at the bounds of processors.
+    # Join again what the table had to cut at the bounds of processors, and no more.
     apart = np.ones(len(table), bool)
-    one = used_from[1:]
-    other = used_from[:-1]
-    same = np.asarray((one == other) | (np.isnan(one) & np.isnan(other)))
-    apart[1:] = ~same | ~np.isin(first[1:], platform.first_core)
+    after, before = used_from[1:], used_from[:-1]
+    alike = (after == before) | (np.isnan(after) & np.isnan(before))
+    apart[1:] = ~alike | ~np.isin(first[1:], platform.first_core)
     ids, names = _ids(jobs), [str(name) for name in guests]
     used_from = used_from[held.beginnings(apart)]
     return CoreHolds(ids, pairs[:, 0], pairs[:, 1], names, held.joined(apart), used_from)
 
 
 def core_numbers(table: pd.DataFrame, platform: Platform, where: str | Path) -> tuple[Ints, Ints]:
-    """First and last core of each row with the columns of ``holds`` or ``allocations``, counted through the platform.
+    """Return the first and last core of each row of ``holds`` or ``allocations``, counted through the platform.
 
     Raises FormatError for cores that it lacks.
     """

@@ -38,19 +38,19 @@ class Columns(Protocol):
     """The columns of a table by name: the arrays that it is made of, which cost less to look at, or a data frame."""
 
     def __getitem__(self, name: str, /) -> Any:
-        """A column, by row."""
+        """Return a column, by row."""
         ...
 
 
 class Changes(NamedTuple):
-    """What the tables of jobs and attempts do not say of jobs whose cores changed."""
+    """Facts about jobs whose cores changed that the tables of jobs and attempts do not tell."""
 
     busy_core_s: float  #: Core-seconds that jobs computed.
     suspensions: int  #: Times that one lost its cores and kept its work.
 
 
 class RunColumns(NamedTuple):
-    """What a summary is made of."""
+    """The columns that a summary is made of."""
 
     jobs: Columns  #: As in the table of that name,
     attempts: Columns
@@ -76,13 +76,13 @@ def summarise(
     changes: Changes | None = None,
     absences: Sequence[Absence] = (),
 ) -> dict[str, Any]:
-    """All metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
+    """Return all metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
     values = job_metrics(result.jobs, result.attempts, result.cores, horizon, now, changes, absences)
     by_state = {state: float(energy.sum()) for state, energy in accounts.nodes.items()}
     nodes = result.nodes
     waste, by_core = energy_waste(by_state), float(nodes["energy_waste_by_core_j"].sum())
     failed_s = nodes["failed_s"]
-    energies = {
+    values |= {
         "energy_j": accounts.total,
         "energy_jobs_j": float(tenants_j.jobs.sum()),
         "energy_guests_j": float(tenants_j.guests.sum()),
@@ -100,7 +100,6 @@ def summarise(
         "max_watts": float(result.watts[: max(len(result.watts) - 1, 1)].max()),  # the last row closes the curve
         "availability": 1.0 - float(failed_s.sum()) / (len(failed_s) * horizon) if horizon else np.nan,
     }
-    values |= energies
     values["edp_js"] = energy_delay_product(values["energy_j"], values["makespan_s"])
     return {name: for_json(values[name]) for name in names(SUMMARY_METRICS)}
 
@@ -114,37 +113,31 @@ def job_metrics(
     changes: Changes | None = None,
     absences: Sequence[Absence] = (),
 ) -> dict[str, Any]:
-    """The metrics that say nothing of energy: from the tables of jobs and attempts alone, whatever program made them.
+    """Return the metrics that say nothing of energy, from the tables of jobs and attempts of any program.
 
     ``cores`` are those of the machine; ``changes`` tells of jobs whose cores changed, where there were any.
     """
     waits, place = _waits_at_the_end(jobs, attempts)
     again = _waits_again(jobs, attempts, waits, place).without(absences, jobs)
-    state = np.asarray(jobs["state"])
-    counts = {
+    state, outcome = np.asarray(jobs["state"]), np.asarray(attempts["outcome"])
+    preempted = sum(int((outcome == str(how)).sum()) for how in (AttemptEnd.PREEMPTED, AttemptEnd.CANCELLED))
+    queue = queue_steps(jobs, again)
+    recorded = queue.time <= horizon
+    pending, has_queue = queue.pending[recorded], bool(recorded.any())
+    return {
         "jobs_submitted": int((np.asarray(jobs["submit_time"]) <= now).sum()),
         **{f"jobs_{each}": int((state == each).sum()) for each in ("completed", "killed", "rejected", "unfinished")},
-    }
-    return {
-        **counts,
         **_times(jobs, attempts, waits, horizon, cores, changes),
-        **_attempts(attempts, waits, changes),
-        **_queue(queue_steps(jobs, again), horizon),
-    }
-
-
-def _attempts(attempts: Columns, waits: npt.NDArray[np.bool_], changes: Changes | None) -> dict[str, Any]:
-    outcome = np.asarray(attempts["outcome"])
-    preempted = sum(int((outcome == str(how)).sum()) for how in (AttemptEnd.PREEMPTED, AttemptEnd.CANCELLED))
-    return {
         "jobs_requeued": int((np.asarray(attempts["attempt"]) > 1).sum() + waits.sum()),
         "jobs_preempted": preempted + (0 if changes is None else changes.suspensions),
         "lost_core_s": _sum(np.asarray(attempts["lost_core_s"])),
+        "mean_queue_length": mean_level(pending, np.append(queue.time[recorded], horizon)) if has_queue else np.nan,
+        "max_queue_length": int(pending.max(initial=0)),
     }
 
 
 def _busy_core_s(jobs: Columns, attempts: Columns, waits: npt.NDArray[np.bool_], horizon: float) -> float:
-    """Core-seconds that jobs had; what still runs at the end is busy until then."""
+    """Return the core-seconds that jobs had; what still runs at the end is busy until then."""
     rows, end, cores = jobs, "finish_time", np.asarray(jobs["requested_cores"])
     if (np.asarray(attempts["attempt"]) > 1).any() or waits.any():
         # A job's time from its first start to its last finish has gaps, or ends with a wait.
@@ -175,7 +168,7 @@ def _times(
     wait, turnaround, slowdown, bounded, stretch, tardiness, requested = (
         np.asarray(jobs[name])[ran] for name in (*_OF_JOBS, "requested_time")
     )
-    tardiness, waited = _known(tardiness), _known(wait)
+    tardiness, waited, delayed = _known(tardiness), _known(wait), _known(delay(wait, requested))
     return {
         "first_submission_s": first,
         "last_completion_s": last,
@@ -193,7 +186,9 @@ def _times(
         "max_bounded_slowdown": _most(bounded),
         "mean_stretch": _mean(stretch),
         "max_stretch": _most(stretch),
-        **_delays(_known(delay(wait, requested)), len(wait)),
+        "jobs_delayed": len(delayed),
+        "share_delayed": len(delayed) / len(wait) if len(wait) else np.nan,
+        "total_delay_s": _sum(delayed),
         "jobs_late": int((tardiness > 0.0).sum()) if len(tardiness) else np.nan,
         "mean_tardiness_s": _mean(tardiness),
         "max_tardiness_s": _most(tardiness),
@@ -203,20 +198,12 @@ def _times(
 _OF_JOBS = ("wait_time", "turnaround_time", "slowdown", "bounded_slowdown", "stretch", "tardiness")
 
 
-def _delays(delayed: Floats, ran: int) -> dict[str, Any]:
-    return {
-        "jobs_delayed": len(delayed),
-        "share_delayed": len(delayed) / ran if ran else np.nan,
-        "total_delay_s": _sum(delayed),
-    }
-
-
 def _known(values: Floats) -> Floats:
     return values[~np.isnan(values)]
 
 
 def _sum(values: Floats) -> float:
-    """The sum of what is known; in place, not left out, so that what is unknown moves no rounding."""
+    """Sum what is known; unknown values count 0 in place, so that they move no rounding."""
     return float(np.where(np.isnan(values), 0.0, values).sum())
 
 
@@ -265,7 +252,7 @@ class QueueSteps(NamedTuple):
 
 
 def queue_steps(jobs: Columns, again: QueueWaits) -> QueueSteps:
-    """Pending jobs and their cores: from eligibility to allocation, or to what else ended the wait.
+    """Return pending jobs and their cores: from eligibility to allocation, or to what else ended the wait.
 
     A job that joined the queue ``again`` waits again, until its next attempt.
     """
@@ -286,7 +273,7 @@ def queue_steps(jobs: Columns, again: QueueWaits) -> QueueSteps:
 
 
 def waits_again(jobs: Columns, attempts: Columns, absences: Sequence[Absence] = ()) -> QueueWaits:
-    """The waits of jobs that had run and joined the queue again, and the gaps in waits."""
+    """Return the waits of jobs that had run and joined the queue again, and the gaps in waits."""
     return _waits_again(jobs, attempts, *_waits_at_the_end(jobs, attempts)).without(absences, jobs)
 
 
@@ -319,17 +306,6 @@ def _waits_at_the_end(jobs: Columns, attempts: Columns) -> tuple[npt.NDArray[np.
 
 
 def _places(jobs: Columns, job_ids: Any) -> Ints:
-    """The rows of jobs with these ids; -1 of what is no job."""
+    """Return the rows of jobs with these ids; -1 for an id that is no job's."""
     places: Ints = pd.Index(np.asarray(jobs["job_id"]), dtype=object).get_indexer(np.asarray(job_ids, object))
     return places
-
-
-def _queue(queue: QueueSteps, horizon: float) -> dict[str, Any]:
-    seen = queue.time <= horizon
-    if not seen.any():
-        return {"mean_queue_length": np.nan, "max_queue_length": 0}
-    pending = queue.pending[seen]
-    return {
-        "mean_queue_length": mean_level(pending, np.append(queue.time[seen], horizon)),
-        "max_queue_length": int(pending.max()),
-    }

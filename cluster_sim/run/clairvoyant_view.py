@@ -17,17 +17,17 @@ class ClairvoyantView(View):
     """A view that also tells how long jobs really run, for policies that say in their class that they are clairvoyant."""
 
     work: Work
-    kills_at_walltime = False  #: Whether a job ends at its requested time in any case.
+    kills_at_walltime = False  #: True if a job ends at its requested time in any case.
 
     def run_time(self, job: Job, ops_per_s: float | None = None) -> float:
-        """Uncontended run time of a job's work on cores of that rate (default: the platform's fastest), s.
+        """Return the uncontended run time of a job's work on cores of that rate (default: the platform's fastest), s.
 
         That is what published formulas have as run time; checkpoints and a walltime come to it in the other two.
         """
         return self.work.seconds(job.index, ops_per_s or self.platform.fastest_ops_per_s)
 
     def undisturbed_time(self, job: Job) -> float:
-        """How long a job really runs on the fastest cores if nothing but its walltime stops it: work, and checkpoints, s.
+        """Return how long a job really runs on the fastest cores, with checkpoints, if only its walltime stops it, s.
 
         All of it, as slowdowns want it: also of a job that begins again with what its last checkpoint holds.
         """
@@ -36,7 +36,7 @@ class ClairvoyantView(View):
         return min(seconds, most) if self._changes is None else self._changes.undisturbed(job, seconds, most)
 
     def true_end(self, running: Running) -> float:
-        """When a job that holds cores really ends, s, if no task slows another: by its slowest core, or its walltime.
+        """Return when a job that holds cores really ends, s, by its slowest core or walltime, if no task slows another.
 
         With its checkpoints, and of one that was resized, suspended or stopped with what it had done before. As if it had
         had the clocks that it has since its start, or its present stage, and keeps these and its cores.

@@ -50,7 +50,7 @@ class DecisionLog:
         return len(self._kind)
 
     def started(self, now: float, decision: Start) -> None:
-        """A job got its cores at ``now`` (s)."""
+        """Enter that a job got its cores at ``now`` (s)."""
         index = decision.job.index
         self._no_longer_waits(index)
         promise = self._promises.pop(index, None)
@@ -59,15 +59,15 @@ class DecisionLog:
         self._add(now, index, _START, decision.because, spans=decision.placement.spans)
 
     def booted(self, now: float, index: int, is_late: bool) -> None:
-        """The nodes of a job are on, and its tasks begin; a row if the boot has made it miss its promise."""
+        """Enter that the boot of its nodes has made a job miss its promise, if it has; its tasks begin."""
         promised, spans = self._booting.pop(index, (now, ()))
         if is_late and now > promised:
             self._add(now, index, _RESERVE, LATE_BOOT, promised=now, spans=spans)
 
     def note(self, now: float, decision: Hold | Reserve) -> None:
-        """A job stays in the queue, or was promised a start; a row if that was not the last thing said of it."""
+        """Note that a job stays in the queue, or was promised a start; add a row if its last row says otherwise."""
+        index = decision.job.index
         if isinstance(decision, Hold):
-            index = decision.job.index
             behind = NOBODY if decision.behind is None else decision.behind.index
             said = (decision.because, behind, decision.blocks)
             blockers = self._blockers
@@ -81,7 +81,6 @@ class DecisionLog:
                 self._held[index] = said
                 self._add(now, index, _BLOCK if decision.blocks else _HOLD, decision.because, behind)
         else:
-            index = decision.job.index
             spans = () if decision.placement is None else decision.placement.spans
             promise = (decision.time, spans)
             if self._promises.get(index) != promise:
@@ -89,7 +88,7 @@ class DecisionLog:
                 self._add(now, index, _RESERVE, decision.because, promised=decision.time, spans=spans)
 
     def changed(self, now: float, decision: Change) -> None:
-        """Something was decided about a job that had begun."""
+        """Enter a decision about a job that had begun."""
         index, because = decision.job.index, decision.because
         if isinstance(decision, Preempt):
             behind = NOBODY if decision.behind is None else decision.behind.index
@@ -100,7 +99,7 @@ class DecisionLog:
             self._add(now, index, kind, because, spans=decision.placement.spans)
 
     def rejected(self, now: float, job: Job, reason: str) -> None:
-        """A job was refused at ``now`` (s): when it was submitted, or later by the scheduler."""
+        """Enter that a job was refused at ``now`` (s): when it was submitted, or later by the scheduler."""
         self._no_longer_waits(job.index)
         self._add(now, job.index, _REJECT, reason)
 
@@ -132,7 +131,7 @@ class DecisionLog:
         return self._spans[:rows]
 
     def table(self, rows: int, job_ids: np.ndarray, platform: Platform) -> pd.DataFrame:
-        """The first ``rows`` rows as a table with the columns of ``cluster_sim.workload.fields``."""
+        """Return the first ``rows`` rows as a table with the columns of ``cluster_sim.workload.fields``."""
         behind = np.array(self._behind[:rows], np.int64)
         # The extra entry is for NOBODY, which as an index is the last.
         ids = np.append(job_ids.astype(object), "")
@@ -149,7 +148,7 @@ class DecisionLog:
 
 
 def nodes_texts(placements: list[tuple[Span, ...]], platform: Platform) -> list[str]:
-    """Placements as text: cores on a node, or on each from one node to another.
+    """Write placements as text: cores on a node, or on each from one node to another.
 
     ``cluster0.node3:8;cluster0.node4..cluster0.node7:2``; a placement of thousands of nodes stays readable.
     """

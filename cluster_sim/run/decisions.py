@@ -126,7 +126,7 @@ class WakeAt:
 
 
 Change = Preempt | Resume | Resize
-"""What a scheduler can decide about a job that has begun."""
+"""Decisions of a scheduler about a job that has begun."""
 Decision = Start | Reserve | Hold | Reject | WakeAt | Change
 
 MODES = ("requeue", "suspend", "cancel", "timeout")

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
 
 SCHEDULERS: tuple[type, ...] = get_args(Decision)
-"""What a scheduler may decide."""
+"""Decisions that a scheduler may make."""
 POWER_POLICIES: tuple[type, ...] = get_args(PowerDecision)
-"""What a power policy may decide."""
+"""Decisions that a power policy may make."""
 
 
 class Dispatcher:
@@ -59,8 +59,8 @@ class Dispatcher:
     def apply(self, decision: Decision | PowerDecision) -> None:
         """Carry out a decision. Raises PlacementError, with nothing changed, when a job cannot start as decided.
 
-        Raises SimulationError for a decision of a kind that the policy whose turn it is does not have, and InputError
-        when a value in it is of a wrong kind, such as None for a placement.
+        Raises SimulationError for a kind of decision that is not the acting policy's. Raises InputError when a value in
+        the decision is of a wrong kind, such as None for a placement.
         """
         of_power = self._passes.power_decides
         if isinstance(decision, Start) and not of_power:
@@ -73,13 +73,11 @@ class Dispatcher:
             if self._decision_log is not None:
                 self._decision_log.started(self._env.now, decision)
         elif not isinstance(decision, POWER_POLICIES if of_power else SCHEDULERS):
-            # The error for a decision of a kind that the policy whose turn it is does not have.
             policies = [("a scheduler", SCHEDULERS), ("a power policy", POWER_POLICIES)]
             (other, others), (one, own) = policies if of_power else policies[::-1]
             *first, last = [kind.__name__ for kind in own]
             whose = f", which {other} decides" if isinstance(decision, others) else ""
-            misplaced = SimulationError(f"{one} decides {', '.join(first)} or {last}, not {decision!r}{whose}")
-            raise misplaced
+            raise SimulationError(f"{one} decides {', '.join(first)} or {last}, not {decision!r}{whose}")
         elif isinstance(decision, WakeAt):
             if of_power:
                 wake_at(self._env, decision, self._passes.request_policy, self._wakes)
@@ -119,7 +117,10 @@ class Dispatcher:
 
 
 def wake_at(env: Environment, decision: WakeAt, request: Callable[[], None], phase: EventPriority = NORMAL) -> bool:
-    """Ask for a pass at the time of a decision; whether it will come. Raises SimulationError if that is not later than now."""
+    """Ask for a pass at the time of a decision; return whether it will come.
+
+    Raises SimulationError if that time is not later than now.
+    """
     time = decision.time
     if type(time) is not float:
         check_decision(decision)

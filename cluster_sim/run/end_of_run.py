@@ -16,19 +16,20 @@ if TYPE_CHECKING:
 
 
 class EndOfRun:
-    """Ends a run when its last job is over, unless a process holds it open, and at ``until`` (s) in any case."""
+    """The end of a run: with its last job, unless a process holds it open, and at ``until`` (s) in any case."""
 
     def __init__(self, env: Environment, jobs: RunJobs, attempts: Attempts, until: float | None):
         self._env = env
         self._jobs = jobs
         self._attempts = attempts
         self._held_open = 0  # by how many processes, so that the run does not end with its last job
-        self.is_over = False  #: Whether the last job is over, or nothing is left that could start another.
+        self.is_over = False  #: True when the last job is over, or nothing is left that could start another.
         self.event: Event = env.event() if until is None else env.at(until, URGENT)  #: The end.
-        self.event.callbacks.append(self._finish)
 
-    def _finish(self, event: Event) -> None:
-        self.is_over = True
+        def finish(event: Event) -> None:
+            self.is_over = True
+
+        self.event.callbacks.append(finish)
 
     def hold_open(self) -> None:
         """Do not end with the last job: a process may submit others later. Until :meth:`release`, as often as this."""
@@ -36,7 +37,7 @@ class EndOfRun:
 
     @property
     def is_held_open(self) -> bool:
-        """Whether somebody holds the run open now."""
+        """Return whether somebody holds the run open now."""
         return self._held_open > 0
 
     def release(self) -> None:
@@ -47,7 +48,7 @@ class EndOfRun:
         self.check()
 
     def check(self) -> None:
-        """Something may have been the last: end the run if nothing is left."""
+        """End the run if nothing is left."""
         if self._has_ended():
             # When everybody has seen this instant: until then a process may submit a job, or have one wait again.
             self._env.at(self._env.now, END).callbacks.append(

@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 MOST_IN_VAIN = 20_000
-"""So many failures while jobs waited and none ran, or of one job that saved nothing meanwhile, say that none will end."""
+"""Failures after which no job is expected to end: jobs only waited between them, or one saved nothing."""
 SEED_OF_FAILURES = 3
 """The place of their random numbers among those of a run."""
 
 LEAST_SHAPE = 0.05
-"""Of Weibull's distribution: below that nearly all times between failures are next to nothing."""
+"""Shape of Weibull's distribution below which nearly all times between failures are next to nothing."""
 
 EVENTS = ("fail", "repair")
-"""What the column ``event`` of a file of failures says."""
+"""Values of the column ``event`` of a file of failures."""
 
 Failure = tuple[float, int, bool]
 """(time s, node, whether it fails, or is repaired)."""
@@ -75,7 +75,7 @@ class Failures:
 
     @abstractmethod
     def events(self, platform: Platform, rng: np.random.Generator) -> Iterator[Failure]:
-        """All failures and repairs in order of time, as long as anybody asks; what the nodes do otherwise changes nothing."""
+        """Yield all failures and repairs in order of time, whatever the nodes do otherwise."""
 
     def inject(self, simulation: Simulation) -> None:
         """Have the nodes of a run fail from its beginning on. Raises InputError where it cannot be said when they do."""
@@ -83,7 +83,7 @@ class Failures:
         simulation.env.process(self._process(simulation, self.events(simulation.platform, rng)))
 
     def allows_another(self, job: Job, saved: float) -> bool:
-        """Whether a job whose node has just failed is attempted again; ``saved`` is the part of its work that is.
+        """Return whether a job whose node has just failed is attempted again; ``saved`` is the saved part of its work.
 
         Raises InputError for a job that fails again and again and saves nothing.
         """
@@ -101,7 +101,7 @@ class Failures:
         return InputError(f"failure model {describe(self)}", expected, found)
 
     def _checked(self, events: Iterable[Failure], nodes: int) -> Iterator[Failure]:
-        """The events that a model tells. Raises InputError for what is none."""
+        """Yield the events that a model tells. Raises InputError for what is none."""
         where, expected = f"failure model {describe(self)}, events", "an iterator of (time s, node, whether it fails)"
         if not isinstance(events, Iterable):
             raise InputError(where, expected, repr(events))
@@ -116,7 +116,7 @@ class Failures:
                     raise InputError(where, what, repr(event))
 
     def _process(self, simulation: Simulation, events: Iterator[Failure]) -> Generator[Event, None, None]:
-        """The SimPy process: waits for each failure and repair. Jobs that end in the same instant have ended."""
+        """Make the process that waits for each failure and repair. Jobs that end in the same instant have ended."""
         env, view = simulation.env, simulation.view
         self._failed = Counter()
         self._in_vain = {}
@@ -144,7 +144,7 @@ class NoFailures(Failures):
         super().__init__()
 
     def events(self, platform: Platform, rng: np.random.Generator) -> Iterator[Failure]:
-        """None."""
+        """Return no events."""
         return iter(())
 
 
@@ -161,10 +161,10 @@ class _Drawn(Failures):
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> float:
-        """The time from one repair to the next failure, s."""
+        """Return the time from one repair to the next failure, s."""
 
     def events(self, platform: Platform, rng: np.random.Generator) -> Iterator[Failure]:
-        """A group is up for a time that is drawn, and down for ``repair_s``, in turn."""
+        """Return a group is up for a time that is drawn, and down for ``repair_s``, in turn."""
         count = platform.node_count
         heap = [(self.draw(rng), first, True) for first in range(0, count, self.group)]
         heapify(heap)
@@ -183,7 +183,7 @@ class ExponentialFailures(_Drawn):
         super().__init__(mtbf, repair, group, limit)
 
     def draw(self, rng: np.random.Generator) -> float:
-        """Exponential, with mean ``mtbf_s``."""
+        """Draw from an exponential distribution with mean ``mtbf_s``."""
         return float(rng.exponential(self.mtbf_s))
 
 
@@ -200,7 +200,7 @@ class WeibullFailures(_Drawn):
         self._scale = mtbf / gamma(1.0 + 1.0 / shape)
 
     def draw(self, rng: np.random.Generator) -> float:
-        """Weibull, with mean ``mtbf_s``."""
+        """Draw from a Weibull distribution with mean ``mtbf_s``."""
         return float(self._scale * rng.weibull(self.shape))
 
 
@@ -213,7 +213,7 @@ class RecordedFailures(Failures):
         self.file = file
 
     def events(self, platform: Platform, rng: np.random.Generator) -> Iterator[Failure]:
-        """As the file says; of one instant repairs of other nodes in its order."""
+        """Return the events of the file; in one instant repairs of other nodes come in its order."""
         text = read_text(self.file)
         rows = csv.DictReader(io.StringIO(text), strict=True)
         if not {"time", "node", "event"} <= set(rows.fieldnames or ()):

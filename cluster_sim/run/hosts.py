@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def as_counted(platform: Platform, workload: Workload) -> Platform:
-    """``platform`` with a core for each thing that ``workload`` counts: its cores, or its hosts.
+    """Return ``platform`` with a core for each thing that ``workload`` counts: its cores, or its hosts.
 
-    Warns (ModelWarning) when hosts of several cores count as one, and when the workload of hosts is as large as the
-    platform has nodes, of which nothing says that they are hosts.
+    Warns (ModelWarning) when hosts of several cores count as one. Warns also when the workload has as many hosts as the
+    platform has nodes, and nothing says that the nodes are hosts.
     """
     if not workload.counts_hosts:
         return platform
@@ -37,7 +37,7 @@ def as_counted(platform: Platform, workload: Workload) -> Platform:
 
 
 def platform_of_log(workload: Workload, source: str) -> Platform:
-    """As many one-core nodes as the log says its machine had. Raises InputError when it is none that can say so."""
+    """Make a platform of one-core nodes, as many as the log says. Raises InputError if it cannot say so."""
     from cluster_sim.platform.platform import Platform
 
     if not (workload.header or source.lower().removesuffix(".gz").endswith(".swf")):
@@ -54,7 +54,7 @@ def platform_of_log(workload: Workload, source: str) -> Platform:
 
 
 def unstated_size(workload: Workload) -> str:
-    """Why the header of a log does not say how large its machine was, in words."""
+    """Say why the header of a log does not tell how large its machine was."""
     for name in ("MaxProcs", "MaxNodes"):
         found = workload.directive(name)
         if found is not None:

@@ -60,7 +60,7 @@ class MachineView:
 
     @property
     def now(self) -> float:
-        """s on the run's clock."""
+        """Return the time on the run's clock, s."""
         return self._machine.env.now
 
     @property
@@ -73,11 +73,11 @@ class MachineView:
 
     @property
     def platform(self) -> Platform:
-        """The hardware."""
+        """Return the hardware."""
         return self._machine.platform
 
     def node(self, index: int) -> NodeView:
-        """One node, by its position in the platform: to be looked at. Decisions and ``simulation.node`` change it.
+        """Return a node, by its position in the platform, to look at. Decisions and ``simulation.node`` change it.
 
         Raises InputError for a position that the machine does not have.
         """
@@ -88,35 +88,35 @@ class MachineView:
         return view
 
     def nodes(self) -> Iterator[NodeView]:
-        """All nodes; for a large platform use the arrays."""
+        """Return all nodes; for a large platform use the arrays."""
         return (self.node(i) for i in range(self.platform.node_count))
 
     @property
     def contention(self) -> ContentionModel:
-        """How tasks on one processor slow each other; it can be asked about processors that do not exist."""
+        """Return how tasks on one processor slow each other; it answers for processors that do not exist, too."""
         return self._machine.contention
 
     @property
     def processor_models(self) -> ProcessorModels:
-        """Types of processors with both models applied to them."""
+        """Return types of processors with both models applied to them."""
         return self._machine.models
 
     @property
     def power_model(self) -> PowerModel:
-        """What processors draw; it can be asked about processors that do not exist."""
+        """Return what processors draw; it answers for processors that do not exist, too."""
         return self._machine.power
 
     def processors_of(self, node: int) -> range:
-        """The processors of a node, by their positions in the platform."""
+        """Return the processors of a node, by their positions in the platform."""
         return self._machine.processors_of(node)
 
     def node_of(self, processor: int) -> int:
-        """The node that a processor is in, both by their positions in the platform."""
+        """Return the node that a processor is in, both by their positions in the platform."""
         return self._machine.node_of(processor)
 
     @property
     def clock_changes(self) -> Sequence[tuple[float, int, ProcessorType]]:
-        """Every change of a processor's clock so far: time (s), processor by position, its type from then on."""
+        """Return every change of a processor's clock so far: time (s), processor by position, its type from then on."""
         return self._machine.ledger.clock_changes
 
     @property
@@ -132,44 +132,44 @@ class MachineView:
 
     @property
     def withheld_count(self) -> int:
-        """How many nodes the power policy keeps from the scheduler."""
+        """Return how many nodes the power policy keeps from the scheduler."""
         return self._machine.withheld_count
 
     @property
     def offered_cores(self) -> int:
-        """Cores, free or not, of the nodes that it does not: nobody can be promised more."""
+        """Return the cores, free or not, of the nodes that are not withheld: nobody can be promised more."""
         return self._machine.offered_cores
 
     @property
     def transition_ends(self) -> Mapping[int, float]:
-        """When the nodes in transition should be on, or OFF, s, by node; one that takes longer than expected stays."""
+        """Return when nodes in transition should be on, or OFF, s, by node; one that takes longer stays."""
         return self._machine.transition_ends
 
     @property
     def state_changes(self) -> TransitionLog:
-        """Every change of a node's state so far: time (s), node, state, W drawn when not on."""
+        """Return every change of a node's state so far: time (s), node, state, W drawn when not on."""
         return self._machine.ledger.transitions
 
     @cached_property
     def textual_rank(self) -> npt.NDArray[np.float64]:
-        """Position of each node when their names are sorted as text."""
+        """Return the position of each node when their names are sorted as text."""
         rank = np.empty(self.platform.node_count)
         rank[np.argsort(np.array(self.platform.node_names()), kind="stable")] = np.arange(self.platform.node_count)
         return rank
 
     @cached_property
     def node_gflops(self) -> npt.NDArray[np.float64]:
-        """Peak rate per core of each node, averaged over its processors, 1e9 operations/s."""
+        """Return the peak rate per core of each node, averaged over its processors, 1e9 operations/s."""
         return self._by_type(lambda node: sum(p.gflops for p in node.processors) / len(node.processors))
 
     @cached_property
     def node_max_watts(self) -> npt.NDArray[np.float64]:
-        """Most that each node can draw: all its cores busy, W."""
+        """Return the most that each node can draw: all its cores busy, W."""
         return self._by_type(lambda node: sum(self._machine.max_watts(p) for p in node.processors))
 
     @cached_property
     def node_bandwidth(self) -> npt.NDArray[np.float64]:
-        """Bandwidth that each node serves before tasks slow each other, MB/s; inf where they never do."""
+        """Return the bandwidth that each node serves before tasks slow each other, MB/s; inf where they never do."""
         return self._by_type(lambda node: sum(self._machine.contention.on(p).threshold for p in node.processors))
 
     def _by_type(self, figure: Callable[[NodeType], float]) -> npt.NDArray[np.float64]:
@@ -177,36 +177,36 @@ class MachineView:
         return figures[self.platform.type_of_node]
 
     def node_watts(self) -> npt.NDArray[np.float64]:
-        """What each node draws now, W."""
+        """Return what each node draws now, W."""
         return np.array([node.watts for node in self.nodes()])
 
     def current_gflops(self) -> npt.NDArray[np.float64]:
-        """Rate that the running tasks of each node reach now, summed over tasks, 1e9 operations/s."""
+        """Return the rate that the running tasks of each node reach now, summed over tasks, 1e9 operations/s."""
         return np.array([sum(self._machine.achieved_gflops(p.index) for p in node.processors) for node in self.nodes()])
 
     @property
     def watts(self) -> float:
-        """What the machine draws now, W."""
+        """Return what the machine draws now, W."""
         return self._machine.watts
 
     @property
     def energy_j(self) -> float:
-        """Energy since the start of the run, J."""
+        """Return the energy since the start of the run, J."""
         return self._machine.energy_j
 
     @property
     def power_budget(self) -> PowerBudget | None:
-        """The limit that a power policy has set to what the machine may draw."""
+        """Return the limit that a power policy has set to what the machine may draw."""
         return self._machine.budget
 
     @property
     def capacity_changes(self) -> int:
-        """How often, since the run began, a node has become usable or ceased to be, or is to be later than was known."""
+        """Return how often a node has become usable or ceased to be, or is to be usable later than was known."""
         return self._machine.capacity_changes
 
     @property
     def boot_delays(self) -> npt.NDArray[np.float64] | None:
-        """How long each node should have to boot for a job that gets it, s, shape (nodes,); None if no node has to.
+        """Return how long each node should boot for a job that gets it, s, shape (nodes,); None if no node has to.
 
         0 of a node that is on, or will be when it can be had; of one that is OFF, or will be, the mean time of its boot,
         withheld or not.

@@ -25,7 +25,7 @@ class MachineWatch:
         self._running = running
 
     def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
-        """Nodes have entered a state."""
+        """Tell observers that nodes have entered a state, and ask for passes that this gives reason to."""
         run = self._run
         machine = run.machine
         for node in nodes if run.notices.wanted else ():
@@ -69,15 +69,15 @@ class MachineWatch:
         ]
 
     def guest_left(self, guest: Request) -> None:
-        """A guest has given cores back that a job may wait for."""
+        """Ask for a pass: a guest has given cores back that a job may wait for."""
         if self._run.power_policy is not None:
             self._run.view.vacated.append(guest)
         self._run.request_pass()
 
     def traffic_on(self, processor: int) -> None:
-        """Somebody else than a job is about to move memory on a processor."""
+        """Put jobs on the channel: somebody else than a job is about to move memory on a processor."""
         self._run.executor.put_on_channel(processor)
 
     def rates_will_change(self) -> None:
-        """A clock is about to change."""
+        """Put work in progress on the channels: a clock is about to change."""
         self._run.executor.move_to_channels()

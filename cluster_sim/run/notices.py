@@ -40,7 +40,7 @@ class Batch:
 
 
 class Notices:
-    """Collects what happens and delivers it in one batch per instant.
+    """The notices of what happens, delivered in one batch per instant.
 
     A one-shot event that is re-armed loses the second of two notices of one instant; a batch loses nothing. Before
     the first request nothing is collected.
@@ -48,19 +48,19 @@ class Notices:
 
     def __init__(self, env: Environment):
         self._env = env
-        self.wanted = False  #: Whether a process has ever asked; looked at before every note.
+        self.wanted = False  #: True if a process has ever asked; looked at before every note.
         self._events: dict[str, Event] = {}
         self._collected: dict[str, list[Any]] = {}
 
     def on(self, name: str) -> Event:
-        """The event of the next delivery of that kind."""
+        """Return the event of the next delivery of that kind."""
         if name not in NOTICES:
             raise InputError("simulation.on", f"one of {', '.join(NOTICES)}", name)
         self.wanted = True
         return self._events.setdefault(name, self._env.event())
 
     def note(self, name: str, what: object) -> None:
-        """Something of that kind happened now."""
+        """Collect that something of that kind happened now."""
         if self.wanted:
             if not self._collected:
                 self._env.at(self._env.now, OBSERVE).callbacks.append(self._deliver)

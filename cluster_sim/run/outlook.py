@@ -51,25 +51,25 @@ class Outlook:
         self.give_back(running.job, placement, running._allocation.memory_mb)
 
     def held_by(self, running: Running) -> int:
-        """How many cores :meth:`release` frees: all of its nodes where a job has these for itself."""
+        """Return how many cores :meth:`release` frees: all of its nodes where a job has these for itself."""
         spans = offered(running.placement, self._withheld).spans
         return sum(
             _total(self.cores_held(running.job, first, stop, cores), stop - first) for first, stop, cores in spans
         )
 
     def leave(self, node: int, cores: int) -> None:
-        """As if ``cores`` of a node, which no job holds, could not be had until it comes back."""
+        """Take ``cores`` of a node, which no job holds, out of reach until it comes back."""
         self.free[node] -= cores
         self.free_total -= cores
 
     def come_back(self, node: int, cores: int) -> None:
-        """As if the transition of a node that is not withheld, ``cores`` of which no job holds, had ended."""
+        """Make a node usable whose transition ends: it is not withheld, and no job holds ``cores`` of it."""
         self.is_on[node] = True
         self.free[node] += cores
         self.free_total += cores
 
     def hold(self, job: Job, placement: Placement, memory: float = 0.0) -> None:
-        """As if the job, of that memory per task (MB), had started there. What is free may fall below 0."""
+        """Hold cores as if the job, of that memory per task (MB), had started there. What is free may fall below 0."""
         self._add(job, placement, memory, -1)
 
     def give_back(self, job: Job, placement: Placement, memory: float = 0.0) -> None:
@@ -85,13 +85,13 @@ class Outlook:
             self.free_total += sign * _total(held, stop - first)
 
     def cores_held(self, job: Job, first: int, stop: int, cores: int) -> int | npt.NDArray[np.int32]:
-        """Cores of each of some nodes that no other job gets while this one has ``cores`` on them."""
+        """Return cores of each of some nodes that no other job gets while this one has ``cores`` on them."""
         if self.eligibility is not None and job.exclusive:
             return self.platform.node_cores[first:stop]
         return cores
 
     def room(self, memory: float) -> npt.NDArray[np.int64]:
-        """Tasks of ``memory`` MB each for which every node has memory left, shape (nodes,)."""
+        """Return for how many tasks of ``memory`` MB every node has memory left, shape (nodes,)."""
         return tasks_in(self.memory_mb - self.memory_used, memory, self.platform.core_count)
 
     def place(
@@ -102,14 +102,14 @@ class Outlook:
         time: float | None = None,
         within: npt.NDArray[np.integer] | None = None,
     ) -> Placement | None:
-        """A placement of the job on cores that should be free at ``time`` (s, by default now), or None.
+        """Return a placement of the job on cores that should be free at ``time`` (s, by default now), or None.
 
         ``time`` says which advance reservations are open to it; for the rest see ``View.place``.
         """
         return place(cast("Machine", self), job, order, memory, self.free if within is None else within, time)
 
     def fits(self, job: Job, placement: Placement, time: float | None = None) -> bool:
-        """Whether the job could have just these cores at ``time`` (s, by default now)."""
+        """Return whether the job could have just these cores at ``time`` (s, by default now)."""
         time = self.env.now if time is None else time
         allowed = None if self.eligibility is None else self.eligibility.open_at(job, time)
         return all(
@@ -121,12 +121,12 @@ class Outlook:
 
 
 def _total(held: int | npt.NDArray[np.int32], nodes: int) -> int:
-    """Cores in all, of so many held on each of some nodes."""
+    """Sum cores, of so many held on each of some nodes."""
     return held * nodes if isinstance(held, int) else int(held.sum())
 
 
 def offered(placement: Placement, withheld: npt.NDArray[np.bool_] | None) -> Placement:
-    """What of a placement is on nodes that are not withheld (None: none is)."""
+    """Return what of a placement is on nodes that are not withheld (None: none is)."""
     # Among the few nodes of a job, bytes are found faster than numpy says whether there are any.
     if withheld is None or not any(b"\1" in withheld[first:stop].tobytes() for first, stop, _ in placement.spans):
         return placement

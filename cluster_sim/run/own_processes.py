@@ -18,7 +18,7 @@ Process = Callable[["Simulation"], Any]
 
 
 def process_of(spec: Process | str) -> Process:
-    """The function that ``FILE.py:NAME`` names, or one that is given as it is. Raises InputError."""
+    """Return the function that ``FILE.py:NAME`` names, or one that is given as it is. Raises InputError."""
     if callable(spec):
         return spec
     path = source_of(spec) if isinstance(spec, str) else None
@@ -35,7 +35,7 @@ def process_of(spec: Process | str) -> Process:
 
 
 def name_of(spec: Process | str) -> str:
-    """What records call a process."""
+    """Return what records call a process."""
     return spec if isinstance(spec, str) else str(getattr(spec, "__name__", type(spec).__name__))
 
 

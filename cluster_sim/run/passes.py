@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 MOST_PASSES_AT_ONE_TIME = 10_000
 MOST_FRUITLESS_PASSES = 100_000
 PASSES_IN_TRANSITION = 100
-"""So many passes count as one while nodes are underway in their transitions, which end by themselves."""
+"""Passes that count as one while nodes are in their transitions, which end by themselves."""
 
 
 class PolicyProcess(Protocol):
-    """What a simulation asks of a scheduler and of a power policy: a SimPy process that has its turns of an instant.
+    """A scheduler or power policy as a simulation needs it: a SimPy process that has its turns of an instant.
 
     ``schedulers.Scheduler`` and ``schedulers.PowerPolicy`` are the base classes to derive from.
     """
@@ -31,11 +31,11 @@ class PolicyProcess(Protocol):
     clairvoyant: bool
 
     def begin(self, view: View) -> None:
-        """A run begins."""
+        """Prepare for a run that begins."""
         ...
 
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
-        """The policy's process: waits for its turns and hands each decision to ``simulation.apply``."""
+        """Make the policy's process: it waits for its turns and hands each decision to ``simulation.apply``."""
         ...
 
 
@@ -60,7 +60,7 @@ def take_turns(
     due: Callable[[], Event],
     turns: Mapping[EventPriority, Callable[[View], Iterable[Decision | PowerDecision]]],
 ) -> Generator[Event, Any, None]:
-    """The process of a policy: wait for each turn that is ``due``, have its method decide, carry the decisions out.
+    """Make the process of a policy: wait for each turn that is ``due``, let it decide, carry the decisions out.
 
     ``turns`` has the method for each of the phases ``RESERVE``, ``SCHEDULE`` and ``REACT`` in which the policy decides.
     """
@@ -93,22 +93,22 @@ class Steered:
     follows_switching = True
     follows_submissions = True
     reserves = True
-    is_due = False  #: Whether a decision is waited for.
+    is_due = False  #: True if a decision is waited for.
 
     def begin(self, view: View) -> None:
-        """A run begins."""
+        """Do nothing when a run begins."""
 
     def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """Before the scheduler's pass: the program outside decides."""
+        """Let the program outside decide before the scheduler's pass."""
         self.is_due = True
         return ()
 
     def react(self, view: View) -> Iterable[PowerDecision]:
-        """After the scheduler's pass: nothing."""
+        """Decide nothing after the scheduler's pass."""
         return ()
 
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
-        """The process, as of any power policy."""
+        """Make the process, as of any power policy."""
         turns = {RESERVE: self.reserve, REACT: self.react}
         return take_turns(self, simulation, simulation.power_view, simulation.power_turn_due, turns)
 
@@ -132,14 +132,14 @@ class Passes:
         self._scheduler = scheduler
         self._power = power
         self._phase = URGENT if after_each_event else SCHEDULE  # of an instant, in which the scheduler decides
-        #: Whether the power policy is to be told of nodes that went OFF, or came on for the job that holds them.
+        #: True if the power policy is to be told of nodes that went OFF, or came on for the job that holds them.
         self.follow_switching = bool(getattr(power, "follows_switching", True))
         # Whether it is told of jobs that came or started, or only of those that ended.
         self._follows_submissions = power is not None and bool(getattr(power, "follows_submissions", True))
         self._reserves = bool(getattr(power, "reserves", True))  # whether the power policy decides before the pass, too
         self._is_to_reserve = self._is_to_react = False  # whether these turns of this instant are planned
         self._reserving = False  # whether the first is being taken
-        self.power_decides = False  #: Whether it is a turn of the power policy: what is decided now is its decision.
+        self.power_decides = False  #: True if it is a turn of the power policy: what is decided now is its decision.
         self._planned_at, self._passes_now = -1.0, 0  # time of the last passes, and how many there were
         self._fruitless = 0  # passes in a row at which jobs waited, none ran and none had come
         self._in_transition = 0  # of them, those since the last that was counted; nodes were underway meanwhile
@@ -152,17 +152,17 @@ class Passes:
             self._plan_power(self._reserves)
 
     def due(self) -> Event:
-        """The event of the next scheduling pass."""
+        """Return the event of the next scheduling pass."""
         if self._pass.callbacks is None:  # it has been
             self._pass = Event(self._env)
         return self._pass
 
     def power_due(self) -> Event:
-        """The event of the power policy's next turn; its value says which: ``RESERVE`` or ``REACT``."""
+        """Return the event of the power policy's next turn; its value says which: ``RESERVE`` or ``REACT``."""
         return self._power_turn
 
     def request(self) -> None:
-        """Something happened that policies may answer to: one pass of each, after all else of this instant."""
+        """Ask for one pass of each policy after all else of this instant: something they may answer to happened."""
         due = self._pass if self._pass.callbacks is not None else self.due()
         if not due.triggered:
             self._env.trigger(due, self._phase, SCHEDULE)
@@ -172,7 +172,7 @@ class Passes:
             self.request_policy()
 
     def request_policy(self) -> None:
-        """Something happened that the scheduler need not know: the power policy reserves and reacts, with no pass between."""
+        """Ask the power policy to reserve and react, with no pass between: the scheduler need not know."""
         if self._power is None:
             return
         before = self._reserves and not self._reserving  # what it offers just now is for the pass that follows
@@ -186,24 +186,40 @@ class Passes:
             policy = type(self._power).__name__
             raise SimulationError(f"{policy} switches nodes in circles: {self._passes_now} passes at {now:g} s")
         self._passes_now += 1
-        view = self._view
-        if view.pending_count and not view.running_count and not view.submitted:
-            # One that only asks to be woken again, while jobs wait and nothing runs, would let the clock run for ever.
-            view = self._view
-            changes = len(view.state_changes)
-            if view.transition_ends and changes == self._changes_seen and self._in_transition < PASSES_IN_TRANSITION:
-                self._in_transition += 1
-            else:
-                self._fruitless += 1
-                self._in_transition, self._changes_seen = 0, changes
-                if self._fruitless > MOST_FRUITLESS_PASSES:
-                    raise StallError(
-                        f"{self._why_none_starts(view)}: {view.pending_count} jobs wait and none runs, and so it was in all of "
-                        f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
-                    )
-        else:
-            self._fruitless = self._in_transition = 0
+        self._guard_against_stalls()
         self._plan_power(before)
+
+    def _guard_against_stalls(self) -> None:
+        """Raise StallError if the policy only asks to be woken again while jobs wait and nothing runs, without end."""
+        view, changes = self._view, len(self._view.state_changes)
+        if not view.pending_count or view.running_count or view.submitted:
+            self._fruitless = self._in_transition = 0
+            return
+        if view.transition_ends and changes == self._changes_seen and self._in_transition < PASSES_IN_TRANSITION:
+            self._in_transition += 1
+            return
+        self._fruitless += 1
+        self._in_transition, self._changes_seen = 0, changes
+        if self._fruitless <= MOST_FRUITLESS_PASSES:
+            return
+        policy = type(self._power).__name__
+        failed = int((~(view.powered_on | view.powered_off)).sum())
+        if view.withheld_count:
+            why = f"{policy} withholds {view.withheld_count} nodes"
+        elif view.transition_ends:
+            node, end = max(view.transition_ends.items(), key=itemgetter(1))
+            name, state = view.platform.node_name(node), view.node(node).state
+            why = f"{name} is {state} until {end:g} s, and {policy} asks again and again to be woken"
+        elif failed:
+            nodes, has = counted(view.platform.node_count, "node"), "has" if failed == 1 else "have"
+            why = f"{failed} of {nodes} {has} failed, and {policy} asks again and again to be woken"
+        else:
+            scheduler = "the scheduler" if self._scheduler is None else type(self._scheduler).__name__
+            why = f"{scheduler} starts no job, and {policy}, which withholds no node, asks again and again to be woken"
+        raise StallError(
+            f"{why}: {view.pending_count} jobs wait and none runs, and so it was in all of "
+            f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
+        )
 
     def carry_out(self, decisions: Iterable[PowerDecision], apply: Callable[[PowerDecision], None]) -> None:
         """Carry out decisions from outside as the power policy's, before the scheduler's pass."""
@@ -225,27 +241,30 @@ class Passes:
             env.at(env.now, REACT).callbacks.append(self._react)
 
     def _reserve(self, event: Event) -> None:
-        """The power policy's turn before the scheduler's."""
+        """Give the power policy its turn before the scheduler's."""
         self._is_to_reserve = False
         self._reserving = True
         self._take(RESERVE)
         self._reserving = False
 
     def _react(self, event: Event) -> None:
-        """The power policy's turn after the scheduler's."""
+        """Give the power policy its turn after the scheduler's."""
         self._is_to_react = False
         self._take(REACT)
         self._view.vacated.clear()
 
     def _take(self, turn: EventPriority) -> None:
-        """The power policy's process goes on, to where it waits for its next turn."""
+        """Let the power policy's process go on, to where it waits for its next turn."""
         due, self._power_turn = self._power_turn, Event(self._env)
         self.power_decides = True
         self._env.deliver(due, turn)
         self.power_decides = False
 
     def wake_is_planned(self) -> None:
-        """The scheduler will be woken. One that asks for no more, while nothing runs or is to happen, would do so for ever."""
+        """Note that the scheduler will be woken.
+
+        Raises StallError if it only asks for that again and again, while nothing runs or is to happen.
+        """
         view = self._view
         self._wakes_to_come += 1
         if view.running_count or self._env.planned_later() > self._wakes_to_come:
@@ -260,21 +279,6 @@ class Passes:
             )
 
     def wake(self) -> None:
-        """A time has come at which the scheduler wanted to be woken."""
+        """Ask for a pass: a time has come at which the scheduler wanted to be woken."""
         self._wakes_to_come -= 1
         self.request()
-
-    def _why_none_starts(self, view: View) -> str:
-        policy = type(self._power).__name__
-        if view.withheld_count:
-            return f"{policy} withholds {view.withheld_count} nodes"
-        if view.transition_ends:
-            node, end = max(view.transition_ends.items(), key=itemgetter(1))
-            name, state = view.platform.node_name(node), view.node(node).state
-            return f"{name} is {state} until {end:g} s, and {policy} asks again and again to be woken"
-        failed = int((~(view.powered_on | view.powered_off)).sum())  # none is withheld or in transition
-        if failed:
-            nodes, has = counted(view.platform.node_count, "node"), "has" if failed == 1 else "have"
-            return f"{failed} of {nodes} {has} failed, and {policy} asks again and again to be woken"
-        scheduler = "the scheduler" if self._scheduler is None else type(self._scheduler).__name__
-        return f"{scheduler} starts no job, and {policy}, which withholds no node, asks again and again to be woken"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PowerControl:
-    """Checks each decision of a power policy and carries it out; what the state of a node forbids is refused.
+    """The executor of a power policy's decisions: it checks each, and refuses what the state of a node forbids.
 
     Nodes with suspended jobs in their memory stay on and on offer: decisions to switch them off or withhold them pass over them.
     """
@@ -42,13 +42,10 @@ class PowerControl:
     def apply(self, decision: NodeDecision) -> None:
         """Carry out a power policy's decision on the machine. Raises InputError when it cannot be."""
         if isinstance(decision, SwitchOff):
-            # Switch several nodes off for the power policy, at once if all are idle.
-            nodes = self._without_suspended(self._nodes_of(decision))
-            machine = self._machine
+            nodes, machine = self._without_suspended(self._nodes_of(decision)), self._machine
             each_once = len(set(nodes)) == len(nodes)
-            if each_once and all(map(machine.is_idle, nodes)):
-                if nodes:
-                    machine.switching.switch_off(nodes)
+            if nodes and each_once and all(map(machine.is_idle, nodes)):
+                machine.switching.switch_off(nodes)
             else:
                 for node in nodes:
                     self._switch(machine.node(node), on=False)
@@ -71,16 +68,16 @@ class PowerControl:
                 raise _wrong(decision, "watts", "W, 0 or more, inf for no limit", decision.watts)
             if not isinstance(decision.slow, bool):
                 raise _wrong(decision, "slow", "True or False", decision.slow)
-            # From now on the machine has a power budget; jobs that can never fit under it are refused.
             machine, running = self._machine, self._simulation.life.running.values()
             budget = PowerBudget(machine, self._job_clocks, decision.watts, decision.slow, running, machine.budget)
             machine.budget = budget
+            # Jobs that can never fit under the budget are refused.
             for job in list(self._pending.values()):
                 if reason := budget.why_never(job):
                     self._simulation.admission.reject(job, reason)
 
     def _nodes_of(self, decision: SwitchOff | Withhold | Offer) -> list[int]:
-        """Positions of the nodes that a decision names."""
+        """Return positions of the nodes that a decision names."""
         nodes = decision.node if isinstance(decision.node, list) else [decision.node]
         # Of thousands of nodes at once none is looked at in Python.
         if set(map(type, nodes)) == {int} and min(nodes) >= 0 and max(nodes) < self._platform.node_count:
@@ -96,7 +93,7 @@ class PowerControl:
         return [node for node in nodes if node not in kept]
 
     def _position(self, decision: SwitchOn | SwitchOff | Withhold | Offer, node: object) -> int:
-        """The position of a node that a decision names, also by its name."""
+        """Return the position of a node that a decision names, also by its name."""
         last = self._platform.node_count - 1
         if isinstance(node, str):
             return self._platform.node_index(node)

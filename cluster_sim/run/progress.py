@@ -29,7 +29,7 @@ def on_terminal() -> bool:
 
 
 class Progress:
-    """How far a piece of work is, shown while the ``with`` block runs; nothing is written to stdout, ever.
+    """The progress of a piece of work, shown while the ``with`` block runs; nothing is written to stdout, ever.
 
     On a terminal it is a bar that vanishes at the end. Elsewhere :meth:`look` writes plain lines, such as
     ``train: 30 % (6 of 20 iterations), 95 s gone, about 220 s left``. A thread looks twice a second, so that a long step
@@ -59,7 +59,11 @@ class Progress:
         self._count, self._clock = count, clock
         self._before, self._began = done, clock()
         self._last_line, self._parts = self._began, self._part(done)
-        self._bar = self._new_bar()
+        self._bar: tqdm | None = None
+        if shown and on_terminal():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, initial=done, unit=f" {unit}", leave=False, dynamic_ncols=True)
 
     def reach(self, done: int, **notes: str) -> None:
         """Note that so many are done, and what is to stand behind: ``failed="2"``."""
@@ -80,13 +84,26 @@ class Progress:
         waited, part = now - self._last_line, self._part(self.done)
         if waited >= LONGEST_GAP_S or (part > self._parts and waited >= LEAST_GAP_S):
             self._last_line, self._parts = now, part
+            gone_s, percent = now - self._began, 100 * self.done // max(self.total, 1)
+            line = f"{self.name}: {percent} % ({self.done:,} of {self.total:,} {self.unit}), {_in_words(gone_s)} gone"
+            if self._before < self.done < self.total:
+                left_s = gone_s * (self.total - self.done) / (self.done - self._before)
+                line += f", about {_in_words(left_s)} left"
+            line += "".join(f", {name} {value}" for name, value in self.notes.items())
             if sys.stderr is not None:
-                sys.stderr.write(f"{self._line(now - self._began)}\n")
+                sys.stderr.write(f"{line}\n")
                 sys.stderr.flush()
 
     def __enter__(self) -> Progress:
         if self.shown:
-            self._over, self._thread = Event(), Thread(target=self._watch, daemon=True)
+            self._over = Event()
+
+            def watch() -> None:
+                while not self._over.wait(_LOOK_EVERY_S):
+                    with suppress(OSError, ValueError):  # a stderr that is full, or closed
+                        self.look()
+
+            self._thread = Thread(target=watch, daemon=True)
             self._thread.start()
         return self
 
@@ -100,27 +117,8 @@ class Progress:
             if self._bar is not None:
                 self._bar.close()
 
-    def _watch(self) -> None:
-        while not self._over.wait(_LOOK_EVERY_S):
-            with suppress(OSError, ValueError):  # a stderr that is full, or closed
-                self.look()
-
     def _part(self, done: int) -> int:
         return LINES * done // max(self.total, 1)
-
-    def _line(self, gone_s: float) -> str:
-        line = f"{self.name}: {100 * self.done // max(self.total, 1)} % ({self.done:,} of {self.total:,} {self.unit})"
-        line += f", {_in_words(gone_s)} gone"
-        if self._before < self.done < self.total:
-            line += f", about {_in_words(gone_s * (self.total - self.done) / (self.done - self._before))} left"
-        return line + "".join(f", {name} {value}" for name, value in self.notes.items())
-
-    def _new_bar(self) -> tqdm | None:
-        if not self.shown or not on_terminal():
-            return None
-        from tqdm import tqdm
-
-        return tqdm(total=self.total, initial=self.done, unit=f" {self.unit}", leave=False, dynamic_ncols=True)
 
 
 def _in_words(seconds: float) -> str:

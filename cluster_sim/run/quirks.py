@@ -18,7 +18,7 @@ QUIRKS = (
 
 
 def known_quirks(quirks: Iterable[str]) -> frozenset[str]:
-    """The quirks as a set. Raises InputError for one that there is not."""
+    """Return the quirks as a set. Raises InputError for one that there is not."""
     names = frozenset((quirks,) if isinstance(quirks, str) else quirks)
     for name in sorted(names - set(QUIRKS)):
         raise InputError("quirk", f"one of {', '.join(QUIRKS)}", name)

@@ -1,9 +1,10 @@
-"""What settings a run takes: each is one entry here, with its type, its default, its meaning and who takes it.
+"""The settings of a run: each is one entry here, with its type, its default, its meaning and who takes it.
 
-Derived from the entries are the options of the commands (:mod:`cluster_sim.cli.options`), the keys of configuration files
-(:mod:`cluster_sim.cli.own_config`), the factors of sweeps (:mod:`analysis.sweep.config`), the keys of a training's
-environment (:mod:`learning.training.configuration`), the rules of its episodes (:mod:`learning.tasks.episodes`), what a
-simulation is made with (:func:`simulation_of`) and what a result keeps of it (:meth:`cluster_sim.records.result.Result.of`).
+The entries make the options of the commands (:mod:`cluster_sim.cli.options`), the keys of configuration files
+(:mod:`cluster_sim.cli.own_config`) and the factors of sweeps (:mod:`analysis.sweep.config`). They make the keys of a
+training's environment (:mod:`learning.training.configuration`) and the rules of its episodes
+(:mod:`learning.tasks.episodes`). A simulation is made with them (:func:`simulation_of`), and a result keeps them
+(:meth:`cluster_sim.records.result.Result.of`).
 
 To add a setting, write an entry, and have Simulation use its ``parameter``. Where it is not taken, the entry says why.
 """
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 Place = Literal["command line", "configuration", "sweep", "environment"]
-"""Where settings are given."""
+"""Places where settings are given."""
 
 TimeUnit = Literal["ms", "s", "min", "h", "d"]
 TIME_UNITS: dict[str, str] = {"ms": "milliseconds", "s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
@@ -37,13 +38,13 @@ TIME_UNITS: dict[str, str] = {"ms": "milliseconds", "s": "seconds", "min": "minu
 
 @dataclass(frozen=True, slots=True)
 class NotTaken:
-    """In the place of a meaning: the setting does not exist there, and why."""
+    """The reason why a setting does not exist in a place, instead of a meaning."""
 
     because: str
 
 
 Told = str | NotTaken | None
-"""What a setting means in a place: None where it means what it means everywhere."""
+"""Meaning of a setting in a place; None: the same as everywhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +72,13 @@ class Setting:
     environment: Told = None
 
     def told(self, place: Place) -> str | NotTaken:
-        """What it means in a place, or why it is not taken there."""
+        """Return what it means in a place, or why it is not taken there."""
         own: Told = getattr(self, "command" if place == "command line" else place)
         return self.meaning if own is None else own
 
     @property
     def is_spec(self) -> bool:
-        """Whether it names a policy or a model."""
+        """Return whether it names a policy or a model."""
         return bool(self.recorded) and self.kind is str
 
     @property
@@ -97,7 +98,7 @@ class Setting:
 
     @property
     def is_pair(self) -> bool:
-        """Whether it is two times."""
+        """Return whether it is two times."""
         return get_args(self.kind) == (float, float)
 
 
@@ -114,7 +115,7 @@ _IRMASIM = NotTaken("only IRMaSim's options.json says it")
 
 @dataclass(frozen=True, kw_only=True)
 class _Inputs:
-    """What is run, and with which policies and models."""
+    """The inputs of a run, with its policies and models."""
 
     platform: str | None = _setting(
         None,
@@ -310,13 +311,13 @@ class Rules:
     )
 
     def rules(self) -> dict[str, Any]:
-        """The rules alone, by name."""
+        """Return the rules alone, by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(Rules)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Outputs:
-    """What is kept of a run."""
+    """The outputs of a run."""
 
     explain: bool = _setting(
         False,
@@ -338,22 +339,22 @@ class _Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(_Outputs, Rules, _Inputs):
-    """What is to be run: all settings, in the order of the entries, which is that of the bases from right to left."""
+    """All settings of a run, in the order of the entries, which is that of the bases from right to left."""
 
     config: str | None = None  # the file that the settings were read from: no setting of its own
     from_config: frozenset[str] = frozenset()  # which of them it gave
 
     def specs(self) -> dict[str, str]:
-        """The policies and models that are named, as they were typed."""
+        """Return the policies and models that are named, as they were typed."""
         named = {name: getattr(self, name) for name, setting in SETTINGS.items() if setting.is_spec}
         return {name: spec for name, spec in named.items() if spec is not None}
 
     def said_by(self, name: str) -> str:
-        """What gave a setting, for messages: the configuration file, or "" for the command line."""
+        """Return what gave a setting, for messages: the configuration file, or "" for the command line."""
         return self.config if self.config and name in self.from_config else ""
 
     def files(self) -> list[str | None]:
-        """What may be files: what was named as such, or in a spec, and the configuration."""
+        """Return what may be files: what was named as such, or in a spec, and the configuration."""
         from cluster_sim.files.source import files_of, source_of
 
         named = [getattr(self, name) for name, setting in SETTINGS.items() if setting.file]
@@ -383,7 +384,7 @@ SETTINGS: Mapping[str, Setting] = _entries()
 
 
 def taken(place: Place) -> list[Setting]:
-    """The settings that a place takes."""
+    """Return the settings that a place takes."""
     return [setting for setting in SETTINGS.values() if isinstance(setting.told(place), str)]
 
 
@@ -391,7 +392,7 @@ Keys = TypeVar("Keys", bound="BaseModel")
 
 
 def as_in_a_run(setting: Setting) -> tuple[Any, Any]:
-    """The type and the default of a key that is left out where a run's own default is meant."""
+    """Return the type and the default of a key that may be left out to mean a run's own default."""
     return (setting.checked | None if setting.default is None else setting.checked), setting.default
 
 
@@ -422,7 +423,7 @@ def simulation_of(
     scheduler: SchedulerProcess,
     power: PowerProcess | None,
 ) -> Simulation:
-    """The simulation that settings describe, by name; those left out are Simulation's own. Raises InputError."""
+    """Make the simulation that settings describe, by name; those left out are Simulation's own. Raises InputError."""
     from cluster_sim.run.simulation import Simulation
 
     arguments = {
@@ -443,7 +444,7 @@ def try_begin(simulation: Simulation) -> None:
 
 
 def part_of(workload: Workload, span: tuple[float, float] | None, first: int | None) -> Workload:
-    """What the settings ``slice`` and ``first`` leave of a workload. Raises InputError for a slice that is none or has no job."""
+    """Return what ``slice`` and ``first`` leave of a workload. Raises InputError for a bad or empty slice."""
     part = workload if span is None else workload.slice(*span)
     if span is not None and len(workload) and not len(part):
         times = workload.columns["submit_time"]
@@ -456,7 +457,7 @@ def part_of(workload: Workload, span: tuple[float, float] | None, first: int | N
 
 
 def located(folder: str | os.PathLike[str], source: str) -> str:
-    """A file that a configuration in ``folder`` names, as an absolute path; or a spec as it is."""
+    """Return a file that a configuration in ``folder`` names, as an absolute path; or a spec as it is."""
     from cluster_sim.files.reading import absolute
     from cluster_sim.files.source import source_of
 
@@ -466,7 +467,7 @@ def located(folder: str | os.PathLike[str], source: str) -> str:
 
 
 def located_policy(folder: str | os.PathLike[str], spec: str) -> str:
-    """A spec of a policy that a configuration in ``folder`` gives, with absolute paths in place of the files that it names.
+    """Return the spec of a policy in a configuration in ``folder``, with absolute paths of the files that it names.
 
     A ready agent, ``learned:NAME``, is ``learned:ready:NAME`` where there is no such folder.
     """
@@ -477,7 +478,7 @@ def located_policy(folder: str | os.PathLike[str], spec: str) -> str:
 
 
 def names_a_file(source: str) -> bool:
-    """Whether a platform or a workload is named by its file, not by a spec such as ``homogeneous:nodes=4,cores=2``."""
+    """Return whether a file names a platform or a workload, not a spec such as ``homogeneous:nodes=4,cores=2``."""
     from cluster_sim.platform.specs import is_platform_spec
     from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 

@@ -23,18 +23,18 @@ MOST_GUESTS = 3
 """Guests that are named before the rest is counted."""
 ASKS = "asks for "
 LACKS = (ASKS, "does not fit ", "fits only on nodes ")
-"""How a clause begins that says what a job lacks, and not why its scheduler keeps it back."""
+"""Beginnings of clauses that say what a job lacks, and not why its scheduler keeps it back."""
 CLOSED = "fits only on nodes that an advance reservation keeps from it now"
 OUT_OF_USE = {
     NodeState.SWITCHING_OFF: ("is switching off", "are switching off"),
     NodeState.SWITCHING_ON: ("is booting", "are booting"),
     NodeState.FAILED: ("has failed", "have failed"),
 }
-"""What is said of one node, and of several, that no job can be given; in the order in which it is said."""
+"""Words about one node, and about several, that no job can be given; in the order in which they are said."""
 
 
 def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "the power policy") -> str:
-    """What the job asks for and what there is of it, as a clause about the job; empty if it fits now.
+    """Say what the job asks for and what there is of it, as a clause about the job; empty if it fits now.
 
     ``asks for 8 cores, no node has more than 5 free``; with ``memory`` only cores with room for its memory count. Nodes
     with free cores for the job that it cannot be given now are named with the reason: ``(3 of 4 nodes are withheld by
@@ -63,7 +63,20 @@ def missing(machine: Machine, job: Job, memory: bool, policy: str) -> str:
     beyond_reach = np.flatnonzero((free > 0) & ~usable).tolist()
     free = np.where(usable, free, 0)
     wanted = shape(job) if machine.shapes else None
-    lacking = _missing_shape(wanted, where, free) if wanted else _missing(job.requested_cores, where, free, widest)
+    cores, total, most = job.requested_cores, int(free.sum()), int(free.max(initial=0))
+    lacking = ""
+    if wanted:
+        # The widest of the wishes that cannot all be met.
+        for wide in dict.fromkeys(wanted):
+            nodes, fitting = sum(other >= wide for other in wanted), int((free >= wide).sum())
+            if fitting < nodes:
+                many = f"{counted(nodes, 'node')} with {counted(wide, 'free core')}"
+                lacking = f"asks for {many}{where}, {fitting:,} like that"
+                break
+    elif total < cores:
+        lacking = f"asks for {counted(cores, 'core')}{where}, {total:,} free"
+    elif cores <= widest and most < cores:
+        lacking = f"asks for {counted(cores, 'core')}{where}, no node has more than {most} free"
     if not lacking:
         return CLOSED
     remarks = [_why_not(machine, beyond_reach, policy)] if beyond_reach else []
@@ -72,7 +85,7 @@ def missing(machine: Machine, job: Job, memory: bool, policy: str) -> str:
 
 
 def _why_not(machine: Machine, nodes: list[int], policy: str) -> str:
-    """Why no job can be given these nodes: ``2 of 4 nodes are withheld by off-reservation, 1 is booting``."""
+    """Say why no job can be given these nodes: ``2 of 4 nodes are withheld by off-reservation, 1 is booting``."""
     withheld = sum(machine.withheld[node] for node in nodes)
     states = Counter(machine.node_states[node] for node in nodes if not machine.withheld[node])
     said = [(withheld, f"is withheld by {policy}", f"are withheld by {policy}")]
@@ -83,7 +96,7 @@ def _why_not(machine: Machine, nodes: list[int], policy: str) -> str:
 
 
 def _guests(machine: Machine, mask: npt.NDArray[np.bool_] | None) -> list[str]:
-    """Which guests hold cores of the nodes that a job may use: of each how many, and until when it should."""
+    """Say for each guest how many cores it holds of the nodes that a job may use, and until when it should."""
     cores: dict[str, int] = {}
     until: dict[str, float] = {}
     for guest in machine.guests.expected():
@@ -100,31 +113,13 @@ def _guests(machine: Machine, mask: npt.NDArray[np.bool_] | None) -> list[str]:
 
 
 def seconds(time: float) -> str:
-    """``1,234.5 s``; milliseconds are enough."""
+    """Write a time as ``1,234.5 s``; milliseconds are enough."""
     text = f"{time:,.3f}".rstrip("0").rstrip(".")
     return f"{text} s" if float(text.replace(",", "")) or not time else f"{time:.3g} s"
 
 
 def expected(end: float, now: float, at: Callable[[float], str] = seconds) -> str:
-    """Until when a guest should hold its cores, in words, of which ``at`` writes the time; it may not keep to it."""
+    """Say until when a guest should hold its cores, to which it may not keep; ``at`` writes the time."""
     if not math.isfinite(end):
         return "for an unknown time"
     return f"until {at(end)}" if end > now else f"longer than until {at(end)}, as it had said"
-
-
-def _missing(cores: int, where: str, free: npt.NDArray[np.integer], widest: int) -> str:
-    total, most = int(free.sum()), int(free.max(initial=0))
-    if total < cores:
-        return f"asks for {counted(cores, 'core')}{where}, {total:,} free"
-    if cores <= widest and most < cores:
-        return f"asks for {counted(cores, 'core')}{where}, no node has more than {most} free"
-    return ""
-
-
-def _missing_shape(wanted: list[int], where: str, free: npt.NDArray[np.integer]) -> str:
-    """Say which is the widest of the wishes that cannot all be met: ``asks for 3 nodes with 4 free cores, 1 like that``."""
-    for cores in dict.fromkeys(wanted):
-        nodes, fitting = sum(other >= cores for other in wanted), int((free >= cores).sum())
-        if fitting < nodes:
-            return f"asks for {counted(nodes, 'node')} with {counted(cores, 'free core')}{where}, {fitting:,} like that"
-    return ""

@@ -76,7 +76,7 @@ class Simulation:
     or ``FILE.py:NAME``, are called with the simulation, and run as SimPy processes if they are generators.
     Raises InputError for an unknown quirk and for names of models that do not exist.
 
-    It can be driven: ``env`` is the SimPy environment, ``on(name)`` an event for processes of your own,
+    It can be driven: ``env`` is the SimPy environment, and ``on(name)`` gives an event for processes of your own.
     ``run(until=t)`` goes on to t, ``step_to_decision()`` and ``decide()`` take the scheduler's place,
     ``step_to_power_decision()`` and ``decide_power()`` the power policy's.
     """
@@ -187,7 +187,7 @@ class Simulation:
         self.closing = EndOfRun(self.env, self.jobs, self.attempts, self.until)
         self._told: set[str] = set()  #: Kinds of cautions that the user has been warned of.
         self.stopped_at = self.until  #: Up to when the caller wants the records; None: to the last completion.
-        #: Whether passes follow each single event, not each instant (a quirk).
+        #: True if passes follow each single event, not each instant (a quirk).
         self.after_each_event = "pass-after-each-event" in self.quirks
         self.view = self._make_view()
         self.admission = Admission(self, self.jobs.requests, self._pending)
@@ -205,7 +205,7 @@ class Simulation:
         self._late_jobs = LateJobs(self, self._pending)
         #: Carry out what a policy decides, see :meth:`~cluster_sim.run.dispatcher.Dispatcher.apply`.
         self.apply = Dispatcher(self, PowerControl(self, self._pending, job_clocks)).apply
-        self.has_failed = False  #: Whether it ended in an error.
+        self.has_failed = False  #: True if it ended in an error.
         self._has_begun = False
         named = {"scheduler": scheduler, "power policy": power, "failure model": self.failures}
         self._policies = {kind: policy for kind, policy in named.items() if policy is not None}
@@ -232,12 +232,12 @@ class Simulation:
         return f"<Simulation of {counted(len(self.jobs), 'job')} on {self.platform.id!r} under {policies}, {state}>"
 
     def _serve(self, event: Event | None = None) -> None:
-        """The run begins, or goes on. Raises InputError for a policy that serves another one."""
+        """Let the policies serve this run, which begins or goes on. Raises InputError for one that serves another."""
         serve(self._policies, self, self._has_begun)
         self._has_begun = True
 
     def _power_view(self) -> View:
-        """The scheduler's view, or one that knows more, for a clairvoyant power policy."""
+        """Return the scheduler's view, or one that knows more, for a clairvoyant power policy."""
         if not getattr(self.power_policy, "clairvoyant", False) or isinstance(self.view, ClairvoyantView):
             return self.view
         view = self._make_view(clairvoyant=True)
@@ -246,7 +246,7 @@ class Simulation:
         return view
 
     def clairvoyant_view(self) -> ClairvoyantView:
-        """A view that also knows how long jobs really run: for what judges a run from outside, such as a reward."""
+        """Return a view that also knows how long jobs really run: for judges from outside, such as a reward."""
         view = self._make_view(clairvoyant=True)
         assert isinstance(view, ClairvoyantView)
         view._changes = self.life.changes
@@ -274,7 +274,7 @@ class Simulation:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last job is over, or nothing is left that could start another."""
+        """Return whether the last job is over, or nothing is left that could start another."""
         return self.closing.is_over
 
     def run(self, until: float | None = None, progress: bool | str = False, warn: bool = True) -> Result:
@@ -321,7 +321,7 @@ class Simulation:
         warnings.warn(StallWarning(message, cause), stacklevel=3)
 
     def result(self) -> Result:
-        """The records up to now, as a Result."""
+        """Return the records up to now, as a Result."""
         from cluster_sim.records.result import Result
 
         return Result.of(self)
@@ -393,7 +393,7 @@ class Simulation:
     # ------------------------------------------------------------------ instants
 
     def on(self, name: str) -> Event:
-        """An event for a process of your own: ``jobs = yield simulation.on("job_completed")``.
+        """Return an event for a process of your own: ``jobs = yield simulation.on("job_completed")``.
 
         It happens once in an instant, with everything of that kind that the instant brought: a tuple of jobs for
         job_submitted, job_started, job_completed, job_killed and job_rejected, a tuple of (node, state) for
@@ -440,11 +440,11 @@ class Simulation:
     # ------------------------------------------------------------------ the machine
 
     def node(self, node: int | str) -> Node:
-        """A node by its position in the platform or its name."""
+        """Return a node by its position in the platform or its name."""
         return self.machine.node(self.platform.node_index(node) if isinstance(node, str) else node)
 
     def nodes(self) -> Iterator[Node]:
-        """All nodes."""
+        """Return all nodes."""
         return map(self.machine.node, range(self.platform.node_count))
 
 

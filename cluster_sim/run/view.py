@@ -42,8 +42,8 @@ class View(MachineView):
     :meth:`by_hand` makes a view without a simulation, so that a policy can be tested on a state written down in a test.
     """
 
-    counts_memory = False  #: Whether jobs ask for memory and the scheduler (any, if there is none) has them get it.
-    explains = False  #: Whether the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
+    counts_memory = False  #: True if jobs ask for memory and the scheduler (any, if there is none) has them get it.
+    explains = False  #: True if the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
     _changes: JobChanges | None = None  # what knows how far running jobs are
     accounts: Accounts | None = None  #: Who may have how much of the machine, if the run has accounts.
     aliases: Mapping[str, Mapping[str, str]] = MappingProxyType({})  #: Names that an anonymised workload has changed.
@@ -79,7 +79,7 @@ class View(MachineView):
         seed: int = 0,
         reservations: Iterable[AdvanceReservation] = (),
     ) -> View:
-        """A view of an idle machine with these jobs pending, at time 0; decisions are applied with :meth:`apply`."""
+        """Make a view of an idle machine with these jobs pending, at time 0; :meth:`apply` applies decisions."""
         from cluster_sim.run.jobs.execution import MachineWithoutRun
         from cluster_sim.workload.workload import Workload
 
@@ -115,12 +115,12 @@ class View(MachineView):
             del self._pending[decision.job.index]
 
     def pass_begins(self) -> None:
-        """The scheduler's pass is next."""
+        """Call the followers: the scheduler's pass is next."""
         for follow in self.followers:
             follow()
 
     def pass_is_over(self) -> None:
-        """The scheduler has seen what is new."""
+        """Clear the news that the scheduler has seen."""
         if self._seen is None:
             self.submitted.clear()
             self.ended.clear()
@@ -141,23 +141,23 @@ class View(MachineView):
 
     @cached_property
     def rng(self) -> np.random.Generator:
-        """The scheduler's own random numbers; seeded by the run's seed."""
+        """Return the scheduler's own random numbers, seeded by the run's seed."""
         return np.random.default_rng(np.random.SeedSequence(self.seed).spawn(1)[0])
 
     # ------------------------------------------------------------------ jobs
 
     @property
     def pending(self) -> tuple[Job, ...]:
-        """Jobs that wait for cores, in order of submission; one that waited for other jobs comes when they are over."""
+        """Return jobs that wait for cores, in order of submission; one that waits for other jobs comes later."""
         return tuple(self._pending.values())
 
     @property
     def pending_count(self) -> int:
-        """How many jobs wait."""
+        """Return how many jobs wait."""
         return len(self._pending)
 
     def is_pending(self, job: Job) -> bool:
-        """Whether the job still waits: it may have been started, cancelled or rejected since it was submitted.
+        """Return whether the job still waits: it may have been started, cancelled or rejected since it was submitted.
 
         One that was killed and waits again is another object, which ``submitted`` has.
         """
@@ -165,7 +165,7 @@ class View(MachineView):
 
     @property
     def running(self) -> tuple[Running, ...]:
-        """Jobs that hold cores, in order of allocation."""
+        """Return jobs that hold cores, in order of allocation."""
         return tuple(self._running.values())
 
     @property
@@ -175,21 +175,21 @@ class View(MachineView):
 
     @property
     def running_count(self) -> int:
-        """How many jobs hold cores."""
+        """Return how many jobs hold cores."""
         return len(self._running)
 
     @property
     def guests(self) -> Sequence[Departure]:
-        """What processes of the user's own hold: whose, node, cores, and when they should give them back (s; inf: never)."""
+        """Return what users' processes hold: whose, node, cores, and when it should be given back (s; inf: never)."""
         guests = self._machine.guests
         return guests.expected() if guests else ()
 
     def held_cores(self, job: Job) -> list[tuple[int, int]]:
-        """(processor, cores held on it) of a running job, processors by position. Raises KeyError for any other job."""
+        """Return (processor, cores held on it) of a running job, by position. Raises KeyError for any other job."""
         return self._machine.cores_by_processor(self._running[job.index]._allocation)
 
     def running_job(self, job: Job) -> Running:
-        """What there is to know about a job that holds cores. Raises KeyError for any other job."""
+        """Return what there is to know about a job that holds cores. Raises KeyError for any other job."""
         return self._running[job.index]
 
     @property
@@ -198,17 +198,17 @@ class View(MachineView):
 
     @property
     def suspended(self) -> tuple[Suspended, ...]:
-        """Jobs that have lost their cores and keep their work, in the order in which they lost them."""
+        """Return jobs that have lost their cores and keep their work, in the order in which they lost them."""
         return tuple(self.suspended_by_index.values())
 
     def progress(self, running: Running) -> CourseProgress:
-        """How far a running job is, as its user could know it; what a requeue would undo, and whether it can be resized."""
+        """Return how far a running job is as its user could know it, what a requeue undoes, if it can be resized."""
         return CourseProgress(0, 1, 0.0, False, 0) if self._changes is None else self._changes.progress(running)
 
     # ------------------------------------------------------------------ placing jobs
 
     def grown(self, running: Running, cores: int, memory: bool = False) -> Placement | None:
-        """A running job's placement with that many cores in all, on its own nodes first; None if it cannot have so many.
+        """Return a running job's placement with more cores, on its own nodes first; None if too few are free.
 
         The others are free, on nodes that are on and, until the job's request ends, open to it; a power cap allows them, and
         with ``memory`` the nodes have room for what the job's tasks occupy. A job with a p-state of its own gets whole nodes.
@@ -225,7 +225,7 @@ class View(MachineView):
         return placement if more is None or self.allows(job, more, p_state) else None
 
     def shrunk(self, running: Running, cores: int) -> Placement:
-        """A running job's placement with only that many cores: it gives up those of the last nodes.
+        """Return a running job's placement with fewer cores: it gives up those of the last nodes.
 
         One for which a p-state was chosen can give up whole nodes only, which is not looked at here.
         """
@@ -238,7 +238,7 @@ class View(MachineView):
         memory: bool = False,
         within: npt.NDArray[np.integer] | None = None,
     ) -> Placement | None:
-        """A placement of the job on cores that are free now, or None if it does not fit.
+        """Return a placement of the job on cores that are free now, or None if it does not fit.
 
         ``order`` ranks the nodes, shape (nodes,), least first; ties, and None, go by platform order. With ``memory``
         the nodes must have room for the job's memory too. ``within``, shape (nodes,), are the most cores that may be
@@ -257,7 +257,7 @@ class View(MachineView):
         return placement
 
     def allows(self, job: Job, placement: Placement, p_state: int | None = None) -> bool:
-        """Whether a power cap, if there is one, lets the job start there now; what :meth:`place` finds may start.
+        """Return whether a power cap, if any, lets the job start there now; what :meth:`place` finds may start.
 
         Raises PlacementError if a cap has to look at a p-state that the processors there do not have.
         """
@@ -268,11 +268,11 @@ class View(MachineView):
         return False
 
     def is_capped(self, job: Job) -> bool:
-        """Whether in this instant only a power cap has kept the job from starting."""
+        """Return whether in this instant only a power cap has kept the job from starting."""
         return self._machine.budget is not None and job.index in self._machine.budget.refused
 
     def fits(self, job: Job, placement: Placement) -> bool:
-        """Whether a job that waits, or is suspended, could have just these cores now: for those that it had."""
+        """Return whether a job that waits, or is suspended, could have just these cores now: for those that it had."""
         return self._machine.can_hold(placement, self._request(job, placement.cores)) and self.allows(job, placement)
 
     def _request(self, job: Job, cores: int) -> Job:
@@ -280,21 +280,21 @@ class View(MachineView):
 
     @property
     def counts_only(self) -> bool:
-        """Whether any free cores serve any job: nodes have one core, and no job asks for nodes, tags or a reservation."""
+        """Return whether any free cores serve any job: one-core nodes, no wishes for nodes, tags or reservations."""
         return self._machine.widest == 1 and self.one_node_rule
 
     @property
     def turning_times(self) -> list[float]:
-        """When advance reservations begin or end, s."""
+        """Return when advance reservations begin or end, s."""
         eligibility = self._machine.eligibility
         return [] if eligibility is None else eligibility.turning_times
 
     def boot_time(self, placement: Placement) -> float:
-        """How long it should take until all nodes of a placement are on, s."""
+        """Return how long it should take until all nodes of a placement are on, s."""
         return 0.0 if self._machine.all_on else self._machine.boot_time(placement)
 
     def outlook(self, empty: bool = False, withheld: bool = False) -> Outlook:
-        """A copy of what is free now (or, ``empty``, with no job running) to try out what comes later.
+        """Return a copy of what is free now (or, ``empty``, with no job running) to try out what comes later.
 
         With ``withheld``, as if no node were.
         """
@@ -304,16 +304,16 @@ class View(MachineView):
 
     @property
     def one_node_rule(self) -> bool:
-        """Whether every job that fits the widest node goes on one: none asks for nodes, tags, whole nodes or a reservation."""
+        """Return whether every job that fits the widest node goes on one: none asks for particular or whole nodes."""
         return not self._machine.shapes and self._machine.eligibility is None
 
     @property
     def restricts(self) -> bool:
-        """Whether it can matter to a job which nodes it gets: tags, exclusive nodes, advance reservations."""
+        """Return whether it can matter to a job which nodes it gets: tags, exclusive nodes, advance reservations."""
         return self._machine.eligibility is not None
 
     def eligible(self, job: Job) -> npt.NDArray[np.bool_] | None:
-        """Nodes that the job may ever use: they have the tags that it requires, and are in its reservation; None: all."""
+        """Return the nodes that the job may ever use: they have its tags, and are in its reservation; None: all."""
         eligibility = self._machine.eligibility
         return None if eligibility is None else eligibility.nodes(job)
 
@@ -323,18 +323,18 @@ class View(MachineView):
         return None if eligibility is None else eligibility.open_at(job, time)
 
     def widest_node(self, job: Job) -> int:
-        """Cores of the widest node that the job may use: one that asks for no more goes on one node."""
+        """Return the cores of the widest node that the job may use: one that asks for no more goes on one node."""
         eligibility = self._machine.eligibility
         return self._machine.widest if eligibility is None else eligibility.widest(job)
 
     @property
     def reservations(self) -> tuple[Window, ...]:
-        """The advance reservations that are not over, by start."""
+        """Return the advance reservations that are not over, by start."""
         eligibility = self._machine.eligibility
         return () if eligibility is None else tuple(w for w in eligibility.windows if w.end > self.now)
 
     def shortage(self, job: Job, memory: bool = False) -> str:
-        """Why a job does not fit on what is free now, as a clause for ``Hold``; empty if it fits."""
+        """Say why a job does not fit on what is free now, as a clause for ``Hold``; empty if it fits."""
         missing = shortage(self._machine, job, memory, self.power_policy)
         budget = self._machine.budget
         return budget.why_not() if not missing and budget is not None and self.is_capped(job) else missing

@@ -107,10 +107,10 @@ def run_all(
 def replicate(
     settings: RunSettings, schedulers: Sequence[str], replications: int, out: str, invocation: Invocation
 ) -> tuple[pd.DataFrame, dict[str, Result]]:
-    """Run every scheduler with seed, seed + 1, …; the table of means with half-widths of intervals, and the first seed's runs.
+    """Run every scheduler with seed, seed + 1, …; return the table of means with intervals, and the first seed's runs.
 
-    ``out`` receives comparison.csv (that table), replications.csv (metric by metric, scheduler and seed), for each
-    scheduler a folder with one per seed, and the report, whose figures are of the first seed.
+    ``out`` receives comparison.csv (that table), replications.csv (metric by metric, scheduler and seed), and for each
+    scheduler a folder with one per seed. The figures of the report are of the first seed.
     """
     import pandas as pd
 
@@ -163,7 +163,7 @@ def _run_each(
 
 
 def _with_seed(settings: RunSettings, seed: int, first: bool) -> RunSettings:
-    """The settings of another replication; a generated workload gets the next seed of its own, too."""
+    """Return the settings of another replication; a generated workload gets the next seed of its own, too."""
     from cluster_sim.registry import Spec
     from cluster_sim.workload.fields import whole_number
     from cluster_sim.workload.workload import WORKLOAD_GENERATORS
@@ -180,9 +180,9 @@ def _with_seed(settings: RunSettings, seed: int, first: bool) -> RunSettings:
 
 
 def warn_if_equal(cases: Iterable[Sequence[object]], source: str) -> None:
-    """Tell when all replications of each case have the same metrics: an interval of width 0 would be a lie.
+    """Warn if all replications of each case have the same metrics: an interval of width 0 would be a lie.
 
-    So it is with a log, and nothing random in the run. ``source`` is what asked for replications.
+    This happens with a log if nothing in the run is random. ``source`` is what asked for replications.
     """
     from cluster_sim.errors import ModelWarning
 
@@ -210,7 +210,7 @@ def _write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def folders(specs: Sequence[str]) -> list[str]:
-    """A folder's name for each spec, different ones, of letters that every file system takes.
+    """Return a folder's name for each spec: all different, of letters that every file system takes.
 
     >>> folders(["fcfs", "list:first/first,blocking=no"])
     ['fcfs', 'list-first-first-blocking-no']

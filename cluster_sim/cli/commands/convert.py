@@ -78,7 +78,7 @@ def convert(
 
 
 def _convert(source: str, target: str, options: dict[str, str], anonymise: bool) -> str:
-    """Read IN, with the options of its format, and write it to the file or folder ``target``; what it was, in words."""
+    """Read IN with the options of its format and write it to ``target``; return in words what it was."""
     from cluster_sim.cli.kinds import kind_of
     from cluster_sim.errors import FormatError, counted
     from cluster_sim.formats.batsim_import import is_batsim_result
@@ -98,8 +98,6 @@ def _convert(source: str, target: str, options: dict[str, str], anonymise: bool)
     if kind == "platform":
         _refuse([name for name in given if name != "time_unit" or not has_time_unit(source)], "a platform")
         platform = Platform.read(source, **options)
-        from cluster_sim.errors import FormatError
-
         if not target.lower().removesuffix(".gz").endswith((".yaml", ".yml", ".json")):
             raise FormatError(target, "a file name ending in .yaml, .yml or .json (.gz after it) for a platform")
         platform.write(target)
@@ -113,7 +111,7 @@ def _convert(source: str, target: str, options: dict[str, str], anonymise: bool)
 
 
 def _refuse(options: list[str], found: str) -> None:
-    """Raise InputError if there are options, which are about workloads only."""
+    """Raise InputError if there are ``options``: they suit a workload only."""
     from cluster_sim.errors import InputError
 
     for name in options:
@@ -122,7 +120,7 @@ def _refuse(options: list[str], found: str) -> None:
 
 
 def _convert_result(result: Result, target: str) -> str:
-    """Write results in the format that the name ``target`` asks for; what they are, in words."""
+    """Write results in the format that the name ``target`` asks for; return in words what was written."""
     from cluster_sim.errors import FormatError, counted
     from cluster_sim.formats.batsim_results import write_outputs
     from cluster_sim.formats.swf_schedule import write_schedule

@@ -86,7 +86,7 @@ def explore(
     if directory is not None and (workloads or platforms or schedulers or power_policies or scenario):
         raise InputError("explore", "either DIR, a run to look at, or what to offer for runs", "both")
     named = {"workload": workloads, "platform": platforms, "scheduler": schedulers, "power_policy": power_policies}
-    server = make_app_server(_desk(directory, named, scenario), host, port)
+    server = make_app_server(_session_of(directory, named, scenario), host, port)
     invocation.tell_warnings()
     address = f"http://{f'[{host}]' if ':' in host else host}:{server.socket.getsockname()[1]}/"
     click.echo(f"The page is {address} (Ctrl-C ends it)")
@@ -104,8 +104,8 @@ def explore(
         server.server_close()
 
 
-def _desk(directory: str | None, named: Mapping[str, Sequence[str]], scenario: str | None) -> ExploreSession:
-    """What the page shows: a saved run, or what is built in, was named, and what a scenario names."""
+def _session_of(directory: str | None, named: Mapping[str, Sequence[str]], scenario: str | None) -> ExploreSession:
+    """Return what the page shows: a saved run, or all that is built in, was named, or is in the scenario."""
     from analysis.explore.offers import Offers
     from analysis.explore.runs import ExploreSession
     from analysis.explore.scenario import Scenario
@@ -128,7 +128,7 @@ def _desk(directory: str | None, named: Mapping[str, Sequence[str]], scenario: s
         [*dict.fromkeys([*given, *(name for name in begun.named()[kind] if name not in of_kind)])]
         for (kind, given), of_kind in zip(named.items(), built_in, strict=True)
     ]
-    desk = ExploreSession(Offers.of(*wanted), first=begun.now, beside=begun.kept)
+    session = ExploreSession(Offers.of(*wanted), first=begun.now, beside=begun.kept)
     for choices in filter(None, (begun.now, begun.kept)):
-        desk.run(choices.plain())
-    return desk
+        session.run(choices.plain())
+    return session

@@ -56,7 +56,8 @@ def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, p
     The page is interactive, needs nothing else and works offline. --view steps goes through the scheduler's decisions,
     forwards and backwards, each with its reason if the run was to --explain, the queue and the nodes.
     """
-    from analysis import write_gantt
+    from analysis import write_animation, write_gantt
+    from analysis.gantt_chart.gantt import time_window
     from cluster_sim.cli.simulate import check_out
     from cluster_sim.records.result import Result
     from cluster_sim.workload.workload import Workload
@@ -64,22 +65,19 @@ def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, p
     check_out("gantt, --out", out)
     if out is not None and not out.lower().endswith((".html", ".htm")):
         raise InputError("gantt, --out", "a name ending in .html", out)
-    results = {_name(directory, directories): Result.load(directory) for directory in directories}
+    # Runs go by the name of their folder, or by its path where two folders have the same name.
+    names = [Path(directory).resolve().name for directory in directories]
+    labels = [name if names.count(name) == 1 else path for name, path in zip(names, directories, strict=True)]
+    results = {label: Result.load(directory) for label, directory in zip(labels, directories, strict=True)}
     options["panels"] = () if panels == "none" else tuple(panels.split(","))
     options["workload"] = None if workload is None else Workload.read(workload)
     if options["view"] == "steps":
-        path = out or _folder(directories[0]) / "steps.html"
-        from analysis import write_animation
-        from analysis.gantt_chart.gantt import time_window
-
         result = _only(results, "steps")
         _refuse_what_lacks("steps", options, "--out", "--colour-by", "--from", "--to")
         window = _window(options["begin"], options["end"], [time_window(result)])
-        paths = write_animation(result, path, window, options["colour_by"])
-        if len(paths) == 1:
-            click.echo(f"The page is {paths[0]}")
-        else:
-            click.echo(f"The first of {len(paths)} pages is {paths[0]}")
+        target = out or _folder(directories[0]) / "steps.html"
+        pages = write_animation(result, target, window, options["colour_by"])
+        click.echo(f"The {'page' if len(pages) == 1 else f'first of {len(pages)} pages'} is {pages[0]}")
         return
     path = write_gantt(_figure(results, options), out or _folder(directories[0]) / "gantt.html")
     click.echo(f"The chart is {path}")
@@ -111,7 +109,7 @@ def _only(results: dict[str, Result], view: str) -> Result:
 
 
 def _window(begin: float | None, end: float | None, runs: list[tuple[float, float]]) -> tuple[float, float] | None:
-    """The window from --from to --to (s), each filled up from the runs' own windows; None without either."""
+    """Return the window from --from to --to (s), each by default that of the runs; None if neither is given."""
     if begin is None and end is None:
         return None
     begin = min(start for start, _ in runs) if begin is None else begin
@@ -122,7 +120,7 @@ def _window(begin: float | None, end: float | None, runs: list[tuple[float, floa
 
 
 def _refuse_what_lacks(view: str, options: dict[str, Any], *known: str) -> None:
-    """Raise InputError for options that were given and that a view does not have."""
+    """Raise InputError for options that were given but that the view does not have."""
     given = {
         "--from": options["begin"] is not None,
         "--to": options["end"] is not None,
@@ -144,9 +142,3 @@ def _folder(directory: str) -> Path:
     """Return where a page goes: into the run's folder, or beside the files that Batsim left."""
     path = Path(directory)
     return path if path.is_dir() else path.parent
-
-
-def _name(directory: str, directories: tuple[str, ...]) -> str:
-    """The folder's own name where that tells it from the others, else all of its path."""
-    name = Path(directory).resolve().name
-    return name if [Path(each).resolve().name for each in directories].count(name) == 1 else directory

@@ -19,7 +19,7 @@ class _Lesson(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """The context of the command that is meant."""
+        """Return the context of ``lesson``, or of ``lesson grade``."""
         if args[:1] == [grade.name]:
             return grade.make_context(f"{info_name} {grade.name}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
@@ -46,9 +46,11 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
 
     'cluster-sim lesson grade FOLDER' gives points to a class: see its --help.
     """
+    from analysis.lessons import notebook
     from analysis.lessons.catalogue import lesson as find
     from analysis.lessons.catalogue import lessons
     from cluster_sim.cli.simulate import check_out
+    from cluster_sim.files.atomic import write_bytes
 
     check_out("lesson, --out", out)
     if number is None:
@@ -64,11 +66,6 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
     path = Path(out or f"{one.stem}.{'html' if runs else 'ipynb'}")
     if path.exists() and not force and not (runs and path.suffix == ".html"):
         raise InputError(path, "no such file yet, or --force to replace it", "one that may hold your answers")
-    from analysis.lessons import notebook
-    from analysis.lessons.catalogue import lesson as find
-    from cluster_sim.files.atomic import write_bytes
-
-    one = find(number)
     if not runs:
         write_bytes(path, notebook.as_ipynb(one).encode())
     else:

@@ -65,12 +65,20 @@ def list_names(kind: str, as_json: bool) -> None:
 
 
 def rows_of(kind: str) -> list[tuple[str, str]]:
-    """The names of a KIND, each with what it means."""
+    """Return the names of a KIND, each with what it means."""
     if kind == AGENTS:
         return list(import_module("learning.training.agent").ready_agents().items())
     for module in _BESIDE.get(kind, ()):
         import_module(module)
-    rows = _environments() if kind == ENVIRONMENTS else _rows(*REGISTRIES[kind])
+    if kind == ENVIRONMENTS:
+        # Gymnasium's ids, each with the first line of its class's docstring.
+        rows = []
+        for name, place in import_module("learning").ENVIRONMENTS.items():
+            module, _, attribute = place.partition(":")
+            meaning = inspect.getdoc(getattr(import_module(module), attribute)) or ""
+            rows.append((name, meaning.partition("\n")[0]))
+        return rows
+    rows = _rows(*REGISTRIES[kind])
     if kind == "platforms":
         rows += [(f"machine:{name}", meaning) for name, meaning in _rows("cluster_sim.platform.library", "machines")]
     return rows
@@ -79,13 +87,3 @@ def rows_of(kind: str) -> list[tuple[str, str]]:
 def _rows(module: str, attribute: str) -> list[tuple[str, str]]:
     registry: Registry[object] = getattr(import_module(module), attribute)
     return [(name, registry.help(name).replace("``", "")) for name in registry]
-
-
-def _environments() -> list[tuple[str, str]]:
-    """Gymnasium's ids, each with the first line of what its class says."""
-    rows = []
-    for name, place in import_module("learning").ENVIRONMENTS.items():
-        module, _, attribute = place.partition(":")
-        meaning = inspect.getdoc(getattr(import_module(module), attribute)) or ""
-        rows.append((name, meaning.partition("\n")[0]))
-    return rows

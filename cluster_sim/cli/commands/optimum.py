@@ -60,8 +60,10 @@ def optimum(
     """
     import math
 
+    from analysis.tables.run_metrics import percent
     from cluster_sim.cli.config import settings_of
     from cluster_sim.cli.simulate import check, load, prepare, simulate
+    from cluster_sim.run.simulation import Simulation
     from schedulers.optimum import optimum as search
 
     settings = settings_of(None, given(options))
@@ -75,29 +77,22 @@ def optimum(
     click.echo(_answer(found, platform))
     runs = {name: simulate(settings, name, platform, workload, invocation) for name in dict.fromkeys(schedulers)}
     if runs:
-        # A line for each scheduler: its value, and how far above the schedule found it is.
-        from analysis.tables.run_metrics import percent
-
-        metric, unit = METRICS[found.objective]
-        width = max(map(len, runs))
-        lines = []
-        for name, result in runs.items():
-            value = float(result.summary()[metric])
-            above = percent(100 * (value / found.value - 1)) if found.value else ""
-            lines.append(f"{name:<{width}}  {value:14.10g} {unit}  {above}".rstrip())
-        click.echo("\n" + "\n".join(lines))
+        click.echo("")
+    metric, unit = METRICS[found.objective]
+    width = max(map(len, runs), default=0)
+    for name, result in runs.items():
+        value = float(result.summary()[metric])
+        above = percent(100 * (value / found.value - 1)) if found.value else ""
+        click.echo(f"{name:<{width}}  {value:14.10g} {unit}  {above}".rstrip())
     if out is not None:
-        # Leave the results of a run that follows the schedule.
-        from cluster_sim.run.simulation import Simulation
-
-        result = Simulation(platform, workload, found.scheduler()).run(warn=False)
-        result.meta["command"] = invocation.command
-        result.save(out)
+        followed = Simulation(platform, workload, found.scheduler()).run(warn=False)
+        followed.meta["command"] = invocation.command
+        followed.save(out)
         click.echo(f"\nThe results are in {out}")
 
 
 def _answer(found: Optimum, platform: Platform) -> str:
-    """What was found, whether it is proven, and the schedule, a line for each start."""
+    """Describe the schedule found: its value, whether it is proven, and a line for each start."""
     unit = METRICS[found.objective][1]
     waiting = "with waiting" if found.waiting else "without waiting"
     proof = f"proven, {found.nodes_explored} positions looked at"

@@ -98,5 +98,5 @@ def reproduce(
 
 
 def plain_lines(text: str) -> str:
-    """``text`` with what could steer a terminal escaped, line by line."""
+    """Return ``text`` with what could steer a terminal escaped, line by line."""
     return "\n".join(printable(line) for line in text.splitlines())

@@ -13,7 +13,7 @@ from cluster_sim.cli.options import given, setting_option, simulation_options
 
 
 def _only_one(ctx: click.Context, option: click.Parameter, schedulers: tuple[str, ...]) -> str | None:
-    """The scheduler that was given, if any; of several none is meant more than another."""
+    """Return the scheduler that was given, if any; of several none is meant more than another."""
     if len(set(schedulers)) > 1:
         expected = "expected one scheduler (cluster-sim compare takes several)"
         raise click.BadParameter(f"{expected}, found {' and '.join(schedulers)}", ctx, option)

@@ -52,7 +52,9 @@ def sweep(
     """
     from analysis.sweep import Grid
     from analysis.sweep import sweep as run_all
+    from cluster_sim.cli.commands.compare import warn_if_equal
     from cluster_sim.cli.simulate import prepare
+    from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
     if workers is not None and dask is not None:
         raise click.UsageError("--workers and --dask exclude each other")
@@ -71,26 +73,25 @@ def sweep(
         )  # fmt: skip
     assumptions = _with_rejections(outcome)
     invocation.assume(assumptions)
-    # Tell when the replications of every combination of the factors came out alike.
-    from cluster_sim.cli.commands.compare import warn_if_equal
-    from cluster_sim.workload.fields import SUMMARY_METRICS, names
-
-    factors, metrics = list(grid.factors), list(names(SUMMARY_METRICS))
     if grid.config.replications > 1:
+        factors, metrics = list(grid.factors), list(names(SUMMARY_METRICS))
         runs = outcome.runs(list(dict.fromkeys([*factors, "status", *metrics])))
         runs = runs[runs["status"] == "done"]
         cases = runs.groupby(factors, sort=False, dropna=False, observed=True)
         warn_if_equal((case[metrics].values.tolist() for _, case in cases), "replications")
     invocation.tell_all()
-    _tell_failures(outcome, Path(out))
-    _write_results(outcome, Path(out))
+    if outcome.done < outcome.cells:
+        failures = outcome.failures()
+        first = failures["error"].iloc[0].strip().splitlines()[-1] if len(failures) else ""
+        say(f"warning: {outcome.failed} runs failed, the first with: {first}")
+        say(f"tracebacks are in the column 'error' of {Path(out) / 'runs.parquet'}; --resume tries these runs again")
     page = {"facts": _facts(grid), "assumptions": assumptions, "command": invocation.command} if report else None
     _conclude(outcome, grid, Path(out), page, as_json)
     return 0 if outcome.done == outcome.cells else RUNS_FAILED
 
 
 def _dask(address: str, stack: ExitStack) -> tuple[Executor, Callable[[], int]]:
-    """An executor on a dask cluster, and how many runs may be under way there: the cluster may grow and shrink."""
+    """Return an executor on a dask cluster, and a function for how many runs may be under way there just now."""
     import distributed
 
     from cluster_sim.errors import InputError
@@ -106,7 +107,7 @@ def _dask(address: str, stack: ExitStack) -> tuple[Executor, Callable[[], int]]:
 
 
 def _with_rejections(outcome: Outcome) -> list[str]:
-    """What the runs assumed, with the number of those that rejected jobs."""
+    """Return what the runs assumed, with the number of runs that rejected jobs."""
     from cluster_sim.records.assumptions import kind_of  # brings numpy
 
     runs = outcome.runs(["status", "jobs_rejected", "jobs_submitted"])
@@ -121,17 +122,8 @@ def _with_rejections(outcome: Outcome) -> list[str]:
     return list(lines.values())
 
 
-def _write_results(outcome: Outcome, out: Path) -> None:
-    """results.csv: every run a row; in pieces, for there may be millions."""
-    from cluster_sim.files.atomic import atomic_path
-
-    with atomic_path(out / RESULTS) as aside, aside.open("w", encoding="utf-8", newline="") as file:
-        for number, chunk in enumerate(outcome.store.chunks()):
-            chunk.drop_columns(["error"]).to_pandas().to_csv(file, index=False, header=number == 0, lineterminator="\n")
-
-
 def _facts(grid: Grid) -> dict[str, str]:
-    """What the report says of how the sweep was made, beside its factors."""
+    """Return what the report says, beside the factors, of how the sweep was made."""
     from analysis.sweep.grid import which_jobs
     from cluster_sim import __version__
     from cluster_sim.libraries import made_with
@@ -147,11 +139,14 @@ def _facts(grid: Grid) -> dict[str, str]:
 
 
 def _conclude(outcome: Outcome, grid: Grid, out: Path, page: dict[str, Any] | None, as_json: bool) -> None:
-    """Print what is concluded and the table; leave table.csv and, if wanted, the page, with what it says besides."""
+    """Print the conclusions and the table; write results.csv, table.csv and, if wanted, the page."""
     from analysis.sweep.alternatives import compare_sweep
     from analysis.sweep.runs_table import LARGEST_IS_BEST, sweep_table, table_text
     from cluster_sim.files.atomic import atomic_path
 
+    with atomic_path(out / RESULTS) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+        for number, chunk in enumerate(outcome.store.chunks()):  # there may be millions of rows
+            chunk.drop_columns(["error"]).to_pandas().to_csv(file, index=False, header=number == 0, lineterminator="\n")
     metrics, confidence = grid.config.metrics, grid.config.confidence
     for_policies = ["energy_j", "mean_wait_s"]  # which are compared, whatever else is shown
     runs = outcome.runs(list(dict.fromkeys(["replication", *grid.factors, "status", *metrics, *for_policies])))
@@ -176,17 +171,7 @@ def _conclude(outcome: Outcome, grid: Grid, out: Path, page: dict[str, Any] | No
             write_sweep_page(runs, metrics, out / "report.html", confidence=confidence, failed=outcome.failed, **page)
     if as_json:
         tell_json(document)
-    report = page is not None and len(runs) > 0
     echo = say if as_json else click.echo
     echo(f"\n{outcome.done} of {outcome.cells} runs done ({outcome.ran} now); the results are in {out}")
-    if report:
+    if page is not None and len(runs):
         echo(f"The figures are in {out / 'report.html'}")
-
-
-def _tell_failures(outcome: Outcome, out: Path) -> None:
-    missing = outcome.cells - outcome.done - outcome.failed
-    if outcome.failed or missing:
-        failures = outcome.failures()
-        first = failures["error"].iloc[0].strip().splitlines()[-1] if len(failures) else ""
-        say(f"warning: {outcome.failed} runs failed, the first with: {first}")
-        say(f"tracebacks are in the column 'error' of {out / 'runs.parquet'}; --resume tries these runs again")

@@ -72,7 +72,7 @@ def train(
 
 
 def _told(summary: TrainingSummary) -> str:
-    """A line about a training: what the best agent reaches, when it was found, and against what."""
+    """Return a line about a training: what the best agent reaches, when it was found, and against what."""
     from analysis.tables.wording import change, label_of
     from learning.training.validation import REWARD
 

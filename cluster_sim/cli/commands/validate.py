@@ -1,4 +1,4 @@
-"""``cluster-sim validate``: whether a file is right, and what it says."""
+"""``cluster-sim validate``: checks a file, and says what is in it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def facts_of(source: str, kind: Kind, options: dict[str, Any]) -> Facts:
 
 
 def platform_facts(platform: Platform) -> Facts:
-    """What a platform holds, for people."""
+    """Return what a platform holds, for people."""
     from cluster_sim.records.assumptions import of_platform
 
     counts = platform.type_of_node
@@ -84,7 +84,7 @@ def platform_facts(platform: Platform) -> Facts:
 
 
 def workload_facts(workload: Workload) -> Facts:
-    """What a workload holds, for people."""
+    """Return what a workload holds, for people."""
     import numpy as np
 
     from cluster_sim.records.assumptions import of_jobs
@@ -186,9 +186,8 @@ def _reservations_facts(source: str) -> Facts:
     from cluster_sim.formats.reservations import read_reservations
 
     found = read_reservations(source)
-    return [(entry.name, f"{entry.start:,g} s to {entry.end:,g} s on {entry.nodes}") for entry in found] or [
-        ("none", "")
-    ]
+    facts = [(entry.name, f"{entry.start:,g} s to {entry.end:,g} s on {entry.nodes}") for entry in found]
+    return facts or [("none", "")]
 
 
 def _result_facts(source: str) -> Facts:
@@ -232,7 +231,7 @@ _FACTS: dict[Kind, Callable[[str], Facts]] = {
 
 
 def _assumed(lines: Sequence[str]) -> Facts:
-    """What a run of it will assume, or did."""
+    """Return a fact for each line about what a run assumes."""
     return [(ASSUMED, line) for line in lines]
 
 

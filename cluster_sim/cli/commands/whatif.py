@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation, json_option, say, tell_json
 from cluster_sim.cli.options import given, setting_options
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(short_help="Replay a Slurm log under its slurm.conf, and under a changed one.")
@@ -39,6 +36,8 @@ def whatif(invocation: Invocation, sacct: str, conf: str, out: str, as_json: boo
     job) and effects.csv (mean waits of partitions, accounts, users, sizes and limits, with intervals).
     """
     from analysis import what_if
+    from analysis.tables.run_metrics import aligned
+    from analysis.whatif.page import agreement_rows, overall_rows
     from cluster_sim.cli.simulate import prepare
 
     prepare(out)
@@ -47,25 +46,21 @@ def whatif(invocation: Invocation, sacct: str, conf: str, out: str, as_json: boo
         run.meta["command"] = invocation.command
     page = study.save()
     invocation.tell_all()
+    is_changed = len(study.runs) > 1
     if as_json:
-        tables = {"agreement": study.agreement} | ({"overall": study.overall} if len(study.runs) > 1 else {})
-        effects = study.effects.to_dict("records") if len(study.runs) > 1 else []
+        tables = {"agreement": study.agreement} | ({"overall": study.overall} if is_changed else {})
         document = {
             **{name: table.to_dict("index") for name, table in tables.items()},
             "near_starts": study.near_starts,
             "causes": study.causes.to_dict("records"),
-            "effects": effects,
+            "effects": study.effects.to_dict("records") if is_changed else [],
             "remarks": study.remarks,
             "comparison": study.comparison.to_dict(),
         }
         tell_json(document)
     else:
-        # What is concluded, then the replay in a table, and the change in another one.
-        from analysis.tables.run_metrics import aligned
-        from analysis.whatif.page import agreement_rows, overall_rows
-
         lines = [*study.comparison.sentences, "", aligned(agreement_rows(study))]
-        if len(study.runs) > 1:
+        if is_changed:
             lines += [f"\nWhat if {'; '.join(study.changes)}?", aligned(overall_rows(study))]
         click.echo("\n".join([*lines, ""]))
     (say if as_json else click.echo)(f"The page is {page}")

@@ -30,7 +30,7 @@ class DrawBound:
         self._tables: dict[ProcessorType, list[float]] = {}
 
     def start(self, running: Running) -> None:
-        """A job has been allocated its cores."""
+        """Count in a job that has been allocated its cores."""
         if not self._machine.all_on:
             self._booting.append(running)
 
@@ -40,7 +40,7 @@ class DrawBound:
         p_state: int | None = None,
         kinds: Mapping[int, ProcessorType] | None = None,
     ) -> float:
-        """W that the machine may come to draw with ``extra`` cores of processors busy, if ``kinds`` run at other clocks."""
+        """Return W that the machine may come to draw with ``extra`` cores busy, if ``kinds`` run at other clocks."""
         machine = self._machine
         cores = self._pledged()
         nodes = {machine.node_of(processor) for processor in (*cores, *extra, *self._clocks.before, *(kinds or ()))}
@@ -56,7 +56,7 @@ class DrawBound:
         return total
 
     def _pledged(self) -> dict[int, int]:
-        """Cores of processors that will be busy when nodes have booted."""
+        """Return cores of processors that will be busy when nodes have booted."""
         self._booting = [job for job in self._booting if job.start_time == float("inf") and not job._ended]
         cores: dict[int, int] = {}
         for job in self._booting:
@@ -72,7 +72,7 @@ class DrawBound:
         p_state: int | None,
         kinds: Mapping[int, ProcessorType],
     ) -> float:
-        """W that a node may come to draw with so many more ``cores`` of its processors busy."""
+        """Return W that a node may come to draw with so many more ``cores`` of its processors busy."""
         machine, node = self._machine, self._machine.node(number)
         if node.state is NodeState.FAILED:  # one that was OFF is so again, and its watts are not lent out meanwhile
             off = machine.switching.failed_off(number)
@@ -82,21 +82,7 @@ class DrawBound:
             kind = kinds.get(processor, machine.type_of[processor])
             more = cores.get(processor, 0)
             wanted = wanted or more > 0
-            # W of a processor with `more` cores busy than now, and, if it runs in a job's p-state, before and after.
-            p_state = p_state if processor in extra else None
-            busy = self._machine.busy[processor] + more
-            if not busy and self._machine.is_unused(processor):
-                processor_bound = 0.0
-            else:
-                most = self._table(kind)[busy]
-                if p_state is not None:
-                    most = max(most, self._table(kind.in_p_state(p_state))[busy])
-                before = self._clocks.before.get(processor)
-                if before is not None:
-                    chosen = before.in_p_state(self._clocks.chosen[processor])
-                    most = max(most, self._table(before)[0], self._table(chosen)[busy])
-                processor_bound = most
-            loaded += processor_bound
+            loaded += self._processor_bound(processor, kind, more, p_state if processor in extra else None)
         if machine.powered_on[number]:
             return loaded
         costs = node.type.transitions
@@ -106,11 +92,24 @@ class DrawBound:
                 return max(node.watts, loaded)
             case NodeState.SWITCHING_OFF:
                 resting = max(node.watts, costs.off_w)
-                return (
-                    max(resting, booting, loaded) if wanted or machine.switching.boots_afterwards(number) else resting
-                )
+                boots = wanted or machine.switching.boots_afterwards(number)
+                return max(resting, booting, loaded) if boots else resting
             case _:
                 return max(booting, loaded) if wanted else node.watts
+
+    def _processor_bound(self, processor: int, kind: ProcessorType, more: int, p_state: int | None) -> float:
+        """Return the most W of a processor with ``more`` cores busy, also before and after a job in a p-state."""
+        busy = self._machine.busy[processor] + more
+        if not busy and self._machine.is_unused(processor):
+            return 0.0
+        most = self._table(kind)[busy]
+        if p_state is not None:
+            most = max(most, self._table(kind.in_p_state(p_state))[busy])
+        before = self._clocks.before.get(processor)
+        if before is not None:
+            chosen = before.in_p_state(self._clocks.chosen[processor])
+            most = max(most, self._table(before)[0], self._table(chosen)[busy])
+        return most
 
     def _table(self, kind: ProcessorType) -> list[float]:
         table = self._tables.get(kind)

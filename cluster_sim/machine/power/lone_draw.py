@@ -32,7 +32,7 @@ class LoneDraw:
         self._added: list[tuple[int, Added]] = []  # (how many nodes, what they cost)
 
     def watts(self, job: Job) -> float:
-        """W with that job running and no other."""
+        """Return W with that job running and no other."""
         machine = self._machine
         if self._made_for != (len(machine.ledger.transitions), len(machine.ledger.clock_changes)):
             self._look()
@@ -63,21 +63,15 @@ class LoneDraw:
         self._added = []
         for (number, off, processors), count in kinds.items():
             node_type = machine.platform.node_types[number]
-            loaded = self._loaded(processors)
-            rest = node_type.transitions.off_w if off else loaded[0]
-            self._rest_w += rest * count
+            # W of a node with 0, 1, … cores busy, processor by processor.
+            loaded = [sum(self._table(kind)[0] for kind in processors)]
+            for kind in processors:
+                table = self._table(kind)
+                before = loaded[-1]
+                loaded += [before + watts - table[0] for watts in table[1:]]
+            rest, floor = loaded[0], 0.0
             if off:
-                boot = node_type.transitions.switch_on_w
-                floor = loaded[0] if boot is None else boot
-            else:
-                floor = 0.0
+                costs = node_type.transitions
+                rest, floor = costs.off_w, loaded[0] if costs.switch_on_w is None else costs.switch_on_w
+            self._rest_w += rest * count
             self._added.append((count, [0.0, *(max(watts, floor) - rest for watts in loaded[1:])]))
-
-    def _loaded(self, processors: tuple[ProcessorType, ...]) -> list[float]:
-        """W of a node with 0, 1, … cores busy, processor by processor."""
-        loaded = [sum(self._table(kind)[0] for kind in processors)]
-        for kind in processors:
-            table = self._table(kind)
-            before = loaded[-1]
-            loaded += [before + watts - table[0] for watts in table[1:]]
-        return loaded

@@ -1,15 +1,14 @@
 """A power budget: what the whole machine may draw, and whether a job can start under it.
 
-The budget looks at what the machine may *come to* draw. Besides what it draws now that is what has been set off and
-costs more later: nodes that boot for a job will compute, a node that boots will idle, a processor that runs slower for
-one job goes back to its clock. A job starts only if all that, and the job, fit under the limit, so that the draw never
-exceeds it. Only what is done from outside, such as a node repaired that was on or booting when it failed, and so boots, or a
-clock raised by a process of the user's own, is not asked for.
+The budget looks at what the machine may *come to* draw. Besides what it draws now, that is what has begun and costs more
+later: nodes that boot for a job will compute, a node that boots will idle, a processor that runs slower for one job goes
+back to its clock. A job starts only if all that, and the job, fit under the limit, so that the draw never exceeds it.
+The budget does not control what is done from outside: a repaired node that boots, or a clock that a user's process raises.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import InputError, PlacementError
+from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.power.draw_bound import DrawBound
 from cluster_sim.machine.power.lone_draw import LoneDraw
 from cluster_sim.registry import describe
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.machine import Machine
-    from cluster_sim.machine.placement import Placement
     from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import ProcessorType
     from cluster_sim.workload.jobs import Job
@@ -65,30 +64,32 @@ class PowerBudget(DrawBound):
         # The p-state in which each slowed processor ran before.
         self._slowed: dict[int, int] = {} if last is None else last._slowed
         self._ladders: dict[str, list[int]] = {}
-        model = self._machine.power
-        name = describe(model)
-        where, expected = (
-            "power cap",
-            "a power model whose watts grow with the busy cores and are greatest at full speed",
-        )
-        if self._machine.follows_rates and not getattr(model, "draws_most_at_full_speed", False):
-            raise InputError(where, expected, name)
-        for kind in self._machine.platform.processor_types:
+        expected = "a power model whose watts grow with the busy cores and are greatest at full speed"
+        name = describe(machine.power)
+        if machine.follows_rates and not getattr(machine.power, "draws_most_at_full_speed", False):
+            raise InputError("power cap", expected, name)
+        for kind in machine.platform.processor_types:
             for state in range(max(len(kind.p_states), 1)):
                 table = self._table(kind.in_p_state(state))
                 if any(after < before for before, after in pairwise(table)):
-                    raise InputError(where, expected, f"{name} with the watts of processor type '{kind.name}'")
+                    found = f"{name} with the watts of processor type '{kind.name}'"
+                    raise InputError("power cap", expected, found)
         if limit_w < float("inf"):
             steps = self._room_for({}, None)
             if steps is None:
                 raise InputError("power cap", f"at least the {self._bound({}):g} W {self._of_what}", self.limit_w)
             self.slow_down(steps)
-        self._lone = LoneDraw(machine, self._least_table if slow else self._table)
+
+        def least_table(kind: ProcessorType) -> list[float]:
+            """Return W for 0, 1, … cores busy in the p-state that draws least at full load."""
+            return self._table(kind.in_p_state(self._ladder(kind)[-1]) if kind.p_states else kind)
+
+        self._lone = LoneDraw(machine, least_table if slow else self._table)
 
     # ------------------------------------------------------------------ whether a job can start
 
     def allows(self, placement: Placement, p_state: int | None = None) -> bool:
-        """Whether a job can start there now, in that p-state of its processors if one is given.
+        """Return whether a job can start there now, in that p-state of its processors if one is given.
 
         Raises PlacementError if they have no such state.
         """
@@ -97,7 +98,7 @@ class PowerBudget(DrawBound):
     def fit(
         self, job: Job, placement: Placement, again: Again, within: npt.NDArray[np.integer] | None
     ) -> Placement | None:
-        """The placement if it is allowed, else one ``within`` as many cores of each node that is; None if there is none."""
+        """Return the placement if it is allowed, else another ``within`` these cores of each node; None: none is."""
         if self.allows(placement):
             return placement
         other = again(*self._elsewhere(placement, within))
@@ -108,16 +109,16 @@ class PowerBudget(DrawBound):
 
     @property
     def refused(self) -> dict[int, Job]:
-        """The jobs that the limit has kept from starting in this instant, by index."""
+        """Return the jobs that the limit has kept from starting in this instant, by index."""
         return self._refused if self._refused_at == self._machine.env.now else {}
 
     def refuse(self, job: Job) -> None:
-        """The limit keeps a job from starting now."""
+        """Note that the limit keeps a job from starting now."""
         self._refused, self._refused_at = self.refused, self._machine.env.now
         self._refused[job.index] = job
 
     def require(self, job: Job, placement: Placement, p_state: int | None) -> dict[int, ProcessorType]:
-        """What :meth:`slow_down` has to do for a job that is to start there now. Raises PlacementError if it cannot."""
+        """Return what :meth:`slow_down` has to do for a job to start there now. Raises PlacementError if it cannot."""
         if self.limit_w == float("inf"):
             return {}
         steps = self._steps(placement, p_state)
@@ -133,11 +134,11 @@ class PowerBudget(DrawBound):
             raise PlacementError(f"on {placement!r}: {error}") from None
 
     def why_not(self) -> str:
-        """Why a job waits, as a clause about it."""
+        """Say why a job waits, as a clause about it."""
         return f"would have the machine draw more than the power cap of {self.limit_w:g} W"
 
     def why_never(self, job: Job) -> str:
-        """Why a job could not start even if nothing else ran; empty if it could."""
+        """Say why a job could not start even if nothing else ran; empty if it could."""
         if self.limit_w == float("inf"):
             return ""
         least = self._lone.watts(job)
@@ -145,12 +146,8 @@ class PowerBudget(DrawBound):
             least > self._most_w
         )
 
-    def _least_table(self, kind: ProcessorType) -> list[float]:
-        """W for 0, 1, … cores busy in the p-state that draws least at full load."""
-        return self._table(kind.in_p_state(self._ladder(kind)[-1]) if kind.p_states else kind)
-
     def _cores_on(self, placement: Placement) -> dict[int, int]:
-        """Cores of each processor that a placement takes: idle ones in processor order."""
+        """Return cores of each processor that a placement takes: idle ones in processor order."""
         machine, cores = self._machine, {}
         for node, wanted in placement.cores_by_node().items():
             for processor in machine.processors_of(node):
@@ -172,26 +169,21 @@ class PowerBudget(DrawBound):
         one = len(placement.spans) == 1 and placement.spans[0][1] - placement.spans[0][0] == 1
         cores = placement.spans[0][2] if one else 1
         order = np.full(len(free), np.inf)
-        seen: dict[object, float] = {}
+        costs: dict[object, float] = {}
         for node in np.flatnonzero(usable & (free >= cores)).tolist():
             taken = cores if one else int(free[node])
-            # Equal for nodes that cost the same.
-            machine = self._machine
             processors = machine.processors_of(node)
-            kinds = tuple(
-                (id(machine.type_of[p]), machine.busy[p], machine.free_mask[p].bit_count()) for p in processors
-            )
-            key = kinds, machine.node(node).state, machine.platform.type_of_node[node], taken
-            if key not in seen:
-                # The cost of a job.
-                from cluster_sim.machine.placement import Placement
-
+            kinds = [(id(machine.type_of[p]), machine.busy[p], machine.free_mask[p].bit_count()) for p in processors]
+            # Nodes with the same key cost the same.
+            key = tuple(kinds), machine.node(node).state, machine.platform.type_of_node[node], taken
+            if key not in costs:
                 extra = self._cores_on(Placement.on({node: taken}))
+                # A job on one node costs nothing where it is allowed, else inf; a wider one costs W per core.
                 if one:
-                    seen[key] = 0.0 if self._room_for(extra, None) is not None else np.inf
+                    costs[key] = 0.0 if self._room_for(extra, None) is not None else np.inf
                 else:
-                    seen[key] = (self._bound(extra) - self._bound({})) / taken
-            order[node] = seen[key]
+                    costs[key] = (self._bound(extra) - self._bound({})) / taken
+            order[node] = costs[key]
         if not one:
             return order, within
         return None, np.where(order < np.inf, free, 0)
@@ -199,7 +191,7 @@ class PowerBudget(DrawBound):
     # ------------------------------------------------------------------ slower and faster
 
     def _room_for(self, extra: Mapping[int, int], p_state: int | None) -> dict[int, ProcessorType] | None:
-        """The clocks at which ``extra`` busy cores fit, as few changes as need be; None if they fit at none.
+        """Return the clocks at which ``extra`` busy cores fit, as few changes as need be; None if they fit at none.
 
         Of all processors, the one that draws most goes down by one p-state, until there is room.
         """
@@ -213,11 +205,14 @@ class PowerBudget(DrawBound):
         for processor, count in extra.items():
             cores[processor] = cores.get(processor, 0) + count
         fixed = extra if p_state is not None else {}
-        heap = [
-            (-self._watts_of(processor, kind, cores), processor, kind)
-            for processor, kind in self._adjustable(cores)
-            if processor not in fixed
-        ]
+        machine, heap = self._machine, []
+        for processor, kind in enumerate(machine.type_of):
+            # Only clocks that count may change, and not while a job runs in a p-state of its own.
+            if kind.p_states and processor not in self._clocks.before and kind.p_state is not None:
+                node = machine.node_of(processor)
+                counts = processor in cores or machine.powered_on[node] or not machine.powered_off[node]
+                if counts and processor not in fixed:
+                    heap.append((-self._watts_of(processor, kind, cores), processor, kind))
         heapify(heap)
         while heap:
             _, processor, kind = heappop(heap)
@@ -226,7 +221,7 @@ class PowerBudget(DrawBound):
             if place + 1 == len(ladder):
                 continue
             lower = kind.in_p_state(ladder[place + 1])
-            node = self._machine.node_of(processor)
+            node = machine.node_of(processor)
             bound -= self._node_bound(node, cores, extra, p_state, kinds)
             kinds[processor] = lower
             bound += self._node_bound(node, cores, extra, p_state, kinds)
@@ -238,17 +233,8 @@ class PowerBudget(DrawBound):
     def _watts_of(self, processor: int, kind: ProcessorType, cores: Mapping[int, int]) -> float:
         return self._table(kind)[self._machine.busy[processor] + cores.get(processor, 0)]
 
-    def _adjustable(self, cores: Mapping[int, int]) -> Iterator[tuple[int, ProcessorType]]:
-        """Processors whose clock counts and may be changed: not while a job runs in a p-state of its own on it."""
-        machine = self._machine
-        for processor, kind in enumerate(machine.type_of):
-            if kind.p_states and processor not in self._clocks.before and kind.p_state is not None:
-                node = machine.node_of(processor)
-                if processor in cores or machine.powered_on[node] or not machine.powered_off[node]:
-                    yield processor, kind
-
     def _ladder(self, kind: ProcessorType) -> list[int]:
-        """The p-states of a type from the one that draws most at full load to the one that draws least."""
+        """Return the p-states of a type from the one that draws most at full load to the one that draws least."""
         ladder = self._ladders.get(kind.name)
         if ladder is None:
             states = range(len(kind.p_states))
@@ -263,7 +249,7 @@ class PowerBudget(DrawBound):
             self._machine.processor(processor).set_p_state(kind.p_state or 0)
 
     def faster(self) -> list[tuple[int, int]]:
-        """(processor, p-state) of slowed processors that there is room to speed up again, least watts first."""
+        """Return (processor, p-state) of slowed processors that there is room to speed up again, least watts first."""
         machine = self._machine
         if not self._slowed:
             return []

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 WATTS_FALL = 1e-4
-"""When what the machine draws falls to this part of what it has drawn, its sum is made anew from what each node draws.
+"""Fraction of its former draw at which the machine's sum of watts is made anew from what each node draws.
 
 Each addition to the sum may lose 2⁻⁵³ of the most that it has come to, which is nothing beside a like sum, and much beside
 a small one. A sum of less than 1 W is left as it is, unless it has come to more than 10 kW: the loss is below 1e-12 W.
@@ -49,7 +49,7 @@ class PowerMeter(Resizing):
         self.node_states = [NodeState.IDLE] * platform.node_count  #: IDLE also while a node computes.
         self._draws_w = [0.0] * platform.node_count  # what each draws when not on
         self._one_processor_a_node = platform.processor_count == platform.node_count
-        #: Whether watts follow the tasks' speeds.
+        #: True if watts follow the tasks' speeds.
         self.follows_rates = bool(getattr(self.power, "follows_rates", False))
         self._rate_watts: dict[int, float] = {}
         self.channels: dict[int, MemoryChannel] = {}  #: By processor; made for the first task group.
@@ -64,20 +64,20 @@ class PowerMeter(Resizing):
 
     @property
     def loading_watts(self) -> list[float]:
-        """Prefix sums over processors of what loading all of an idle processor's cores adds."""
+        """Return prefix sums over processors of what loading all of an idle processor's cores adds."""
         if self._loading_watts is None:
             self._loading_watts = [0.0, *np.cumsum([table[-1] - table[0] for table in self.table_of]).tolist()]
         return self._loading_watts
 
     def table(self, kind: ProcessorType) -> list[float]:
-        """Watts of a processor for 0, 1, … all of its cores busy."""
+        """Return watts of a processor for 0, 1, … all of its cores busy."""
         return self.models.watts(kind)
 
     # ------------------------------------------------------------------ watts and energy
 
     @property
     def energy_j(self) -> float:
-        """Energy since the start, J."""
+        """Return the energy since the start, J."""
         return self._energy_j + self.watts * (self.env.now - self._since)
 
     def _add_watts(self, watts: float) -> None:
@@ -89,32 +89,28 @@ class PowerMeter(Resizing):
             self._power_watts.append(self.watts)
         self.watts = total = self.watts + watts
         if total < self._least_w if watts < 0.0 else total > self._most_w:
-            self.watts = total = self._settle_watts(total)
+            # Make the sum anew if it has fallen far, and set the bounds within which it is exact enough.
+            if total < self._least_w:
+                self.watts = total = math.fsum(map(self.node_watts, range(self.platform.node_count)))
+            self._most_w = 2.0 * total
+            self._least_w = max(WATTS_FALL * total - 1.0, 0.0)  # below 0 it is rounding alone
         self._power_watts[-1] = total
 
-    def _settle_watts(self, total: float) -> float:
-        """The sum of watts, made anew if it has fallen far; and between what it may move until it is looked at again."""
-        if total < self._least_w:
-            total = math.fsum(map(self.node_watts, range(self.platform.node_count)))
-        self._most_w = 2.0 * total
-        self._least_w = max(WATTS_FALL * total - 1.0, 0.0)  # below 0 it is rounding alone
-        return total
-
     def idle_watts(self, node: int) -> float:
-        """What a node draws with no busy core."""
+        """Return what a node draws with no busy core."""
         if self._never_used is None and self._one_processor_a_node:
             return self.table_of[node][0]
         return sum(self.table_of[p][0] for p in self.processors_of(node) if not self.is_unused(p))
 
     def idle_watts_of(self, nodes: Sequence[int]) -> list[float]:
-        """What each of some nodes draws with no busy core."""
+        """Return what each of some nodes draws with no busy core."""
         if self._never_used is None and self._one_processor_a_node:
             tables = self.table_of
             return [tables[node][0] for node in nodes]
         return [self.idle_watts(node) for node in nodes]
 
     def _update_rate_watts(self, processor: int) -> None:
-        """What a processor draws, by how fast its tasks run now."""
+        """Set what a processor draws by how fast its tasks run now."""
         if not self.powered_on[self.node_of(processor)]:
             return
         kind, channel = self.type_of[processor], self.channels[processor]
@@ -135,7 +131,7 @@ class PowerMeter(Resizing):
         self._add_watts(self._rate_watts[processor] - before)
 
     def processor_watts(self, processor: int) -> float:
-        """What a processor of a node that is on draws now."""
+        """Return what a processor of a node that is on draws now."""
         if processor in self._rate_watts:
             return self._rate_watts[processor]
         # Where watts follow the speeds, a processor is idle until its channel has said how fast its tasks run.
@@ -143,15 +139,15 @@ class PowerMeter(Resizing):
         return 0.0 if self.is_unused(processor) else self.table_of[processor][busy]
 
     def max_watts(self, kind: ProcessorType) -> float:
-        """What a processor of that type draws with all its cores busy."""
+        """Return what a processor of that type draws with all its cores busy."""
         return self.table(kind)[-1]
 
     def is_unused(self, processor: int) -> bool:
-        """Whether it has never run a task and draws nothing for that (a quirk)."""
+        """Return whether a processor has never run a task and so draws nothing (a quirk)."""
         return self._never_used is not None and bool(self._never_used[processor])
 
     def node_watts(self, node: int) -> float:
-        """What a node draws now."""
+        """Return what a node draws now."""
         if self.node_states[node] is NodeState.IDLE:
             return sum(self.processor_watts(processor) for processor in self.processors_of(node))
         return self._draws_w[node]
@@ -159,7 +155,7 @@ class PowerMeter(Resizing):
     # ------------------------------------------------------------------ loading cores
 
     def load(self, allocation: Allocation) -> None:
-        """The cores of an allocation become busy."""
+        """Make the cores of an allocation busy."""
         self.ledger.loaded_from[allocation.hold] = self.env.now
         if self.follows_rates:
             self._count_busy(allocation, 1)
@@ -177,14 +173,14 @@ class PowerMeter(Resizing):
         self._add_watts(added)
 
     def load_cores(self, processor: int, cores: int) -> None:
-        """Some cores of a processor become busy, whose group on the channel follows."""
+        """Make some cores of a processor busy; their group on the channel follows."""
         if self.follows_rates:
             self.busy[processor] += cores
         else:
             self._add_watts(self._load_on(processor, cores))
 
     def unload_cores(self, processor: int, cores: int) -> None:
-        """Some cores of a processor stop being busy; their group has left the channel."""
+        """Make some cores of a processor idle; their group has left the channel."""
         busy, table = self.busy[processor], self.table_of[processor]
         self.busy[processor] = busy - cores
         if self.follows_rates:
@@ -202,14 +198,14 @@ class PowerMeter(Resizing):
         return table[busy + cores] - before
 
     def _count_busy(self, allocation: Allocation, sign: int) -> None:
-        """Busy cores where the channels say what they draw."""
+        """Count busy cores where the channels say what they draw."""
         for processor, count in self.cores_by_processor(allocation):
             self.busy[processor] += sign * count
             if sign < 0:
                 self._update_rate_watts(processor)
 
     def unload(self, allocation: Allocation) -> None:
-        """The cores of an allocation stop being busy; their tasks have left the channels."""
+        """Make the cores of an allocation idle; their tasks have left the channels."""
         if self.follows_rates:
             self._count_busy(allocation, -1)
             return

@@ -35,11 +35,11 @@ REQUESTS: Mapping[str, Any] = {
     "reservation": "",
     "min_cores": 0,
 }
-"""What a job may ask for beside cores and time, and what it asks for if it does not."""
+"""Requests of a job beside cores and time, with the values that stand for none."""
 
 
 MIN_CORES = "min_cores"
-"""What a job may be started on, which counts where its scheduler chooses the number of cores."""
+"""The least cores of a job, which count if its scheduler chooses the number of cores."""
 
 
 _KEYS = "requests counts_memory reservations withheld power_policy guests absences by_request".split()
@@ -61,13 +61,13 @@ class Conditions:
     """``requests`` are columns over the jobs, those of :data:`REQUESTS` in which any job asks for something."""
 
     requests: dict[str, np.ndarray] = field(default_factory=dict)
-    counts_memory: bool = False  #: Whether the jobs' memory counted.
+    counts_memory: bool = False  #: True if the jobs' memory counted.
     reservations: tuple[AdvanceReservation, ...] = ()
     withheld: tuple[Withholding, ...] = ()
     power_policy: str = "the power policy"  #: What it is called.
     guests: tuple[GuestStay, ...] = ()
     absences: tuple[Absence, ...] = ()
-    by_request: bool = True  #: Whether requested times said who may start before an advance reservation.
+    by_request: bool = True  #: True if requested times said who may start before an advance reservation.
 
     @classmethod
     def of(cls, simulation: Simulation) -> Conditions:
@@ -96,31 +96,31 @@ class Conditions:
         )
 
     def __bool__(self) -> bool:
-        """Whether anything beside cores counted."""
+        """Return whether anything beside cores counted."""
         return bool(self.requests or self.reservations or self.withheld or self.guests or self.absences)
 
     @property
     def are_plain(self) -> bool:
-        """Whether any job could be placed by its cores alone: a job that fits a node goes on one, others anywhere."""
+        """Return whether cores alone place every job: one that fits a node goes on one, others anywhere."""
         return not (self.requests or self.reservations)
 
     @property
     def shapes(self) -> bool:
-        """Whether any job asks for nodes, or for tasks on each."""
+        """Return whether any job asks for nodes, or for tasks on each."""
         return "nodes" in self.requests or "ntasks_per_node" in self.requests
 
     def columns(self, jobs: int) -> dict[str, np.ndarray]:
-        """All columns of requests, of so many jobs."""
+        """Return all columns of requests, for ``jobs`` jobs."""
         return {name: self.requests.get(name, np.full(jobs, nothing)) for name, nothing in REQUESTS.items()}
 
     def eligibility(self, platform: Platform, jobs: int) -> Eligibility | None:
-        """Which nodes were eligible for whom; None if all were for all."""
+        """Return which nodes were eligible for whom; None if all were for all."""
         return Eligibility.of(platform, self.columns(jobs), self.reservations, by_request=self.by_request)
 
     # ------------------------------------------------------------------ as a document
 
     def document(self) -> dict[str, Any]:
-        """For JSON, which has no infinity: None."""
+        """Return the conditions for JSON, in which None stands for infinity."""
         return {
             "requests": {name: column.tolist() for name, column in self.requests.items()},
             "counts_memory": self.counts_memory,
@@ -136,7 +136,7 @@ class Conditions:
 
     @classmethod
     def read(cls, document: dict[str, Any], where: object, jobs: int, platform: Platform) -> Conditions:
-        """From what :meth:`document` made, and a file may have changed. Raises FormatError."""
+        """Read what :meth:`document` made, and a file may have changed. Raises FormatError."""
         keys = UnknownKeys(where)
         keys.look(document, _KEYS, "the file")
         keys.tell()

@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -49,7 +49,7 @@ class _Line(NamedTuple):
 
 
 def explain(result: Result, job_id: str) -> str:
-    """The text for one job, a line for each thing that happened to it. Raises InputError for an unknown id.
+    """Return the text for one job, a line for each thing that happened to it. Raises InputError for an unknown id.
 
     Where the log says when it began, times from an hour on are dates, on the clocks of its zone.
     """
@@ -85,23 +85,17 @@ class _Explanation:
         self._job = job
         self._horizon = float(result.power["time"].iloc[-1])
         self._since = job["eligible_time"]
-        self._until = self._end_of_wait()
+        ended = [time for time in (job["allocation_time"], job["finish_time"]) if not math.isnan(time)]
+        # A job that still waits does so to the end of the records, unless it was refused at once.
+        waits_until = self._since if self._state == "rejected" else max(self._horizon, self._since)
+        self._until = float(ended[0] if ended else waits_until)
         self._attempts = result.attempts[result.attempts["job_id"] == self._id]
         self._waits = result.waits
         self._pieces = JobStory(result, row, self._while_suspended, self._nodes, self._at)
         self._again = 0  # how often the job has joined the queue again, at the wait that is told
 
-    def _end_of_wait(self) -> float:
-        """When the job ceased to wait, s: if it still does, where the records end."""
-        job = self._job
-        for time in (job["allocation_time"], job["finish_time"]):
-            if not math.isnan(time):
-                return float(time)
-        refused_at_once = self._state == "rejected"
-        return float(self._since) if refused_at_once else max(self._horizon, float(self._since))
-
     def lines(self) -> list[str]:
-        """All there is to say."""
+        """Return all lines about the job."""
         if self._pieces.within or len(self._attempts) > 1 or self._rejoined():
             return [*self._request(), *self._told_by_attempt(), *self._slower(), *self._end()]
         lines = [*self._request(), *self._wait()]
@@ -114,7 +108,7 @@ class _Explanation:
     # ------------------------------------------------------------------ attempts
 
     def _rejoined(self) -> bool:
-        """Whether the job joined the queue again after its last attempt."""
+        """Return whether the job joined the queue again after its last attempt."""
         if self._attempts.empty or math.isnan(over := float(self._attempts["over_time"].iloc[-1])):
             return False
         return self._state in ("unfinished", "rejected") or self._job["finish_time"] > over
@@ -164,7 +158,7 @@ class _Explanation:
         return [*ran, *changes, *made, f"At {self._at(over)} it {stopped}"]
 
     def _while_suspended(self, since: float, until: float) -> list[str]:
-        """Why the job did not go on between two times (s)."""
+        """Say why the job did not go on between two times (s)."""
         stretches = self._waits.stretches(self._id, since, until, holders=True, at=self._at)
         return [self._stretch_line(stretch) for stretch in stretches[:SHOWN_STRETCHES]]
 
@@ -198,39 +192,31 @@ class _Explanation:
         return [f"It waited in the queue for {lasting(waited)}.", *self._reasons()]
 
     def _reasons(self) -> list[str]:
-        lines = [
-            _Line(stretch.start, stretch.end - stretch.start, self._stretch_line(stretch), _cause(stretch))
-            for stretch in self._waits.stretches(self._id, self._since, self._until, holders=True, at=self._at)
-        ]
-        # The texts in order of time; of many those that lasted longest, and of the others how many of which cause.
-        lines = [*lines, *self._promises()]
-        ranked = sorted(lines, key=lambda line: -line.lasted)
-        shown, others = ranked[:SHOWN_STRETCHES], ranked[SHOWN_STRETCHES:]
-        texts = [line.text for line in sorted(shown, key=lambda line: line.time)]
-        stretches = [line for line in others if line.cause != MOVED]
-        moves = len(others) - len(stretches)
-        told = []
-        if stretches:
-            causes = Counter(line.cause for line in stretches).most_common()
-            noun = "more stretch" if len(stretches) == 1 else "more stretches"
-            kinds = ", ".join(f"{count:,} {cause}" for cause, count in causes)
-            told.append(f"{len(stretches):,} {noun}, {lasting(sum(line.lasted for line in stretches))} in all: {kinds}")
-        if moves:
-            told.append(f"{counted(moves, 'more move')} of the promise")
-        most_important = [*texts, f"  and {'; and '.join(told)}"] if told else texts
-        return [*most_important, *self._others()]
+        lines = []
+        for stretch in self._waits.stretches(self._id, self._since, self._until, holders=True, at=self._at):
+            if stretch.is_short:
+                cause = "with too few free cores"
+            elif stretch.behind:
+                cause = "behind another job" if stretch.promised is None else "for the sake of a promise"
+            else:
+                cause = "kept back by the scheduler"
+            lines.append(_Line(stretch.start, stretch.end - stretch.start, self._stretch_line(stretch), cause))
+        return [*_most_important([*lines, *self._promises()]), *self._others()]
 
     def _stretch_line(self, stretch: WaitStretch) -> str:
         told = f"; {stretch.holders}" if stretch.holders else ""
-        if stretch.earlier[1]:
-            told += f"{', but' if told else ';'} {_earlier(*stretch.earlier)}"
+        least, most = stretch.earlier
+        if most:
+            often = "" if least == most else f"{least:,} to " if least else "up to " if most > 1 else "at times "
+            waits = f"{counted(most, 'job')} submitted before it {'waits' if most == 1 else 'wait'}, too"
+            told += f"{', but' if told else ';'} {often}{waits}"
         start, end = self._at(stretch.start), self._at(stretch.end)
         if start == end:  # less than a second, late in the run
             start, end = seconds(stretch.start), seconds(stretch.end)
         return f"  from {start} to {end}: {stretch.because}{told}"
 
     def _promises(self) -> list[_Line]:
-        """What the job was promised, and when a promise moved, as lines with their time and weight."""
+        """Return what the job was promised, and when a promise moved, as lines with their time and weight."""
         decisions = self._result.decisions
         own = decisions[(decisions["job_id"] == self._id) & (decisions["decision"] == "reserve")]
         own = own[(own["time"] >= self._since) & (own["time"] <= self._until)]
@@ -250,7 +236,7 @@ class _Explanation:
         return lines
 
     def _others(self) -> list[str]:
-        """Which jobs that came earlier were started while it waited, and which that came later overtook it."""
+        """Say which earlier jobs were started while it waited, and which later ones overtook it."""
         allocated = self._jobs["allocation_time"].to_numpy()
         submitted, mine = self._jobs["submit_time"].to_numpy(dtype=np.float64), self._job["submit_time"]
         tied_before = (submitted == mine) & (np.arange(len(submitted)) < self._row)
@@ -272,12 +258,6 @@ class _Explanation:
         ids = self._jobs["job_id"].to_numpy()[chosen].tolist()
         return [f"  {counted(len(ids), 'job')} {which} {what}: {named(ids)}"] if ids else []
 
-    @cached_property
-    def _holds_of_guests(self) -> pd.DataFrame:
-        holds = self._result.holds
-        guests = holds[holds["kind"] == GUEST]
-        return guests.assign(cores=guests["last_core"] - guests["first_core"] + 1)
-
     # ------------------------------------------------------------------ its start
 
     def _start(self, attempt: dict[Any, Any]) -> str:
@@ -290,33 +270,17 @@ class _Explanation:
         return f"It {how} at {self._at(time)}, {self._trigger(time)}{f'; {because}' if because else ''}."
 
     def _trigger(self, time: float) -> str:
-        """What happened in that instant that made the scheduler look, and let it start the job."""
+        """Say what in that instant made the scheduler look, and let it start the job."""
         if time <= latest(self._since):
             return (
                 "as soon as it was submitted" if self._since == self._job["submit_time"] else "as soon as it could be"
             )
-        # The jobs that ended then on this one's nodes; if there are none, all that ended then.
-        attempts, ids = self._result.attempts, self._jobs["job_id"]
-        over = attempts[(attempts["end_time"] == time) & attempts["start_time"].notna()]
-        ended = ids[ids.isin(over["job_id"]) & (ids != self._id)]
-        if ended.empty:
-            freed = []
-        else:
-            allocations = self._result.allocations
-            mine = allocations[allocations["job_id"] == self._id]
-            theirs = allocations[allocations["job_id"].isin(ended)]
-            both = theirs.merge(mine, on=["node", "processor"], suffixes=("", "_mine"))
-            common = (both["first_core"] <= both["last_core_mine"]) & (both["first_core_mine"] <= both["last_core"])
-            before = over[over["allocation_time"] < time]["job_id"]
-            ended = ended[ended.isin(before) | ended.isin(both[common]["job_id"])]
-            on_mine = set(theirs[theirs["node"].isin(mine["node"])]["job_id"])
-            freed = [job for job in ended if job in on_mine] or list(ended)
-        if freed:
+        if freed := self._freed(time):
             return f"when {'job' if len(freed) == 1 else 'jobs'} {named(freed)} ended and gave cores back"
         if fewer := self._pieces.gave_up(time):
             return f"when {'job' if len(fewer) == 1 else 'jobs'} {named(fewer)} gave cores back"
-        guests = self._holds_of_guests
-        if left := guests[guests["end"] == time]["owner"].unique().tolist():
+        holds = self._result.holds
+        if left := holds[(holds["kind"] == GUEST) & (holds["end"] == time)]["owner"].unique().tolist():
             return f"when {named(left)}, {'a guest' if len(left) == 1 else 'guests'}, gave cores back"
         if ready := self._back(time, "SWITCHING_ON"):
             return f"when {named(ready)} had become ready"
@@ -333,8 +297,29 @@ class _Explanation:
         promised = promised[(promised["job_id"] == self._id) & at_time]
         return "the time that it was promised" if len(promised) else "in a pass of the scheduler in which no job ended"
 
+    def _freed(self, time: float) -> list[str]:
+        """Return the jobs that ended then on this one's nodes; if there are none, all that ended then.
+
+        A job that took no time may have been started in the same instant as this one. It counts only if this one has
+        its cores: else it was started with this one, in a pass that its end came after.
+        """
+        attempts, ids = self._result.attempts, self._jobs["job_id"]
+        over = attempts[(attempts["end_time"] == time) & attempts["start_time"].notna()]
+        ended = ids[ids.isin(over["job_id"]) & (ids != self._id)]
+        if ended.empty:
+            return []
+        allocations = self._result.allocations
+        mine = allocations[allocations["job_id"] == self._id]
+        theirs = allocations[allocations["job_id"].isin(ended)]
+        both = theirs.merge(mine, on=["node", "processor"], suffixes=("", "_mine"))
+        common = (both["first_core"] <= both["last_core_mine"]) & (both["first_core_mine"] <= both["last_core"])
+        before = over[over["allocation_time"] < time]["job_id"]
+        ended = ended[ended.isin(before) | ended.isin(both[common]["job_id"])]
+        on_mine = set(theirs[theirs["node"].isin(mine["node"])]["job_id"])
+        return [job for job in ended if job in on_mine] or list(ended)
+
     def _back(self, time: float, left: str) -> list[str]:
-        """The nodes of this job that left a state then; if there are none, all that left it then."""
+        """Return the nodes of this job that left a state then; if there are none, all that left it then."""
         states = self._result.node_states
         nodes = states[(states["end"] == time) & (states["state"] == left)]["node"].tolist()
         allocations = self._result.allocations
@@ -358,16 +343,14 @@ class _Explanation:
             return [f"{where}."]
         run, requested = job["run_time"], job["requested_time"]
         made = self._pieces.checkpoints(1)
-        # A run time beside the requested one.
-        if not 0.0 < requested < math.inf:
-            against = ""
-        else:
+        against = ""
+        if 0.0 < requested < math.inf:
             share = _ratio(run / requested)
             against = ", as long as it had requested" if share == "1" else f", {share} times what it had requested"
         return [f"{where}, for {lasting(run)}{against}.", *made, *self._slower()]
 
     def _slower(self) -> list[str]:
-        """How long it took in all, if it did not run all that time."""
+        """Say how long the job took in all, if it did not run all that time."""
         job = self._job
         if not (job["run_time"] > 0.0 and job["turnaround_time"] > job["run_time"]):
             return []
@@ -376,7 +359,7 @@ class _Explanation:
 
     @staticmethod
     def _nodes(mine: pd.DataFrame) -> str:
-        """The nodes of some allocations or holds, and how many cores of each."""
+        """Return the nodes of some allocations or holds, and how many cores of each."""
         cores = (mine["last_core"] - mine["first_core"] + 1).groupby(mine["node"], sort=False).sum()
         if len(cores) == 1:
             return f"{counted(int(cores.iloc[0]), 'core')} of {cores.index[0]}"
@@ -403,31 +386,31 @@ class _Explanation:
         return [f"It {verb} at {self._at(job['finish_time'])}{late}{reason}."]
 
 
-def _cause(stretch: WaitStretch) -> str:
-    """What kind of reason it is, where many are counted."""
-    if stretch.is_short:
-        return "with too few free cores"
-    if stretch.behind:
-        return "behind another job" if stretch.promised is None else "for the sake of a promise"
-    return "kept back by the scheduler"
-
-
-def _earlier(least: int, most: int) -> str:
-    """How many jobs submitted before it wait, too: ``1 to 3 jobs submitted before it wait, too``."""
-    if least == most:
-        often = ""
-    else:
-        often = f"{least:,} to " if least else "up to " if most > 1 else "at times "
-    return f"{often}{counted(most, 'job')} submitted before it {'waits' if most == 1 else 'wait'}, too"
+def _most_important(lines: list[_Line]) -> list[str]:
+    """Return the texts of the lines that lasted longest, in order of time; of the others, how many have which cause."""
+    ranked = sorted(lines, key=lambda line: -line.lasted)
+    shown, others = ranked[:SHOWN_STRETCHES], ranked[SHOWN_STRETCHES:]
+    texts = [line.text for line in sorted(shown, key=lambda line: line.time)]
+    stretches = [line for line in others if line.cause != MOVED]
+    moves = len(others) - len(stretches)
+    told = []
+    if stretches:
+        causes = Counter(line.cause for line in stretches).most_common()
+        noun = "more stretch" if len(stretches) == 1 else "more stretches"
+        kinds = ", ".join(f"{count:,} {cause}" for cause, count in causes)
+        told.append(f"{len(stretches):,} {noun}, {lasting(sum(line.lasted for line in stretches))} in all: {kinds}")
+    if moves:
+        told.append(f"{counted(moves, 'more move')} of the promise")
+    return [*texts, f"  and {'; and '.join(told)}"] if told else texts
 
 
 def _ratio(value: float) -> str:
-    """``0.25``, ``4,940``: three digits."""
+    """Write a ratio with three digits: ``0.25``, ``4,940``."""
     return number(float(f"{value:.3g}"), 3)
 
 
 def named(names: Iterable[str]) -> str:
-    """``a, b and c``; of many the first few, and how many more."""
+    """Return ``a, b and c``; of many the first few, and how many more."""
     names = list(names)
     rest = len(names) - SHOWN
     if rest > 0:

@@ -25,6 +25,7 @@ from cluster_sim.workload.jobs import Job
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    import pandas as pd
 
     from cluster_sim.machine.core_ranges import Ints
     from cluster_sim.machine.eligibility import Eligibility
@@ -41,13 +42,13 @@ _SWITCHING_ON, _SWITCHING_OFF = STATES.index(NodeState.SWITCHING_ON), STATES.ind
 
 
 class Clock(NamedTuple):
-    """Stands in for the run's environment, of which eligibility asks the time."""
+    """A clock in place of the run's environment, of which eligibility asks the time."""
 
     now: float
 
 
 class Suspension(NamedTuple):
-    """From ``start`` to ``end`` (s) a job had no cores; before, it had some of each node: node by index -> cores."""
+    """A time from ``start`` to ``end`` (s) without cores; ``cores`` are those before, by node index."""
 
     start: float
     end: float
@@ -57,7 +58,7 @@ class Suspension(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeldPieces:
-    """What jobs and guests held of each node, in order of time: a row for each piece of neighbouring cores of one node."""
+    """Cores of each node that jobs and guests held, in order of time: a row for each piece of neighbouring cores."""
 
     start: npt.NDArray[np.float64]
     end: npt.NDArray[np.float64]  #: inf: not known to have ended
@@ -112,46 +113,45 @@ class MachineHistory:
         self.suspensions = self._suspensions(result.all_spells)
         self.cores = self._core_changes()
         self.memory = self._memory_changes()
-        table = result.off_states
+        self.states = self._state_changes(result.off_states, horizon)
+        rows = () if known is None else known.withheld
+        withheld = [(time, node, held) for time, nodes, held in rows for node in nodes]
+        when, where, whether = ([row[i] for row in withheld] for i in range(3))
+        self.withheld = _Changes((np.array(when, np.float64), np.array(where, np.int64), np.array(whether, bool)))
+        windows = () if self.eligibility is None else self.eligibility.turning_times
+        kinds = (self.cores.times, self.memory.times, self.states.times, self.withheld.times)
+        #: When anything changed, s, ascending.
+        self.times = np.unique(np.concatenate([*kinds, np.array(windows, np.float64)]))
+
+    def _state_changes(self, table: pd.DataFrame, horizon: float) -> _Changes:
         node = self.platform.node_indices(table["node"])
         code_of = {str(state): code for code, state in enumerate(STATES)}
         code = np.array([code_of[state] for state in table["state"].tolist()], np.int64)
         start, end = (table[name].to_numpy(dtype=np.float64) for name in ("start", "end"))
         last = end >= horizon
         on = np.full(int((~last).sum()), _ON)
-        self.states = _Changes((end[~last], node[~last], on), (start, node, code))
-        rows = () if self.conditions is None else self.conditions.withheld
-        expanded = [(time, node, held) for time, nodes, held in rows for node in nodes]
-        time, node, held = zip(*expanded, strict=True) if expanded else ((), (), ())
-        self.withheld = _Changes((np.array(time, np.float64), np.array(node, np.int64), np.array(held, bool)))
-        windows = () if self.eligibility is None else self.eligibility.turning_times
-        kinds = (self.cores.times, self.memory.times, self.states.times, self.withheld.times)
-        #: When anything changed, s, ascending.
-        self.times = np.unique(np.concatenate([*kinds, np.array(windows, np.float64)]))
+        return _Changes((end[~last], node[~last], on), (start, node, code))
 
     @cached_property
     def pieces(self) -> HeldPieces:
-        """The holds node by node, of which a large machine has millions."""
+        """Return the holds node by node, of which a large machine has millions."""
         cuts, node = by_unit(self._ranges, node_bounds(self.platform))
         job, cores = self._job_of_tenant[cuts.tenant], cuts.last - cuts.first + 1
         attempt = self._holders.attempts[cuts.tenant]
-        # The cores of each piece, and of a job that has its nodes for itself all of the node's.
-        if self.conditions is None or "exclusive" not in self.conditions.requests:
-            cores_kept_from_others = cores
-        else:
+        kept, memory = cores, self._memory_of(job) * cores
+        if self.conditions is not None and "exclusive" in self.conditions.requests:
+            # An exclusive job keeps all cores of its nodes from others. Of several pieces of a node one stands for it.
             exclusive = np.where(job >= 0, self.conditions.requests["exclusive"][job], False)
             keys = zip(job.tolist(), attempt.tolist(), node.tolist(), strict=True)
-            # Of several pieces of a node one stands for it.
             stands = np.zeros(len(cores), bool)
             stands[list({key: piece for piece, key in enumerate(keys)}.values())] = True
             whole = np.where(stands, self.platform.node_cores[node], 0)
-            cores_kept_from_others = np.where(exclusive.astype(bool), whole, cores)
-        kept, memory = cores_kept_from_others, self._memory_of(job) * cores
+            kept = np.where(exclusive.astype(bool), whole, cores)
         owner = self._holders.owners[cuts.tenant]
         return HeldPieces(cuts.start, cuts.end, node, cores, kept, memory, job, owner, attempt)
 
     def _core_changes(self) -> _Changes:
-        """When nodes ``first`` … ``stop`` - 1 had how many cores more that were free, each."""
+        """Return when nodes ``first`` … ``stop`` - 1 had how many more free cores each."""
         parts: list[tuple[npt.NDArray[Any], ...]]
         if self._requested("exclusive"):
             held = self.pieces
@@ -172,17 +172,16 @@ class MachineHistory:
     def _memory_changes(self) -> _Changes:
         stays = [] if self.conditions is None else [stay for stay in self.conditions.guests if stay.memory_mb]
         of_stays: list[tuple[float, ...]] = [(stay.node, stay.since, stay.until, stay.memory_mb) for stay in stays]
-        # (node, since, until, MB) of jobs that are suspended: they stay in the memory of their nodes.
+        # Jobs that are suspended stay in the memory of their nodes.
         rows = np.array(list(self.suspensions), np.int64)
         task_mb = dict(zip(rows.tolist(), self._memory_of(rows).tolist(), strict=True)) if len(rows) else {}
-        memory_of_suspended = [
+        of_stays += [
             (node, one.start, one.end, cores * task_mb[row])
             for row, several in self.suspensions.items()
             if task_mb[row]
             for one in several
             for node, cores in one.cores.items()
         ]
-        of_stays += memory_of_suspended
         where, since, until, mb = np.array(of_stays, np.float64).reshape(-1, 4).T
         begins, ends = (since, where.astype(np.int64), mb), (until, where.astype(np.int64), -mb)
         if not self._requested("memory"):
@@ -196,7 +195,7 @@ class MachineHistory:
         return self.conditions is not None and name in self.conditions.requests
 
     def _suspensions(self, spells: Spells) -> dict[int, list[Suspension]]:
-        """When each job was suspended, by its row, and which cores it had before."""
+        """Return when each job was suspended, by its row, and which cores it had before."""
         found: dict[int, list[Suspension]] = {}
         for row in sorted({*spells.ran, *spells.booted}):
             own = spells.ran.get(row, ())
@@ -215,7 +214,7 @@ class MachineHistory:
         return found
 
     def _left(self, row: int, spells: Sequence[Spell], last: Spell) -> float:
-        """How long a job may still run after a spell by its request, s; 0 where it ran on other cores than it requested.
+        """Return how long a job may run on after a spell by its request, s; 0 if it ran on other cores than requested.
 
         How long it may run on these, its speedup says, which is not in the records.
         """
@@ -226,23 +225,23 @@ class MachineHistory:
         return max(job.requested_time - sum(one.end - one.start for one in ran), 0.0)
 
     def suspended(self, row: int, time: float) -> Suspension | None:
-        """The suspension of a job that lasts at that time (s)."""
+        """Return the suspension of a job that lasts at that time (s)."""
         return next((one for one in self.suspensions.get(row, ()) if one.start <= time < one.end), None)
 
     def _memory_of(self, owner: Ints) -> npt.NDArray[np.float64]:
-        """MB of a task of each holder."""
+        """Return MB of a task of each holder."""
         if self.conditions is None or "memory" not in self.conditions.requests:
             return np.zeros(len(owner))
         return np.where(owner >= 0, self.conditions.requests["memory"][owner], 0.0)
 
     def closing_times(self, row: int) -> list[float]:
-        """From when on the job could not have ended, by its request, before an advance reservation begins or ends, s."""
+        """Return from when on the job could not have ended, by its request, before a reservation begins or ends, s."""
         windows = self.eligibility.turning_times if self.eligibility else []
         asked = [self.jobs[row].requested_time, *(one.left for one in self.suspensions.get(row, ()))]
         return [math.nextafter(latest(time), math.inf) - left for time in windows for left in asked if left < math.inf]
 
     def switching(self, time: float) -> dict[int, float]:
-        """The nodes in transition at a time (s), and when they should be on, or OFF."""
+        """Return the nodes in transition at a time (s), and when they should be on, or OFF."""
         changes = self.states
         last = {}
         stop = int(changes.times.searchsorted(time, "right"))
@@ -259,7 +258,7 @@ class MachineHistory:
         return ends
 
     def at(self, time: float) -> MachineThen:
-        """The machine as everything that happened up to and at ``time`` (s) had left it."""
+        """Return the machine as everything that happened up to and at ``time`` (s) had left it."""
         machine = MachineThen(self)
         machine.go_on(time)
         return machine
@@ -292,7 +291,7 @@ class MachineThen:
 
     @property
     def node_states(self) -> list[NodeState]:
-        """The state of each node."""
+        """Return the state of each node."""
         return [STATES[code] for code in self._codes.tolist()]
 
     @property
@@ -328,7 +327,7 @@ class MachineThen:
                 self._usable_changed()
 
     def room(self, memory: float, if_empty: bool = False) -> npt.NDArray[np.int64]:
-        """Tasks of ``memory`` MB each for which every node has memory left, shape (nodes,)."""
+        """Return for how many tasks of ``memory`` MB every node has memory left, shape (nodes,)."""
         left = self.memory_mb if if_empty else self.memory_mb - self.memory_used
         return tasks_in(left, memory, self.platform.core_count)
 
@@ -339,14 +338,14 @@ class MachineThen:
         return other
 
     def release(self, hold: int) -> None:
-        """As if one of the history's pieces were held no more."""
+        """Free what one of the history's pieces holds."""
         held = self._history.pieces
         node = int(held.node[hold])
         self.free[node] += int(held.kept[hold])
         self.memory_used[node] -= float(held.memory[hold])
 
     def is_back(self, node: int) -> None:
-        """As if the transition of a node had ended."""
+        """End the transition of a node."""
         self._codes[node] = _ON
         self._usable_changed()
 
@@ -368,7 +367,7 @@ class MachineThen:
         return place(cast("Machine", self), job, None, self._history.counts_memory, self.free)
 
     def _is_open(self, row: int, suspension: Suspension) -> bool:
-        """Whether advance reservations leave a suspended job its nodes for the rest of its time."""
+        """Return whether advance reservations leave a suspended job its nodes for the rest of its time."""
         if self.eligibility is None:
             return True
         job = self._history.jobs[row]
@@ -377,7 +376,7 @@ class MachineThen:
         return mask is None or bool(mask[list(suspension.cores)].all())
 
     def shortage(self, row: int) -> str:
-        """What the job asks for and what there is of it, as a clause about the job; empty if it fits."""
+        """Say what the job asks for and what there is of it, as a clause about the job; empty if it fits."""
         if self.placed(row) is not None:
             return ""
         suspension = self._history.suspended(row, self.env.now)

@@ -39,7 +39,7 @@ class Spells(NamedTuple):
     booted: dict[int, list[Spell]]  #: In which their nodes only booted, and at the end of which they were suspended.
 
     def of(self, row: int) -> list[Spell]:
-        """All of one job."""
+        """Return all spells of one job."""
         return sorted([*self.ran.get(row, ()), *self.booted.get(row, ())], key=lambda one: (one.attempt, one.start))
 
 
@@ -57,7 +57,7 @@ class _Piece(NamedTuple):
 
 
 def spells(cores: CoreHolds, attempts: pd.DataFrame, horizon: float) -> Spells:
-    """The spells of each job that had cores more than once, or is suspended.
+    """Return the spells of each job that had cores more than once, or is suspended.
 
     ``horizon`` (s) is where the records end: what lasted until then is not known to have ended.
     """
@@ -65,7 +65,7 @@ def spells(cores: CoreHolds, attempts: pd.DataFrame, horizon: float) -> Spells:
     keys = zip((index[job] for job in attempts["job_id"].tolist()), attempts["attempt"].tolist(), strict=True)
     columns = (attempts[name].tolist() for name in ("outcome", "end_time", "over_time"))
     ends = dict(zip(keys, zip(*columns, strict=True), strict=True))
-    # The cores of jobs on which no task began, but for those that were only kept for a job's next part.
+    # Cores of jobs on which no task began, without those that were only kept for a job's next part.
     held, unused = cores.held, np.isnan(cores.used_from) & (cores.held.tenant < len(cores.job))
     held = held.where(concerned := np.isin(held.tenant, held.tenant[unused]))
     never_used = held.where(unused[concerned] & ~reserved(held))
@@ -100,7 +100,7 @@ def spells(cores: CoreHolds, attempts: pd.DataFrame, horizon: float) -> Spells:
 
 
 def _joined(piece: _Piece, after: _Piece | None) -> Spell:
-    """A spell that knows what came after it."""
+    """Return a spell that knows what came after it."""
     spell = piece.spell
     if after is None or after.spell.attempt != spell.attempt:
         return spell
@@ -113,7 +113,7 @@ def _joined(piece: _Piece, after: _Piece | None) -> Spell:
 
 
 def _of_tenants(used: Holds) -> _Columns:
-    """One row for each time that a tenant had cores, whatever their number of ranges; by tenant and time."""
+    """Make a row for each time that a tenant had cores, whatever their number of ranges; by tenant and time."""
     used = used.where(np.lexsort((used.end, used.start, used.tenant)))
     if not len(used.tenant):
         return _Columns(used.tenant, used.start, used.end, np.zeros(0, np.int64))
@@ -128,7 +128,7 @@ def _of_tenants(used: Holds) -> _Columns:
 
 
 def reserved(held: Holds) -> npt.NDArray[np.bool_]:
-    """Which holds are of cores that are kept for a job's next part while another of its holds lasts."""
+    """Return a mask of the holds that keep cores for a job's next part while another of its holds lasts."""
     order = np.lexsort((held.end, held.start, held.tenant))
     tenant, start, end = (column[order].tolist() for column in (held.tenant, held.start, held.end))
     found = np.zeros(len(order), bool)

@@ -43,29 +43,28 @@ class JobStory:
         self._stages: list[dict[Any, Any]] = stages[stages["job_id"] == self._id].to_dict("records")
         self._decisions = decisions[(decisions["job_id"] == self._id)]
         self.spells = result.all_spells.of(row)
-        #: Whether there is anything to tell within an attempt.
+        #: True if there is anything to tell within an attempt.
         self.within = any(spell.then in (SUSPENDED, RESIZED, MOVED) for spell in self.spells)
 
     def where(self, attempt: int, first: bool = False) -> pd.DataFrame:
-        """The cores of an attempt, or those that it had ``first``."""
+        """Return the cores of an attempt, or those that it had ``first``."""
         holds = self._result.holds
         mine = holds[(holds["kind"] == "job") & (holds["owner"] == self._id) & (holds["attempt"] == attempt)]
         return mine[mine["start"] == mine["start"].min()] if first else mine
 
     def began(self, attempt: int) -> list[str]:
-        """From where an attempt that is not the first went on."""
+        """Say from where an attempt that is not the first went on."""
         earlier = [stage for stage in self._made() if stage["attempt"] < attempt]
         if attempt == 1 or not earlier:
             return [] if attempt == 1 else ["It began anew."]
         last = earlier[-1]
         took = [s for s in self._stages if s["attempt"] == attempt and s["stage"] == Doing.RESTART]
         restart = f"; to restart took {lasting(took[0]['end'] - took[0]['start'])}" if took else ""
-        return [
-            f"It went on from its checkpoint of {self._at(last['end'])}, with {_percent(last['saved'])} of its work{restart}."
-        ]
+        saved = f"{100 * last['saved']:.3g} % of its work"
+        return [f"It went on from its checkpoint of {self._at(last['end'])}, with {saved}{restart}."]
 
     def checkpoints(self, attempt: int) -> list[str]:
-        """How many an attempt made."""
+        """Say how many checkpoints an attempt made."""
         own = [stage for stage in self._made() if stage["attempt"] == attempt]
         if not own:
             return []
@@ -76,7 +75,7 @@ class JobStory:
         ]
 
     def _made(self) -> list[dict[Any, Any]]:
-        """The checkpoints that were done: they hold more of the work than those before."""
+        """Return the checkpoints that were done: each holds more of the work than those before."""
         made, saved = [], 0.0
         for stage in self._stages:
             if stage["stage"] == Doing.CHECKPOINT and stage["saved"] > saved:
@@ -85,7 +84,7 @@ class JobStory:
         return made
 
     def changes(self, attempt: int) -> Iterator[str]:
-        """What ended its pieces, but for the last."""
+        """Say what ended the pieces of an attempt, but for the last."""
         own = [spell for spell in self.spells if spell.attempt == attempt]
         pairs = [(one, own[i + 1] if i + 1 < len(own) else None) for i, one in enumerate(own)]
         told = [(one, after) for one, after in pairs if one.then in (SUSPENDED, RESIZED, MOVED)]
@@ -112,21 +111,18 @@ class JobStory:
         rows = self._decisions
         rows = rows[(rows["decision"] == "resize") & (rows["time"] <= after.start) & (rows["time"] >= spell.start)]
         because = f": {rows['because'].iloc[-1]}" if len(rows) and rows["because"].iloc[-1] else ""
-        # How long it took to change to the cores of a spell, s: in pieces, if the job was suspended meanwhile.
         own = [one for one in self.spells if one.attempt == after.attempt and one.start >= after.start]
         # What is left after a suspension is done first when it goes on; another change comes after it.
         until = next((one.end for one in own if one.then in (RESIZED, MOVED)), math.inf)
-        reconfigurations = [
+        took = [
             stage["end"] - stage["start"]
             for stage in self._stages
             if stage["stage"] == Doing.RECONFIGURATION
             and stage["attempt"] == after.attempt
             and after.start <= stage["start"] < until
         ]
-        took, lasted = reconfigurations, ""
-        if took:
-            lasted = f", which took {lasting(sum(took))}"
-        if len(took) > 1:
+        lasted = f", which took {lasting(sum(took))}" if took else ""
+        if len(took) > 1:  # the job was suspended meanwhile
             lasted += f" in {len(took)} pieces"
         if spell.then == RESIZED:
             what = f"changed from {spell.cores:,} to {counted(after.cores, 'core')}"
@@ -137,7 +133,7 @@ class JobStory:
         yield f"At {self._at(after.start)} it {what}{lasted}{because}."
 
     def _cores_of(self, spell: Spell) -> set[tuple[str, str, int]]:
-        """The cores that the job had in a spell, each as node, processor and number."""
+        """Return the cores that the job had in a spell, each as node, processor and number."""
         held = self.where(spell.attempt)
         held = held[(held["start"] == spell.start) & ((held["end"] > held["start"]) | (spell.end == spell.start))]
         columns = (held[name].tolist() for name in ("node", "processor", "first_core", "last_core"))
@@ -148,29 +144,20 @@ class JobStory:
         }
 
     def gave_up(self, time: float) -> list[str]:
-        """The other jobs that were suspended then (s), or went on with fewer cores."""
-        ids = self._result.jobs["job_id"]
-        return [
-            str(ids.iloc[row])
-            for row in sorted({*self._result.all_spells.ran, *self._result.all_spells.booted})
-            if row != self._row and self._has_fewer(self._result.all_spells.of(row), time)
-        ]
-
-    @staticmethod
-    def _has_fewer(spells: list[Spell], time: float) -> bool:
-        """Whether a job was suspended then (s), or went on with fewer cores."""
-        return any(
-            spell.end == time
-            and (spell.then == SUSPENDED or (spell.then == RESIZED and spells[i + 1].cores < spell.cores))
-            for i, spell in enumerate(spells)
-        )
+        """Return the other jobs that were suspended then (s), or went on with fewer cores."""
+        ids, all_spells = self._result.jobs["job_id"], self._result.all_spells
+        jobs = []
+        for row in sorted({*all_spells.ran, *all_spells.booted} - {self._row}):
+            spells = all_spells.of(row)
+            for i, spell in enumerate(spells):
+                shrinks = spell.then == RESIZED and spells[i + 1].cores < spell.cores
+                if spell.end == time and (spell.then == SUSPENDED or shrinks):
+                    jobs.append(str(ids.iloc[row]))
+                    break
+        return jobs
 
     def taken_for(self, since: float, time: float) -> str:
-        """`` for job b: an urgent job came``, of cores had since then and taken at ``time`` (s); empty if nothing was said."""
+        """Say for whom cores had since then were taken at ``time`` (s): `` for job b: an urgent job came``; or ""."""
         since = max((spell.start for spell in self.spells if spell.end <= time), default=since)
         behind, because = self._result.waits.preempted(self._row, since, time)
         return f"{f' for job {behind}' if behind else ''}{f': {because}' if because else ''}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"

@@ -11,6 +11,7 @@ import datetime
 import math
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -37,7 +38,7 @@ NO_REASON = f"{ENOUGH}, but the scheduler kept it back, and gave no reason"
 KILLED = "it had been killed, and was not in the queue"
 BACK = "it had come back, and was not yet in the queue"
 NOT_RECORDED = "the records end before that"
-"""Of a job that is refused or cancelled after the last completion, with which they do."""
+"""Reason of a job that is refused or cancelled after the last completion, with which the records end."""
 BOOT = "its nodes had to boot"
 SHOWN_HOLDERS = 3
 """Holders of cores that are named before the rest is counted."""
@@ -47,7 +48,7 @@ _NUMBER = re.compile(r"(?<!\w)\d[\d,]*(?:\.\d+)?")
 
 
 def at(time: float, began: datetime.datetime | None = None) -> str:
-    """A time of the run: ``1,234.5 s``, ``2 d 20:18:18``, or a date if the run ``began`` at one.
+    """Write a time of the run: ``1,234.5 s``, ``2 d 20:18:18``, or a date if the run ``began`` at one.
 
     >>> at(93_600.0, datetime.datetime(2026, 3, 1, 8))
     '2026-03-02 10:00:00'
@@ -63,24 +64,24 @@ def at(time: float, began: datetime.datetime | None = None) -> str:
 
 
 def lasting(time: float) -> str:
-    """How long something lasts: ``1,234.5 s``, ``2 d 20:18 (245,898 s)``."""
+    """Write how long something lasts: ``1,234.5 s``, ``2 d 20:18 (245,898 s)``."""
     return f"{duration(time)} ({seconds(time)})" if IN_WORDS <= time < math.inf else seconds(time)
 
 
 def held_because(result: Result) -> str:
-    """What may hold a job on its way to the queue, as a clause."""
+    """Say what may hold a job on its way to the queue, as a clause."""
     limit = ", or it was over a limit of its account" if result.meta.get("keeps_accounts") else ""
     return f"other jobs had to be over, or its reservation to begin{limit}"
 
 
 @dataclass(frozen=True, slots=True)
 class WaitStretch:
-    """From ``start`` to ``end`` (s) a job waited because of ``because``: a sentence without its full stop."""
+    """A wait of a job from ``start`` to ``end`` (s); ``because`` is a sentence without its full stop."""
 
     start: float
     end: float
     because: str
-    is_short: bool = False  #: Whether the machine had not enough for it; else the scheduler kept it back:
+    is_short: bool = False  #: True if the machine had not enough for it; else the scheduler kept it back:
     behind: str = ""  #: because of the job of this id,
     promised: float | None = None  #: which was promised a start at this time, s; None: that is not the reason.
     holders: str = ""  #: Who held what the job lacked, and when enough of it should be back, where that was asked for.
@@ -100,7 +101,7 @@ class _Said:
 
 
 class WaitReasons:
-    """Answers for one result."""
+    """The reasons of waits in one result."""
 
     def __init__(self, result: Result):
         self._result = result
@@ -111,7 +112,7 @@ class WaitReasons:
 
     @cached_property
     def history(self) -> MachineHistory:
-        """The machine over the run."""
+        """Return the machine over the run."""
         return MachineHistory(self._result)
 
     # ------------------------------------------------------------------ answers
@@ -119,7 +120,7 @@ class WaitReasons:
     def stretches(
         self, job_id: str, since: float, until: float, holders: bool = False, at: Callable[[float], str] = at
     ) -> list[WaitStretch]:
-        """The reasons of a job that waited from ``since`` to ``until`` (s), without gaps; neighbours alike are one.
+        """Return the reasons of a job that waited from ``since`` to ``until`` (s), without gaps, like ones joined.
 
         With ``holders`` those are told too; then a stretch ends where the one that held most of what it needed leaves.
         ``at`` writes times (s).
@@ -139,35 +140,24 @@ class WaitReasons:
                 waiting = earlier.at(piece.start)
                 piece = replace(piece, earlier=(waiting, waiting))
             if holders and piece.is_short:
-                if not pieces or not pieces[-1].is_short or piece.start >= leaves or not _alike(pieces[-1], piece):
+                same = pieces and _reason(replace(pieces[-1], holders="")) == _reason(piece)
+                if not same or piece.start >= leaves:
                     found = _Holders(self.history, self._expected_ends, row, machine)
                     told, leaves = found.words(at), found.leaves
                 piece = replace(piece, holders=told)
             pieces.append(piece)
-        # Neighbours with the same reason as one; so are those that lack what differs in numbers: `2 to 5 free`.
         joined = []
         for _, group in groupby(pieces, key=_reason):
             parts = list(group)
-            if parts[0].is_short:
-                # Texts that differ only in their numbers, as one with ranges.
-                texts = [part.because for part in parts]
-                columns = iter(list(zip(*(_NUMBER.findall(text) for text in dict.fromkeys(texts)), strict=True)))
-
-                def span(match: re.Match[str], columns: Iterator[tuple[str, ...]] = columns) -> str:
-                    numbers = sorted(next(columns), key=lambda number: float(number.replace(",", "")))
-                    return numbers[0] if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
-
-                because = _NUMBER.sub(span, texts[0])
-            else:
-                because = parts[0].because
-            least, most = min(part.earlier[0] for part in parts), max(part.earlier[1] for part in parts)
             first = parts[0]
-            holders = f"at first {first.holders}" if first.holders and because != first.because else first.holders
-            joined.append(replace(first, end=parts[-1].end, because=because, holders=holders, earlier=(least, most)))
+            because = _with_ranges([part.because for part in parts]) if first.is_short else first.because
+            least, most = min(part.earlier[0] for part in parts), max(part.earlier[1] for part in parts)
+            who = f"at first {first.holders}" if first.holders and because != first.because else first.holders
+            joined.append(replace(first, end=parts[-1].end, because=because, holders=who, earlier=(least, most)))
         return joined
 
     def moments(self) -> InstantsOfWait:
-        """The reasons of many jobs at one time after the other."""
+        """Return what tells the reasons of many jobs at one time after the other."""
         return InstantsOfWait(self)
 
     def last(self, job_ids: Sequence[str]) -> list[str]:
@@ -181,20 +171,16 @@ class WaitReasons:
         found, moments = [""] * len(rows), self.moments()
         for until, i in order:
             (found[i],) = moments.reasons(until, (rows[i],))
+        attempts = self._result.attempts
+        late = attempts[attempts["start_time"] > attempts["allocation_time"]]
+        booted = set(zip(late["job_id"].tolist(), late["allocation_time"].tolist(), strict=True))
         for i, (_, until) in spans.items():
-            if (job_ids[i], until) in self._booted:
+            if (job_ids[i], until) in booted:
                 found[i] = f"{found[i]}; then {BOOT}" if found[i] else BOOT
         return found
 
-    @cached_property
-    def _booted(self) -> set[tuple[str, float]]:
-        """Which jobs got cores of nodes that had to boot, and when, s."""
-        attempts = self._result.attempts
-        late = attempts[attempts["start_time"] > attempts["allocation_time"]]
-        return set(zip(late["job_id"].tolist(), late["allocation_time"].tolist(), strict=True))
-
     def preempted(self, row: int, since: float, time: float) -> tuple[str, str]:
-        """For which job the scheduler took the cores that the job in that row had from ``since`` to ``time`` (s), and why.
+        """Return for which job the scheduler took the cores that a job had from ``since`` to ``time`` (s), and why.
 
         Empty: not known. It may have left a while after it was told to (grace), and with other cores than it had then.
         """
@@ -210,7 +196,7 @@ class WaitReasons:
 
     @cached_property
     def _changes(self) -> np.ndarray:
-        """All times, s, at which a reason may change, but for the ends of waits and promises, which come with starts."""
+        """Return all times, s, at which a reason may change; waits and promises end with starts, which are in it."""
         waits = [np.array(times, np.float64) for times in (self._eligible, self._finish)]
         log = self._result.decisions["time"].to_numpy(dtype=np.float64)
         gaps = [time for absence in self._absences for time in absence[1:] if time < math.inf]
@@ -220,7 +206,7 @@ class WaitReasons:
     def _each(
         self, row: int, since: float, until: float, at: Callable[[float], str] = at
     ) -> Iterator[tuple[WaitStretch, MachineThen]]:
-        """The reasons between any two changes, and the machine as it was then."""
+        """Return the reasons between any two changes, and the machine as it was then."""
         changes = self._changes
         changes = np.union1d(changes, self.history.closing_times(row))
         inner = changes[(changes > since) & (changes < until)].tolist()
@@ -231,18 +217,14 @@ class WaitReasons:
             yield replace(reason, end=end), machine
 
     def reason(self, row: int, time: float, machine: MachineThen, at: Callable[[float], str] = at) -> WaitStretch:
-        """Why a job waited from ``time`` on, the machine being as it was when all of that instant had happened."""
+        """Return why a job waited from ``time`` on, on the machine as it was after all of that instant."""
         if time >= self._horizon:
             return WaitStretch(time, time, NOT_RECORDED)
         if self._is_absent(row, time):
-            # Why a job was in a gap of its wait at a time (s): killed, or held on its way to the queue when it had
-            # come back.
-            back = (one.back for one in self._gaps.get(row, ()) if one.since <= time < one.until)
-            if not any(each <= time for each in back):
-                why_absent = KILLED
-            else:
-                why_absent = f"{BACK}: {held_because(self._result)}"
-            return WaitStretch(time, time, why_absent)
+            # It was killed; or it had come back, and was held on its way to the queue.
+            gaps = [one for one in self._gaps.get(row, ()) if one.since <= time < one.until]
+            is_back = any(one.back <= time for one in gaps)
+            return WaitStretch(time, time, f"{BACK}: {held_because(self._result)}" if is_back else KILLED)
         lacking = machine.shortage(row)
         if lacking:
             return WaitStretch(time, time, f"it {lacking}", True)
@@ -255,10 +237,10 @@ class WaitReasons:
             return WaitStretch(time, time, text, behind=behind)
         if said.behind < 0:
             return WaitStretch(time, time, f"{ENOUGH}, but it {said.because}")
-        # The start that a job had been promised by then, s; None: it had no promise.
-        made = self._log[2].get(said.behind, ())
-        place = bisect_right(made, (time, math.inf))
-        behind, promised = self._ids[said.behind], (made[place - 1][1] if place else None)
+        # The last promise that the other job had been made by then, if any.
+        promises = self._log[2].get(said.behind, ())
+        place = bisect_right(promises, (time, math.inf))
+        behind, promised = self._ids[said.behind], (promises[place - 1][1] if place else None)
         if promised is None:
             return WaitStretch(time, time, f"{ENOUGH}, but it {said.because} (job {behind})", behind=behind)
         when = f"at {at(promised)}" if promised < math.inf else "when jobs have ended that requested no time"
@@ -267,7 +249,7 @@ class WaitReasons:
 
     @cached_property
     def _order(self) -> str:
-        """``, by the order sjf``; empty in order of submission, or where jobs that have waited long go first."""
+        """Return ``, by the order sjf``; empty in order of submission, or if jobs that have waited long go first."""
         name, _, options = str(self._result.meta.get("scheduler", "")).partition(":")
         order = options.partition("/")[0] if name == "list" else name if name in ("sjf", "ljf") else "first"
         return "" if order in ("first", "fcfs") or "aging=" in options else f", by the order {order}"
@@ -276,7 +258,7 @@ class WaitReasons:
 
     @cached_property
     def _log(self) -> tuple[dict[int, list[_Said]], list[_Said], dict[int, list[tuple[float, float]]]]:
-        """What was said of each job, which jobs blocked the queue, and what each was promised; all by time."""
+        """Return what was said of each job, which jobs blocked the queue, and what each was promised; all by time."""
         own: dict[int, list[_Said]] = {}
         blocks: list[_Said] = []
         promises: dict[int, list[tuple[float, float]]] = {}
@@ -297,7 +279,7 @@ class WaitReasons:
 
     @cached_property
     def _preempted(self) -> dict[int, list[tuple[float, str, str]]]:
-        """When (s) a scheduler told each job to give up its cores, in order: for which job, and why."""
+        """Return when (s) a scheduler told each job to give up its cores, for which job, and why; in order."""
         table = self._result.decisions
         table = table[table["decision"] == "preempt"]
         found: dict[int, list[tuple[float, str, str]]] = {}
@@ -307,16 +289,16 @@ class WaitReasons:
         return found
 
     def _said_last(self, row: int, time: float) -> _Said | None:
-        """What was said last by then of why the job waits though there is enough for it, if it still holds."""
+        """Return what was said last by then of why the job waits though there is enough for it, if it still holds."""
         own, blocks, _ = self._log
-        said = own.get(row, ())
-        place = bisect_right(said, time, key=lambda one: one.time)
-        mine = said[place - 1] if place else None
-        # The one said last of those that still wait: those that came before it in the queue have been started. One that
-        # waits behind this job, which is suspended, is not before it.
+        said_of_it = own.get(row, ())
+        place = bisect_right(said_of_it, time, key=lambda one: one.time)
+        mine = said_of_it[place - 1] if place else None
+        # The last block of a job that still waits: the jobs before it in the queue have been started. A job that waits
+        # behind this one, which is suspended, is not before it.
         before = bisect_right(blocks, time, key=lambda one: one.time)
-        said = (blocks[place] for place in range(before - 1, -1, -1))
-        block = next((one for one in said if one.behind != row and self._waits(one.job, time)), None)
+        latest_first = (blocks[place] for place in range(before - 1, -1, -1))
+        block = next((one for one in latest_first if one.behind != row and self._waits(one.job, time)), None)
         if block is not None and block.job == row:
             block = None
         if block is not None and mine is not None and mine.number < block.number:
@@ -326,7 +308,7 @@ class WaitReasons:
         return mine if mine.behind < 0 or self._waits(mine.behind, time) else block
 
     def _waits(self, row: int, time: float) -> bool:
-        """Whether a job waits from ``time`` on."""
+        """Return whether a job waits from ``time`` on."""
         return any(since <= time < until for since, until in self._spans(row)) and not self._is_absent(row, time)
 
     @cached_property
@@ -335,14 +317,14 @@ class WaitReasons:
 
     @cached_property
     def _gaps(self) -> dict[int, list[Absence]]:
-        """The gaps in the waits of jobs, by their rows."""
+        """Return the gaps in the waits of jobs, by their rows."""
         found: dict[int, list[Absence]] = {}
         for absence in self._absences:
             found.setdefault(absence.job, []).append(absence)
         return found
 
     def in_queue(self, row: int, since: float, until: float) -> list[tuple[float, float]]:
-        """A wait of a job (s) without the gaps in it: the pieces that are left, in order."""
+        """Return a wait of a job (s) without the gaps in it: the pieces that are left, in order."""
         pieces = []
         for _, begin, end, _ in sorted(self._gaps.get(row, ())):
             if since <= begin < until:
@@ -364,7 +346,7 @@ class WaitReasons:
         return found
 
     def _spans(self, row: int) -> list[tuple[float, float]]:
-        """When a job waited, s: before each attempt, after the last, if it had to wait again, and while it was suspended."""
+        """Return when a job waited, s: before each attempt, after the last one if it had to, and while suspended."""
         finish, since = self._finish[row], self._eligible[row]
         over = math.inf if math.isnan(finish) else finish
         attempts = self._attempts_of.get(self._ids[row], [])
@@ -379,7 +361,7 @@ class WaitReasons:
 
     @cached_property
     def _all_spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All waits of all jobs: the row of the job, and from when to when it waited, s."""
+        """Return all waits of all jobs: the row of the job, and from when to when it waited, s."""
         rows = range(len(self._ids))
         spans = [(row, *span) for row in rows for wait in self._spans(row) for span in self.in_queue(row, *wait)]
         table = np.array(spans, np.float64).reshape(-1, 3)
@@ -389,7 +371,7 @@ class WaitReasons:
 
     @cached_property
     def _expected_ends(self) -> np.ndarray:
-        """When each hold should end, s, from what its job had requested, or its guest had said; inf: not known."""
+        """Return when each hold should end, s, by its job's request, or by what its guest said; inf: not known."""
         history = self.history
         requested = self._jobs["requested_time"].to_numpy(dtype=np.float64)
         attempts: pd.DataFrame = self._result.attempts
@@ -397,6 +379,11 @@ class WaitReasons:
         begins = {(job, number): time for job, number, time in zip(*(attempts[n].tolist() for n in names), strict=True)}
         stays = () if history.conditions is None else history.conditions.guests
         leaves = {(stay.owner, stay.node, stay.since): stay.expected_end for stay in stays}
+        # Cores of each job and attempt that it got at one time (s).
+        cores_of: dict[tuple[int, int, float], int] = defaultdict(int)
+        columns = (history.pieces.job, history.pieces.attempt, history.pieces.start, history.pieces.cores)
+        for job, attempt, start, cores in zip(*(column.tolist() for column in columns), strict=True):
+            cores_of[job, attempt, start] += cores
         ends = np.full(len(history.pieces.job), math.inf)
         for i, job in enumerate(history.pieces.job.tolist()):
             owner, since = history.pieces.owner[i], float(history.pieces.start[i])
@@ -406,15 +393,15 @@ class WaitReasons:
                 attempt = int(history.pieces.attempt[i])
                 begin = begins[owner, attempt]
                 begin = since if math.isnan(begin) else max(begin, since)
-                ends[i] = begin + self._left(job, attempt, since, requested[job])
+                ends[i] = begin + self._left(job, attempt, since, cores_of[job, attempt, since], requested[job])
         return ends
 
-    def _left(self, row: int, attempt: int, since: float, requested: float) -> float:
-        """How long a job may still run from then on by its request, s; inf where it has not the cores that it requested.
+    def _left(self, row: int, attempt: int, since: float, cores: int, requested: float) -> float:
+        """Return how long a job may still run from then on by its request, s; inf if it has not the cores it requested.
 
-        How long it may run on others, its speedup says, which is not in the records.
+        How long it may run on other cores depends on its speedup, which is not in the records.
         """
-        if self._cores.get((row, attempt, since)) != self._requested_cores[row]:
+        if cores != self._requested_cores[row]:
             return math.inf
         earlier = [one for one in self._result.spells.get(row, ()) if one.attempt == attempt and one.end <= since]
         if any(one.cores != self._requested_cores[row] for one in earlier):
@@ -425,32 +412,22 @@ class WaitReasons:
     def _requested_cores(self) -> list[int]:
         return self._jobs["requested_cores"].tolist()
 
-    @cached_property
-    def _cores(self) -> dict[tuple[int, int, float], int]:
-        """Cores of each job, attempt and time (s) at which it got them."""
-        history = self.history
-        columns = (history.pieces.job, history.pieces.attempt, history.pieces.start, history.pieces.cores)
-        found: dict[tuple[int, int, float], int] = {}
-        for row, attempt, start, cores in zip(*(column.tolist() for column in columns), strict=True):
-            found[row, attempt, start] = found.get((row, attempt, start), 0) + cores
-        return found
-
 
 @dataclass(frozen=True, slots=True)
 class _Earlier:
-    """When waits of other jobs began and ended, s, each in order."""
+    """The times at which waits of other jobs began and ended, s, each in order."""
 
     begins: np.ndarray
     ends: np.ndarray
 
     def at(self, time: float) -> int:
-        """How many of them wait from this time on."""
+        """Return how many of these jobs wait from this time on."""
         began, over = (int(np.searchsorted(times, time, side="right")) for times in (self.begins, self.ends))
         return began - over
 
 
 class InstantsOfWait:
-    """Goes through a run from one time to a later one, and tells why jobs waited until then."""
+    """A walk through a run from one time to a later one that tells why jobs waited until then."""
 
     def __init__(self, waits: WaitReasons):
         self._waits = waits
@@ -458,7 +435,7 @@ class InstantsOfWait:
         self._told: dict[int, str] = {}
 
     def reasons(self, time: float, rows: Sequence[int]) -> list[str]:
-        """The reasons that held just before a time (s, no earlier than the last), of jobs that wait then, by their rows."""
+        """Return the reasons of waiting jobs, by their rows, just before a time (s, no earlier than the last)."""
         before = math.nextafter(time, -math.inf)
         if before != self._machine.env.now:
             self._told.clear()
@@ -470,7 +447,7 @@ class InstantsOfWait:
 
 
 class _Holders:
-    """Who holds what a job lacks, on the machine as it was at one time."""
+    """The holders of what a job lacks, on the machine as it was at one time."""
 
     def __init__(self, history: MachineHistory, ends: np.ndarray, row: int, machine: MachineThen):
         self._history = history
@@ -483,6 +460,7 @@ class _Holders:
         coming += [(end, -1, node) for node, end in history.switching(time).items()]
         self.enough_at = math.nan
         self._needed: list[tuple[int, float]] = []
+        placement = None
         for end, group in groupby(sorted(coming), key=lambda entry: entry[0]):
             for _, hold, node in group:
                 if hold < 0:
@@ -493,20 +471,18 @@ class _Holders:
             placement = machine.placed(row)
             if placement is not None:
                 self.enough_at = end
-                if placement.spans:
-                    # Drop the holds of jobs that have no cores there. If a job has some there, all its cores count.
-                    pieces, on = self._history.pieces, set(placement.nodes)
-                    there = {hold for hold, _ in self._needed if int(pieces.node[hold]) in on}
-                    jobs = {int(pieces.job[hold]) for hold in there} - {-1}
-                    self._needed = [
-                        pair for pair in self._needed if pair[0] in there or int(pieces.job[pair[0]]) in jobs
-                    ]
                 break
+        if placement is not None and placement.spans:
+            # Drop the holds of jobs that have no cores there. If a job has some there, all its cores count.
+            pieces, on = history.pieces, set(placement.nodes)
+            there = {hold for hold, _ in self._needed if int(pieces.node[hold]) in on}
+            jobs = {int(pieces.job[hold]) for hold in there} - {-1}
+            self._needed = [(hold, end) for hold, end in self._needed if hold in there or int(pieces.job[hold]) in jobs]
         #: When the one that holds most left, s.
         self.leaves = math.inf
 
     def words(self, at: Callable[[float], str]) -> str:
-        """``job a holds 24 of them until 120 s and job b 8 until 60 s, enough should be back at 120 s``."""
+        """Say ``job a holds 24 of them until 120 s and job b 8 until 60 s, enough should be back at 120 s``."""
         history = self._history
         cores: dict[tuple[str, bool], int] = {}
         until: dict[tuple[str, bool], float] = {}
@@ -520,7 +496,13 @@ class _Holders:
         self.leaves = min(
             float(history.pieces.end[hold]) for hold, _ in self._needed if history.pieces.owner[hold] == most[0][0]
         )
-        parts = [self._holder(owner, cores[owner], until[owner], at) for owner in most[:SHOWN_HOLDERS]]
+        parts = []
+        for owner in most[:SHOWN_HOLDERS]:
+            name, is_job = owner
+            late = is_job and until[owner] <= self._time
+            then = f"past its requested time, {at(until[owner])}" if late else expected(until[owner], self._time, at)
+            who = f"job {name}" if is_job else f"{name}, a guest,"
+            parts.append(f"{who} holds {counted(cores[owner], 'core')} {then}")
         left = most[SHOWN_HOLDERS:]
         if left:
             parts.append(f"{counted(len(left), 'other')} {sum(cores[owner] for owner in left):,}")
@@ -530,19 +512,19 @@ class _Holders:
         when = f"at {at(self.enough_at)}" if self.enough_at < math.inf else "at a time that is not known"
         return f"{told}; enough should be back {when}"
 
-    def _holder(self, owner: tuple[str, bool], cores: int, end: float, at: Callable[[float], str]) -> str:
-        name, is_job = owner
-        who = f"job {name}" if is_job else f"{name}, a guest,"
-        late = is_job and end <= self._time
-        until = f"past its requested time, {at(end)}" if late else expected(end, self._time, at)
-        return f"{who} holds {counted(cores, 'core')} {until}"
-
 
 def _reason(stretch: WaitStretch) -> tuple[object, ...]:
-    """What has to be the same for two reasons to be one: of what a job lacks the numbers may differ."""
+    """Return what has to be the same for two reasons to be one; the numbers of what a job lacks may differ."""
     text = _NUMBER.sub("#", stretch.because) if stretch.is_short else stretch.because
     return stretch.is_short, text, stretch.behind, stretch.promised, stretch.holders
 
 
-def _alike(one: WaitStretch, other: WaitStretch) -> bool:
-    return _reason(replace(one, holders="")) == _reason(replace(other, holders=""))
+def _with_ranges(texts: list[str]) -> str:
+    """Return texts that differ only in their numbers as one with ranges: ``2 to 5 free``."""
+    columns = iter(list(zip(*(_NUMBER.findall(text) for text in dict.fromkeys(texts)), strict=True)))
+
+    def span(match: re.Match[str]) -> str:
+        numbers = sorted(next(columns), key=lambda number: float(number.replace(",", "")))
+        return numbers[0] if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
+
+    return _NUMBER.sub(span, texts[0])

@@ -23,7 +23,7 @@ Scope = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a job needs of what is limited. CPUs and nodes as far as they are known before nodes are chosen."""
+    """The needs of a job that are limited; CPUs and nodes as far as they are known before nodes are chosen."""
 
     association: int  #: Position in the accounts; -1: none, and no limits but those of the quality of service.
     qos: str
@@ -36,7 +36,7 @@ class Demand:
 
     @property
     def whose(self) -> tuple[int, str, str, str]:
-        """What decides which limits hold for it: association, quality of service, user, account."""
+        """Return what decides which limits hold for it: association, quality of service, user, account."""
         return self.association, self.qos, self.user, self.account
 
     @property
@@ -47,7 +47,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How much the jobs of a scope may have together: jobs, resources, and Slurm's words for a job that waits for it."""
+    """A limit on the jobs of a scope together: jobs, resources, and Slurm's words for a job that waits for it."""
 
     scope: Scope
     jobs: float
@@ -58,7 +58,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What holds for the jobs of one user with one quality of service; ``largest``: of each job, with Slurm's words."""
+    """The limits for the jobs of one user with one quality of service; ``largest``: of each job, with Slurm's words."""
 
     largest: tuple[tuple[str, float, str], ...]
     longest_s: float
@@ -79,7 +79,7 @@ _NOTHING = _Used()
 
 
 class Limits:
-    """What each scope's running jobs hold, and which limit keeps another from starting."""
+    """The holdings of each scope's running jobs, and the limits that keep others from starting."""
 
     def __init__(self, accounts: Accounts):
         self._accounts = accounts
@@ -88,7 +88,7 @@ class Limits:
         self._rules: dict[tuple[int, str, str, str], _Rules] = {}
 
     def started(self, job: int, demand: Demand, nodes: tuple[int, ...], cpus: int) -> None:
-        """A job has these nodes (positions) and CPUs."""
+        """Count in a job that has these nodes (positions) and CPUs."""
         scopes = self._rules_for(demand).scopes
         self._held[job] = scopes, float(cpus), demand.memory, nodes
         for scope in scopes:
@@ -99,7 +99,7 @@ class Limits:
             used.nodes.update(nodes)
 
     def ended(self, job: int) -> None:
-        """The job gives back what it had; one that had nothing is left alone."""
+        """Count out what a job had; leave alone one that had nothing."""
         scopes, cpus, memory, nodes = self._held.pop(job, ((), 0.0, 0.0, ()))
         for scope in scopes:
             used = self._used[scope]
@@ -114,7 +114,7 @@ class Limits:
                 del self._used[scope]
 
     def refusal(self, demand: Demand) -> str:
-        """Slurm's word for the first limit that the job exceeds before nodes are chosen for it; empty: none.
+        """Return Slurm's word for the first limit that the job exceeds before nodes are chosen for it; empty: none.
 
         It may be too large for a limit alone, or too many jobs may be running. The rest is :meth:`refusal_on`.
         """
@@ -123,7 +123,7 @@ class Limits:
         return next(full, "") or self.too_large(demand)
 
     def too_large(self, demand: Demand) -> str:
-        """Slurm's word for the first limit that the job exceeds alone, whatever runs; empty: none."""
+        """Return Slurm's word for the first limit that the job exceeds alone, whatever runs; empty: none."""
         rules = self._rules_for(demand)
         for name, most, reason in rules.largest:
             if demand.tres[name] > most:
@@ -139,7 +139,7 @@ class Limits:
         return ""
 
     def refusal_on(self, demand: Demand, nodes: tuple[int, ...], cpus: int) -> str:
-        """Slurm's word for the first limit that the job would exceed with others, if it got these nodes and CPUs; empty: none."""
+        """Return Slurm's word for the first limit that the job would exceed on these nodes and CPUs; empty: none."""
         for limit in self._rules_for(demand).together:
             if limit.tres:
                 used = self._used.get(limit.scope, _NOTHING)
@@ -154,14 +154,10 @@ class Limits:
         return ""
 
     def _rules_for(self, demand: Demand) -> _Rules:
-        key = demand.whose
-        rules = self._rules.get(key)
-        if rules is None:
-            rules = self._rules[key] = self._worked_out(*key)
-        return rules
-
-    def _worked_out(self, association: int, qos: str, user: str, account: str) -> _Rules:
-        """The limits that are set, from the quality of service and from the association up to the root."""
+        """Return the limits that are set, from the quality of service and from the association up to the root."""
+        if demand.whose in self._rules:
+            return self._rules[demand.whose]
+        association, qos, user, account = demand.whose
         those = self._accounts.associations
         above = [those[position] for position in self._upwards(association)]
         quality = self._accounts.qos_by_name.get(qos, NO_QUALITY)
@@ -172,14 +168,23 @@ class Limits:
         longest, too_long = quality.max_wall_s, "QOSMaxWallDurationPerJobLimit"
         if longest == math.inf:
             longest, too_long = _nearest([one.max_wall_s for one in above]), "AssocMaxWallDurationPerJobLimit"
-        together = [*_of_quality(quality, user, account), *self._of_associations(association, quality)]
-        return _Rules(
+        scope = ("qos", quality.name)
+        of_account = quality.max_jobs_per_account, quality.max_tres_per_account, "MaxJobsPerAccount", "Max*PerAccount"
+        of_user = quality.max_jobs_per_user, quality.max_tres_per_user, "QOSMaxJobsPerUserLimit", "QOSMax*PerUserLimit"
+        together = [
+            Limit(scope, quality.grp_jobs, quality.grp_tres, "QOSGrpJobsLimit", "QOSGrp*Limit"),
+            Limit((*scope, "account", account), *of_account),
+            Limit((*scope, "user", user), *of_user),
+            *self._of_associations(association, quality),
+        ]
+        rules = self._rules[demand.whose] = _Rules(
             tuple((name, most, reason) for name, (most, reason) in largest.items()),
             longest,
             too_long,
             tuple({limit.scope: None for limit in together}),
             tuple(limit for limit in together if limit.jobs < math.inf or limit.tres),
         )
+        return rules
 
     def _of_associations(self, association: int, quality: QualityOfService) -> Iterator[Limit]:
         for position in self._upwards(association):
@@ -197,15 +202,6 @@ class Limits:
             position = self._accounts.parents[position]
 
 
-def _of_quality(quality: QualityOfService, user: str, account: str) -> Iterator[Limit]:
-    scope = ("qos", quality.name)
-    yield Limit(scope, quality.grp_jobs, quality.grp_tres, "QOSGrpJobsLimit", "QOSGrp*Limit")
-    jobs, tres = quality.max_jobs_per_account, quality.max_tres_per_account
-    yield Limit((*scope, "account", account), jobs, tres, "MaxJobsPerAccount", "Max*PerAccount")
-    jobs, tres = quality.max_jobs_per_user, quality.max_tres_per_user
-    yield Limit((*scope, "user", user), jobs, tres, "QOSMaxJobsPerUserLimit", "QOSMax*PerUserLimit")
-
-
 def _nearest(limits: list[float]) -> float:
-    """The first that is set."""
+    """Return the first limit that is set."""
     return next((most for most in limits if most < math.inf), math.inf)

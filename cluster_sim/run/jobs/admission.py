@@ -62,7 +62,7 @@ class Admission:
         """Look at what jobs may ask for besides cores."""
         scheduler, eligibility = self._simulation.scheduler, self._machine.eligibility
         self._by_memory = scheduler is not None and scheduler.memory and bool((self._columns["memory"] > 0).any())
-        #: Whether a job can ask for more than cores.
+        #: True if a job can ask for more than cores.
         self._has_wishes = self._machine.shapes or self._by_memory or eligibility is not None
         self._has_wishes = self._has_wishes or bool((self._columns["gpus"] > 0).any())
         if self._gate is None and eligibility is not None:
@@ -75,7 +75,7 @@ class Admission:
             self._precedence.expect(job)
 
     def readmit(self, job: Job) -> None:
-        """A job that ran waits again, in its old place; one that was killed while it waited for others may still have to."""
+        """Let a job that ran wait again, in its old place; one killed while it waited for others may still have to."""
         if self._waits_in_vain(job):
             return
         if self._notices.wanted:
@@ -89,7 +89,7 @@ class Admission:
                 self._pending[index] = self._pending.pop(index)
 
     def submit(self, job: Job) -> None:
-        """A job arrives now."""
+        """Take in a job that arrives now."""
         if job.requested_cores > self._core_count or self._has_wishes:
             least = job.on_cores(job.min_cores) if self._chooses_cores else job
             reason = why_impossible(self._machine, least, self._by_memory, self._gives_gpus, self._spreads_tasks)
@@ -121,10 +121,8 @@ class Admission:
         return True
 
     def admit(self, job: Job) -> None:
-        """From now on schedulers see the job, unless its advance reservation has not begun, or it is over a limit."""
-        held_by_gate = self._gate is not None and self._gate.holds(job)
-        is_held = held_by_gate or (self._limits is not None and self._limits.holds(job))
-        if is_held:
+        """Show the job to schedulers, unless its advance reservation has not begun, or it is over a limit."""
+        if any(gate is not None and gate.holds(job) for gate in (self._gate, self._limits)):
             if not self._simulation.attempts.has_waited(job):
                 self._late[job.index] = math.nan
             return
@@ -157,14 +155,14 @@ class Admission:
         return job
 
     def over(self, job: Job, outcome: str) -> None:
-        """A job is over, with the ``outcome`` completed, killed or rejected; others may have waited for that."""
+        """Let others go on that waited for a job that is over, with ``outcome`` completed, killed or rejected."""
         if self._precedence is not None:
             self._precedence.over(job, outcome)
         if self._limits is not None:
             self._limits.over(job)
 
     def times(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """When each job is submitted and when it is eligible to start, s; NaN: it depends on jobs not yet over."""
+        """Return when each job is submitted and eligible to start, s; NaN: it depends on jobs not yet over."""
         submit = self._columns["submit_time"] if self._precedence is None else self._precedence.submit_time.copy()
         if not self._late:
             return submit, submit
@@ -179,6 +177,6 @@ class Admission:
             self._simulation.request_pass()
 
     def _turn(self) -> None:
-        """The window of an advance reservation begins or ends."""
+        """Ask for a pass: the window of an advance reservation begins or ends."""
         self._machine.version = object()
         self._simulation.request_pass()

@@ -25,7 +25,7 @@ def arrivals(
     others: frozenset[int] = frozenset(),
     one_by_one: bool = False,
 ) -> Generator[Event, Any, None]:
-    """The process: makes each of the first ``jobs`` jobs of ``columns`` (those that schedulers see) and submits it.
+    """Make the process that submits each of the first ``jobs`` jobs of ``columns`` (those that schedulers see).
 
     ``others`` are positions of jobs that are submitted otherwise. ``one_by_one`` each is an event of its own, after all
     that ends in the same instant.

@@ -26,7 +26,7 @@ _COMPLETED, _KILLED, _REJECTED = (STATES.index(s) for s in (JobState.COMPLETED, 
 
 
 class AttemptEnd(StrEnum):
-    """How an attempt ended."""
+    """Ends of an attempt."""
 
     UNFINISHED = "unfinished"
     COMPLETED = "completed"
@@ -106,23 +106,23 @@ class Attempts:
         self.state.append(0)
 
     def begin(self, job: Job) -> None:
-        """A job got its cores: its next attempt."""
+        """Enter the next attempt of a job that got its cores."""
         if self._rejoined and job.index in self._rejoined:
             self._queue_time[len(self.job)] = self._rejoined.pop(job.index).until
         self.job.append(job.index)
 
     def completed(self, job: Job) -> None:
-        """A job is over: its work is done."""
+        """Enter that a job is over: its work is done."""
         self.state[job.index] = _COMPLETED
         self.over += 1
 
     def killed(self, now: float, job: Job, reason: str) -> None:
-        """A job is over: it was killed with its attempt."""
+        """Enter that a job is over: it was killed with its attempt."""
         self._stopped[job.index] = now
         self._kill(job, reason)
 
     def withdrawn(self, now: float, job: Job, reason: str, in_queue: bool) -> None:
-        """A job that waited was killed: ``in_queue``, or on its way there."""
+        """Enter that a job that waited was killed: ``in_queue``, or on its way there."""
         if in_queue:
             self._taken_out[job.index] = now
         elif job.index in self._back and job.index in self._taken_out:  # once more since it came back: another gap
@@ -133,7 +133,7 @@ class Attempts:
         self._kill(job, reason)
 
     def killed_suspended(self, now: float, job: Job, reason: str) -> None:
-        """A job that was suspended was killed."""
+        """Enter that a suspended job was killed."""
         self.left_queue[job.index] = now
         self.killed(now, job, reason)
 
@@ -143,7 +143,7 @@ class Attempts:
         self.over += 1
 
     def rejected(self, now: float, job: Job, reason: str, waited: bool) -> None:
-        """A job was refused: when it was submitted, or, having waited until now, by the scheduler."""
+        """Enter that a job was refused: when it was submitted, or, having waited until now, by the scheduler."""
         if waited:
             self.left_queue[job.index] = now
         self.state[job.index] = _REJECTED
@@ -151,7 +151,7 @@ class Attempts:
         self.over += 1
 
     def requeued(self, now: float, job: Job) -> None:
-        """A job that ran, or was killed, is to wait again: on its way to the queue."""
+        """Enter that a job that ran, or was killed, is to wait again: on its way to the queue."""
         index = job.index
         if self.state[index] == _KILLED:
             self.state[index] = 0
@@ -163,7 +163,7 @@ class Attempts:
             self._stopped[index] = now
 
     def joined(self, now: float, job: Job) -> None:
-        """A job is in the queue, for the first time or again."""
+        """Enter that a job is in the queue, for the first time or again."""
         index = job.index
         back = self._back.pop(index, now) if self._back else now
         held_since = back if back < now else math.nan
@@ -173,11 +173,11 @@ class Attempts:
             self._rejoined[index] = Absence(index, self._stopped.pop(index), now, held_since)
 
     def has_waited(self, job: Job) -> bool:
-        """Whether a job on its way to the queue was in it before."""
+        """Return whether a job on its way to the queue was in it before."""
         return job.index in self._taken_out or job.index in self._stopped
 
     def absences(self) -> list[Absence]:
-        """The gaps in waits, up to now."""
+        """Return the gaps in waits, up to now."""
         found = [*self._absences, *self._rejoined.values()]
         for index, since in (*self._taken_out.items(), *self._stopped.items()):
             is_over = self.state[index] != STATES.index(JobState.UNFINISHED)
@@ -188,14 +188,14 @@ class Attempts:
     # ------------------------------------------------------------------ as arrays
 
     def columns(self, ledger: Ledger) -> AttemptColumns:
-        """The attempts up to now, with what the ledger says of them."""
+        """Return the attempts up to now, with what the ledger says of them."""
         allocated, started, ended = ledger.times_of(len(self.job))
         ended[list(self.suspended)] = np.nan
         times = allocated, started, ended
         return AttemptColumns(np.array(self.job), *times, dict(self.stopped), dict(self._queue_time))
 
     def spans(self, attempts: AttemptColumns) -> tuple[npt.NDArray[np.float64], ...]:
-        """First allocation, first start, and finish of each job, s, NaN where there is none, shape (jobs,) each."""
+        """Return first allocation, first start, and finish of each job, s, NaN if there is none, shape (jobs,) each."""
         jobs = len(self.state)
         allocated, started, finished = (np.full(jobs, np.nan) for _ in range(3))
         began = ~np.isnan(attempts.start_time)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Courses:
-    """Makes the course of a job when it is first needed, and keeps it over the job's attempts.
+    """The courses of jobs: each is made when it is first needed, and kept over the job's attempts.
 
     ``columns`` are those of the run's jobs; ``mtbf_s`` is the mean time between failures of a node, for the intervals
     that follow from it. Raises InputError if a job asks for such an interval and nodes do not fail, or its checkpoints take
@@ -29,16 +29,17 @@ class Courses:
         self._mtbf_s = mtbf_s
         self._known: dict[int, Course] = {}
         self._check_intervals(range(len(columns["job_id"])))
-        #: Whether any job may have one: has parts, checkpoints, or cores that can be chosen.
+        #: True if any job may have one: has parts, checkpoints, or cores that can be chosen.
         self.wanted = any(
             bool((columns[name] != nothing).any())
             for name, nothing in (("parts", ""), ("checkpoint_interval", ""), ("min_cores", 0), ("max_cores", 0))
         )
 
     def add(self, index: int) -> None:
-        """The columns have one more job, at ``index``."""
+        """Look at one more job of the columns, at ``index``."""
         self._check_intervals((index,))
-        self.wanted = self.wanted or self._is_staged(index) or self._is_flexible(index)
+        is_moldable = any(self._columns[name].item(index) for name in ("min_cores", "max_cores"))
+        self.wanted = self.wanted or is_moldable or self._is_staged(index)
 
     def _check_intervals(self, indices: range | tuple[int, ...]) -> None:
         intervals, times = self._columns["checkpoint_interval"], self._columns["checkpoint_time"]
@@ -63,15 +64,12 @@ class Courses:
             columns["parts"][index] or columns["checkpoint_interval"][index] or columns["malleable"].item(index)
         )
 
-    def _is_flexible(self, index: int) -> bool:
-        return bool(self._columns["min_cores"].item(index) or self._columns["max_cores"].item(index))
-
     def of(self, job: Job) -> Course | None:
-        """The job's course, if it has begun one."""
+        """Return the job's course, if it has begun one."""
         return self._known.get(job.index)
 
     def at_start(self, job: Job, placement: Placement) -> Course | None:
-        """The course that a job takes up or begins on these cores; None if it has none.
+        """Return the course that a job takes up or begins on these cores; None if it has none.
 
         Raises PlacementError for a number of cores that the job cannot run on.
         """
@@ -84,17 +82,17 @@ class Courses:
         return course
 
     def forget(self, job: Job) -> None:
-        """The job is completed: its course is not needed any more."""
+        """Forget the course of a job that is completed."""
         self._known.pop(job.index, None)
 
     def undisturbed(self, job: Job, work_s: float, most_s: float) -> float:
-        """How long a job runs whose work takes ``work_s`` if only its end at ``most_s`` stops it: work and checkpoints, s."""
+        """Return how long a job with ``work_s`` of work runs with checkpoints if only ``most_s`` ends it, s."""
         if not self._columns["checkpoint_interval"][job.index]:
             return min(work_s, most_s)
         return min(self._made(job, 1).seconds_ahead(work_s, most_s), most_s)
 
     def begin(self, job: Job, nodes: int) -> Course:
-        """A course for a job that had none, on so many nodes."""
+        """Make a course for a job that had none, on so many nodes."""
         course = self._known[job.index] = self._made(job, nodes)
         self.wanted = True
         return course
@@ -117,6 +115,6 @@ class Courses:
 
 
 def asks_for(job: Job) -> str:
-    """How many cores a job asks for, as a clause about it."""
+    """Say how many cores a job asks for, as a clause about it."""
     least, most = job.min_cores, job.max_cores
     return f"asks for {most} cores" if least == most else f"asks for {least} to {most} cores"

@@ -46,7 +46,7 @@ class Kill:
 
 
 def execute(life: JobLife, running: Running) -> Generator[Event, Any, None]:
-    """The process of one job, from its allocation to the release of its cores."""
+    """Make the process of one job, from its allocation to the release of its cores."""
     if running._ended:  # taken from it in the instant in which it got them
         return
     try:
@@ -80,32 +80,31 @@ class Executor:
         self._env = machine.env
         self.work = work
         self._running = running
-        self.on_channels = on_channels  #: Whether all jobs are; else those on processors where guests move memory.
+        self.on_channels = on_channels  #: True if all jobs are; else only those on processors where guests move memory.
         self._shared: set[int] = set()  # such processors
         rates = {kind.ops_per_s for kind in machine.platform.processor_types}
         self._only_rate = rates.pop() if len(rates) == 1 else None
 
     @property
     def now(self) -> float:
-        """The time, s."""
+        """Return the time, s."""
         return self._env.now
 
     def start_tasks(self, running: Running) -> None:
         """Start all tasks of a job now, together."""
         if self.on_channels or (self._shared and self._meets_traffic(running)):
             running._groups = self._on_channels(running)
+            return
+        course = running._course
+        if course is None:
+            lasts = self._undisturbed(running)
+        elif self.work.in_phases:  # the sum of a stretch's phases rounds otherwise than the stage
+            phases = (self._phases(running, rate) for rate in self._rates(running))
+            lasts = max(sum([seconds for seconds, _ in some]) for some in phases)
         else:
-            course = running._course
-            if course is None:
-                lasts = self._undisturbed(running)
-            else:
-                assert course.stage is not None
-                if self.work.in_phases:
-                    phases = (self._phases(running, rate) for rate in self._rates(running))
-                    lasts = max(sum([seconds for seconds, _ in some]) for some in phases)
-                else:
-                    lasts = course.stage.seconds
-            running._groups = [self._env.at(self._env.now + lasts)]
+            assert course.stage is not None
+            lasts = course.stage.seconds
+        running._groups = [self._env.at(self._env.now + lasts)]
 
     def _undisturbed(self, running: Running) -> float:
         index = running.job.index
@@ -114,18 +113,18 @@ class Executor:
         return max(self.work.seconds(index, rate) for rate in self._rates(running))
 
     def _rates(self, running: Running) -> set[float]:
-        """Operations/s of the cores of a job."""
+        """Return operations/s of the cores of a job."""
         return {self._machine.type_of[p].ops_per_s for p, _ in self._machine.cores_by_processor(running._allocation)}
 
     def whole_seconds(self, running: Running) -> float:
-        """How long all of the job's work takes on the cores that it has, undisturbed, s."""
+        """Return how long all of the job's work takes on the cores that it has, undisturbed, s."""
         if running._whole_s is None or self.on_channels:  # clocks may have changed
             ratio = self.work.time_ratio(running.job.index, running.placement.cores)
             running._whole_s = ratio * self._undisturbed(running)
         return running._whole_s
 
     def _phases(self, running: Running, ops_per_s: float) -> list[Phase]:
-        """What a task of the job does on a core of that rate: all its work, or its present stage."""
+        """Return what a task of the job does on a core of that rate: all its work, or its present stage."""
         course, index = running._course, running.job.index
         if course is None:
             return self.work.phases(index, ops_per_s)
@@ -153,7 +152,7 @@ class Executor:
         return groups
 
     def move_to_channels(self) -> None:
-        """From now on tasks can change their speed: put the work in progress on the channels, if it is not there."""
+        """Put the work in progress on the channels, if it is not there: from now on tasks can change their speed."""
         if self.on_channels:
             return
         self.on_channels = True
@@ -161,7 +160,7 @@ class Executor:
             self._move(job)
 
     def put_on_channel(self, processor: int) -> None:
-        """From now on a guest may move memory on a processor: its jobs go on the channels, now and later."""
+        """Put the jobs of a processor on its channel, now and later: a guest may move memory there."""
         if self.on_channels or processor in self._shared:
             return
         self._shared.add(processor)
@@ -181,14 +180,14 @@ class Executor:
             job._process.interrupt(REPLANNED)
 
     def work_done(self, running: Running) -> float:
-        """Which part of the job's work its tasks have done by now, from 0 to 1."""
+        """Return which part of the job's work its tasks have done by now, from 0 to 1."""
         course = running._course
         if course is None:
             return self.stage_done(running)
         return course.done + (course.stage.share * self.stage_done(running) if course.stage is not None else 0.0)
 
     def stage_done(self, running: Running) -> float:
-        """Which part of what its tasks do now they have done, from 0 to 1: of all its work, or of its present stage."""
+        """Return which part of the present stage (without stages: of all work) its tasks have done, from 0 to 1."""
         if running.start_time == inf:
             return 0.0
         now = self._env.now
@@ -207,7 +206,7 @@ class Executor:
         return 1.0 - min(left / total, 1.0) if total > 0.0 else 1.0
 
     def stop_tasks(self, running: Running) -> None:
-        """The job, or a stage of it, is over: what is left of its tasks leaves the channels, if they are on any."""
+        """Take the tasks of a job off the channels, if they are on any: the job, or a stage of it, is over."""
         if self.on_channels or self._shared:
             for group in running._groups:
                 if isinstance(group, TaskGroup):
@@ -224,10 +223,10 @@ class MachineWithoutRun:
         self.machine = Machine(Environment(), platform, models, self)
 
     def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
-        """No scheduler is told."""
+        """Tell no scheduler."""
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
-        """No job runs."""
+        """Return 0: no job runs."""
         return 0
 
     def running_on_core(self, processor: int, core: int) -> Running | None:
@@ -239,10 +238,10 @@ class MachineWithoutRun:
         return []
 
     def guest_left(self, guest: Request) -> None:
-        """No job waits."""
+        """Do nothing: no job waits."""
 
     def traffic_on(self, processor: int) -> None:
-        """No work is in progress."""
+        """Do nothing: no work is in progress."""
 
     def rates_will_change(self) -> None:
-        """No work is in progress."""
+        """Do nothing: no work is in progress."""

@@ -84,17 +84,16 @@ class JobChanges:
         self._view.ended.append(running)
         self._view.resumed.append(running)
         since = running.allocation_time
-        # A job that ends in that instant has ended.
-        self._env.at(self._env.now + decision.grace_s, WALLTIME).callbacks.append(
-            lambda event: self._take_later(since, decision)
-        )
 
-    def _take_later(self, since: float, decision: Preempt) -> None:
-        """The grace of a job is over, if it has its cores since then and has not lost them meanwhile."""
-        running = self._running.get(decision.job.index)
-        if running is not None and running.allocation_time == since and not running._ended:
-            self._take(running, decision)
-            self._request_pass()
+        def take_later(event: Event) -> None:
+            # The job may have ended meanwhile, or have lost its cores and got others.
+            holder = self._running.get(index)
+            if holder is not None and holder.allocation_time == since and not holder._ended:
+                self._take(holder, decision)
+                self._request_pass()
+
+        # A job that ends in the instant in which its grace is over has ended.
+        self._env.at(self._env.now + decision.grace_s, WALLTIME).callbacks.append(take_later)
 
     def _take(self, running: Running, decision: Preempt) -> None:
         reason = decision.because or "preempted"
@@ -131,23 +130,26 @@ class JobChanges:
         memory = running._allocation.memory_mb
         suspended = Suspended(job, running.placement, running._attempt, self._env.now, memory, p_state)
         self._suspended[job.index] = suspended
-        # A job that is suspended when its advance reservation ends can never go on: it is killed.
-        job, eligibility = suspended.job, self._machine.eligibility
-        if not (eligibility is None or not job.reservation):
-            end = max(eligibility.end_for(job), self._env.now)
-
-            def kill() -> None:
-                if self._suspended.get(job.index) is suspended:
-                    reason = f"advance reservation '{job.reservation}' was over while it was suspended"
-                    self._life.kill_soon(job.index, reason, AttemptEnd.KILLED)
-
-            self._env.at(end).callbacks.append(lambda event: kill())
+        self._end_with_window(suspended)
         self._machine.keep_memory(running.placement, memory)
         self._machine.withhold(running.placement.nodes, False)  # only there it goes on without a restart
         self._request_pass()
 
+    def _end_with_window(self, suspended: Suspended) -> None:
+        """Kill a job that is still suspended when its advance reservation ends: it can never go on."""
+        job, eligibility = suspended.job, self._machine.eligibility
+        if eligibility is None or not job.reservation:
+            return
+
+        def kill(event: Event) -> None:
+            if self._suspended.get(job.index) is suspended:
+                reason = f"advance reservation '{job.reservation}' was over while it was suspended"
+                self._life.kill_soon(job.index, reason, AttemptEnd.KILLED)
+
+        self._env.at(max(eligibility.end_for(job), self._env.now)).callbacks.append(kill)
+
     def _count_time(self, course: Course, running: Running) -> None:
-        """How much of its requested time the job has used up on these cores."""
+        """Add to the course how much of its requested time the job has used up on these cores."""
         if running.start_time < inf and 0.0 < running.job.requested_time < inf:
             whole = running.job.on_cores(running.placement.cores).requested_time
             course.used += (self._env.now - running.start_time) / whole
@@ -155,7 +157,7 @@ class JobChanges:
     # ------------------------------------------------------------------ giving them back
 
     def resume(self, job: Job, placement: Placement) -> None:
-        """A suspended job goes on, on these cores. Raises PlacementError, with nothing changed, when it cannot."""
+        """Let a suspended job go on, on these cores. Raises PlacementError, with nothing changed, when it cannot."""
         suspended = self._suspended.get(job.index)
         if suspended is None:
             raise PlacementError(f"job {job.job_id} is not suspended")
@@ -166,7 +168,8 @@ class JobChanges:
             had = suspended.placement.cores
             raise PlacementError(f"job {job.job_id} had {had} cores and is not malleable, {placement!r} has others")
         moves = placement != suspended.placement
-        meanwhile = (self._env.now - suspended.since) / job.requested_time if self._counts_suspension(job) else 0.0
+        counts = self._suspended_time_counts and 0.0 < job.requested_time < inf
+        meanwhile = (self._env.now - suspended.since) / job.requested_time if counts else 0.0
         self._machine.drop_memory(suspended.placement, suspended.memory_mb)
         course.used += meanwhile
         try:
@@ -180,16 +183,13 @@ class JobChanges:
         self._view.resumed.append(running)
         self._note_left(suspended)
 
-    def _counts_suspension(self, job: Job) -> bool:
-        return self._suspended_time_counts and 0.0 < job.requested_time < inf
-
     def request(self, job: Job, cores: int) -> Job:
-        """The job as it asks for that many cores, for as long as it still may run on them."""
+        """Return the job as it asks for that many cores, for as long as it still may run on them."""
         course = self._life.courses.of(job)
         return job.on_cores(cores) if course is None else course.request(cores)
 
     def p_state_of(self, job: Job) -> int | None:
-        """The p-state that was chosen for a job that holds cores; None: none was."""
+        """Return the p-state that was chosen for a job that holds cores; None: none was."""
         return self._life.job_clocks.p_state_of(job)
 
     def withdraw(self, index: int) -> Suspended | None:
@@ -202,18 +202,18 @@ class JobChanges:
         return suspended
 
     def _note_left(self, suspended: Suspended) -> None:
-        """Nodes that stayed on for a suspended job need not any more, as far as it goes."""
+        """Tell the power policy of nodes that need not stay on any more for a suspended job."""
         if self._has_power_policy:
             self._view.vacated.append(suspended)
 
     def suspended_on(self, node: int) -> list[Job]:
-        """Suspended jobs that keep something on a node."""
+        """Return suspended jobs that keep something on a node."""
         return [one.job for one in self._suspended.values() if one.placement.covers(node)]
 
     # ------------------------------------------------------------------ changing their number
 
     def resize(self, job: Job, placement: Placement) -> None:
-        """A malleable job is to have these cores in place of its own: at once, or, in parts, after the one that runs.
+        """Give a malleable job these cores in place of its own: at once, or, in parts, after the one that runs.
 
         What it is to get is held for it from now on. Raises PlacementError, with nothing changed, when it cannot be.
         """
@@ -239,13 +239,12 @@ class JobChanges:
             self._life.stages.begin_next(course)
             assert process is not None
             process.interrupt(REPLANNED)
-            if running.placement.beyond(placement) is not None:
-                # Others may have what a job has given up at once: one more pass in this instant, whoever gives up
-                # something in it.
-                someone = self._view.pending_count or self._suspended or self._has_power_policy
-                if someone and self._told_at != self._env.now:
-                    self._told_at = self._env.now
-                    self._request_pass()
+            gives_up = running.placement.beyond(placement) is not None
+            someone = self._view.pending_count or self._suspended or self._has_power_policy
+            # Others may have at once what jobs give up: one more pass in this instant, however many jobs do so.
+            if gives_up and someone and self._told_at != self._env.now:
+                self._told_at = self._env.now
+                self._request_pass()
 
     def _check_resize(self, running: Running, placement: Placement) -> None:
         job, course = running.job, running._course
@@ -267,7 +266,7 @@ class JobChanges:
             raise PlacementError(f"{who} cannot have {placement!r} now: it {budget.why_not()}")
 
     def keeps_its_clock(self, running: Running, placement: Placement) -> bool:
-        """Whether a job could have these cores and run in the p-state that was chosen for it, if one was."""
+        """Return whether a job could have these cores and run in the p-state that was chosen for it, if one was."""
         p_state = self.p_state_of(running.job)
         try:
             if p_state is not None:
@@ -294,11 +293,11 @@ class JobChanges:
                 raise PlacementError(f"{who}: {error}") from None
 
     def undisturbed(self, job: Job, work_s: float, most_s: float) -> float:
-        """How long a job runs whose work takes so long if nothing but its end at ``most_s`` stops it: with its checkpoints, s."""
+        """Return how long a job with ``work_s`` of work runs with checkpoints if only ``most_s`` ends it, s."""
         return self._life.courses.undisturbed(job, work_s, most_s)
 
     def end_of(self, running: Running, work_s: float, limit_s: float) -> float:
-        """When a job that holds cores ends, s, if all its work takes so long on those that it requested, of their kind.
+        """Return when a job ends, s, if all its work takes ``work_s`` on cores as many as requested, of their kind.
 
         ``limit_s`` is how long it may run at most from its start on, or since it went on, or has these cores.
         """
@@ -310,7 +309,7 @@ class JobChanges:
         return min(since + course.seconds_ahead(whole_s, start + limit_s - since), start + limit_s)
 
     def can_resize(self, running: Running) -> bool:
-        """Whether a job's cores can be changed: it is malleable, works, and no change of it is under way."""
+        """Return whether a job's cores can be changed: it is malleable, works, and no change of it is under way."""
         course = running._course
         if course is None or not running.job.malleable or course.target is not None or running.start_time == inf:
             return False
@@ -319,7 +318,7 @@ class JobChanges:
         return course.is_working or course.at_boundary
 
     def forget_changes_to(self, node: int) -> None:
-        """Jobs that were to have more cores after the part that runs, on a node that breaks down, keep those they have."""
+        """Let jobs keep their cores that were to have more, after the part that runs, on a node that breaks down."""
         for running in self._running.values() if self._life.courses.wanted else ():
             course = running._course
             if course is not None and course.target is not None and course.target.covers(node):
@@ -327,7 +326,7 @@ class JobChanges:
                 self._request_pass()
 
     def let_go(self, course: Course) -> None:
-        """A job will not have the cores that it was to have after the part that runs: what is held for it is free."""
+        """Free what is held for a job's next part: it will not have these cores."""
         running, target, reserved = course.running, course.target, course.reserved
         course.target = course.reserved = None
         if reserved is not None:
@@ -337,13 +336,13 @@ class JobChanges:
             self._spare(running, target)
 
     def _spare(self, running: Running, target: Placement) -> None:
-        """Nodes that stayed on for a job's next part need not any more."""
+        """Tell the power policy of nodes that need not stay on any more for a job's next part."""
         spared = target.beyond(running.placement)
         if self._has_power_policy and spared is not None:
             self._view.vacated.append(Spared(spared))
 
     def at_boundary(self, course: Course) -> Generator[Event, Any, None]:
-        """A part of a job has ended: it says what it asks for, the scheduler decides, and its cores change."""
+        """End a part of a job: it says what it asks for, the scheduler decides, and its cores change."""
         running = course.running
         assert running is not None
         job, own = running.job, running.placement.cores
@@ -364,7 +363,7 @@ class JobChanges:
             self._request_pass()  # others may have what it has given up
 
     def _change_as_planned(self, course: Course) -> None:
-        """The job gets the cores that it was to have from here on, unless a power cap no longer allows it more."""
+        """Give the job the cores that were planned from here on, unless a power cap no longer allows it more."""
         running, target, reserved = course.running, course.target, course.reserved
         assert running is not None
         assert target is not None
@@ -386,7 +385,7 @@ class JobChanges:
             budget.slow_down(budget.require(running.job, more, self.p_state_of(running.job)))
 
     def _change(self, course: Course, placement: Placement) -> None:
-        """The job gives up its cores and has the others; its tasks are stopped."""
+        """Replace the job's cores by the others; its tasks are stopped."""
         running, machine = course.running, self._machine
         assert running is not None
         self._count_time(course, running)
@@ -394,7 +393,7 @@ class JobChanges:
         allocation = machine.change(running._allocation, placement, running.job, running._attempt)
         self._life.job_clocks.follow(running.job, allocation)
         machine.load(allocation)
-        # What there is to know of a job from now on, with these cores: it takes the place of what there was.
+        # The job goes on, with these cores, as another object.
         other = Running(running.job, placement, allocation, self._env.now, running._attempt)
         other.allocation_time, other._groups = running.allocation_time, running._groups
         other._process, other._course, other._transfer = running._process, running._course, running._transfer
@@ -406,15 +405,14 @@ class JobChanges:
         if self._has_power_policy:
             self._view.vacated.append(running)
         self._view.resumed.append(other)
-        successor = other
-        successor.limit_s = course.time_left(placement.cores)
+        other.limit_s = course.time_left(placement.cores)
         course.reconfigure()
-        self._life.limit(successor)
+        self._life.limit(other)
 
     # ------------------------------------------------------------------ what can be known
 
     def progress(self, running: Running) -> CourseProgress:
-        """How far a running job is, as its user could know it."""
+        """Return how far a running job is, as its user could know it."""
         course = running._course
         lasted = self._env.now - running.start_time if running.start_time < inf else 0.0
         if course is None:

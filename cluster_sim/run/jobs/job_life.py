@@ -70,11 +70,11 @@ class JobLife:
         #: The phase of an instant in which what the scheduler decided on jobs at the end of a part happens.
         self.after_pass = URGENT if simulation.after_each_event else CHANGE
         self.changes = JobChanges(simulation, self)
-        #: Whether any job has data to exchange when its tasks have ended.
+        #: True if any job has data to exchange when its tasks have ended.
         self.communicates = bool((simulation.jobs.columns["comm_vol"] > 0).any())
 
     def require_pending(self, job: Job) -> None:
-        """Raises PlacementError unless the job waits, and is the one of the queue, not a copy of it on other cores."""
+        """Raise PlacementError unless the job waits, and is the one of the queue, not a copy of it on other cores."""
         pending = self._pending.get(job.index)
         if pending is not job:
             if pending is not None and pending.job_id == job.job_id:
@@ -84,7 +84,7 @@ class JobLife:
             raise PlacementError(f"job {job.job_id} is not pending{has}")
 
     def start(self, job: Job, placement: Placement, p_state: int | None = None) -> None:
-        """A job gets its cores. Raises PlacementError, with nothing changed, when it cannot have them."""
+        """Give a job its cores. Raises PlacementError, with nothing changed, when it cannot have them."""
         self.require_pending(job)
         if self.courses.wanted:
             course = self.courses.at_start(job, placement)
@@ -105,7 +105,7 @@ class JobLife:
         p_state: int | None = None,
         restarts: bool = False,
     ) -> Running:
-        """A job gets its cores for an attempt, or the rest of one, and begins as soon as its nodes are on.
+        """Give a job its cores for an attempt, or the rest of one; it begins as soon as its nodes are on.
 
         It ``restarts`` if it goes on elsewhere than it was.
 
@@ -151,7 +151,7 @@ class JobLife:
         self.begin(running)
 
     def begin(self, running: Running) -> None:
-        """The tasks of a job begin: its nodes are ready. Called by the job's process."""
+        """Begin the tasks of a job, whose nodes are ready. Called by the job's process."""
         if self._decision_log is not None and running.start_time == inf:
             self._decision_log.booted(self._env.now, running.job.index, self._env.now > latest(running.expected_start))
         running.start_time = running.expected_start = self._env.now
@@ -174,7 +174,7 @@ class JobLife:
             limit.callbacks.append(lambda event: self._interrupt(running, Kill("walltime", AttemptEnd.TIMEOUT)))
 
     def communicate(self, running: Running) -> None:
-        """The tasks of a job have ended: start what they exchange, if they have not yet. Called by the job's process."""
+        """Start what the tasks of a job exchange after their end, if they have not yet. Called by the job's process."""
         volume = self._volume(running)
         if running._course is not None:
             volume *= running._course.to_exchange
@@ -188,19 +188,18 @@ class JobLife:
             running._transfer = transfer
 
     def time_ratio(self, running: Running) -> float:
-        """How many times as long a job takes on as many cores as it has as on those that it requested."""
+        """Return how many times as long a job takes on its cores as on those that it requested."""
         return self._executor.work.time_ratio(running.job.index, running.placement.cores)
 
     def _volume(self, running: Running) -> float:
-        """What all tasks of a job exchange, MB."""
+        """Return what all tasks of a job exchange, MB."""
         return self._executor.work.comm_vol(running.job.index) * running.job.requested_cores
 
     def end(self, running: Running, kill: Kill | None = None) -> None:
-        """The job is over: its work is done, or it has been killed. Called by the job's process."""
+        """End a job: its work is done, or it has been killed. Called by the job's process."""
         job = running.job
         running._ended = True
         if kill is not None:
-            # An attempt ends before its work is done.
             course = running._course
             if course is None:
                 stopped = Stopped(kill.outcome, self._executor.work_done(running), kill.reason)
@@ -224,7 +223,7 @@ class JobLife:
         self.over(job, "completed" if kill is None else "killed")
 
     def _waits_again(self, job: Job, kill: Kill) -> bool:
-        """Whether a job whose attempt was stopped joins the queue again."""
+        """Return whether a job whose attempt was stopped joins the queue again."""
         if kill.outcome is AttemptEnd.FAILED:
             course = self.courses.of(job)
             saved = 0.0 if course is None else course.saved
@@ -232,7 +231,7 @@ class JobLife:
         return kill.outcome in (AttemptEnd.REQUEUED, AttemptEnd.PREEMPTED)
 
     def vacate(self, running: Running) -> None:
-        """A job gives back its cores, and what is held for it: it is over, or suspended."""
+        """Give back the cores of a job, and what is held for it: it is over, or suspended."""
         job, course = running.job, running._course
         del self.running[job.index]
         self._view.ended.append(running)
@@ -241,7 +240,10 @@ class JobLife:
         if running.start_time < inf:
             self._executor.stop_tasks(running)
             if running._transfer is not None:
-                self._give_up(running, running._transfer)
+                # It exchanges nothing more for now; if it is suspended, it keeps what it has exchanged.
+                left, begun = self._network.cancel(running._transfer), self.courses.of(job)
+                if begun is not None and left is not None:
+                    begun.to_exchange = left * len(running.placement.nodes) / self._volume(running)
             self.machine.unload(running._allocation)
         self.machine.release(running._allocation)
         if course is not None:
@@ -250,13 +252,6 @@ class JobLife:
             course.at_boundary, course.asks = False, 0  # one that is suspended there goes on with its next part
         if self.job_clocks.chosen:
             self.job_clocks.end(job, running.start_time < inf)
-
-    def _give_up(self, running: Running, transfer: Event) -> None:
-        """A job exchanges nothing more for now; what it has exchanged it keeps, if it is suspended."""
-        left = self._network.cancel(transfer)
-        course = self.courses.of(running.job)
-        if course is not None and left is not None:
-            course.to_exchange = left * len(running.placement.nodes) / self._volume(running)
 
     def requeue(self, job: Job | str, reason: str) -> None:
         """Have a job that runs or was killed wait again, see :meth:`~cluster_sim.run.simulation.Simulation.requeue`."""
@@ -270,7 +265,7 @@ class JobLife:
             self.kill_soon(index, reason or "requeued", AttemptEnd.REQUEUED)
 
     def note_loss(self, job: Job) -> None:
-        """A job that is not over loses cores. Raises SimulationError for one that does so again and again in one instant."""
+        """Note that a job loses cores before its end. Raises SimulationError if it does so in circles in one instant."""
         now = self._env.now
         if now != self._losses_at:
             self._losses.clear()
@@ -305,9 +300,7 @@ class JobLife:
         if running is not None:
             self._interrupt(running, Kill(reason, outcome))
         elif suspended is not None:
-            # A job is stopped while it has no cores.
-            kill = Kill(reason, outcome)
-            job = suspended.job
+            job, kill = suspended.job, Kill(reason, outcome)
             course = self.courses.of(job)
             assert course is not None
             stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s, self._env.now)
@@ -334,6 +327,6 @@ class JobLife:
             running._process.interrupt(kill)
 
     def over(self, job: Job, outcome: str) -> None:
-        """A job is completed, killed or rejected. Called when it has been recorded."""
+        """Tell others that a job is completed, killed or rejected. Called when it has been recorded."""
         self._admission.over(job, outcome)
         self._check_end()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LateJobs:
-    """Adds jobs to a run that goes on, and has it look at what no job has asked for before."""
+    """The jobs that are added to a run that goes on: it then looks at what no job has asked for before."""
 
     def __init__(self, simulation: Simulation, pending: dict[int, Job]):
         self._run = simulation
@@ -41,7 +41,7 @@ class LateJobs:
         return job
 
     def _prepare_for(self, job: Job) -> None:
-        """What no job of the run has asked for so far is not looked at; from now on it is."""
+        """Look from now on at what this job asks for, if no job of the run has asked for it so far."""
         run, machine = self._run, self._run.machine
         shaped = machine.shapes or job.is_shaped
         memory = machine.uses_memory or job.memory > 0.0

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def limits_hold(platform: Platform) -> bool:
-    """Whether limits are enforced: as the slurm.conf says, and always on a platform that has none."""
+    """Return whether limits are enforced: as the slurm.conf says, and always on a platform that has none."""
     return platform.slurm is None or are_enforced(platform.slurm)
 
 
 def are_enforced(slurm: SlurmMachine) -> bool:
-    """Whether a slurm.conf has limits enforced."""
+    """Return whether a slurm.conf has limits enforced."""
     enforced = slurm.said("AccountingStorageEnforce").lower().replace(" ", "").split(",")
     return bool({"limits", "safe", "all", "1"} & set(enforced))
 
 
 class LimitGate:
-    """Stands between submission and queue, where a run has accounts with limits.
+    """The gate between submission and queue, if a run has accounts with limits.
 
-    A job joins the queue when it is within its limits beside those that are in the queue or run, and counts in them from then
-    on until it is over: whichever jobs of the queue are started, no limit is exceeded. Jobs of one user with one account and
+    A job joins the queue when it and the jobs that are in the queue or run are within their limits together. It counts from
+    then on until it is over: whichever jobs of the queue are started, no limit is exceeded. Jobs of one user with one account and
     quality of service join in order of submission. ``admit`` is the simulation's. If the scheduler ``chooses_cores``, a job
     counts with the most that it may have.
     """
@@ -55,7 +55,7 @@ class LimitGate:
         self._outside: dict[tuple[int, str, str, str], dict[int, Job]] = {}
 
     def demand(self, job: Job) -> Demand:
-        """What the job needs of what is limited."""
+        """Return what the job needs of what is limited."""
         partition = self._partition if job.partition in ("", "-1") else job.partition
         position = self._accounts.find(job.user, job.account, partition)
         own = self._accounts.associations[position] if position >= 0 else None
@@ -73,14 +73,14 @@ class LimitGate:
         )
 
     def why_never(self, job: Job) -> str:
-        """Why a limit would keep the job waiting for ever; empty: none would."""
+        """Say why a limit would keep the job waiting for ever; empty: none would."""
         demand = self.demand(job)
         word = self._limits.too_large(demand)
         asks = "asks for" if demand.cpus == job.requested_cores else "may be given"
         return f"it {asks} more than a limit allows: {word}" if word else ""
 
     def holds(self, job: Job) -> bool:
-        """Whether a job that could now go to the queue is held back instead; else it counts from now on."""
+        """Return whether a job that could now go to the queue is held back instead; else it counts from now on."""
         if job.index in self._inside:
             return False  # it ran, and waits again
         demand = self.demand(job)
@@ -100,7 +100,7 @@ class LimitGate:
         return None
 
     def over(self, job: Job) -> None:
-        """A job is over; others may be within their limits now."""
+        """Count out a job that is over; others may be within their limits now."""
         demand = self._inside.pop(job.index, None)
         if demand is not None:
             self._limits.ended(job.index)
@@ -125,7 +125,7 @@ class LimitGate:
                 self._admit(job)
 
     def _nodes(self, job: Job, demand: Demand) -> tuple[int, ...]:
-        """Nodes that no other job has: those of a job are not known before it starts, and count for each."""
+        """Return nodes that no other job has: a job's own are not known before it starts, and count for each."""
         return tuple(job.index * self._node_count + number for number in range(demand.nodes))
 
     def _is_refused(self, job: Job, demand: Demand) -> bool:

@@ -21,7 +21,7 @@ NAN = float("nan")
 
 
 def has_dependencies(workload: Workload) -> bool:
-    """Whether a run of the workload has to look after dependencies at all."""
+    """Return whether a run of the workload has to look after dependencies at all."""
     return workload.think_times or workload.has_after
 
 
@@ -66,18 +66,18 @@ class Precedence:
         self.waiting = self.following | self._awaited.keys()  #: Jobs, by position, that wait for others at first.
 
     def expect(self, job: Job) -> None:
-        """A job that waits for no other comes to those of the workload."""
+        """Add a job that waits for no other to those of the workload."""
         self.submit_time = self._columns["submit_time"]
 
     def holds(self, job: Job) -> bool:
-        """Whether a job that is submitted now is held back, from now on."""
+        """Return whether a job that is submitted now is held back, from now on."""
         if self._awaited.get(job.index):
             self.held[job.index] = job
             return True
         return False
 
     def over(self, job: Job, outcome: str) -> None:
-        """A job is over, with the ``outcome`` completed, killed or rejected: others may go on."""
+        """Let others go on that waited for a job that is over, with ``outcome`` completed, killed or rejected."""
         for follower, think in self._followers.pop(job.index, ()):
             self._at(self._env.now + think, self._follow, follower)
         successors = self._successors.pop(job.index, None)

@@ -36,7 +36,7 @@ class RunJobs:
         return self.count
 
     def index(self, job: Job | str, where: str) -> int:
-        """The index of a job that is given as an object or by its id. Raises InputError for an id that no job has."""
+        """Return the index of a job that is given as an object or by its id. Raises InputError for an unknown id."""
         if not isinstance(job, str):
             return job.index
         known = self._index_of
@@ -47,7 +47,7 @@ class RunJobs:
         return known[job]
 
     def job(self, index: int) -> Job:
-        """A job as schedulers see it."""
+        """Return a job as schedulers see it."""
         hot = (self.requests[name][index] for name in REQUEST_COLUMNS[:4])
         job_id, submit_time, cores, requested_time = hot
         return Job(self.requests, index, str(job_id), float(submit_time), int(cores), float(requested_time))
@@ -60,10 +60,17 @@ class RunJobs:
             expected = "no other jobs to wait for: submit it when they are over"
             raise InputError(f"{WHERE}, after", expected, fields["after"])
         row = {"job_id": str(self.count), **fields, "submit_time": time}
-        columns = read_only(checked_columns({name: _alone(value) for name, value in row.items()}, WHERE))
+        entries = {
+            name: np.array([value], dtype=object if isinstance(value, str) else None) for name, value in row.items()
+        }
+        columns = read_only(checked_columns(entries, WHERE))
         job_id = str(columns["job_id"][0])
-        self._refuse_known(job_id)
-        count = self.count
+        try:
+            self.index(job_id, WHERE)
+        except InputError:
+            count = self.count
+        else:
+            raise InputError(f"{WHERE}, job_id", "an id that no other job of the run has", job_id)
         if not self._room or count == len(self._room["job_id"]):
             self._room = {
                 name: np.concatenate(_alike(column, np.repeat(columns[name], count + 16)))
@@ -82,21 +89,9 @@ class RunJobs:
             self.columns[name] = column[: self.count]
         return self.job(self.count - 1)
 
-    def _refuse_known(self, job_id: str) -> None:
-        try:
-            self.index(job_id, WHERE)
-        except InputError:
-            return
-        raise InputError(f"{WHERE}, job_id", "an id that no other job of the run has", job_id)
-
 
 def _alike(column: npt.NDArray[Any], added: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Both as they are; as names if one of them holds names and the other numbers, as of partitions."""
+    """Return both arrays as they are, or both as names if one holds names and the other numbers, as of partitions."""
     if (column.dtype == object) == (added.dtype == object):
         return column, added
     return label_names(column), label_names(added)
-
-
-def _alone(value: object) -> npt.NDArray[Any]:
-    """A column with one entry."""
-    return np.array([value], dtype=object if isinstance(value, str) else None)

@@ -26,14 +26,14 @@ class StageLog:
         self._numbers = array("d")
 
     def note(self, attempt: int, doing: Doing, start: float, end: float, saved: float) -> None:
-        """A stage of an attempt (by its number in the ledger) is over, done or not; checkpoints now hold ``saved``."""
+        """Enter that a stage of an attempt (by its number in the ledger) is over; checkpoints now hold ``saved``."""
         self._numbers.extend((attempt, _CODES[doing], start, end, saved))
 
     def __len__(self) -> int:
         return len(self._numbers) // _COLUMNS
 
     def table(self, rows: int, job: Ints, number: Ints, job_ids: npt.NDArray[np.object_]) -> pd.DataFrame:
-        """The first ``rows`` rows; ``job`` and ``number`` (among its job's) are those of the attempts."""
+        """Return the first ``rows`` rows; ``job`` and ``number`` (among its job's) are those of the attempts."""
         numbers = np.array(self._numbers[: rows * _COLUMNS], np.float64).reshape(-1, _COLUMNS)
         attempt, doing = numbers[:, :2].T.astype(np.int64)
         names = np.array([str(each) for each in Doing], object)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def pursue(life: JobLife, course: Course, running: Running) -> Generator[Event, Any, None]:
-    """The process of a job with a course, from its allocation to where it loses its last cores or ends.
+    """Make the process of a job with a course, from its allocation to where it loses its last cores or ends.
 
     When its cores change, the process goes on with what ``course.running`` then is.
     """
@@ -64,7 +64,7 @@ def _on_machine(course: Course) -> Running:
 
 
 class Stages:
-    """Begins and ends the stages of jobs, and counts what they do to their work."""
+    """The stages of jobs: their beginnings and ends, and what they do to the work."""
 
     def __init__(self, executor: Executor, request_pass: Callable[[], None], log: StageLog):
         self._executor = executor
@@ -72,7 +72,7 @@ class Stages:
         self._request_pass = request_pass
 
     def begin_next(self, course: Course) -> bool:
-        """The tasks of a job begin their next stage; whether there is one."""
+        """Begin the next stage of a job's tasks; return whether there is one."""
         running, now = _on_machine(course), self._executor.now
         if course.begin(self._executor.whole_seconds(running)) is None:
             return False
@@ -81,7 +81,7 @@ class Stages:
         return True
 
     def complete(self, course: Course) -> None:
-        """All tasks of a job have done their stage."""
+        """Enter that all tasks of a job have done their stage."""
         running = _on_machine(course)
         stage = course.stage
         now = self._executor.now
@@ -93,7 +93,7 @@ class Stages:
                 self._request_pass()  # its cores can be changed again
 
     def cut_short(self, course: Course) -> None:
-        """The stage of a job ends here, done or not: its tasks stop."""
+        """End the stage of a job here, done or not: its tasks stop."""
         running = _on_machine(course)
         if course.stage is not None and running.start_time < inf:
             doing, now = course.stage.doing, self._executor.now

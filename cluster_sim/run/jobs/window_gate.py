@@ -1,4 +1,4 @@
-"""Jobs that name an advance reservation, before and after its window: they wait for its start, and are refused too late."""
+"""Jobs that name an advance reservation: they wait for its window to begin, and are refused when it is too late."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from cluster_sim.engine import REACT, latest
 
 if TYPE_CHECKING:
+    from simpy.events import Event
+
     from cluster_sim.engine import Environment
     from cluster_sim.machine.eligibility import Eligibility
     from cluster_sim.workload.jobs import Job
 
 
 class WindowGate:
-    """Stands between submission and queue.
+    """The gate between submission and queue for jobs that name an advance reservation.
 
     A job that comes before its window is held back until that begins, so that it blocks no other job: no scheduler
     could start it. One that still waits when it can no longer end within the window, by its request, is refused after
@@ -39,21 +41,20 @@ class WindowGate:
                 env.at(time).callbacks.append(lambda event: turn())
 
     def holds(self, job: Job) -> bool:
-        """Whether a job that could now go to the queue is held back instead."""
+        """Return whether a job that could now go to the queue is held back instead."""
         if not job.reservation:
             return False
+
+        def let_in(event: Event) -> None:
+            if self.held.pop(job.index, None) is not None:
+                self._admit(job)
+
         start = self._eligibility.earliest_start(job)
         if start > latest(self._env.now):
             self.held[job.index] = job
-            self._env.at(start).callbacks.append(lambda event: self._open(job))
+            self._env.at(start).callbacks.append(let_in)
             return True
         last = max(self._eligibility.latest_start(job), self._env.now)
-        self._env.at(last, REACT).callbacks.append(lambda event: self._close(job))
+        reason = f"it could not start in time to end within advance reservation '{job.reservation}'"
+        self._env.at(last, REACT).callbacks.append(lambda event: self._refuse(job, reason))
         return False
-
-    def _open(self, job: Job) -> None:
-        if self.held.pop(job.index, None) is not None:
-            self._admit(job)
-
-    def _close(self, job: Job) -> None:
-        self._refuse(job, f"it could not start in time to end within advance reservation '{job.reservation}'")
