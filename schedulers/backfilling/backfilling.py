@@ -102,13 +102,10 @@ class Backfilling(Scheduler):
             self._capped.add(job.index)
         if promise is not None:
             time = promise.ready if boot_s is None else promise.time + boot_s
-            # Tell the log of a promise; why, if it is later than the last.
             _, last = self._told.get(job.index, (job, math.inf))
             self._told[job.index] = job, time
-            told_anew = Reserve(
-                job, time, promise.placement, self._why(job, others_first) if time > latest(last) else ""
-            )
-            yield told_anew
+            why_later = self._why(job, others_first) if time > latest(last) else ""
+            yield Reserve(job, time, promise.placement, why_later)
         elif job.index in self._told:
             yield self._taken_back(job, others_first)
 

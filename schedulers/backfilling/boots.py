@@ -59,13 +59,10 @@ class Boots:
             return room
         closed = self.needed > longest
         if self._begun:
-            begun, nodes = self._columns()
+            if self._table is None:
+                starts = [np.full(len(nodes), start) for start, nodes in self._begun.values()]
+                self._table = np.concatenate(starts), np.concatenate([nodes for _, nodes in self._begun.values()])
+            begun, nodes = self._table
             first, last = np.minimum(begun, start), np.maximum(begun, start)
             closed[nodes[(first * SAME_INSTANT < last) & (last * SAME_INSTANT < first + self.needed[nodes])]] = True
         return np.where(closed, 0, room)
-
-    def _columns(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        if self._table is None:
-            begun = [np.full(len(nodes), start) for start, nodes in self._begun.values()]
-            self._table = np.concatenate(begun), np.concatenate([nodes for _, nodes in self._begun.values()])
-        return self._table

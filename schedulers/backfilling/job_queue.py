@@ -117,7 +117,7 @@ class JobQueue:
                 place = bisect_right(self._keys, key)
             stop = self._stop
             if stop == len(self._cores):
-                self._cores, self._times = (_doubled(column) for column in self._columns)
+                self._cores, self._times = np.tile(self._cores, 2), np.tile(self._times, 2)
             self._keys.insert(place, key)
             self._jobs.insert(place, job)
             if place < stop:
@@ -188,9 +188,3 @@ def _by_column(
     """Keys of jobs by an order that takes all at once, and their positions in the workload."""
     indices = np.array([job.index for job in jobs], np.int64)
     return order(JobColumns(jobs[0], indices), now), indices  # type: ignore[arg-type]
-
-
-def _doubled(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    larger = np.empty(2 * len(column), column.dtype)
-    larger[: len(column)] = column
-    return larger

@@ -288,10 +288,7 @@ class NodePlan(CountedPlan):
         if self._view.now + planned_time(job) > self._shadow:
             return self._place_for_long(job)
         placement = self._where.now(job)
-        if (
-            placement is not None
-            and self._view.now + self._view.boot_time(placement) + planned_time(job) > self._shadow
-        ):  # its nodes have to boot
+        if placement is not None and self._late_by_booting(job, placement):
             return self._place_for_long(job, placement)
         return placement
 
@@ -316,8 +313,7 @@ class NodePlan(CountedPlan):
             placement = liked or self._where.now(job)
             if placement is None or self._leaves_a_place(placement, job):
                 return placement
-        # On what the promised job's own place leaves free; it keeps its nodes from being booted when it wants
-        # them.
+        # Try what the promised job's own place leaves free, without nodes that would still boot when that job wants them.
         assert self._spare is not None
         spare, late = self._spare, self._late_boots()
         if late is not None and self._place is not None:
@@ -400,9 +396,8 @@ class NodePlan(CountedPlan):
             if self._where.later(job, later, end) is not None:
                 self._later, self._head = later, job
                 self._promised = end
-                self._shadow = (
-                    latest(end) if end < math.inf else -math.inf
-                )  # of no job can it be said that it ends before
+                # Of no job can it be said that it ends before those that requested no time.
+                self._shadow = latest(end) if end < math.inf else -math.inf
                 placement = self._find_place()
                 return Promise(end, placement if self._pinned else None)
         return None

@@ -45,7 +45,11 @@ class ProfilePlan:
         if self._machine is not None and self._boots.needed is not None:
             # Nodes that are on come before nodes that would have to be booted, as they will when the job starts.
             self._machine.is_on, self._machine.is_off = self._boots.needed == 0.0, self._boots.needed > 0.0
-        self.profile = AvailabilityProfile(self._view.now, self._view.free_total if counted else self._free_now())
+        free: Amount = self._view.free_total
+        if not counted:
+            now = self._view.outlook()
+            free = self._with_memory(now.free, np.minimum(now.memory_mb - now.memory_used, MOST_MB))
+        self.profile = AvailabilityProfile(self._view.now, free)
         self._cut_at_windows()
         self._endless: Amount = self._nothing()  # held by jobs that requested no time
         self._some_day: tuple[Job, Amount] | None = None
@@ -57,10 +61,6 @@ class ProfilePlan:
             self.profile.release(end, cores if counted else self._on_node(node, cores))
 
     # ------------------------------------------------------------------ amounts of cores, or of each node
-
-    def _free_now(self) -> npt.NDArray[Any]:
-        now = self._view.outlook()
-        return self._with_memory(now.free, np.minimum(now.memory_mb - now.memory_used, MOST_MB))
 
     def _amount(self, job: Job, placement: Placement | None) -> int | npt.NDArray[Any]:
         if self._counted or placement is None:
@@ -187,12 +187,17 @@ class ProfilePlan:
         If jobs that requested no time have to end first, the start is inf, some day; the first job of which that is so has
         what it needs kept free of later promises.
         """
+        promise: Promise | None = None
         if self._counted:
             cores = job.requested_cores + int(self._kept_from(job))
             start = self.profile.earliest(cores, planned_time(job))
             promise = Promise(start) if start < math.inf else None
         else:
-            promise = self._earliest_on_nodes(job)
+            times = self.profile.times
+            for step, _ in self._worth_looking_at(job, self.profile.free, len(times)):
+                promise = self._on_nodes(job, times.item(step))
+                if promise is not None:
+                    break
         if promise is None:
             return self._promise_some_day(job)
         self.keep(job, promise)
@@ -242,14 +247,6 @@ class ProfilePlan:
         if fits and self._some_day is None:
             self._some_day = job, self._amount(job, placement)
         return Promise(math.inf) if fits else None
-
-    def _earliest_on_nodes(self, job: Job) -> Promise | None:
-        times = self.profile.times
-        for step, _ in self._worth_looking_at(job, self.profile.free, len(times)):
-            promise = self._on_nodes(job, times.item(step))
-            if promise is not None:
-                return promise
-        return None
 
     def delayed_by(self, job: Job) -> Job | None:
         """The job promised the first time until which this one, started now, could not keep its cores."""

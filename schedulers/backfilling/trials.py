@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -175,7 +175,16 @@ class Trials:
 
         None if it fits now, or would not even without all of them.
         """
-        fits = self._fitting_by_number(job, boots) if self._counted else self._fitting_on_nodes(job, boots)
+        view = self._view
+        asleep = int(view.free_cores[view.is_off].sum()) if self._counted and not boots else 0
+
+        def fits(leaving: list[Running]) -> bool:
+            if self._counted:
+                return job.requested_cores <= self.free_without(leaving) - asleep
+            outlook = self._outlook(leaving)
+            awake = None if boots else np.where(view.is_off, 0, outlook.free)
+            return self._where.later(job, outlook, view.now, awake) is not None
+
         leaving: list[Running] = []
         remaining = iter(among)
         while not fits(leaving):
@@ -184,19 +193,3 @@ class Trials:
                 return []
             leaving.append(one)
         return indispensable(leaving, fits)
-
-    def _fitting_by_number(self, job: Job, boots: bool) -> Callable[[list[Running]], bool]:
-        """Whether the job fits if some leave."""
-        view = self._view
-        asleep = 0 if boots else int(view.free_cores[view.is_off].sum())
-        return lambda leaving: job.requested_cores <= self.free_without(leaving) - asleep
-
-    def _fitting_on_nodes(self, job: Job, boots: bool) -> Callable[[list[Running]], bool]:
-        view = self._view
-
-        def fits(leaving: list[Running]) -> bool:
-            outlook = self._outlook(leaving)
-            awake = None if boots else np.where(view.is_off, 0, outlook.free)
-            return self._where.later(job, outlook, view.now, awake) is not None
-
-        return fits

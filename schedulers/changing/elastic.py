@@ -132,7 +132,13 @@ class Equipartition(Elastic):
         """Let jobs in, bring those above their share down, start the new ones, bring the others up."""
         elastic = self._resizable(view)
         total = view.free_total + self._coming(view) + sum(one.placement.cores for one in elastic)
-        admitted = self._admitted(view, elastic, total)
+        need = sum(one.job.min_cores for one in elastic)
+        admitted = []
+        for job in view.pending:
+            if need + job.min_cores > total:
+                break
+            need += job.min_cores
+            admitted.append(job)
         bounds = [(one.job.min_cores, one.job.max_cores) for one in elastic]
         bounds += [(job.min_cores, _usual_most(job)) for job in admitted]
         shares = equal_shares(bounds, total)
@@ -154,17 +160,6 @@ class Equipartition(Elastic):
         for running, share in zip(elastic, shares, strict=False):
             if share > running.placement.cores and view.free_total:
                 yield from self._grow(view, running, share)
-
-    def _admitted(self, view: View, elastic: Sequence[Running], total: int) -> list[Job]:
-        """Jobs that wait and find room if all have their least, in order."""
-        need = sum(one.job.min_cores for one in elastic)
-        admitted = []
-        for job in view.pending:
-            if need + job.min_cores > total:
-                break
-            need += job.min_cores
-            admitted.append(job)
-        return admitted
 
 
 def equal_shares(bounds: Sequence[tuple[int, int]], total: int) -> list[int]:

@@ -113,9 +113,8 @@ class Preemptive(Scheduler):
         }
         seen = 0
         while True:
-            # Jobs that came, and those that lost their cores, wait from now on; how many news this pass has seen.
-            for job in view.submitted[seen:]:
-                self._wait(job)
+            for newcomer in view.submitted[seen:]:
+                self._wait(newcomer)
             if view.suspended_by_index or self._suspended:
                 for index, suspended in view.suspended_by_index.items():
                     if self._suspended.get(index) is not suspended:

@@ -54,9 +54,8 @@ class Expectations:
         self._overrun = overrun
         platform = view.platform
         models = [view.processor_models.of(kind) for kind in platform.processor_types]
-        self.models = [
-            models[number] for number in platform.type_of_processor.tolist()
-        ]  #: Of each processor, as it is now.
+        #: Of each processor, as it is now.
+        self.models = [models[number] for number in platform.type_of_processor.tolist()]
         self._clocks_seen = 0
         self._reclocked: set[int] = set()  # nodes that are no longer as their type says
         self._accounts: dict[int, tuple[float, Forecast]] = {}  # of nodes with jobs: when it was made, and the forecast

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from operator import mul
 from typing import TYPE_CHECKING
 
@@ -95,7 +96,9 @@ class Pcbe(Scheduler):
     def _pass(self, view: View) -> Iterator[Decision]:
         tenants = tenants_of(view)
         most_free = int(view.free_cores.max())
-        for entry in self._in_turn(view.now):
+        now, aging = latest(view.now), self.aging
+        aged = [entry for entry in self._queue if entry[2].submit_time + aging <= now]
+        for entry in chain(aged, self._queue):  # what was started among the aged comes twice
             _, _, job, needed = entry
             # A quick look first: most of a long queue does not fit.
             if needed > most_free and not view.explains:
@@ -107,7 +110,9 @@ class Pcbe(Scheduler):
             fits = needed <= most_free and job.requested_cores <= view.free_total
             placement = view.place(job, self.estimates(view, job, tenants)) if fits else None
             if placement is not None and self.affordable(job, placement.nodes, tenants):
-                yield Start(job, placement, self._why_now(view, job) if view.explains else "")
+                goes_first = view.explains and aging > 0.0 and job.submit_time + aging <= now
+                why = f"aged: it had waited {aging:g} s or more, and went before the others" if goes_first else ""
+                yield Start(job, placement, why)
                 self._started.append(entry)
                 tenants[placement.nodes] += 1
                 most_free = int(view.free_cores.max())
@@ -117,16 +122,6 @@ class Pcbe(Scheduler):
                 else:
                     why_not = view.shortage(job) if view.is_capped(job) else SKIPPED
                 yield Hold(job, why_not)
-
-    def _in_turn(self, now: float) -> Iterator[_Entry]:
-        """The aged jobs, then all of them: what was started among the aged comes twice."""
-        aging = self.aging
-        yield from [entry for entry in self._queue if entry[2].submit_time + aging <= latest(now)]
-        yield from self._queue
-
-    def _why_now(self, view: View, job: Job) -> str:
-        aged = self.aging > 0.0 and job.submit_time + self.aging <= latest(view.now)
-        return f"aged: it had waited {self.aging:g} s or more, and went before the others" if aged else ""
 
     def key(self, job: Job) -> float:
         """Least key goes first."""

@@ -145,20 +145,17 @@ class Board:
             now = self.next_instant(position)
             position.energy += sum(position.draw) * (now - position.now)
             position.now = now
-            changed = self._submit(position)
+            arrived = position.arrived
+            while arrived < len(self.jobs) and self.jobs[arrived].submit_time <= now:
+                arrived += 1
+            changed = arrived > position.arrived
+            position.pending += tuple(range(position.arrived, arrived))
+            position.arrived = arrived
             while min(position.due) <= now:
                 for processor, due in enumerate(position.due):
                     if due <= now:
-                        # Groups of a processor end, or go on to their next phase.
-                        groups = [group.copy() for group in position.groups[processor]]
-                        ended = complete(groups, position.due[processor])
-                        position.ended[processor] += tuple((group.owner, group.tasks) for group in ended)
-                        self._refresh(position, processor, groups)
-                        jobs_over = [group.owner for group in ended if self._was_last(position, group.owner)]
-                        for job in jobs_over:
-                            self._release(position, job)
-                        changed |= bool(jobs_over)
-        # At the beginning of an instant: which nodes are interchangeable, and the key of the position.
+                        changed |= self._end_groups(position, processor)
+        # Nodes with the same state are interchangeable.
         states = [self._state_of(position, node) for node in range(len(self.processors))]
         first: dict[object, int] = {}
         position.labels = [first.setdefault(state, node) for node, state in enumerate(states)]
@@ -167,25 +164,24 @@ class Board:
         position.last = None
         return position
 
-    def _submit(self, position: Position) -> bool:
-        arrived = position.arrived
-        while arrived < len(self.jobs) and self.jobs[arrived].submit_time <= position.now:
-            arrived += 1
-        new = range(position.arrived, arrived)
-        position.pending += tuple(new)
-        position.arrived = arrived
-        return bool(new)
-
-    def _was_last(self, position: Position, job: int) -> bool:
-        position.open_groups[job] -= 1
-        return not position.open_groups[job]
-
-    def _release(self, position: Position, job: int) -> None:
-        del position.open_groups[job]
-        for processor, cores in position.running.pop(job):
-            position.free[processor] += cores
-            position.ended[processor] = tuple(held for held in position.ended[processor] if held[0] != job)
-            self._update_draw(position, processor)
+    def _end_groups(self, position: Position, processor: int) -> bool:
+        """End the groups of a processor that are due, or let them go on to their next phase; return whether a job ended."""
+        groups = [group.copy() for group in position.groups[processor]]
+        ended = complete(groups, position.due[processor])
+        position.ended[processor] += tuple((group.owner, group.tasks) for group in ended)
+        self._refresh(position, processor, groups)
+        jobs_over = []
+        for group in ended:
+            position.open_groups[group.owner] -= 1
+            if not position.open_groups[group.owner]:
+                jobs_over.append(group.owner)
+        for job in jobs_over:
+            del position.open_groups[job]
+            for unit, cores in position.running.pop(job):
+                position.free[unit] += cores
+                position.ended[unit] = tuple(held for held in position.ended[unit] if held[0] != job)
+                self._update_draw(position, unit)
+        return bool(jobs_over)
 
     def _refresh(self, position: Position, processor: int, groups: list[TaskProgress]) -> None:
         """The groups of a processor are now these: new speeds, and what is due next."""
@@ -290,15 +286,14 @@ class Board:
         state: list[Any] = [self._node_type[node]]
         for processor in self.processors[node]:
             if position.free[processor] < self.cores[processor]:
-                groups = sorted(
-                    (self._name(position, g.owner), g.tasks, g.finish, g.speed, len(g.later))
-                    for g in position.groups[processor]
-                )
+                groups = []
+                for group in position.groups[processor]:
+                    # A job with several groups has its own number: its groups must not be taken for those of another.
+                    job = group.owner
+                    name = self.kind_of[job] if len(position.running[job]) == 1 else -1 - job
+                    groups.append((name, group.tasks, group.finish, group.speed, len(group.later)))
+                groups.sort()
                 state.append((position.free[processor], tuple(groups), tuple(sorted(position.ended[processor]))))
             else:
                 state.append(())
         return tuple(state)
-
-    def _name(self, position: Position, job: int) -> int:
-        """The kind of a running job, but its own number if its groups have to be told from those of another job."""
-        return self.kind_of[job] if len(position.running[job]) == 1 else -1 - job

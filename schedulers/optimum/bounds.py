@@ -59,7 +59,10 @@ class LowerBounds:
     def of(self, position: Position) -> tuple[float, float]:
         """(earliest end, least energy)."""
         board, now = self._board, position.now
-        left = self._left(position)
+        left = dict.fromkeys(position.running, 0.0)  # s that each running job still takes at least
+        for groups in position.groups:
+            for group in groups:
+                left[group.owner] = max(left[group.owner], group.left(now))
         waiting = (*position.pending, *range(position.arrived, len(board.jobs)))
         end = now + max(left.values(), default=0.0)
         for job in waiting:
@@ -84,14 +87,6 @@ class LowerBounds:
         energy += sum(self._cores[job] * self._least_j[job] for job in waiting)
         above_floor = energy + max(0.0, work - beside) * self._cheapest_share
         return end, position.energy + self._floor * (end - now) + above_floor
-
-    def _left(self, position: Position) -> dict[int, float]:
-        """Seconds that each running job still takes at least."""
-        left = dict.fromkeys(position.running, 0.0)
-        for groups in position.groups:
-            for group in groups:
-                left[group.owner] = max(left[group.owner], group.left(position.now))
-        return left
 
 
 def decomposed(table: list[float]) -> tuple[float, float, float]:

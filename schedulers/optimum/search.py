@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ from cluster_sim.records.metrics import energy_delay_product, makespan
 from schedulers.optimum.board import Board
 from schedulers.optimum.bounds import LowerBounds
 from schedulers.optimum.known_schedule import Follow, Scheduled
-from schedulers.optimum.position import Move, Position
+from schedulers.optimum.position import Position
 
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
@@ -126,15 +126,8 @@ class _Search:
         """Search until the best is proven, or a limit is reached."""
         start = self._board.start()
         # Every position of a large instance has many moves: only the order that needs no comparing is quick there.
-        for order in _ORDERS if len(self._board.jobs) <= FEW_JOBS else _ORDERS[:1]:
-            # Start whatever fits, up to the end: the first schedules to compare with.
-            position = start
-            board = self._board
-            while not board.is_over(position):
-                move = order(board, board.moves(position))
-                position = board.advance(position) if move is None else board.place(position, move)
-                position.last = None  # the order of starts in an instant is the greedy one's, not the search's
-            self._take(position)
+        for width_sign in (0, 1, -1) if len(self._board.jobs) <= FEW_JOBS else (0,):
+            self._take_greedy(start, width_sign)
         explored = 0
         open_positions = [(self._bound(start), start)]
         while open_positions and explored < max_nodes and time.monotonic() < deadline:
@@ -157,16 +150,25 @@ class _Search:
         schedule = tuple(reversed(starts))
         return Optimum(self._objective, self._waiting, self._value, schedule, proven, bound, explored)
 
+    def _take_greedy(self, start: Position, width_sign: int) -> None:
+        """Make a schedule to compare with, that starts whatever fits: the first job, the narrowest (1) or the widest (-1)."""
+        board, position = self._board, start
+        while not board.is_over(position):
+            moves = board.moves(position)
+            if width_sign:
+                move = min(moves, key=lambda move: width_sign * board.jobs[move.job].requested_cores, default=None)
+            else:
+                move = next(moves, None)
+            position = board.advance(position) if move is None else board.place(position, move)
+            position.last = None  # the order of starts in an instant is the greedy one's, not the search's
+        self._take(position)
+
     def _children(self, position: Position) -> Iterator[Position]:
         """What can come next: one more start in this instant, or the next instant."""
         board = self._board
         for move in board.moves(position):
             yield board.place(position, move)
-        if self._board.next_instant(position) == math.inf:
-            may_go_on = False
-        else:
-            may_go_on = self._waiting or not self._board.can_start_any(position)
-        if may_go_on:
+        if board.next_instant(position) < math.inf and (self._waiting or not board.can_start_any(position)):
             after = board.advance(position)
             if board.is_over(after):
                 self._take(after)
@@ -200,21 +202,3 @@ class _Search:
 
     def _is_worth(self, bound: float) -> bool:
         return bound < self._value * (1.0 - TOLERANCE)
-
-
-Order = Callable[[Board, Iterator[Move]], Move | None]
-
-
-def _first(board: Board, moves: Iterator[Move]) -> Move | None:
-    return next(moves, None)
-
-
-def _narrowest(board: Board, moves: Iterator[Move]) -> Move | None:
-    return min(moves, key=lambda move: board.jobs[move.job].requested_cores, default=None)
-
-
-def _widest(board: Board, moves: Iterator[Move]) -> Move | None:
-    return max(moves, key=lambda move: board.jobs[move.job].requested_cores, default=None)
-
-
-_ORDERS: tuple[Order, ...] = (_first, _narrowest, _widest)

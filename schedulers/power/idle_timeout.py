@@ -118,29 +118,24 @@ class IdleTimeout(PowerPolicy):
             self._changes_seen = len(changes)
         now, waiting = view.now, self._waiting
         if self._touched:
-            if idle := self._fallen_idle(view):
+            since, idle = self._since, []  # nodes that have just fallen idle
+            cores, free, is_on = self._cores, view.free_cores.item, view.powered_on.item
+            for node in self._touched:
+                if free(node) == cores[node] and since[node] != now and is_on(node):
+                    since[node] = now
+                    idle.append(node)
+            if idle:
                 waiting.append((now, idle))
             self._touched.clear()
         return self._due(view) if waiting and now >= self._wakes_at else ()
 
-    def _fallen_idle(self, view: View) -> list[int]:
-        """Return the touched nodes that have just fallen idle."""
-        now, since, idle = view.now, self._since, []
-        cores, free, is_on = self._cores, view.free_cores.item, view.powered_on.item
-        for node in self._touched:
-            if free(node) == cores[node] and since[node] != now and is_on(node):
-                since[node] = now
-                idle.append(node)
-        return idle
-
     def _due(self, view: View) -> Iterator[PowerDecision]:
         """Switch off what is due, and be woken for the first that still has time."""
         now, waiting, due = view.now, self._waiting, list[int]()
+        since, cores, free, is_on = self._since, self._cores, view.free_cores.item, view.powered_on.item
         self._wakes_at = -1.0
         while waiting:
             begun, nodes = waiting[0]
-            since, cores = self._since, self._cores
-            free, is_on = view.free_cores.item, view.powered_on.item
             idle = [node for node in nodes if since[node] == begun and free(node) == cores[node] and is_on(node)]
             if idle and begun + self._timeout > now:
                 self._wakes_at = begun + self._timeout

@@ -103,7 +103,8 @@ class InertialShutdown(PowerPolicy):
 
     def _liquid_load_horizon(self, view: View, waiting: Iterable[Job]) -> float:
         """How long the load of the jobs that wait would take on the nodes on offer, s."""
-        load = sum(job.requested_cores * min(job.requested_time, HORIZON_S) for job in self._with_times(waiting))
+        timed = [job for job in waiting if job.requested_time < math.inf]
+        load = sum(job.requested_cores * min(job.requested_time, HORIZON_S) for job in timed)
         if not load:
             return 0.0
         withheld = view.withheld if view.withheld_count else None
@@ -115,9 +116,6 @@ class InertialShutdown(PowerPolicy):
             load -= free * (end - time) if free else 0.0
             free, time = free + cores, end
         return min(time - view.now + load / free, HORIZON_S) if free and time < math.inf else HORIZON_S
-
-    def _with_times(self, waiting: Iterable[Job]) -> Iterator[Job]:
-        return (job for job in waiting if job.requested_time < math.inf)
 
     # ------------------------------------------------------------------ the stages
 

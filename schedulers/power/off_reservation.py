@@ -62,10 +62,8 @@ class OffReservation(PowerPolicy):
         """
         self._boot_s = max(kind.transitions.switch_on_s for kind in view.platform.node_types)
         self._let_through: list[Job] = []
-        self._retry: tuple[float, float] = (
-            -1.0,
-            -1.0,
-        )  # (s, up to which job index all are let through in that instant)
+        # (s, up to which job index all are let through in that instant)
+        self._retry: tuple[float, float] = -1.0, -1.0
         self._wakes_at = -1.0
 
     def reserve(self, view: View) -> Iterator[PowerDecision]:
@@ -180,12 +178,11 @@ class RandomReservation(PowerPolicy):
         size = 0 if waited >= self._patience * self._period or waits_in_window(view) else self._size
         withheld = np.flatnonzero(view.withheld).tolist()
         if len(withheld) >= size:
-            resize = [Offer(node) for node in withheld[: len(withheld) - size]]
+            yield from [Offer(node) for node in withheld[: len(withheld) - size]]
         else:
             unused = np.flatnonzero(unused_nodes(view) & ~view.withheld)[::-1]
             chosen = unused[np.argsort(~view.powered_off[unused], kind="stable")]
-            resize = [Withhold(node) for node in chosen[: size - len(withheld)].tolist()]
-        yield from resize
+            yield from [Withhold(node) for node in chosen[: size - len(withheld)].tolist()]
         yield SwitchOff(np.flatnonzero(idle_nodes(view) & view.withheld).tolist())
         if (view.pending_count or view.running_count) and self._wakes_at != self._next_draw:
             self._wakes_at = self._next_draw

@@ -75,12 +75,10 @@ class ListScheduler(Scheduler):
         if not self.blocking:
             return self._skipping_pass(view)
         if not self._queue:
-            head_is_blocked = True
-        else:
-            job = self._queue[0][2]
-            head_is_blocked = job.requested_cores > view.free_total and view.is_pending(job)
-        if head_is_blocked:
-            return self._reasons(view) if view.explains and self._queue else ()
+            return ()
+        head = self._queue[0][2]
+        if head.requested_cores > view.free_total and view.is_pending(head):
+            return self._reasons(view) if view.explains else ()
         return self._blocking_pass(view)
 
     def _blocking_pass(self, view: View) -> Iterator[Decision]:

@@ -83,13 +83,16 @@ class Replay(Scheduler):
             if entry is None or not math.isfinite(entry.start_time):
                 yield Reject(job, f"{'not' if entry is None else 'never started'} in {self.path}")
             else:
-                cores = self._cores(job, entry, view)
+                where = f"{self.path}, job {job.job_id}"
+                cores = self._cores_of(entry.cores, view.platform, where)
+                if len(cores) != job.requested_cores:
+                    raise FormatError(where, f"{job.requested_cores} cores, as the workload says", len(cores))
                 bounds = view.platform.first_core[view.platform.first_processor]
                 nodes, counts = np.unique(np.searchsorted(bounds, cores, side="right") - 1, return_counts=True)
                 eligible = view.eligible(job)
                 for node in () if eligible is None else nodes[~eligible[nodes]].tolist():
                     expected = "nodes that have the tags, and are in the advance reservation, that the job asks for"
-                    raise FormatError(f"{self.path}, job {job.job_id}", expected, view.platform.node_name(node))
+                    raise FormatError(where, expected, view.platform.node_name(node))
                 placement = Placement.on(dict(zip(nodes.tolist(), counts.tolist(), strict=True)))
                 # Of jobs that start together, first the one that has the lower cores of a node.
                 heappush(self._waiting, (entry.start_time, int(cores[0]), job.index, job, placement))
@@ -116,13 +119,6 @@ class Replay(Scheduler):
         if self._waiting and view.now < self._waiting[0][0] != self._woken_for:
             self._woken_for = self._waiting[0][0]
             yield WakeAt(self._woken_for)
-
-    def _cores(self, job: Job, entry: RecordedStart, view: View) -> np.ndarray:
-        where = f"{self.path}, job {job.job_id}"
-        cores = self._cores_of(entry.cores, view.platform, where)
-        if len(cores) != job.requested_cores:
-            raise FormatError(where, f"{job.requested_cores} cores, as the workload says", len(cores))
-        return cores
 
     def _warn_if_late(self, job: Job, recorded: float, now: float, boot_s: float) -> None:
         due, start = max(recorded, job.submit_time), now + boot_s

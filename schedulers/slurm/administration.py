@@ -67,7 +67,11 @@ class Administrator:
     ):
         self._slurm = slurm
         self._waiting = waiting
-        self._left = sorted(map(_when_done, commands), key=lambda command: command.time)
+        self._left: list[Command] = []
+        for command in commands:
+            resumes = command.options.get("state") in ("RESUME", "UNDRAIN")
+            self._left.append(replace(command, time=command.time + ANSWER_S) if resumes else command)
+        self._left.sort(key=lambda command: command.time)
         self._position = {name: index for index, name in enumerate(node_names)}
         self.closed: NodeSet = 0  #: Nodes that are down or drained.
         self._changed: dict[int, dict[str, Any]] = {}  # of each job: fields of its request
@@ -158,8 +162,11 @@ class Administrator:
         fields = {_OF_JOB[key]: value for key, value in options.items() if key in _OF_JOB}
         if command.action in ("hold", "release") or "priority" in options:
             fields["held"] = command.action == "hold" or options.get("priority") == 0
-        if "numnodes" in options and _may_have(command, job):
-            least, most = options["numnodes"]
+        least, most = options.get("numnodes", (0, 0))
+        if least > job.requested_cores:
+            text = f"job {job.job_id} has {job.requested_cores} cores: its nodes stay as they are"
+            warn_user(ModelWarning(f"scheduler 'slurm', commands, {command.time:g} s, NumNodes: {text}"))
+        elif "numnodes" in options:
             fields["min_nodes"], fields["max_nodes"] = least, min(most, job.requested_cores)
         if "partition" in options:
             fields["partitions"] = tuple(options["partition"].split(","))
@@ -173,15 +180,6 @@ class Administrator:
         if options.get("priority"):
             accounting.set_priority(ask, options["priority"])
         slurm.keep(ask)
-
-
-def _may_have(command: Command, job: Job) -> bool:
-    """Whether a job has a core for each of so many nodes; it is told if not."""
-    if command.options["numnodes"][0] <= job.requested_cores:
-        return True
-    text = f"commands, {command.time:g} s, NumNodes: job {job.job_id} has {job.requested_cores} cores: its nodes stay as they are"
-    warn_user(ModelWarning(f"scheduler 'slurm', {text}"))
-    return False
 
 
 def _job_of(held: NodeHolder, view: View) -> Job:
@@ -238,9 +236,3 @@ def _warn(command: Command, what: str) -> None:
 
 def _is_named(ask: Ask, names: set[str]) -> bool:
     return ask.job_id in names or (bool(ask.array) and ask.array in names)
-
-
-def _when_done(command: Command) -> Command:
-    """A command at the time at which it takes effect."""
-    is_resumed = command.options.get("state") in ("RESUME", "UNDRAIN")
-    return replace(command, time=command.time + ANSWER_S) if is_resumed else command

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import or_
 
 from schedulers.slurm.cluster import SlurmCluster
-from schedulers.slurm.job_request import Ask, QueuedJob
+from schedulers.slurm.job_request import QueuedJob
 from schedulers.slurm.loop_clocks import TEST_S
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.queue import Reason, why_not_in
@@ -162,6 +162,7 @@ class BackfillPass:
     # ------------------------------------------------------------------ who is tested
 
     def _may_be_tested(self, entry: QueuedJob) -> bool:
+        """Return whether the job is tested; it counts as one of its user, partition and association that are."""
         cluster, settings, ask = self._cluster, self._settings, entry.ask
         if ask.key in self._done or cluster.is_throttled(ask):
             return False
@@ -173,11 +174,9 @@ class BackfillPass:
             return False
         if cluster.accounting.refusal(ask, self._now):
             return False
-        return not (self._settings.bf_limits_tests and self._is_over_count(ask, entry.queue.name))
-
-    def _is_over_count(self, ask: Ask, partition: str) -> bool:
-        """Whether as many jobs of its user, partition, or association have been tested as may; if not, it counts."""
-        settings, tested = self._settings, self._counted
+        if not settings.bf_limits_tests:
+            return True
+        partition = entry.queue.name
         for most, key in (
             (settings.bf_max_job_part, ("part", partition)),
             (settings.bf_max_job_user_part, ("user", ask.user, partition)),
@@ -185,10 +184,10 @@ class BackfillPass:
             (settings.bf_max_job_assoc, ("assoc", ask.account, ask.user)),
         ):
             if most:
-                tested[key] += 1
-                if tested[key] > most:
-                    return True
-        return False
+                self._counted[key] += 1
+                if self._counted[key] > most:
+                    return False
+        return True
 
     # ------------------------------------------------------------------ one job
 
@@ -224,8 +223,7 @@ class BackfillPass:
             begin, end = self._rounded(start), self._rounded(start + search.length)
             end = max(end, begin + max(settings.bf_resolution, 1.0))
             if not self._table.overlaps(choice.mask, begin, end):
-                # Keep the nodes; if the table is full the pass ends with this job, which knows its start but has no nodes
-                # kept.
+                # If the table is full the pass ends with this job, which knows its start but has no nodes kept.
                 self._in_plans |= choice.mask
                 if self._table.is_full:
                     self.over = True

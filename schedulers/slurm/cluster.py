@@ -51,7 +51,10 @@ class SlurmCluster:
         self.epoch = epoch  #: What the clock shows at 0 s of the run, s: roundings go by it.
         self.accounting: Accounting = BasicPriority() if accounting is None else accounting
         self.queues = {queue.name: queue for queue in queues}
-        self.preemption = self._preemption()
+        self.preemption: Preemption | None = None
+        if settings.preempt is not None:
+            quality = self.accounting.quality
+            self.preemption = Preemption(settings.preempt, self.queues, quality, settings.whole_nodes)
         shared = self.preemption is not None and self.preemption.gang
         self.free: Free = SharedFree(facts, self.preemption.levels) if self.preemption and shared else Free(facts)
         self._unused = Free(facts)
@@ -80,16 +83,13 @@ class SlurmCluster:
         assert slurm is not None
         types = [platform.node_types[index] for index in platform.type_of_node]
         memory = [math.inf if kind.memory_gb is None else kind.memory_gb * 1024 for kind in types]
-        gpus = [_gpus(gres) for gres in slurm.gres]
+        gpus = []
+        for gres in slurm.gres:
+            counts = values.gpus_by_type(gres)  # of a node with several types none are given
+            gpus.append(next(iter(counts.items())) if len(counts) == 1 else ("", 0))
         tags = [kind.tags for kind in types]
         facts = NodeFacts(platform.node_cores.tolist(), memory, slurm.weights, tags, gpus, slurm.threads)
         return cls(facts, map(Queue.of, slurm.partitions), settings, accounting, epoch)
-
-    def _preemption(self) -> Preemption | None:
-        settings = self.settings
-        if settings.preempt is None:
-            return None
-        return Preemption(settings.preempt, self.queues, self.accounting.quality, settings.whole_nodes)
 
     @property
     def is_shared(self) -> bool:
@@ -396,9 +396,3 @@ class SlurmCluster:
         """The nodes of a job that has ended are free."""
         del self.ending[key]
         self.free.release(self.held.pop(key))
-
-
-def _gpus(gres: str) -> tuple[str, int]:
-    """The type of a node's GPUs, and how many there are; of a node with several types none are given."""
-    found = values.gpus_by_type(gres)
-    return next(iter(found.items())) if len(found) == 1 else ("", 0)

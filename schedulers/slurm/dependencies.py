@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cluster_sim.errors import FormatError
@@ -37,18 +37,17 @@ class Dependency:
         """From the value of ``--dependency``. Raises FormatError."""
         if "?" in text and "," in text:
             raise FormatError("dependency", _EXPECTED, text)
-        parts = re.split("[,?]", text.strip())
-        return cls(tuple(one for part in parts for one in _conditions(part.strip(), text)), "?" in text)
-
-
-def _conditions(part: str, text: str) -> Iterable[Condition]:
-    kind, _, jobs = part.partition(":")
-    if kind == "singleton" and not jobs:
-        return [Condition(kind)]
-    found = [_JOB.fullmatch(job) for job in jobs.split(":")]
-    if kind not in _KINDS or not all(found):
-        raise FormatError("dependency", _EXPECTED, text)
-    return [Condition(kind, one["id"], 60.0 * int(one["minutes"] or 0)) for one in found if one]
+        conditions = []
+        for part in re.split("[,?]", text.strip()):
+            kind, _, jobs = part.strip().partition(":")
+            if kind == "singleton" and not jobs:
+                conditions.append(Condition(kind))
+                continue
+            for job in map(_JOB.fullmatch, jobs.split(":")):
+                if kind not in _KINDS or job is None:
+                    raise FormatError("dependency", _EXPECTED, text)
+                conditions.append(Condition(kind, job["id"], 60.0 * int(job["minutes"] or 0)))
+        return cls(tuple(conditions), "?" in text)
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,7 +89,13 @@ class SharedFree(Free):
 
     def choices(self, shape: Shape, within: NodeSet, queue: Queue) -> ChosenNodes | None:
         """Nodes and cores for a job of a partition: idle ones, else those of as few, and as low, other tiers as may be."""
-        for ignored in self._ever_more(queue):
+        ignored: frozenset[str] = frozenset()
+        every = [ignored]
+        for name, (tier, may_stop) in self._levels().items():
+            if tier < queue.tier and may_stop:
+                ignored |= {name}
+                every.append(ignored)
+        for ignored in every:
             free, busy = self._beside(ignored)
             choice = choose(shape, free, within)
             if choice is not None:
@@ -99,15 +105,6 @@ class SharedFree(Free):
                 )
                 return choice
         return None
-
-    def _ever_more(self, queue: Queue) -> Iterator[frozenset[str]]:
-        """The partitions whose jobs do not count: none; the lowest; …; all lower ones whose jobs may be suspended."""
-        ignored: frozenset[str] = frozenset()
-        yield ignored
-        for name, (tier, may_stop) in self._levels().items():
-            if tier < queue.tier and may_stop:
-                ignored |= {name}
-                yield ignored
 
     def _beside(self, ignored: frozenset[str]) -> tuple[Free, Busy]:
         """What is free beside the jobs of the other partitions, and which cores those are on."""
@@ -131,15 +128,14 @@ def running_jobs(helds: Iterable[NodeHolder], tiers: Mapping[str, int]) -> set[i
     for held in helds:
         by_tier.setdefault(tiers[held.partition], []).append(held)
     for tier in sorted(by_tier, reverse=True):
-        own = {held.ask.key: _cores(held) for held in by_tier[tier]}
-        own = {key: cores for key, cores in own.items() if taken.isdisjoint(cores)}
+        own: dict[int, set[tuple[int, int]]] = {}
+        for held in by_tier[tier]:
+            places = {(node, core) for node, cores in zip(held.nodes, held.cores, strict=True) for core in cores}
+            if taken.isdisjoint(places):
+                own[held.ask.key] = places
         runs.update(own)
         taken.update(*own.values())
     return runs
-
-
-def _cores(held: NodeHolder) -> set[tuple[int, int]]:
-    return {(node, core) for node, cores in zip(held.nodes, held.cores, strict=True) for core in cores}
 
 
 def turns(helds: Iterable[NodeHolder], tiers: Mapping[str, int]) -> tuple[list[NodeHolder], list[NodeHolder]]:

@@ -69,16 +69,8 @@ def _is_number(name: str, value: Any) -> bool:
     return math.isfinite(value) and (value >= 0.0 or name in _MAY_BE_NEGATIVE)
 
 
-def _is_flag(name: str, value: Any) -> bool:
-    return isinstance(value, bool)
-
-
 def _many(is_one: Callable[[str, Any], bool]) -> Callable[[str, Any], bool]:
     return lambda name, value: isinstance(value, list | tuple) and all(is_one(name, one) for one in value)
-
-
-def _are_partitions(name: str, value: Any) -> bool:
-    return bool(value) and _many(_is_text)(name, value)
 
 
 def _are_counts(name: str, value: Any) -> bool:
@@ -89,8 +81,11 @@ _EXPECTED: dict[str, tuple[str, Callable[[str, Any], bool]]] = {
     "str": ("a text", _is_text),
     "int": ("a whole number, not negative unless it is a nice value", _is_whole),
     "float": ("a number of seconds or MB, not negative", _is_number),
-    "bool": ("true or false", _is_flag),
-    "tuple[str, ...]": ("a list of at least one name", _are_partitions),
+    "bool": ("true or false", lambda name, value: isinstance(value, bool)),
+    "tuple[str, ...]": (
+        "a list of at least one name",
+        lambda name, value: bool(value) and _many(_is_text)(name, value),
+    ),
     "tuple[int, ...]": ("names of nodes, or a list of their positions", _many(_is_whole)),
     "tuple[float, ...]": ("a list of numbers >= 0", _many(_is_number)),
     "Mapping[str, int]": ("an object with a whole number for each name", _are_counts),

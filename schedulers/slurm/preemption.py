@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
@@ -123,7 +122,9 @@ class Preemption:
 
     def _is_exempt(self, held: NodeHolder, now: float) -> bool:
         """Whether a job has run too short to lose its nodes."""
-        return math.floor(held.start) + self._exempt_time(held) > math.floor(now)
+        quality = self._quality(held.ask)
+        own = None if quality is None else quality.preempt_exempt_s
+        return math.floor(held.start) + (self._settings.exempt_time if own is None else own) > math.floor(now)
 
     def _is_above(self, first: Ask, second: Ask) -> bool:
         above, below = self._quality(first), self._quality(second)
@@ -139,11 +140,6 @@ class Preemption:
         quality = self._quality(held.ask)
         return 0 if quality is None else min(quality.priority, _MOST)
 
-    def _exempt_time(self, held: NodeHolder) -> float:
-        quality = self._quality(held.ask)
-        own = None if quality is None else quality.preempt_exempt_s
-        return self._settings.exempt_time if own is None else own
-
     # ------------------------------------------------------------------ whom a job takes
 
     def victims(
@@ -156,15 +152,19 @@ class Preemption:
         """
         some = [held for held in candidates if self.mode(held) != "SUSPEND" and held.mask & within]
         orders = 1 if self._whole_nodes else self._settings.reorder_count + 1
-        for rounds in count(1):
-            found = _first_fit(shape, free, within, some)
-            if found is None:
-                break
-            choice, gone = found
+        rounds = 0
+        while True:
+            future, gone, choice = free.copy(), 0, None
+            while choice is None:
+                if gone == len(some):
+                    return None
+                future.release(some[gone])
+                gone += 1
+                choice = choose(shape, future, within)
+            rounds += 1
             if rounds > orders or len(candidates) <= rounds:
                 return choice, [held for held in some[:gone] if held.mask & choice.mask]
             some = self._reordered(some, gone, choice, within)
-        return None
 
     def _reordered(self, some: list[NodeHolder], gone: int, choice: ChosenNodes, within: NodeSet) -> list[NodeHolder]:
         last = some[gone - 1]
@@ -206,14 +206,3 @@ class Preemption:
         """Whether time alone may let a job take nodes that it could not take before: from jobs that run, but not long enough."""
         self._since = {key: time for key, time in self._since.items() if time > now - 2.0 * self._settings.pause}
         return bool(self._since) or any(self._is_exempt(held, now) for held in helds)
-
-
-def _first_fit(shape: Shape, free: Free, within: NodeSet, some: Sequence[NodeHolder]) -> tuple[ChosenNodes, int] | None:
-    """Return where the job fits when one job after the other has gone, and how many have then."""
-    future = free.copy()
-    for gone, held in enumerate(some, 1):
-        future.release(held)
-        choice = choose(shape, future, within)
-        if choice is not None:
-            return choice, gone
-    return None

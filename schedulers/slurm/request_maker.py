@@ -38,7 +38,11 @@ class RequestMaker:
         for job_id, said in more.items():
             given = with_positions(f"{where}, job {job_id}", said, positions)
             check(f"{where}, job {job_id}", given, len(node_names) or None)
-            _check_dependency(f"{where}, job {job_id}", given.get("dependency", ""))
+            if dependency := given.get("dependency"):
+                try:
+                    Dependency.parse(dependency)
+                except FormatError as error:
+                    raise InputError(f"{where}, job {job_id}, dependency", error.expected, dependency) from None
             self._more[job_id] = given
         self.aliases: Mapping[str, Mapping[str, str]] = {}  #: Names that an anonymised workload has changed.
         #: Whether any job waits for others.
@@ -102,13 +106,6 @@ def why_no_gpus(job: Job, ask: Ask, shares_cores: bool, widest: int) -> str:
     if job.gpus % max(job.nodes, 1):
         return f"it asks for {job.gpus} GPUs on {job.nodes} nodes: only as many on each are simulated"
     return ""
-
-
-def _check_dependency(where: str, text: Any) -> None:
-    try:
-        Dependency.parse(text) if text else None
-    except FormatError as error:
-        raise InputError(f"{where}, dependency", error.expected, text) from None
 
 
 def _read(path: str) -> dict[str, dict[str, Any]]:

@@ -173,7 +173,6 @@ class Slurm(Scheduler):
     def schedule(self, view: View) -> Iterable[Decision]:
         """Take in what happened; run the loops that are due."""
         now, self._has_passed = latest(view.now), True
-        # Commands of the administrator whose time has come.
         for decision in self._administrator.act(view):
             if isinstance(decision, Preempt):
                 lost = self._running.lost if decision.because == NODE_FAIL else self._running.killed
@@ -182,7 +181,6 @@ class Slurm(Scheduler):
             yield decision
         self._open_nodes()
         yield from self._news(view)
-        # Nodes whose clean-up is over are free.
         freed = self._clean_ups.advance(now)
         if freed in (Freed.JOB, Freed.KILLED_JOB):
             self.changed()
@@ -205,7 +203,10 @@ class Slurm(Scheduler):
             times.append(self._next_of_clock)
         if self._waiting:
             times.append(self._main.next_run(now))
-        if self._waiting and not self._is_stuck(now):
+        # Nobody who waits can start before something happens that is none of the scheduler's doing.
+        comes = self.cluster.held or self._clean_ups.next < math.inf or self._next_of_clock < math.inf
+        is_stuck = self._in_vain and not comes
+        if self._waiting and not is_stuck:
             times.append(self.cluster.accounting.next_change(now))
             if not self._settings.builtin:
                 times.append(self._next_of_backfill(now))
@@ -220,16 +221,12 @@ class Slurm(Scheduler):
         yield from self._running.follow(view)
         for job in view.submitted:
             known = self._waiting.get(job.index)
-            if (
-                (known is None or known[0] is not job)
-                and (reason := self._submitted(job, now))
-                and view.is_pending(job)
-            ):
-                yield Reject(job, reason)  # but for one that was cancelled in the instant in which it was submitted
+            if known is None or known[0] is not job:
+                reason = self._submitted(job, now)
+                if reason and view.is_pending(job):  # one may have been cancelled at once
+                    yield Reject(job, reason)
         if view.version is not self._version:
             self._version = view.version
-            # Guests have come or left: they are told of by what they hold, as often as anything on the machine
-            # changes.
             guests = tuple(view.guests)
             if guests != self._guests:
                 self._guests = guests
@@ -261,8 +258,6 @@ class Slurm(Scheduler):
         ask = self._requests.of(job, now)
         if reason := self._why_not_taken(ask):
             return reason
-        # Give a job that says nothing of memory its partition's default; warn, once in a run, where nobody says
-        # anything.
         if not (ask.memory_per_node or ask.memory_per_cpu):
             settings, queue = self._settings, self.cluster.queues[ask.partitions[0]]
             ask.memory_per_node, ask.memory_per_cpu = queue.memory_per_node, queue.memory_per_cpu
@@ -358,7 +353,6 @@ class Slurm(Scheduler):
             now = view.now
             for key, (job, _) in list(self._waiting.items()):
                 if not view.is_pending(job):
-                    # The job has left the queue without a start.
                     ask = self._waiting.pop(key)[1]
                     self._kept.drop(ask.key)
                     self.cluster.accounting.withdrawn(ask, now)
@@ -397,10 +391,7 @@ class Slurm(Scheduler):
         for outcome in walk.decisions():
             yield from self._carry_out(outcome, view)
         preemption, held = self.cluster.preemption, self.cluster.held.values()
-        waits_for_time = (
-            preemption is not None and bool(self._queue) and bool(held) and preemption.may_change(view.now, held)
-        )
-        if waits_for_time:
+        if preemption is not None and self._queue and held and preemption.may_change(view.now, held):
             self._main.ask_whole()
         if walk.reasons != self._reasons or Reason.RESOURCES in walk.reasons.values():
             self._reasons = walk.reasons
@@ -491,11 +482,6 @@ class Slurm(Scheduler):
         yield from self._running.make_way(start.job, view)
         yield start
         yield from self._running.go_on(view)
-
-    def _is_stuck(self, now: float) -> bool:
-        """Whether nobody who waits can start before something happens that is none of the scheduler's doing."""
-        comes = self.cluster.held or self._clean_ups.next < math.inf or self._next_of_clock < math.inf
-        return self._in_vain and not comes
 
     @property
     def _next_of_clock(self) -> float:

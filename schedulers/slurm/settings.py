@@ -14,6 +14,9 @@ from schedulers.slurm.priority.factors import Factors
 
 _WHO = "scheduler 'slurm'"
 _WITHOUT_EFFECT = ("sched_min_interval",)
+_ENDLESS = ("UNLIMITED", "INFINITE")
+_ENFORCED = {**dict.fromkeys(values.YES, "ANY"), **dict.fromkeys(values.NO, "NO")}
+"""Values of EnforcePartLimits that mean ANY or NO."""
 """Of the time that passes take, of which there is none here; what is said of it has to be numbers nevertheless."""
 
 
@@ -102,6 +105,8 @@ class Settings:
         kill_wait = float(_whole(machine, "KillWait"))
         of_a_node = _whole(machine, "DefMemPerNode")
         licences = machine.said("Licenses")
+        enforced = machine.said("EnforcePartLimits").upper()
+        is_endless = machine.said("OverTimeLimit").upper() in _ENDLESS
         return cls(
             builtin=machine.said("SchedulerType").lower().endswith("builtin"),
             multifactor=switches.multifactor,
@@ -127,10 +132,10 @@ class Settings:
             bf_max_time=parameters.number("bf_max_time", bf_interval),
             bf_continue=parameters.has("bf_continue"),
             default_queue_depth=parameters.whole("default_queue_depth", usual.default_queue_depth),
-            enforce_part_limits=_enforced(machine.said("EnforcePartLimits").upper()),
+            enforce_part_limits=_ENFORCED.get(enforced, enforced),
             batch_sched_delay=parameters.number("batch_sched_delay", usual.batch_sched_delay),
             sched_interval=parameters.number("sched_interval", usual.sched_interval, least=1.0),
-            over_time_limit=_minutes(machine, "OverTimeLimit"),
+            over_time_limit=math.inf if is_endless else 60.0 * _whole(machine, "OverTimeLimit"),
             kill_wait=kill_wait,
             def_memory_per_cpu=0 if of_a_node else _whole(machine, "DefMemPerCPU"),
             def_memory_per_node=of_a_node,
@@ -173,11 +178,6 @@ def _refuse(machine: SlurmMachine, switches: Switches) -> None:
 
 def _place(partition: Partition, key: str) -> str:
     return ", ".join(filter(None, (partition.place, f"PartitionName={partition.name}, {key}")))
-
-
-def _enforced(text: str) -> str:
-    """EnforcePartLimits as ALL, ANY or NO."""
-    return {**dict.fromkeys(values.YES, "ANY"), **dict.fromkeys(values.NO, "NO")}.get(text, text)
 
 
 def _has_whole_nodes(machine: SlurmMachine) -> bool:
@@ -326,11 +326,7 @@ class _Parameters:
 def _whole(machine: SlurmMachine, key: str) -> int:
     """A whole number; without a limit, the default."""
     text = machine.said(key)
-    text = DEFAULTS[key] if text.upper() in ("UNLIMITED", "INFINITE") else text
+    text = DEFAULTS[key] if text.upper() in _ENDLESS else text
     if not text.isdigit():
         raise FormatError(machine.where(key), "a whole number", text)
     return int(text)
-
-
-def _minutes(machine: SlurmMachine, key: str) -> float:
-    return math.inf if machine.said(key).upper() in ("UNLIMITED", "INFINITE") else 60.0 * _whole(machine, key)

@@ -44,7 +44,10 @@ class Factors:
         """
 
         def read(key: str, parse: Callable[[str], Any]) -> Any:
-            return _value(machine, key, parse)
+            try:
+                return parse(machine.said(key))
+            except ValueError as error:
+                raise InputError(machine.where(key), str(error), machine.said(key)) from None
 
         flags = frozenset(filter(None, machine.said("PriorityFlags").lower().replace(" ", "").split(",")))
         counted = "slurmdbd" in machine.said("AccountingStorageType").lower()
@@ -94,13 +97,6 @@ class Factors:
         if self.flags & {"no_normal_all", f"no_normal_{kind}"}:
             return weight * value
         return weight * value / largest if largest > 0.0 else 0.0
-
-
-def _value(machine: SlurmMachine, key: str, parse: Callable[[str], Any]) -> Any:
-    try:
-        return parse(machine.said(key))
-    except ValueError as error:
-        raise InputError(machine.where(key), str(error), machine.said(key)) from None
 
 
 def _weight(text: str) -> int:

@@ -85,10 +85,16 @@ class FairShare:
 
 def fair_tree(tree: ShareTree, usage: Sequence[float]) -> FairShare:
     """Fair Tree: users in the order in which a walk by falling level fair share meets them, rank over number of users."""
-    level_usage = [1.0] + [_share_of(usage[i], usage[tree.above[i]]) for i in range(1, len(tree))]
-    level_fs = [math.nan] + [_level_fs(tree.level_shares[i], level_usage[i]) for i in range(1, len(tree))]
-    told = [math.nan if share is None else fs for share, fs in zip(tree.shares, level_fs, strict=True)]
-    merit = [math.inf if share is None else fs for share, fs in zip(tree.shares, level_fs, strict=True)]
+    level_usage, level_fs = [1.0], [math.nan]
+    for i in range(1, len(tree)):
+        share, used = tree.level_shares[i], _share_of(usage[i], usage[tree.above[i]])
+        level_usage.append(used)
+        if share <= 0.0:
+            level_fs.append(0.0)
+        else:
+            level_fs.append(share / used if used > 0.0 else math.inf)
+    told = [math.nan if own is None else fs for own, fs in zip(tree.shares, level_fs, strict=True)]
+    merit = [math.inf if own is None else fs for own, fs in zip(tree.shares, level_fs, strict=True)]
     factor = np.full(len(tree), np.nan)
     left = rank = tree.users
     walk = _sorted_level(tree, 0, merit, False)
@@ -105,12 +111,6 @@ def fair_tree(tree: ShareTree, usage: Sequence[float]) -> FairShare:
 
 def _share_of(part: float, whole: float) -> float:
     return part / whole if whole > 0.0 else 0.0
-
-
-def _level_fs(shares: float, usage: float) -> float:
-    if shares <= 0.0:
-        return 0.0
-    return shares / usage if usage > 0.0 else math.inf
 
 
 def _sorted_level(tree: ShareTree, parent: int, merit: list[float], tied: bool) -> list[tuple[int, bool]]:
@@ -138,9 +138,6 @@ def classic(tree: ShareTree, norm_usage: Sequence[float], dampening: float = 1.0
         else:
             norm[i] = norm[parent] * share
             effective[i] = used if parent == 0 else used + (effective[parent] - used) * share
-    factor = [_classic_factor(used, share, dampening) for used, share in zip(effective, norm, strict=True)]
+    pairs = zip(effective, norm, strict=True)
+    factor = [2.0 ** -(used / share / dampening) if share > 0.0 else 0.0 for used, share in pairs]
     return FairShare(np.array(norm), np.array(effective), np.array(factor), np.full(len(tree), np.nan))
-
-
-def _classic_factor(used: float, share: float, dampening: float) -> float:
-    return 2.0 ** -(used / share / dampening) if share > 0.0 else 0.0

@@ -117,7 +117,11 @@ class PrioritiesInRun:
             known, held = self._running.get(running.job.index), view.running_by_index.get(running.job.index)
             if known is not None and known[0] is running and held is not running:  # a grace also makes it news
                 del self._running[running.job.index]
-                self._ended(running, known[1], now)
+                if running.job.index in view.suspended_by_index:
+                    self.priorities.suspended(known[1], now)
+                    self._stopped[running.job.index] = known[1]
+                else:
+                    self.priorities.ended(known[1], now)
         for job in view.submitted:
             if self._waiting.get(job.index, (None,))[0] is not job and view.is_pending(job):
                 self._join(job, now)
@@ -141,13 +145,6 @@ class PrioritiesInRun:
         else:
             return  # started and ended in one instant
         self._running[index] = running, ask
-
-    def _ended(self, running: Running, ask: Ask, now: float) -> None:
-        if running.job.index in self.view.suspended_by_index:
-            self.priorities.suspended(ask, now)
-            self._stopped[running.job.index] = ask
-        else:
-            self.priorities.ended(ask, now)
 
 
 def multifactor(conf: str = "") -> MultifactorOrder:

@@ -188,58 +188,44 @@ def choose(shape: Shape, free: Free, within: NodeSet) -> ChosenNodes | None:
 
 def choose_of(shape: Shape, free: Free, usable: NodeSet) -> ChosenNodes | None:
     """Choose among nodes that are usable: for a job that wants whole nodes it does not matter what is free on others."""
-    choice = _chosen(shape, free, usable)
-    return None if choice is not None and shape.cores and sum(choice.cpus) < shape.cores else choice
-
-
-def _chosen(shape: Shape, free: Free, usable: NodeSet) -> ChosenNodes | None:
     if not shape.is_enough(free, usable):
         return None
+    choice = None
     if shape.whole and free.facts.cpus_of_each and not shape.required and not shape.ask.spread:
-        # Whole nodes of a set, of nodes that are all alike.
-        facts = free.facts
-        needed, each = shape.nodes_needed(facts), facts.cpus_of_each
-        wanted = max(shape.most_nodes, shape.min_nodes) if shape.most_nodes else needed
-        if wanted < needed or 0 < shape.cap < needed:
-            return None
-        chosen = 0
-        for tier in facts.tiers:
-            some = list(runs(usable & tier))
-            while some and wanted > 0:
-                first, length = some.pop(_best_run(some, max(needed, 1)) if len(some) > 1 else 0)
-                length = min(length, wanted)
-                chosen |= ((1 << length) - 1) << first
-                wanted -= length
-                needed -= length
-        return (
-            ChosenNodes.alike(chosen, each, shape.memory_per_node or shape.memory_per_cpu * each)
-            if needed <= 0
-            else None
-        )
-    if shape.fills_nodes(free.facts):
-        # What :class:`_Search` finds for a job that fills its nodes.
+        choice = _whole_nodes(shape, free.facts, usable)
+    elif shape.fills_nodes(free.facts):
+        # This is what :class:`_Search` finds for a job that fills its nodes.
         cpus = free.facts.most_cpus
         sets, before = _ever_larger(shape, usable, free), shape.capacities(free).before
         taken = empty_nodes(sets, usable & free.at_least(cpus), shape.most_nodes, before, cpus)
-        return ChosenNodes.alike(taken, cpus, 0.0) if taken else None
-    for nodes in _ever_larger(shape, usable, free):
-        search = _Search(shape, free)
-        if search.over(nodes):
-            # What the job gets on each of its nodes.
-            taken = search.taken
-            nodes = tuple(sorted(taken))
-            if shape.whole:
-                cpus = tuple(taken[node] for node in nodes)
-            elif shape.fixed:
-                cpus = (shape.fixed,) * len(nodes)
-            else:
-                most = [min(taken[node], shape.per_node or taken[node]) // shape.per_task for node in nodes]
-                cpus = _dealt(shape.cpus // shape.per_task, most, shape.per_task)
-            cpus = free.facts.in_whole_cores(nodes, cpus)
-            if shape.memory_per_node:
-                return ChosenNodes(nodes, cpus, (shape.memory_per_node,) * len(nodes))
-            return ChosenNodes(nodes, cpus, tuple(shape.memory_per_cpu * count for count in cpus))
-    return None
+        choice = ChosenNodes.alike(taken, cpus, 0.0) if taken else None
+    else:
+        for nodes in _ever_larger(shape, usable, free):
+            search = _Search(shape, free)
+            if search.over(nodes):
+                choice = search.choice()
+                break
+    return None if choice is not None and shape.cores and sum(choice.cpus) < shape.cores else choice
+
+
+def _whole_nodes(shape: Shape, facts: NodeFacts, usable: NodeSet) -> ChosenNodes | None:
+    """Return whole nodes of a set, where all nodes of the machine are alike."""
+    needed, each = shape.nodes_needed(facts), facts.cpus_of_each
+    wanted = max(shape.most_nodes, shape.min_nodes) if shape.most_nodes else needed
+    if wanted < needed or 0 < shape.cap < needed:
+        return None
+    chosen = 0
+    for tier in facts.tiers:
+        some = list(runs(usable & tier))
+        while some and wanted > 0:
+            first, length = some.pop(_best_run(some, max(needed, 1)) if len(some) > 1 else 0)
+            length = min(length, wanted)
+            chosen |= ((1 << length) - 1) << first
+            wanted -= length
+            needed -= length
+    if needed > 0:
+        return None
+    return ChosenNodes.alike(chosen, each, shape.memory_per_node or shape.memory_per_cpu * each)
 
 
 def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
@@ -274,6 +260,7 @@ class _Search:
 
     def __init__(self, shape: Shape, free: Free):
         self._shape = shape
+        self._facts = free.facts
         self._tiers = free.facts.tiers
         self._capacities = shape.capacities(free)
         self._nodes = max(shape.most_nodes, shape.min_nodes)  # as many as it would like
@@ -294,6 +281,22 @@ class _Search:
             self._take(members(self._shape.required))
             self._take_by_runs(usable & ~self._shape.required)
         return self._nodes - self._spare <= 0 and self._cpus <= 0
+
+    def choice(self) -> ChosenNodes:
+        """Return the nodes that were taken, with what the job gets on each."""
+        shape, taken = self._shape, self.taken
+        nodes = tuple(sorted(taken))
+        if shape.whole:
+            cpus = tuple(taken[node] for node in nodes)
+        elif shape.fixed:
+            cpus = (shape.fixed,) * len(nodes)
+        else:
+            most = [min(taken[node], shape.per_node or taken[node]) // shape.per_task for node in nodes]
+            cpus = _dealt(shape.cpus // shape.per_task, most, shape.per_task)
+        cpus = self._facts.in_whole_cores(nodes, cpus)
+        if shape.memory_per_node:
+            return ChosenNodes(nodes, cpus, (shape.memory_per_node,) * len(nodes))
+        return ChosenNodes(nodes, cpus, tuple(shape.memory_per_cpu * count for count in cpus))
 
     def _take_by_runs(self, usable: NodeSet) -> None:
         before = self._capacities.before

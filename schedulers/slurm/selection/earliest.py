@@ -92,12 +92,19 @@ class LimitReleases:
                 choice = self._choose(shape, self._after[0], within)
             if choice is not None:
                 return self._now, choice
-        for ended, last in self._stages(shape, within, least):
+        counts, first = self._counts(within), 0
+        if self._queue is None:  # ever more is free: the first that may be enough is found by halves
+            first = self._first_enough(counts, shape, within, bisect_left(counts, least))
+        for ended in counts[first:]:
+            last = ended - 1  # of those that have ended, the last one on these nodes
+            while not self._masks[last] & within and not self._settings.whole_nodes:
+                last -= 1
+            if not self._masks[last] & within:
+                continue
             time = self.expected_end(self._running[last])
             if time > until:
                 return time, None
             if shape.whole and self._queue is None:
-                # The nodes of a set that have what the job needs on one, and no jobs when so many have ended.
                 empty_after = within & shape.fitting(self._after[0].facts) & ~self._busy_after[ended]
                 choice = choose_of(shape, self._after[0], empty_after)
             else:
@@ -119,22 +126,6 @@ class LimitReleases:
     def end_of(self, ended: int) -> float:
         """When so many jobs have ended at the soonest, s."""
         return max(self._end_times[ended - 1], self._now) if ended else self._now
-
-    def _stages(self, shape: Shape, within: NodeSet, least: int) -> Iterator[tuple[int, int]]:
-        """How many jobs have ended when one on these nodes has, or a bunch, from when on the job may fit; and the last on these.
-
-        Ever more is free: the first is found by halves.
-        """
-        counts = self._counts(within)
-        first = 0
-        if self._queue is None:
-            first = self._first_enough(counts, shape, within, bisect_left(counts, least))
-        for ended in counts[first:]:
-            last = ended - 1
-            while not self._masks[last] & within and not self._settings.whole_nodes:
-                last -= 1
-            if self._masks[last] & within:
-                yield ended, last
 
     def _counts(self, within: NodeSet) -> Sequence[int]:
         """How many jobs have ended when one has, or a bunch with jobs on these nodes."""

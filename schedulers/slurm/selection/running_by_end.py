@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
 def _place(held: NodeHolder) -> tuple[float, float, int]:
     """By what jobs are sorted: those that end together are as they stand in Slurm's list of jobs."""
     return held.end, held.made, held.ask.key
-
-
-def _end(held: NodeHolder) -> float:
-    return held.end
 
 
 class RunningByEnd:
@@ -74,5 +71,5 @@ class RunningByEnd:
         if not index:
             return 0
         end = self.jobs[index - 1].end
-        tied = bisect_left(self.jobs, end, key=_end)
+        tied = bisect_left(self.jobs, end, key=attrgetter("end"))
         return int(self._arrays[0].searchsorted(end)) + sum(len(held.nodes) for held in self.jobs[tied:index])
