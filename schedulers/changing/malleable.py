@@ -88,7 +88,7 @@ class Malleable(Scheduler):
         self._ticks = "pass-after-each-event" in view.quirks
 
     def schedule(self, view: View) -> Iterator[Decision]:
-        """One pass, unless nothing has happened since the last: it would decide nothing."""
+        """Hold a pass, unless nothing has happened since the last: it would decide nothing."""
         has_news = bool(view.submitted or view.ended or view.resumed) or view.version is not self._version
         if (
             self._unsettled
@@ -122,13 +122,13 @@ class Malleable(Scheduler):
             if takes_any and view.is_pending(job):
                 given: list[int] = []
                 for giver, count in self._sizes.room(_bounds(view, job), elastic):
-                    given += giver.give(count)
+                    given += self._shrink(giver, count)
                 if given:
                     self._promises.promise(job, given)
         if free.any():
             nodes = np.repeat(np.arange(len(free)), np.where(view.is_on, free, 0)).tolist()
             for taker, count in self._sizes.hand_out(elastic, len(nodes)):
-                taker.take(nodes[:count])
+                self._grow(taker, nodes[:count])
                 del nodes[:count]
         for resizable in elastic:
             if resizable.is_changed:
@@ -136,7 +136,7 @@ class Malleable(Scheduler):
                 yield Resize(resizable.running.job, Placement.on(resizable.cores))
 
     def _elastic(self, view: View) -> list[ResizableJob]:
-        """Running jobs whose cores can be changed in this pass, by index."""
+        """Return the running jobs whose cores can be changed in this pass, by index."""
         if self._sizes is None or view.restricts or view.power_budget is not None:
             return []
         elastic, running = [], view.running_by_index
@@ -213,7 +213,7 @@ class Malleable(Scheduler):
     # ------------------------------------------------------------------ jobs that run
 
     def _grant(self, view: View) -> Iterator[Resize]:
-        """Evolving jobs at the end of a part get what they ask for, if all of it is free on nodes that are on, and not promised.
+        """Give evolving jobs at the end of a part what they ask for, if all of it is free and not promised.
 
         The law of ``schedulers.changing.elastic`` too. There the cores are on the job's own nodes first; here they are the
         lowest, as for all to whom this scheduler hands cores out.
@@ -229,17 +229,27 @@ class Malleable(Scheduler):
                     self._unsettled = True
                     yield Resize(running.job, Placement.on(Counter(running.placement.cores_by_node()) + Counter(nodes)))
 
+    # The study of the published figures counts these decisions: it overrides both methods.
+
+    def _shrink(self, job: ResizableJob, count: int) -> list[int]:
+        """Take cores from a running job; return the node of each."""
+        return job.give(count)
+
+    def _grow(self, job: ResizableJob, nodes: list[int]) -> None:
+        """Give a running job a core on each of these nodes."""
+        job.take(nodes)
+
 
 def _fixed_cores(view: View, job: Job) -> int:
-    """What a job that asks for more than the machine has gets all of, if it can run on so few; else what it requests."""
+    """Return what a job requests, but no more than the machine has if it can run on so few."""
     return max(job.min_cores, min(job.requested_cores, view.platform.core_count))
 
 
 def _is_resizable(job: Job) -> bool:
-    """Whether the scheduler says on how many cores the job runs; one that evolves says it itself."""
+    """Return whether the scheduler says on how many cores the job runs; one that evolves says it itself."""
     return job.malleable and not job.evolving
 
 
 def _bounds(view: View, job: Job) -> CoreBounds:
-    """On how many cores a job can start; one that cannot be resized only on one number."""
+    """Return on how many cores a job can start: only one number if it cannot be resized."""
     return CoreBounds.of(job) if _is_resizable(job) else CoreBounds(*(_fixed_cores(view, job),) * 3)

@@ -35,6 +35,7 @@ from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import Reason, order, refused_in
 from schedulers.slurm.request_maker import RequestMaker, why_no_gpus
 from schedulers.slurm.running_jobs import RunningJobs
+from schedulers.slurm.selection.best_fit import ChosenNodes
 from schedulers.slurm.selection.node_sets import set_where
 from schedulers.slurm.settings import Settings, defaults_taken
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 REQUEUED_WAIT_S = 121.0
-"""How long a job that was requeued may not start."""
+"""Time, s, for which a requeued job may not start."""
 
 
 class Slurm(Scheduler):
@@ -243,7 +244,7 @@ class Slurm(Scheduler):
             self.changed()
 
     def _pass_time(self, now: float) -> None:
-        """Jobs that time alone has made eligible, and advance reservations that begin or end: nobody tells the loops."""
+        """Note what time alone has changed, and nobody tells the loops: eligible jobs, and advance reservations."""
         if min(self._kept.next_time, self.cluster.next_boundary, self._next_deadline) <= now:
             if self.cluster.note_windows(now):
                 self.changed()
@@ -254,7 +255,7 @@ class Slurm(Scheduler):
             self._backfill.changed = self._backfill.changed or self._backfill.goes_on
 
     def _submitted(self, job: Job, now: float) -> str:
-        """A job joins the queue; or why it may not."""
+        """Put a job in the queue; return why it may not join."""
         ask = self._requests.of(job, now)
         if reason := self._why_not_taken(ask):
             return reason
@@ -315,13 +316,13 @@ class Slurm(Scheduler):
         return ""
 
     def keep(self, ask: Ask) -> None:
-        """A job that waits is looked at again, whether it is eligible."""
+        """Look again whether a job that waits is eligible."""
         if ask.key in self._waiting and self._view is not None:
             self._kept.add(ask, self._view.now)
             self._note_deadlines(self._view.now)
 
     def _why_never(self, ask: Ask, cores: int) -> str:
-        """Why no partition has nodes for a job of so many cores, however free they are; empty: one has."""
+        """Say why no partition has nodes for a job of so many cores, however free they are; empty: one has."""
         cluster = self.cluster
         if ask.least_nodes > cores:
             return f"it asks for {ask.least_nodes} nodes, and for {cores} cores"
@@ -336,7 +337,7 @@ class Slurm(Scheduler):
         return "requested node configuration is not available"
 
     def changed(self) -> None:
-        """Jobs, nodes or partitions have changed: both loops are to look at the queue. For who administers the machine, too."""
+        """Have both loops look at the queue, since jobs, nodes or partitions have changed."""
         self._main.ask()
         self._in_vain = False
         self._reorder()
@@ -371,7 +372,7 @@ class Slurm(Scheduler):
         self._next_deadline = min((time for time in missed if time > now), default=math.inf)
 
     def _miss_deadlines(self, view: View) -> Iterator[Decision]:
-        """Jobs that can no longer be over at their deadline never start."""
+        """Reject the jobs that can no longer be over at their deadline."""
         now = view.now
         for key in sorted(self._deadlines & self._waiting.keys()):
             job, ask = self._waiting[key]
@@ -404,7 +405,7 @@ class Slurm(Scheduler):
                     yield Hold(waiting[0], f"has Slurm's reason {reason}", blocks=blocks)
 
     def _run_backfill(self, view: View) -> Iterator[Decision]:
-        """A pass of backfilling, or what follows in one after a pause."""
+        """Run a pass of backfilling, or what follows in one after a pause."""
         settings = self._settings
         if self._walk is None:
             yield from self._miss_deadlines(view)
@@ -431,18 +432,18 @@ class Slurm(Scheduler):
             elif view.explains and outcome.start < math.inf:
                 yield Reserve(self._waiting[outcome.entry.ask.key][0], outcome.start)
         changed = self._backfill.changed or self._can_change(view.now)
-        # One that pauses is not left out though it would find nothing: it takes time.
+        # A pass that pauses is not left out though it would find nothing: it takes time.
         changed = changed or self._has_started or (self._walk.stirs and self._walk.has_paused)
         self._backfill.passed(view.now, changed, self._walk.stirs)
         self._walk = None
         self._in_vain = not self._has_started and len(self._waiting) <= settings.bf_max_job_test
 
     def _next_of_backfill(self, now: float) -> float:
-        """When its loop next does something, s: after a pause, or in a pass."""
+        """Return when its loop next does something, s: after a pause, or in a pass."""
         return self._backfill.next_pass(now) if self._walk is None else self._resume
 
     def _can_change(self, now: float) -> bool:
-        """Whether time alone may change what a pass decides, though nothing happens."""
+        """Return whether time alone may change what a pass decides, though nothing happens."""
         settings = self._settings
         if not self._waiting:
             return False
@@ -464,20 +465,7 @@ class Slurm(Scheduler):
         self._in_vain = False
         self._reorder()
         told = (self.cluster.accounting.told or {}).pop(key, "")
-        # As many cores as the job asks for on its nodes: where it has whole nodes, perhaps not all of them.
-        choice, left, ask = outcome.choice, job.requested_cores, outcome.entry.ask
-        if sum(choice.cpus) == left:
-            placed = Placement.on(dict(zip(choice.nodes, choice.cpus, strict=True)))
-        else:
-            cpus, per_node = choice.cpus, ask.tasks_per_node * ask.cpus_per_task
-            capped = tuple(min(most, per_node) for most in cpus)
-            if sum(capped) >= left:
-                cpus = capped
-            cores: dict[int, int] = {}
-            for place, (node, most) in enumerate(zip(choice.nodes, cpus, strict=True)):
-                cores[node] = max(min(most, left - (len(choice.nodes) - place - 1)), 1)
-                left -= cores[node]
-            placed = Placement.on(cores)
+        placed = _placement(outcome.choice, outcome.entry.ask, job.requested_cores)
         start = Start(job, placed, "; ".join(filter(None, (because, told))))
         yield from self._running.make_way(start.job, view)
         yield start
@@ -485,9 +473,24 @@ class Slurm(Scheduler):
 
     @property
     def _next_of_clock(self) -> float:
-        """When time alone, or the administrator, next changes something, s."""
+        """Return when time alone, or the administrator, next changes something, s."""
         own = min(self._kept.next_time, self.cluster.next_boundary, self._next_deadline)
         return min(own, self._administrator.next_time)
+
+
+def _placement(choice: ChosenNodes, ask: Ask, cores: int) -> Placement:
+    """Place a job on as many cores as it asks for: with whole nodes perhaps not on all of theirs."""
+    if sum(choice.cpus) == cores:
+        return Placement.on(dict(zip(choice.nodes, choice.cpus, strict=True)))
+    cpus, per_node = choice.cpus, ask.tasks_per_node * ask.cpus_per_task
+    capped = tuple(min(most, per_node) for most in cpus)
+    if sum(capped) >= cores:
+        cpus = capped
+    placed: dict[int, int] = {}
+    for place, (node, most) in enumerate(zip(choice.nodes, cpus, strict=True)):
+        placed[node] = max(min(most, cores - (len(choice.nodes) - place - 1)), 1)
+        cores -= placed[node]
+    return Placement.on(placed)
 
 
 def _option(name: str) -> str:
