@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NEVER = Promise(math.inf)
 NOT_MOVED = "was promised a later start, and promises move, once and in the order of the queue, when a job ends early"
-"""Why a job waits for its promise though nothing is in its way any more: what was has moved after its own turn."""
+"""Reason for which a job waits for its promise though nothing is in its way: the job that was moved after its turn."""
 
 
 class ConservativeBackfilling(Backfilling):
@@ -38,8 +38,8 @@ class ConservativeBackfilling(Backfilling):
     the order decides nothing else. With ``replan``, as in Batsim's ``conservative_bf``, every pending job is placed anew
     whenever a job has ended, in that order, also where it starts no earlier: on the first nodes that will do.
 
-    What has been promised is put off only where the machine does less than expected. Where nodes are lost, the promises
-    that can be kept are; where a job outlives its request, all are made anew, in the order of their times. Promises on
+    A promise is put off only where the machine does less than expected. Where nodes are lost, the promises that can be
+    kept are kept. Where a job outlives its request, all are made anew, in the order of their times. Promises on
     nodes that are off allow for the boot, and are then of certain nodes.
     """
 
@@ -72,7 +72,7 @@ class ConservativeBackfilling(Backfilling):
         self._guests: frozenset[Departure] = frozenset()  # that held cores then
 
     def schedule(self, view: View) -> Iterator[Decision]:
-        """One pass: what has ended early moves others forward; the new jobs are promised a start; due jobs start."""
+        """Hold a pass: move promises forward, promise new jobs a start, and start the jobs that are due."""
         self._queue.close_up()
         if view.explains:
             self._losses.follow(view, self._releases)
@@ -123,12 +123,12 @@ class ConservativeBackfilling(Backfilling):
                     yield Hold(job, NOT_MOVED) if self._plan.could_start(job) else self._delays(self._plan, job)
         self._losses.forget()
         if self._due and self._due[0][0] != self._wakes_at and self._due[0][0] > latest(view.now):
-            # Nothing else need happen then: the job whose end was waited for may have been moved forward since.
+            # Perhaps nothing else wakes the scheduler then: the job whose end was waited for may have moved forward.
             self._wakes_at = self._due[0][0]
             yield WakeAt(self._wakes_at)
 
     def _withdraw_the_cancelled(self, view: View, submitted: int) -> bool:
-        """Take back the promises of jobs that no longer wait; whether there were any."""
+        """Take back the promises of jobs that no longer wait; return whether there were any."""
         queue, plan = self._queue, self._plan
         assert plan is not None
         if len(queue) + submitted == view.pending_count:
@@ -176,7 +176,7 @@ class ConservativeBackfilling(Backfilling):
                 self._told.pop(job.index, None)
 
     def _keep_promises(self, view: View) -> Iterator[Decision]:
-        """Make the profile anew, nodes having gone or come: all promises that can be are kept, the others made again."""
+        """Make the profile anew, nodes having gone or come; keep promises that can be kept, and renew the others."""
         plan = self._plan = self._profile(view)
         self._capacity_changes = view.capacity_changes
         earlier, self._promises = self._promises, {}
@@ -192,7 +192,7 @@ class ConservativeBackfilling(Backfilling):
             yield from self._promise(view, job)
 
     def _gains(self, view: View) -> bool:
-        """Whether there is more than the profile expects: nodes have come, or are on or OFF, or guests left, early."""
+        """Return whether nodes or cores are back earlier than the profile expects."""
         before, usable = self._usable, view.powered_on | view.powered_off
         early = any(usable[node] and end > latest(view.now) for node, end in self._ends.items())
         guests = frozenset(view.guests)
@@ -254,7 +254,7 @@ class ConservativeBackfilling(Backfilling):
     # ------------------------------------------------------------------ keeping them
 
     def _start_due(self, view: View) -> Generator[Decision, None, bool]:
-        """Start the jobs whose promised time has come; whether any of them needs less than was planned."""
+        """Start the jobs whose promised time has come; return whether any of them needs less than was planned."""
         assert self._plan is not None
         less, due, now = False, [], latest(view.now)
         while self._due and self._due[0][0] <= now:

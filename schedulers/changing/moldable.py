@@ -72,7 +72,7 @@ class Moldable(Scheduler):
             heappop(self._queue)
 
     def _start(self, view: View, job: Job) -> Start | None:
-        """The start of a job on the best of the widths that it can have now; None if it has to wait, or should."""
+        """Start a job on the best of the widths that it can have now; None if it has to wait, or should."""
         widths: Iterable[int]
         if self.width == FREE or job.requested_time == math.inf:
             widths = range(min(view.free_total, job.max_cores), job.min_cores - 1, -1)

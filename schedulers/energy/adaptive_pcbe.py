@@ -47,7 +47,7 @@ HOME = Configuration("energy", "high", "low")
 
 
 class ExpectedEnd(NamedTuple):
-    """What is expected if no further job comes: energy from now to the last completion (J), and when that is (s)."""
+    """Expectation if no further job comes: energy from now to the last completion (J), and when that is (s)."""
 
     energy_j: float
     end: float
@@ -96,7 +96,7 @@ class AdaptivePcbe(Pcbe):
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration in use."""
+        """Return the configuration in use."""
         return Configuration(self.metric, self.job, self.node)
 
     def begin(self, view: View) -> None:
@@ -191,13 +191,13 @@ class LookAhead:
             self._running.append((end, job.index, job, placement, running))
 
     def all_start_now(self, pcbe: Pcbe) -> bool:
-        """Whether no job that is looked at would have to wait."""
+        """Return whether no job that is looked at would have to wait."""
         self._begin(pcbe)
         self._place(self._in_turn())
         return not self._waiting
 
     def forecast(self, pcbe: Pcbe) -> ExpectedEnd:
-        """What comes of the configuration of this scheduler; jobs that never fit are left out."""
+        """Return what comes of the configuration of this scheduler; jobs that never fit are left out."""
         self._begin(pcbe)
         waiting = self._in_turn()
         while True:
@@ -218,7 +218,7 @@ class LookAhead:
                 self._energy += float((awake_w * (self._now - self._busy_since[empty])).sum())
 
     def _begin(self, pcbe: Pcbe) -> None:
-        """Back to what is so now."""
+        """Go back to the state of now."""
         self._pcbe = pcbe
         self._now = self._view.now
         self._outlook = self._view.outlook()
@@ -235,7 +235,7 @@ class LookAhead:
         return sorted(self._jobs, key=lambda job: (job.index not in self._aged, self._pcbe.key(job), job.index))
 
     def _place(self, jobs: list[Job]) -> None:
-        """A pass: start what fits, note the others as waiting."""
+        """Start what fits, and note the others as waiting."""
         self._waiting = []
         most_free = int(self._outlook.free.max())
         for job in jobs:

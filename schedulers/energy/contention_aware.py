@@ -29,7 +29,7 @@ PLACEMENTS = ("all", "one")
 REFERENCES = ("slowest", "fastest")
 
 KEPT_BACK = "would take cores that are kept free for other jobs, or nodes that need more energy"
-"""Why a job waits that fits, for ``Hold``; see :class:`~schedulers.energy.patient_greedy.Patient`."""
+"""Reason for which a job waits that fits, for ``Hold``; see :class:`~schedulers.energy.patient_greedy.Patient`."""
 _EQUAL = 1e-9
 
 
@@ -38,7 +38,7 @@ class ContentionAware(Scheduler):
     """Contention-aware greedy: jobs in some order, each to the node where it costs least by the contention model.
 
     For every node that has room, the scheduler predicts with the run's contention and power models when everything on
-    the node ends, with the job and without it, and takes the node with the least::
+    the node ends, with the job and without it. It takes the node with the least::
 
         delay   D = (own finish - now) + sum over the node's other jobs of (finish with - finish without)
         energy  E = energy of the node with - without, both to the last of these finishes, an idle node idling
@@ -99,7 +99,7 @@ class ContentionAware(Scheduler):
         self._numbers: dict[Hashable, int] = {}
 
     def schedule(self, view: View) -> Iterable[Decision]:
-        """One pass: jobs in order, each to the best node that it fits now."""
+        """Hold a pass: jobs in order, each to the best node that it fits now."""
         pending = [job for job in view.pending if job.requested_cores <= view.free_total]
         if not view.free_total or not (pending or self.blocking):
             return
@@ -137,7 +137,7 @@ class ContentionAware(Scheduler):
     # ------------------------------------------------------------------ estimates
 
     def ranks(self, view: View, job: Job) -> npt.NDArray[np.float64] | None:
-        """Rank of each node for the job, shape (nodes,), least first; equal where the estimates are."""
+        """Return the rank of each node for the job, shape (nodes,), least first; equal where the estimates are."""
         wanted = job.requested_cores
         if wanted > view.platform.widest_node or job.is_shaped:
             wanted = min(max(shape(job) or [wanted]), view.platform.widest_node)
@@ -173,7 +173,7 @@ class ContentionAware(Scheduler):
         return ranks
 
     def estimate(self, job: Job, node: int, tasks: int) -> float:
-        """What it costs by the metric to start that many tasks of the job on the node now."""
+        """Return what it costs by the metric to start that many tasks of the job on the node now."""
         before, after = self._expected.outlook(node), self._expected.joined(node, job, tasks)
         delay = after.ends[job.index] + sum([after.ends[other] - end for other, end in before.ends.items()])
         if self._metric == "delay":

@@ -116,7 +116,7 @@ class Board:
     # ------------------------------------------------------------------ positions
 
     def start(self) -> Position:
-        """The position at the first instant at which a job is there: the machine has idled up to then."""
+        """Return the position at the first instant at which a job is there: the machine has idled up to then."""
         position = Position()
         count = len(self.type_of)
         position.now = position.energy = 0.0
@@ -129,16 +129,16 @@ class Board:
         return self.advance(position) if self.jobs else position
 
     def is_over(self, position: Position) -> bool:
-        """Whether every job has run."""
+        """Return whether every job has run."""
         return position.arrived == len(self.jobs) and not position.pending and not position.running
 
     def next_instant(self, position: Position) -> float:
-        """When something happens next by itself, s; inf for never."""
+        """Return when something happens next by itself, s; inf for never."""
         arrival = self.jobs[position.arrived].submit_time if position.arrived < len(self.jobs) else math.inf
         return min(arrival, min(position.due))
 
     def advance(self, before: Position) -> Position:
-        """The position at the next instant in which a job is submitted or ends."""
+        """Return the position at the next instant in which a job is submitted or ends."""
         position = before.copy()
         changed = False
         while not changed:
@@ -184,7 +184,7 @@ class Board:
         return bool(jobs_over)
 
     def _refresh(self, position: Position, processor: int, groups: list[TaskProgress]) -> None:
-        """The groups of a processor are now these: new speeds, and what is due next."""
+        """Give a processor these groups: new speeds, and what is due next."""
         model = self._models[self.type_of[processor]]
         adapt(groups, model.contention, demand_of(groups), position.now)
         position.groups[processor] = tuple(groups)
@@ -203,7 +203,7 @@ class Board:
         position.draw[processor] = shared + sum(own)
 
     def place(self, before: Position, move: Move) -> Position:
-        """The position after starting a job: within a node idle cores are taken in processor order."""
+        """Return the position after starting a job: within a node idle cores are taken in processor order."""
         position = before.copy()
         pieces = []
         for node, wanted in move.cores:
@@ -233,7 +233,7 @@ class Board:
     # ------------------------------------------------------------------ moves
 
     def moves(self, position: Position) -> Iterator[Move]:
-        """Every start that is possible now, but one of each set of moves that lead to equivalent positions.
+        """Yield every start that is possible now, but one of each set of moves that lead to equivalent positions.
 
         Of pending jobs of one kind only the first is started, and of interchangeable nodes only the first is used.
         Several starts of one instant are made in one order only, by node and kind, except where the order counts:
@@ -246,7 +246,7 @@ class Board:
                     yield Move(job, cores)
 
     def can_start_any(self, position: Position) -> bool:
-        """Whether any pending job fits."""
+        """Return whether any pending job fits."""
         node_sets = self._interchangeable(position)
         return any(True for job in self._first_of_each_kind(position) for _ in self._ways(job, node_sets))
 
@@ -263,7 +263,7 @@ class Board:
         return not self._has_one_processor[node] or self.kind_of[job] >= last_kind
 
     def _interchangeable(self, position: Position) -> list[Alike]:
-        """Nodes with free cores, those that are interchangeable together."""
+        """Return the nodes with free cores, those that are interchangeable together."""
         nodes: dict[int, list[int]] = {}
         for node, label in enumerate(position.labels):
             nodes.setdefault(label, []).append(node)
@@ -271,7 +271,7 @@ class Board:
         return [(cores, some) for cores, some in free if cores]
 
     def _ways(self, job: int, node_sets: list[Alike]) -> Iterator[Cores]:
-        """Ways to place the job, one of each set of equivalent ways."""
+        """Return the ways to place the job, one of each set of equivalent ways."""
         wanted, wishes = self.jobs[job].requested_cores, self.shapes[job]
         if wishes is not None:
             return shaped(node_sets, wishes)
@@ -282,7 +282,7 @@ class Board:
     # ------------------------------------------------------------------ what is equivalent
 
     def _state_of(self, position: Position, node: int) -> tuple[Any, ...]:
-        """All that counts of a node for what comes: equal for nodes that could be exchanged."""
+        """Return all that counts of a node for what comes: equal for nodes that could be exchanged."""
         state: list[Any] = [self._node_type[node]]
         for processor in self.processors[node]:
             if position.free[processor] < self.cores[processor]:

@@ -11,11 +11,12 @@ cores are taken in processor order, and which nodes a job may have is the width 
   nothing is to come must one start. Every scheduler of this project that does not ask to be woken (``WakeAt``) makes one
   of these schedules, those with head-of-line blocking too.
 
-*In which sense it is exact.* The optimum is over schedules whose starts are at submissions and completions. For makespan
-and without contention nothing is lost by that, on nodes of equal processors and with jobs that need one node: moving each
-start of any schedule to the earliest time at which its cores are free, in the order of the starts, makes no job end later,
-and then every start is at a submission or a completion. With contention, and for energy and EDP, a start in between
-can pay, if a job then runs just while another keeps the processor busy: ``docs/guides/optimum.md`` has an example.
+*In which sense it is exact.* The optimum is over schedules whose starts are at submissions and completions. For
+makespan and without contention nothing is lost by that, on nodes of equal processors and with jobs that need one node:
+each start of any schedule can be moved, in the order of the starts, to the earliest time at which its cores are free.
+No job ends later then, and every start is at a submission or a completion. With contention, and for energy and EDP, a
+start in between can pay, if a job then runs just while another keeps the processor busy: ``docs/guides/optimum.md`` has
+an example.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 OBJECTIVES = {"energy": "J", "makespan": "s", "edp": "J s"}
-"""What can be minimised, with its unit: the metrics energy_j, makespan_s and edp_js of a run."""
+"""Metrics of a run that can be minimised (energy_j, makespan_s and edp_js), with their units."""
 
 TOLERANCE = 1e-12
-"""Schedules that are better by less than this, relatively, are not looked for: that much is rounding."""
+"""Relative gain below which better schedules are not looked for: that much is rounding."""
 
 MOST_REMEMBERED = 200_000
 """Positions kept to recognise those that come again; some hundred MB."""
@@ -69,11 +70,11 @@ class Optimum:
 
     @property
     def gap(self) -> float:
-        """By how much of itself ``value`` may lie above the optimum; 0 when proven."""
+        """Return by how much of itself ``value`` may lie above the optimum; 0 when proven."""
         return 1.0 - self.lower_bound / self.value if self.value and not self.proven else 0.0
 
     def scheduler(self) -> Follow:
-        """A scheduler that follows the schedule, to see it in a simulation."""
+        """Return a scheduler that follows the schedule, to see it in a simulation."""
         return Follow(self.schedule, f"optimum of {self.objective}{', with waiting' if self.waiting else ''}")
 
 
@@ -85,7 +86,7 @@ def optimum(
     max_nodes: int = 1_000_000,
     max_seconds: float = math.inf,
 ) -> Optimum:
-    """The schedule of least energy, makespan or EDP (``objective``), with deliberate waiting or without.
+    """Find the schedule of least energy, makespan or EDP (``objective``), with deliberate waiting or without.
 
     The search ends when the schedule is proven to be best, after ``max_nodes`` positions, or ``max_seconds`` of
     wall-clock time (with which the answer depends on the computer); then ``proven`` is False, and the answer is the
@@ -94,8 +95,8 @@ def optimum(
 
     Contention and power are those of the platform's models; run times are the true ones; nodes are always on, there is
     no network, no memory limit, and jobs are not killed. Jobs that the platform can never hold are left out, as a
-    simulation rejects them. Raises InputError for an unknown objective, limits below 1 position or 0 s, when no job
-    fits, for nodes that start OFF, and for jobs with wishes that the search does not know
+    simulation rejects them. Raises InputError for an unknown objective, limits below 1 position or 0 s, nodes that
+    start OFF, and when no job fits. So it does for jobs with wishes that the search does not know
     (``schedulers.optimum.board.UNSUPPORTED``).
     """
     if objective not in OBJECTIVES:
@@ -164,7 +165,7 @@ class _Search:
         self._take(position)
 
     def _children(self, position: Position) -> Iterator[Position]:
-        """What can come next: one more start in this instant, or the next instant."""
+        """Yield what can come next: one more start in this instant, or the next instant."""
         board = self._board
         for move in board.moves(position):
             yield board.place(position, move)
@@ -176,7 +177,7 @@ class _Search:
                 yield after
 
     def _is_new(self, position: Position) -> bool:
-        """Whether the position has not been reached before at no more cost; remember it."""
+        """Return whether the position has not been reached before at no more cost; remember it."""
         spent = 0.0 if self._objective == "makespan" else position.energy
         if position.key in self._least_spent:
             if spent >= self._least_spent[position.key] * (1.0 - TOLERANCE):

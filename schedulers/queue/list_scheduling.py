@@ -66,7 +66,7 @@ class ListScheduler(Scheduler):
         self._queue: list[tuple[Any, int, Job]] = []
 
     def schedule(self, view: View) -> Iterable[Decision]:
-        """One pass over the queue."""
+        """Hold a pass over the queue."""
         if self.dynamic:
             self._queue = sorted((self._order(job, view.now), job.index, job) for job in view.pending)
         else:
@@ -97,7 +97,7 @@ class ListScheduler(Scheduler):
             heappop(queue)
 
     def _reasons(self, view: View) -> Iterable[Hold]:
-        """Why the head waits, for the decision log, and with it all that are behind it."""
+        """Tell the decision log why the head waits, and with it all that are behind it."""
         head = self._queue[0][2]
         return [Hold(head, view.shortage(head, self.memory), blocks=True)]
 

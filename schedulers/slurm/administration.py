@@ -36,9 +36,9 @@ _OF_PARTITION = {
 _OF_JOB = {"nice": "nice", "timelimit": "limit_s", "qos": "qos", "dependency": "dependency"}
 
 NODE_FAIL = "NODE_FAIL"
-"""Why a job has lost its nodes that were down."""
+"""Reason of a job that has lost its nodes because they were down."""
 ANSWER_S = 1.0
-"""How long after it is resumed a node has answered, and gets jobs."""
+"""Time, s, after which a resumed node has answered, and gets jobs."""
 
 
 class Administered(Protocol):
@@ -75,11 +75,11 @@ class Administrator:
         self._position = {name: index for index, name in enumerate(node_names)}
         self.closed: NodeSet = 0  #: Nodes that are down or drained.
         self._changed: dict[int, dict[str, Any]] = {}  # of each job: fields of its request
-        self.aliases: Mapping[str, str] = {}  #: Of users, in an anonymised workload.
+        self.aliases: Mapping[str, str] = {}  #: Changed names of users in an anonymised workload.
 
     @property
     def next_time(self) -> float:
-        """When the next command comes, s; inf: none does."""
+        """Return when the next command comes, s; inf: none does."""
         return self._left[0].time if self._left else math.inf
 
     def act(self, view: View) -> Iterator[Decision]:
@@ -116,7 +116,6 @@ class Administrator:
                         SlurmReservation(name, options["starttime"], options["endtime"], self._nodes(command), users)
                     )
             else:
-                # What becomes of jobs that wait, and of those that run.
                 names = set(command.names)
                 waiting = [
                     pair for pair in self._waiting.values() if _is_named(pair[1], names) and view.is_pending(pair[0])
@@ -140,7 +139,7 @@ class Administrator:
                 self._slurm.changed()
 
     def amend(self, ask: Ask) -> None:
-        """A job that waits again keeps what was changed of it."""
+        """Give a job that waits again what was changed of it."""
         for name, value in self._changed.get(ask.key, {}).items():
             setattr(ask, name, value)
 
@@ -152,7 +151,7 @@ class Administrator:
     # ------------------------------------------------------------------ jobs
 
     def _running(self, view: View) -> list[NodeHolder]:
-        """Jobs that hold nodes and have not ended: they run, or are suspended."""
+        """Return the jobs that hold nodes and have not ended: they run, or are suspended."""
         return [held for held in self._slurm.cluster.held.values() if not held.ending and lives_on(held, view)]
 
     def _change(self, command: Command, job: Job, ask: Ask) -> None:
@@ -183,7 +182,7 @@ class Administrator:
 
 
 def _job_of(held: NodeHolder, view: View) -> Job:
-    """A job that runs or is suspended."""
+    """Return a job that runs or is suspended."""
     running = view.running_by_index.get(held.ask.key)
     return view.suspended_by_index[held.ask.key].job if running is None else running.job
 
@@ -224,7 +223,7 @@ def _check(command: Command, names: Iterable[str], known: Collection[str]) -> No
 
 
 def _node_names(command: Command, every: Sequence[str]) -> Sequence[str]:
-    """Names of nodes of a command; ``ALL`` are all of them."""
+    """Return the names of nodes of a command; ``ALL`` are all of them."""
     names = values.host_list(command.options["nodes"]) if "nodes" in command.options else command.names
     return every if [name.upper() for name in names] == ["ALL"] else names
 

@@ -19,7 +19,7 @@ NODE_STATES = ("DOWN", "DRAIN", "FAIL", "RESUME", "UNDRAIN")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is to be done, when (s on the run's clock), and to whom: names of nodes, partitions, jobs, or a reservation.
+    """Command of an administrator: when (s on the run's clock), what, and to which nodes, partitions, jobs …
 
     ``action`` is a command's words, ``update node``, ``create reservation``, ``hold`` …; ``options`` are values, by keys in
     small letters, with times in s.
@@ -33,7 +33,9 @@ class Command:
 
 
 def read_commands(given: str | Iterable[tuple[float, str]]) -> list[Command]:
-    """Commands in order of time: of a file with lines such as ``37.2 scontrol update NodeName=n2 State=DOWN``, or of pairs.
+    """Read commands in order of time, from pairs or from a file.
+
+    Lines of a file are such as ``37.2 scontrol update NodeName=n2 State=DOWN``.
 
     Raises InputError naming the line for what is no command, or one that is not simulated.
     """
@@ -121,7 +123,7 @@ def _change(time: float, verb: str, words: list[str]) -> Command:
 
 
 def _time(text: str) -> tuple[bool, float]:
-    """Whether it counts from now, and seconds: ``now``, ``now+130``, ``now+2minutes``, or seconds of the run's clock."""
+    """Return whether a time counts from now, and s: ``now``, ``now+130``, ``now+2minutes``, or s of the run's clock."""
     match = re.fullmatch(r"(now)?\+?([0-9]+(?:\.[0-9]*)?)?(seconds?|minutes?|hours?|days?)?", text)
     if match is None or not (match[1] or match[2]):
         raise ValueError("a time such as now+130, now+2minutes, or seconds of the run's clock")

@@ -18,7 +18,7 @@ _EXPECTED = "conditions such as afterok:1:2,after:3+10,singleton, with ? for , w
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a job waits for: of which job, and for ``after`` how long (s) after its start. ``singleton`` names no job."""
+    """Condition on a job, and for ``after`` the delay (s) after its start. ``singleton`` names no job."""
 
     kind: str
     job: str = ""
@@ -34,7 +34,7 @@ class Dependency:
 
     @classmethod
     def parse(cls, text: str) -> Dependency:
-        """From the value of ``--dependency``. Raises FormatError."""
+        """Read the value of ``--dependency``. Raises FormatError."""
         if "?" in text and "," in text:
             raise FormatError("dependency", _EXPECTED, text)
         conditions = []
@@ -52,7 +52,7 @@ class Dependency:
 
 @dataclass(slots=True)
 class _Fate:
-    """What has become of a job so far."""
+    """State of a job so far."""
 
     ask: Ask
     start: float = math.nan  #: s; of a job that was withdrawn, when that was.
@@ -76,7 +76,7 @@ class Dependencies:
         self._never: set[int] = set()
 
     def submitted(self, ask: Ask) -> None:
-        """The job waits, for the first time or again."""
+        """Note that the job waits, for the first time or again."""
         if ask.job_id not in self._fates:
             if ask.array:
                 self._tasks.setdefault(ask.array, []).append(ask.job_id)
@@ -85,18 +85,18 @@ class Dependencies:
         self._fates[ask.job_id] = _Fate(ask)
 
     def started(self, ask: Ask, now: float) -> None:
-        """The job runs from now on."""
+        """Note that the job runs from now on."""
         self._fates[ask.job_id].start = now
 
     def over(self, ask: Ask, now: float, is_well: bool) -> None:
-        """The job has ended, well or not, or has left the queue."""
+        """Note that the job has ended, well or not, or has left the queue."""
         fate = self._fates.get(ask.job_id)
         if fate is not None:
             fate.is_over, fate.is_well = True, is_well
             fate.start = now if math.isnan(fate.start) else fate.start
 
     def reason(self, ask: Ask, now: float) -> Reason:
-        """Why a job has to wait for others: NONE, if it need not."""
+        """Return why a job has to wait for others: NONE, if it need not."""
         if not ask.dependency:
             return Reason.NONE
         if ask.key in self._never:
@@ -116,7 +116,7 @@ class Dependencies:
         return Reason.NEVER if is_lost else Reason.DEPENDENCY
 
     def next_change(self, ask: Ask, now: float) -> float:
-        """When a delay that a job waits for is over, s; inf: nothing but time is missing for none."""
+        """Return when a delay that a job waits for is over, s; inf: it waits for no delay."""
         times = [
             self._fates[job].start + condition.delay_s
             for condition in (self._of(ask).conditions if ask.dependency else ())
@@ -131,7 +131,7 @@ class Dependencies:
         return self._parsed[ask.dependency]
 
     def _jobs(self, condition: Condition, ask: Ask) -> list[str]:
-        """Ids of the jobs that a condition is about, as far as they have been submitted: a job, or tasks of an array."""
+        """Return ids of the submitted jobs that a condition is about: a job, or tasks of an array."""
         if condition.kind == "singleton":
             same = self._named.get((ask.user, ask.name), []) if ask.name else []
             return [job for job in same if job != ask.job_id]
@@ -143,7 +143,7 @@ class Dependencies:
         return [job for job in jobs if job in self._fates]
 
     def _state(self, condition: Condition, ask: Ask, now: float) -> Reason:
-        """NONE: the condition is met; NEVER: it never will be."""
+        """Return NONE if the condition is met, NEVER if it never will be."""
         fates = [self._fates[job] for job in self._jobs(condition, ask)]
         kind = condition.kind
         if kind == "singleton":  # earlier jobs, and any that runs

@@ -1,4 +1,4 @@
-"""Whether what is said of a job's request, in a file or a mapping, can be: by the kind of each field of Ask."""
+"""Checks of what a file or a mapping says of a job's request, by the kind of each field of Ask."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAY_BE_NEGATIVE = ("nice", "begin_time", "exit_code")
 
 
 def check(where: str, given: Mapping[str, Any], node_count: int | None = None) -> None:
-    """Raises InputError for a name that is no field of a request, and for a value that its field cannot have."""
+    """Raise InputError for a name that is no field of a request, and for a value that its field cannot have."""
     for name, value in given.items():
         if name not in _KINDS:
             raise InputError(where, f"one of {', '.join(sorted(_KINDS))}", name)
@@ -34,7 +34,7 @@ def check(where: str, given: Mapping[str, Any], node_count: int | None = None) -
 
 
 def with_positions(where: str, given: Mapping[str, Any], positions: Mapping[str, int]) -> dict[str, Any]:
-    """What is said of a job, with positions for the names of its nodes. Raises InputError for names that there are not."""
+    """Return the fields of a job, with positions for the names of its nodes. Raises InputError for unknown names."""
     found = dict(given)
     for field in ("required_nodes", "excluded_nodes"):
         value = found.get(field)

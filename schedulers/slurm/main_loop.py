@@ -29,7 +29,7 @@ class MainPass:
         self.reasons: dict[int, str] = {}
 
     def decisions(self) -> Iterator[JobStarted | Preempted]:
-        """The jobs that start, or take nodes from others; these are started, or ended, on the cluster first."""
+        """Yield the jobs that start, or take nodes from others; these are started, or ended, on the cluster first."""
         done: set[int] = set()
         looked_at = 0
         for entry in self._queue:
@@ -62,7 +62,7 @@ class MainPass:
                 break
 
     def _why_skipped(self, entry: QueuedJob) -> str | None:
-        """Why the job is not tested; None: it is."""
+        """Return why the job is not tested; None: it is."""
         cluster, ask = self._cluster, entry.ask
         never = why_not_in(cluster, entry)
         if never is not Reason.NONE:

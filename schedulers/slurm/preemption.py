@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from schedulers.slurm.settings import PreemptSettings
 
 _MOST = 0xFFFF
-"""Nodes, and priorities of qualities of service, count up to here."""
+"""Limit up to which nodes, and priorities of qualities of service, count."""
 _LAST = 99_999
 
 
@@ -57,7 +57,7 @@ class Preemption:
 
     @property
     def because(self) -> str:
-        """Why a job loses its nodes, in words."""
+        """Return why a job loses its nodes, in words."""
         above = "a better quality of service" if self._settings.by_qos else "a higher tier"
         return f"a job of {above} needs its nodes"
 
@@ -74,7 +74,7 @@ class Preemption:
     # ------------------------------------------------------------------ who from whom
 
     def goes_before(self, first: QueuedJob, second: QueuedJob) -> bool:
-        """Whether the one job could take nodes from the other, if that ran: then it goes first in the queue."""
+        """Return whether the first job could take nodes from the second if that ran: then it goes first."""
         if not first.queue.nodes & second.queue.nodes:
             return False
         if self._settings.by_qos:
@@ -82,7 +82,7 @@ class Preemption:
         return first.queue.tier > second.queue.tier
 
     def candidates(self, entry: QueuedJob, helds: Iterable[NodeHolder], now: float) -> list[NodeHolder]:
-        """The jobs from which a job may take nodes: the first are taken first."""
+        """Return the jobs from which a job may take nodes: the first are taken first."""
         found = [held for held in helds if not held.ending and self._may_take(entry, held, now)]
         if self._settings.youngest_first:
             found.sort(key=lambda held: (-math.floor(held.start), held.made, held.ask.key))
@@ -91,7 +91,7 @@ class Preemption:
         return found
 
     def mode(self, held: NodeHolder) -> str:
-        """What is done to a job that loses its nodes: OFF, REQUEUE, CANCEL or SUSPEND."""
+        """Return what is done to a job that loses its nodes: OFF, REQUEUE, CANCEL or SUSPEND."""
         settings = self._settings
         if settings.by_qos:
             quality = self._quality(held.ask)
@@ -121,7 +121,7 @@ class Preemption:
         return not self._is_exempt(held, now)
 
     def _is_exempt(self, held: NodeHolder, now: float) -> bool:
-        """Whether a job has run too short to lose its nodes."""
+        """Return whether a job has run too short to lose its nodes."""
         quality = self._quality(held.ask)
         own = None if quality is None else quality.preempt_exempt_s
         return math.floor(held.start) + (self._settings.exempt_time if own is None else own) > math.floor(now)
@@ -145,7 +145,7 @@ class Preemption:
     def victims(
         self, shape: Shape, free: Free, within: NodeSet, candidates: Sequence[NodeHolder]
     ) -> tuple[ChosenNodes, list[NodeHolder]] | None:
-        """Nodes of a set for a job, and the jobs that have to leave them; None if it would not fit without all of them.
+        """Return nodes of a set for a job, and the jobs that have to leave them; None if it could never fit.
 
         Jobs are taken out one by one until it fits; then they are put in another order, by how many of the chosen nodes
         each has, the last that was taken first, and taken out anew.
@@ -177,9 +177,9 @@ class Preemption:
     # ------------------------------------------------------------------ stopping them
 
     def stop(self, preemptor: int, victims: Iterable[NodeHolder], now: float) -> list[NodeHolder] | None:
-        """Tell jobs to leave for another; those that have to be gone at once, the others have their grace.
+        """Tell jobs to leave for another; return those that have to be gone at once. The others have their grace.
 
-        None: it has just taken nodes, and takes none from more jobs until that should be over.
+        Return None if the job has just taken nodes: it takes none from more jobs until that should be over.
         """
         second = math.floor(now)
         if self._since.get(preemptor, -math.inf) > second - self._settings.pause:
@@ -203,6 +203,6 @@ class Preemption:
         return gone
 
     def may_change(self, now: float, helds: Iterable[NodeHolder]) -> bool:
-        """Whether time alone may let a job take nodes that it could not take before: from jobs that run, but not long enough."""
+        """Return whether time alone may let a job take nodes: from jobs that run, but not long enough."""
         self._since = {key: time for key, time in self._since.items() if time > now - 2.0 * self._settings.pause}
         return bool(self._since) or any(self._is_exempt(held, now) for held in helds)

@@ -49,7 +49,7 @@ class RequestMaker:
         self.has_dependencies = any(given.get("dependency") for given in self._more.values())
 
     def of(self, job: Job, now: float) -> Ask:
-        """What a job asks for that is submitted now (s)."""
+        """Return what a job asks for that is submitted now (s)."""
         partition = job.partition
         array, _, task = job.job_id.partition("_")
         array_of = array if array.isdigit() and task.isdigit() else ""
@@ -81,7 +81,7 @@ class RequestMaker:
         return ask
 
     def plain(self, key: int, job_id: str, submit_time: float) -> Ask:
-        """The request of a job of which no more is known than what was said when this was made."""
+        """Return the request of a job of which no more is known than what was said when this was made."""
         return self._with_more(Ask(key, job_id, submit_time))
 
     def _with_more(self, ask: Ask) -> Ask:
@@ -95,7 +95,7 @@ class RequestMaker:
 
 
 def why_no_gpus(job: Job, ask: Ask, shares_cores: bool, widest: int) -> str:
-    """Why a job cannot have the GPUs that it asks for, as far as they are simulated; empty: it can, or asks for none.
+    """Say why a job cannot have the GPUs that it asks for, as far as they are simulated; empty: it can.
 
     ``widest`` is how many CPUs the widest node has: a job of more, on any number of nodes, says nothing of the GPUs on each.
     """

@@ -39,7 +39,7 @@ class ChosenNodes:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Positions in the platform."""
+        """Return the nodes' positions in the platform."""
         if self._nodes is None:
             self._nodes = tuple(members(self.mask))
             self._cpus *= len(self._nodes)
@@ -48,17 +48,17 @@ class ChosenNodes:
 
     @property
     def cpus(self) -> tuple[int, ...]:
-        """On each of the nodes."""
+        """Return the CPUs on each of the nodes."""
         return self._cpus if self.nodes else ()
 
     @property
     def memory(self) -> tuple[float, ...]:
-        """On each of the nodes, MB."""
+        """Return the memory on each of the nodes, MB."""
         return self._memory if self.nodes else ()
 
 
 class Shape:
-    """What a job asks of nodes, worked out once for all the tests of a pass.
+    """Request of a job to nodes, worked out once for all the tests of a pass.
 
     ``whole_nodes``: nodes are given out whole, as select/linear and exclusive jobs have it. ``memory``, MB on a node and for
     each CPU, is 0 where it does not count. ``nodes`` are the least and the most that its partition gives a job; 0: any number.
@@ -109,27 +109,27 @@ class Shape:
         self._fits: NodeSet | None = None
 
     def fitting(self, facts: NodeFacts) -> NodeSet:
-        """Nodes that have what it needs on one."""
+        """Return the nodes that have what it needs on one."""
         if self._fits is None:
             self._fits = facts.at_least(self.least, self._least_mb)
         return self._fits
 
     def nodes_needed(self, facts: NodeFacts) -> int:
-        """How many nodes it needs at least."""
+        """Return how many nodes it needs at least."""
         return max(self.min_nodes, -(-self.cpus // facts.most_cpus))
 
     def least_of_each(self, facts: NodeFacts) -> int:
-        """CPUs that a job of a limited number of nodes has at least on each, where all others have all that a node has."""
+        """Return the least CPUs on each node of a job of limited nodes, where all others have all that a node has."""
         return self.cpus - (self._most - 1) * facts.most_cpus
 
     def needs_empty(self, facts: NodeFacts) -> bool:
-        """Whether a job that does not ask for whole nodes fits only on empty ones, and wherever there are enough of them."""
+        """Return whether a job that does not ask for whole nodes fits on any empty ones, and on no others."""
         if self.required or self._least_mb or self.fixed or not self.most_nodes:
             return False
         return self.least_of_each(facts) >= facts.most_cpus == facts.cpus_of_each
 
     def fills_nodes(self, facts: NodeFacts) -> bool:
-        """Whether a job that does not ask for whole nodes has all CPUs of as many nodes as it may have, of nodes all alike."""
+        """Return whether a job that does not ask for whole nodes gets all CPUs of all nodes that it may have."""
         each = facts.most_cpus
         if self.whole or self.ask.spread or len(facts.tiers) > 1 or not self.needs_empty(facts):
             return False
@@ -141,7 +141,7 @@ class Shape:
         )
 
     def usable(self, free: Free, within: NodeSet) -> NodeSet:
-        """Nodes of a set on which the job could have at least what it needs on one."""
+        """Return the nodes of a set on which the job could have at least what it needs on one."""
         if self.whole:
             return within & free.empty & self.fitting(free.facts)
         if self.ask.gpus_per_node:
@@ -151,7 +151,7 @@ class Shape:
         return within & free.at_least(self.least, self._least_mb)
 
     def may_fit(self, free: Free, within: NodeSet) -> bool:
-        """Whether there are enough nodes, and enough CPUs on all of them; the more is free, the sooner."""
+        """Return whether there are enough nodes, and enough CPUs on all of them; the more is free, the sooner."""
         return self.is_enough(free, self.usable(free, within))
 
     def is_enough(self, free: Free, usable: NodeSet) -> bool:
@@ -173,7 +173,7 @@ class Shape:
         return count * surely >= self.cpus or self.capacities(free).total(usable) >= self.cpus
 
     def capacities(self, free: Free) -> Capacities:
-        """CPUs that the job could have on each node that is usable."""
+        """Return the CPUs that the job could have on each node that is usable."""
         if self.whole:
             return free.facts.capacities
         if self.fixed:
@@ -182,7 +182,7 @@ class Shape:
 
 
 def choose(shape: Shape, free: Free, within: NodeSet) -> ChosenNodes | None:
-    """Nodes of a set on which the job can start with what is free; None if it cannot."""
+    """Choose nodes of a set on which the job can start with what is free; None if it cannot."""
     return choose_of(shape, free, shape.usable(free, within))
 
 
@@ -242,7 +242,7 @@ def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
 
 
 def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]:
-    """The nodes; then, for a job that may have few, which small ones can lead astray, without the smallest, and so on."""
+    """Yield the nodes; for a job that may have few also without the smallest ones, which can lead astray."""
     yield usable
     if not shape.tries_larger or shape.fixed or not (shape.most_nodes or shape.cap) or shape.ask.spread:
         return
@@ -256,7 +256,7 @@ def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]
 
 
 class _Search:
-    """What a job still lacks while nodes are taken for it."""
+    """Search for nodes by taking them, with what the job still lacks."""
 
     def __init__(self, shape: Shape, free: Free):
         self._shape = shape
@@ -272,7 +272,7 @@ class _Search:
         self.taken: dict[int, int] = {}  #: The CPUs that it may have at most on each of its nodes.
 
     def over(self, usable: NodeSet) -> bool:
-        """Take nodes of a set; whether they do."""
+        """Take nodes of a set; return whether they are enough."""
         if self._shape.ask.spread:
             nodes = members(usable)
             self._least = min(self._nodes, len(nodes))
@@ -345,7 +345,7 @@ class _Search:
 
 
 def _dealt(tasks: int, most: Sequence[int], per_task: int) -> tuple[int, ...]:
-    """CPUs on each node when the tasks are dealt out in turn, no node getting more than its most."""
+    """Return the CPUs on each node when the tasks are dealt out in turn, no node getting more than its most."""
     if sum(most) <= tasks:
         return tuple(limit * per_task for limit in most)
     level, left, full = 0, tasks, sorted(most)
