@@ -19,12 +19,11 @@ Amount = Union[int, "npt.NDArray[Any]"]
 
 
 class AvailabilityProfile:
-    """What is free from each time to the next: ``free[i]`` in ``[times[i], times[i + 1])``, the last one for ever.
+    """Steps of what is free: ``free[i]`` in ``[times[i], times[i + 1])``, the last one for ever.
 
     An amount is a number of cores, shape (), or one number for each node, shape (nodes,); the profile's own shape, and
-    whether it counts in whole numbers, is given by what is free at first. Where a start and a length are asked for, the
-    end ``start + length`` is computed as the simulation computes it, so that what ends and what begins at one instant
-    are at one step.
+    whether it counts in whole numbers, is given by what is free at first. The end of a length is
+    computed as the simulation does it, ``start + length``. So what ends and what begins at one instant are at one step.
 
     Taking may leave less than nothing free (a job that outlives its request while another was promised its cores):
     then the owner of the profile has to plan anew.
@@ -39,16 +38,16 @@ class AvailabilityProfile:
 
     @property
     def times(self) -> npt.NDArray[np.float64]:
-        """When each step begins, s, ascending; shape (steps,)."""
+        """Return when each step begins, s, ascending; shape (steps,)."""
         return self._times[: self._steps]
 
     @property
     def free(self) -> npt.NDArray[Any]:
-        """What is free in each step; shape (steps,) or (steps, nodes)."""
+        """Return what is free in each step; shape (steps,) or (steps, nodes)."""
         return self._free[: self._steps]
 
     def __len__(self) -> int:
-        """How many steps there are."""
+        """Return the number of steps."""
         return self._steps
 
     # ------------------------------------------------------------------ changing it
@@ -78,7 +77,7 @@ class AvailabilityProfile:
         self._step_at(time)
 
     def release(self, time: float, amount: Amount) -> None:
-        """An amount becomes free at ``time`` and stays so."""
+        """Add an amount that becomes free at ``time`` and stays so."""
         self.give(time, math.inf, amount)
 
     def join_equal_steps(self) -> None:
@@ -89,7 +88,7 @@ class AvailabilityProfile:
         self._steps = len(kept)
 
     def _step_at(self, time: float) -> int:
-        """The step that begins at ``time``; a step is cut in two if there is none."""
+        """Return the step that begins at ``time``; cut a step in two if there is none."""
         if time == math.inf:
             return self._steps
         step = int(self.times.searchsorted(time / SAME_INSTANT))
@@ -109,13 +108,13 @@ class AvailabilityProfile:
     # ------------------------------------------------------------------ asking it
 
     def least(self, start: float, end: float) -> npt.NDArray[Any]:
-        """What is free all the time from ``start`` to ``end``; shape () or (nodes,)."""
+        """Return what is free all the time from ``start`` to ``end``; shape () or (nodes,)."""
         first = max(int(self.times.searchsorted(start * SAME_INSTANT, "right")) - 1, 0)
         stop = max(int(self.times.searchsorted(end / SAME_INSTANT)), first + 1)
         return self.free[first:stop].min(axis=0)  # type: ignore[no-any-return]
 
     def least_until(self, ends: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """What is free all the time from now to each of the ends; shape (ends,). For a profile of one number."""
+        """Return what is free all the time from now to each of the ends, shape (ends,), for a profile of one number."""
         so_far = np.minimum.accumulate(self.free)
         return so_far[np.maximum(self.times.searchsorted(ends / SAME_INSTANT) - 1, 0)]
 
@@ -125,7 +124,7 @@ class AvailabilityProfile:
         return so_far[np.maximum(self.times.searchsorted(times) - 1, 0)]
 
     def earliest(self, amount: int, length: float, before: float = math.inf) -> float:
-        """The first time from which an amount is free for ``length`` s; inf if never. For a profile of one number.
+        """Return the first time from which an amount is free for ``length`` s, or inf, for a profile of one number.
 
         With ``before``, the first such time before that one, if the amount is free until then: from then on the
         caller holds it already, and asks whether it can begin earlier.

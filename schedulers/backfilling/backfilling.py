@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 DELAYS = "would delay a job that was promised a start"
-"""Why a job waits though enough cores are free; ``behind`` is that job."""
+"""Reason for which a job waits though enough cores are free; ``behind`` is the promised job."""
 NO_EARLIER = "would begin no earlier on them than on those that it was promised"
-"""The same where no other job was: its nodes would have to boot first, for example."""
+"""Reason where no other job was promised a start: its nodes would have to boot first, for example."""
 
 
 class Backfilling(Scheduler):
-    """What EASY and conservative backfilling share: the queue, the running jobs by expected end, and starting a job.
+    """Base of EASY and conservative backfilling: the queue, the running jobs by expected end, and starting a job.
 
-    ``jobs`` and ``nodes`` are orders, by name or as functions, see :mod:`schedulers.queue.orders`. ``reservation`` says what a
-    promise is of: ``counted``, so many cores (the textbook's, Mu'alem and Feitelson 2001), or ``pinned``, certain cores
-    of certain nodes (as Batsim's). With ``memory``, nodes must have room for the jobs' memory. Where nodes have several
-    cores, or jobs ask for nodes, tags or memory, the promises of conservative backfilling, and of EASY with a depth of 2
-    or more, are pinned in any case.
+    ``jobs`` and ``nodes`` are orders, by name or as functions, see :mod:`schedulers.queue.orders`. ``reservation`` says
+    what a promise is of: ``counted``, so many cores (the textbook's, Mu'alem and Feitelson 2001), or ``pinned``,
+    certain cores of certain nodes (as Batsim's). With ``memory``, nodes must have room for the jobs' memory.
+    Conservative backfilling, and EASY with a depth of 2 or more, pin their promises in any case where nodes have
+    several cores, or jobs ask for nodes, tags or memory.
 
     A job is expected to end at its start plus its requested time; one that outlives that is put off step by step, see
     :class:`~schedulers.backfilling.releases.Releases`. All that happens in an instant is one pass.
@@ -90,9 +90,9 @@ class Backfilling(Scheduler):
         boot_s: float | None = None,
         others_first: bool = False,
     ) -> Iterator[Decision]:
-        """For the decision log: why a job is held, and what it is promised, or is not any more.
+        """Tell the decision log why a job is held, and what it is promised, or that it has no promise any more.
 
-        Its nodes may boot for ``boot_s``, by default as long as the promise counts with; ``others_first``: jobs go before
+        Its nodes may boot for ``boot_s``, by default as long as the promise says. With ``others_first`` jobs go before
         it in the queue, and may have what it was promised.
         """
         missing = view.shortage(job, self.memory)
@@ -102,19 +102,16 @@ class Backfilling(Scheduler):
             self._capped.add(job.index)
         if promise is not None:
             time = promise.ready if boot_s is None else promise.time + boot_s
-            # Tell the log of a promise; why, if it is later than the last.
             _, last = self._told.get(job.index, (job, math.inf))
             self._told[job.index] = job, time
-            told_anew = Reserve(
-                job, time, promise.placement, self._why(job, others_first) if time > latest(last) else ""
-            )
-            yield told_anew
+            why_later = self._why(job, others_first) if time > latest(last) else ""
+            yield Reserve(job, time, promise.placement, why_later)
         elif job.index in self._told:
             yield self._taken_back(job, others_first)
 
     @staticmethod
     def _delays(plan: Plan, job: Job) -> Hold:
-        """For the decision log: a job that would fit waits for the sake of a promise."""
+        """Tell the decision log that a job which would fit waits for the sake of a promise."""
         other = plan.delayed_by(job)
         return Hold(job, NO_EARLIER) if other is None else Hold(job, DELAYS, other)
 
@@ -135,17 +132,17 @@ class Backfilling(Scheduler):
             yield Reserve(start.job, time, start.placement, self._why(start.job, others_first))
 
     def _because(self, view: View, job: Job, why: str = "") -> str:
-        """For the decision log: why a job starts now, with what the order has to say of its place."""
+        """Tell the decision log why a job starts now, with what the order says of its place."""
         if not view.explains:
             return why
         return "; ".join(filter(None, (why, self._queue.tell(job))))
 
     def _profile(self, view: View) -> ProfilePlan:
-        """A plan for many promises; while nodes would have to boot, it depends on which they are of."""
+        """Return a plan for many promises. While nodes would have to boot, promises are of certain nodes."""
         return ProfilePlan(self._where, self._releases, self._counted and view.boot_delays is None)
 
     def _started(self, view: View, place: int, job: Job) -> Running:
-        """The job at that place of the queue has been started."""
+        """Note that the job at this place of the queue has been started."""
         self._queue.leave(place)
         running = view.running_job(job)
         self._releases.add(running)

@@ -1,4 +1,4 @@
-"""What a plan knows of boots: which nodes have to boot for a job that gets them, and that nothing else starts there meanwhile."""
+"""Boots of a plan: which nodes have to boot for a job that gets them. Meanwhile nothing else starts there."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Boots:
         self._table: tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]] | None = None  # the same in columns
 
     def delay(self, placement: Placement) -> float:
-        """How long a job would wait for the slowest boot of its nodes, s."""
+        """Return how long a job would wait for the slowest boot of its nodes, s."""
         if self.needed is None:
             return 0.0
         return max(float(self.needed[first:stop].max()) for first, stop, _ in placement.spans)
 
     def add(self, job: Job, start: float, placement: Placement | None) -> None:
-        """A job is to get these nodes at ``start``, s."""
+        """Note that a job is to get these nodes at ``start``, s."""
         if self.needed is not None and placement is not None:
             nodes = np.array(placement.nodes, np.int64)
             nodes = nodes[self.needed[nodes] > 0.0]
@@ -59,13 +59,10 @@ class Boots:
             return room
         closed = self.needed > longest
         if self._begun:
-            begun, nodes = self._columns()
+            if self._table is None:
+                starts = [np.full(len(nodes), start) for start, nodes in self._begun.values()]
+                self._table = np.concatenate(starts), np.concatenate([nodes for _, nodes in self._begun.values()])
+            begun, nodes = self._table
             first, last = np.minimum(begun, start), np.maximum(begun, start)
             closed[nodes[(first * SAME_INSTANT < last) & (last * SAME_INSTANT < first + self.needed[nodes])]] = True
         return np.where(closed, 0, room)
-
-    def _columns(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        if self._table is None:
-            begun = [np.full(len(nodes), start) for start, nodes in self._begun.values()]
-            self._table = np.concatenate(begun), np.concatenate([nodes for _, nodes in self._begun.values()])
-        return self._table

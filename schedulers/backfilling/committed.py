@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class CommittedBackfilling(EasyBackfilling):
     """Starts the job that it is told, or backfills behind it: :meth:`follow` in every pass, then :meth:`go_for`.
 
-    Who is told the same job again until it has started commits to it, as Zhang et al. (SC 2020) do. Others are backfilled in
-    order of submission. ``extra`` is as in :class:`~schedulers.backfilling.easy.EasyBackfilling`.
+    To commit to a job, as Zhang et al. (SC 2020) do, give the same job again until it has started. Others are
+    backfilled in order of submission. ``extra`` is as in :class:`~schedulers.backfilling.easy.EasyBackfilling`.
     """
 
     def __init__(self, extra: bool = False):

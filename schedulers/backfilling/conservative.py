@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NEVER = Promise(math.inf)
 NOT_MOVED = "was promised a later start, and promises move, once and in the order of the queue, when a job ends early"
-"""Why a job waits for its promise though nothing is in its way any more: what was has moved after its own turn."""
+"""Reason for which a job waits for its promise though nothing is in its way: the job that was moved after its turn."""
 
 
 class ConservativeBackfilling(Backfilling):
@@ -38,8 +38,8 @@ class ConservativeBackfilling(Backfilling):
     the order decides nothing else. With ``replan``, as in Batsim's ``conservative_bf``, every pending job is placed anew
     whenever a job has ended, in that order, also where it starts no earlier: on the first nodes that will do.
 
-    What has been promised is put off only where the machine does less than expected. Where nodes are lost, the promises
-    that can be kept are; where a job outlives its request, all are made anew, in the order of their times. Promises on
+    A promise is put off only where the machine does less than expected. Where nodes are lost, the promises that can be
+    kept are kept. Where a job outlives its request, all are made anew, in the order of their times. Promises on
     nodes that are off allow for the boot, and are then of certain nodes.
     """
 
@@ -72,26 +72,24 @@ class ConservativeBackfilling(Backfilling):
         self._guests: frozenset[Departure] = frozenset()  # that held cores then
 
     def schedule(self, view: View) -> Iterator[Decision]:
-        """One pass: what has ended early moves others forward; the new jobs are promised a start; due jobs start."""
+        """Hold a pass: move promises forward, promise new jobs a start, and start the jobs that are due."""
         self._queue.close_up()
         if view.explains:
             self._losses.follow(view, self._releases)
         submitted = [job for job in view.submitted if view.is_pending(job)]  # one may have been cancelled at once
-        # Take note of what has ended.
-        early = False
+        has_ended, ended_early = bool(view.ended), False
         for running in view.ended:
             if running not in self._releases:
                 continue  # started and stopped in one instant
             until = self._releases.drop(running)
             if until > latest(view.now) and self._plan is not None:
                 self._plan.give_back(running, until)
-                early = True
+                ended_early = True
                 if running.start_time == math.inf:
                     self._capacity_changes = -1  # its nodes still boot, and cannot be had before they are on
         for running in view.resumed:
             if self._releases.take_up(running, view):
                 self._capacity_changes = -1  # it has cores that the profile promises to others
-        has_ended, ended_early = bool(view.ended), early
         put_off = self._releases.put_off_overdue(view.now) | Returns(view).are_late()
         if self._plan is None or put_off or self._is_capped:
             self._queue.join(submitted, view)
@@ -105,7 +103,10 @@ class ConservativeBackfilling(Backfilling):
                 yield from self._keep_promises(view)
             if self._replans and has_ended:
                 self._queue.join(submitted, view)
-                yield from self._place_anew(view)
+                self._queue.refresh(view)
+                for _, job in list(self._queue.after(self._queue.first)):
+                    yield from self._promise_instead(view, job, only_earlier=False)
+                self._plan.tidy()
             else:
                 if ended_early:
                     yield from self._move_forward(view)
@@ -114,21 +115,20 @@ class ConservativeBackfilling(Backfilling):
                     yield from self._promise(view, job)
         while (yield from self._start_due(view)):
             yield from self._move_forward(view)  # nodes were to boot that are on: that much is left
-        if view.explains and not self._is_capped:
-            # For the decision log: the jobs that would fit now, and wait for the sake of a promise.
+        if view.explains and not self._is_capped and (free := view.free_total):
+            # The decision log names the jobs that would fit now, and wait for the sake of a promise.
             assert self._plan is not None
-            free = view.free_total
-            for _, job in self._queue.after(self._queue.first) if free else ():
+            for _, job in self._queue.after(self._queue.first):
                 if job.requested_cores <= free and view.is_pending(job) and not view.shortage(job, self.memory):
                     yield Hold(job, NOT_MOVED) if self._plan.could_start(job) else self._delays(self._plan, job)
         self._losses.forget()
         if self._due and self._due[0][0] != self._wakes_at and self._due[0][0] > latest(view.now):
-            # Nothing else need happen then: the job whose end was waited for may have been moved forward since.
+            # Perhaps nothing else wakes the scheduler then: the job whose end was waited for may have moved forward.
             self._wakes_at = self._due[0][0]
             yield WakeAt(self._wakes_at)
 
     def _withdraw_the_cancelled(self, view: View, submitted: int) -> bool:
-        """Take back the promises of jobs that no longer wait; whether there were any."""
+        """Take back the promises of jobs that no longer wait; return whether there were any."""
         queue, plan = self._queue, self._plan
         assert plan is not None
         if len(queue) + submitted == view.pending_count:
@@ -176,7 +176,7 @@ class ConservativeBackfilling(Backfilling):
                 self._told.pop(job.index, None)
 
     def _keep_promises(self, view: View) -> Iterator[Decision]:
-        """Make the profile anew, nodes having gone or come: all promises that can be are kept, the others made again."""
+        """Make the profile anew, nodes having gone or come; keep promises that can be kept, and renew the others."""
         plan = self._plan = self._profile(view)
         self._capacity_changes = view.capacity_changes
         earlier, self._promises = self._promises, {}
@@ -192,7 +192,7 @@ class ConservativeBackfilling(Backfilling):
             yield from self._promise(view, job)
 
     def _gains(self, view: View) -> bool:
-        """Whether there is more than the profile expects: nodes have come, or are on or OFF, or guests left, early."""
+        """Return whether nodes or cores are back earlier than the profile expects."""
         before, usable = self._usable, view.powered_on | view.powered_off
         early = any(usable[node] and end > latest(view.now) for node, end in self._ends.items())
         guests = frozenset(view.guests)
@@ -216,7 +216,7 @@ class ConservativeBackfilling(Backfilling):
                 worth = plan.could_be_earlier(queue.cores(first), starts[first:])
                 for place in (first + np.flatnonzero(worth)).tolist():
                     job = jobs[place]
-                    if job is not None and (yield from self._moved(view, job)):
+                    if job is not None and (yield from self._promise_instead(view, job, only_earlier=True)):
                         # One that was to start some day kept room for itself, which may serve any other such job.
                         again = again or starts[place] == math.inf
                         first = place + 1  # what it has left may serve a job behind it
@@ -225,49 +225,36 @@ class ConservativeBackfilling(Backfilling):
                     break
         plan.tidy()
 
-    def _moved(self, view: View, job: Job) -> Generator[Decision, None, bool]:
-        """Promise the job anew; whether it starts earlier."""
-        assert self._plan is not None
-        earlier = self._promises.get(job.index, NEVER)
-        if not self._plan.can_be_earlier(job, earlier):
+    def _promise_instead(self, view: View, job: Job, only_earlier: bool) -> Generator[Decision, None, bool]:
+        """Withdraw the job's promise and make another; return whether it was replaced.
+
+        The old promise stays if the new one is later, and with ``only_earlier`` also if it is for the same time.
+        """
+        plan = self._plan
+        assert plan is not None
+        old = self._promises.get(job.index, NEVER)
+        if only_earlier and not plan.can_be_earlier(job, old):
             return False
-        promise = self._promised_instead(job, earlier)
-        if promise is None or latest(promise.ready) >= earlier.ready:
-            self._undo(job, promise, earlier)
-            return False
-        yield from self._note(view, job, promise)
-        return True
-
-    def _promised_instead(self, job: Job, earlier: Promise) -> Promise | None:
-        assert self._plan is not None
-        if earlier is not NEVER:
-            self._plan.withdraw(job, earlier)
-        return self._plan.promise(job)
-
-    def _undo(self, job: Job, promise: Promise | None, earlier: Promise) -> None:
-        assert self._plan is not None
-        if promise is not None:
-            self._plan.withdraw(job, promise)
-        if earlier is not NEVER:
-            self._plan.keep(job, earlier)
-
-    def _place_anew(self, view: View) -> Iterator[Decision]:
-        """Give every pending job, in the order of the queue, the first place that there is now, if it starts no later."""
-        assert self._plan is not None
-        self._queue.refresh(view)
-        for _, job in list(self._queue.after(self._queue.first)):
-            earlier = self._promises.get(job.index, NEVER)
-            promise = self._promised_instead(job, earlier)
-            if earlier is not NEVER and (promise is None or promise.ready > latest(earlier.ready)):
-                self._undo(job, promise, earlier)
-            elif promise != earlier or earlier is NEVER:
-                yield from self._note(view, job, promise)
-        self._plan.tidy()
+        if old is not NEVER:
+            plan.withdraw(job, old)
+        new = plan.promise(job)
+        if only_earlier:
+            replaces = new is not None and latest(new.ready) < old.ready
+        else:
+            replaces = old is NEVER or (new is not None and new.ready <= latest(old.ready))
+        if not replaces:
+            if new is not None:
+                plan.withdraw(job, new)
+            if old is not NEVER:
+                plan.keep(job, old)
+        elif new != old or old is NEVER:
+            yield from self._note(view, job, new)
+        return replaces
 
     # ------------------------------------------------------------------ keeping them
 
     def _start_due(self, view: View) -> Generator[Decision, None, bool]:
-        """Start the jobs whose promised time has come; whether any of them needs less than was planned."""
+        """Start the jobs whose promised time has come; return whether any of them needs less than was planned."""
         assert self._plan is not None
         less, due, now = False, [], latest(view.now)
         while self._due and self._due[0][0] <= now:

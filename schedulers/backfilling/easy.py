@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 FEW = 16
-"""So many jobs are faster looked at one by one than compared with numpy."""
+"""Number of jobs up to which looking at them one by one is faster than numpy."""
 AT_ONCE = 64
-"""So many jobs are tried before the others are compared again with what is left."""
+"""Number of jobs that are tried before the others are compared again with what is left."""
 HOUR_S = 3600.0
 NO_ROOM = "would leave fewer cores free than are kept for short jobs"
-"""Why a job waits though enough cores are free for itself."""
+"""Reason for which a job waits though enough cores are free for itself."""
 BACKFILLED = "backfilled: it delays no job that was promised a start"
 TRIAL_S = 120.0
 TRIED = "on trial: it leaves when the first job of the queue can start with its cores"
@@ -69,8 +69,8 @@ class EasyBackfilling(Backfilling):
     so that short ones find some at once; while nothing runs they need not. It asks for nodes of one core each.
 
     With ``trials``, a job that may not be backfilled runs on idle cores all the same, on trial, so many times at the most
-    (Perković and Keleher, SC 2000). What it holds counts as free: it is requeued when the first job of the queue can start with
-    that, or when it has been on trial for ``trial_for`` seconds and another job can be tried there. As soon as it could be
+    (Perković and Keleher, SC 2000). What it holds counts as free. It is requeued when the first job of the queue can
+    start with that, or when another job can be tried there after ``trial_for`` seconds. As soon as it could be
     backfilled where it runs, it stays. Jobs on trial boot no nodes.
     """
 
@@ -164,7 +164,7 @@ class EasyBackfilling(Backfilling):
         self._has_windows = bool(view.turning_times)  # of advance reservations, which open and close as time passes
 
     def schedule(self, view: View) -> Iterable[Decision]:
-        """One pass; of the whole queue only if something else has happened than that jobs came."""
+        """Hold a pass: over the whole queue only if something else has happened than that jobs came."""
         queue, submitted = self._queue, view.submitted
         if view.explains:
             self._losses.follow(view, self._releases)
@@ -354,10 +354,10 @@ class EasyBackfilling(Backfilling):
         self._version = view.version
 
     def _worth_trying(self, view: View, first: int) -> Iterable[int]:
-        """Places of jobs that a comparison of numbers does not rule out, in the order in which they are tried."""
+        """Return the places of jobs that a comparison of numbers does not rule out, in the order of trying."""
         queue, plan = self._queue, self._plan
         assert plan is not None
-        # In few jobs there is nothing to gain; and an explanation names the jobs that only a promise keeps back.
+        # Few jobs are looked at one by one. So are all for an explanation, which names those kept back by a promise.
         if queue.stop - first <= FEW or view.explains:
             places: Sequence[int] = range(first, queue.stop)
         else:
@@ -376,7 +376,7 @@ class EasyBackfilling(Backfilling):
         return np.array([*jobs], np.int64)[rank(list(jobs.values()), self._order_behind, view.now)]
 
     def _still_worth_trying(self, places: npt.NDArray[np.int64]) -> Iterator[int]:
-        """The places, without those whose jobs are ruled out by what has been started meanwhile: they may be thousands."""
+        """Yield the places, which may be thousands, without jobs that are ruled out by what has started meanwhile."""
         queue, plan = self._queue, self._plan
         assert plan is not None
         cores, times = queue.cores(0), queue.times(0)
@@ -387,7 +387,7 @@ class EasyBackfilling(Backfilling):
 
 
 def _slowest_boot(view: View, job: Job) -> float:
-    """How long the nodes that a promised job will get may have to boot first, at the most, s.
+    """Return the longest time that the nodes of a promised job may have to boot first, s.
 
     Which nodes these are is found anew in every pass, and jobs that start meanwhile take those that are on. Nodes that
     jobs of this pass have got will be on. A node that has failed may be OFF when it is repaired, and then has to boot.

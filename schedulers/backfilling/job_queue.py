@@ -23,7 +23,7 @@ GONE = np.iinfo(np.int64).max
 """Requested cores of a place in the queue whose job has left it: more than any machine has."""
 
 MOST_EMPTY = 64
-"""So many empty places are not worth closing up."""
+"""Number of empty places up to which closing up is not worth while."""
 
 
 class JobQueue:
@@ -58,11 +58,11 @@ class JobQueue:
 
     @property
     def is_stale(self) -> bool:
-        """Whether keys may have changed since the jobs were put in their order."""
+        """Return whether keys may have changed since the jobs were put in their order."""
         return self.is_dynamic or (self._has_versions and self._order.version != self._version)  # type: ignore[attr-defined]
 
     def tell(self, job: Job) -> str:
-        """What the order has to say of a waiting job's place; empty: nothing."""
+        """Return what the order says of a waiting job's place; empty: nothing."""
         return told_by(self._order, job)
 
     @property
@@ -74,7 +74,7 @@ class JobQueue:
 
     @property
     def stop(self) -> int:
-        """One past the last place."""
+        """Return one past the last place."""
         return self._stop
 
     def before(self, job: Job, others: Sequence[Job], now: float) -> list[Job]:
@@ -83,29 +83,29 @@ class JobQueue:
         return [others[place - 1] for place in ranked[: ranked.index(0)]]
 
     def job(self, place: int) -> Job | None:
-        """The job at a place; None when it has left."""
+        """Return the job at a place; None when it has left."""
         return self._jobs[place]
 
     def place_of(self, job: Job) -> int:
-        """The place of a job that is in the queue."""
+        """Return the place of a job that is in the queue."""
         return self._jobs.index(job)
 
     def cores(self, first: int) -> npt.NDArray[np.int64]:
-        """Requested cores at the places from ``first`` on; an empty place asks for more than there are."""
+        """Return the requested cores at the places from ``first`` on; an empty place asks for more than there are."""
         return self._cores[first : self._stop]
 
     def times(self, first: int) -> npt.NDArray[np.float64]:
-        """Planned times (s) at the places from ``first`` on."""
+        """Return the planned times (s) at the places from ``first`` on."""
         return self._times[first : self._stop]
 
     def after(self, first: int) -> Iterator[tuple[int, Job]]:
-        """Places and jobs from ``first`` on."""
+        """Yield places and jobs from ``first`` on."""
         for place, job in enumerate(self._jobs[first:], first):
             if job is not None:
                 yield place, job
 
     def join(self, jobs: Sequence[Job], view: View) -> int:
-        """Enter jobs, submitted later than all before; the first place that changed its meaning (``stop`` if none did)."""
+        """Enter jobs, submitted later than all before; return the first place with another job (``stop``: none)."""
         if not jobs:
             return self._stop
         first = self._stop
@@ -117,7 +117,7 @@ class JobQueue:
                 place = bisect_right(self._keys, key)
             stop = self._stop
             if stop == len(self._cores):
-                self._cores, self._times = (_doubled(column) for column in self._columns)
+                self._cores, self._times = np.tile(self._cores, 2), np.tile(self._times, 2)
             self._keys.insert(place, key)
             self._jobs.insert(place, job)
             if place < stop:
@@ -132,13 +132,13 @@ class JobQueue:
         return first
 
     def leave(self, place: int) -> None:
-        """The job at this place has started, or is no longer pending."""
+        """Empty a place, since its job has started or is no longer pending."""
         self._jobs[place] = None
         self._cores[place] = GONE
         self._left -= 1
 
     def refresh(self, view: View) -> None:
-        """Before a pass over the whole queue: close up empty places, and put the jobs in the order of their keys of now."""
+        """Close up empty places and order the jobs by their keys of now, before a pass over the whole queue."""
         if self.is_stale and self._left:
             places = [place for place, _ in self.after(0)]
             jobs = [job for _, job in self.after(0)]
@@ -174,7 +174,7 @@ class JobQueue:
 
 
 def rank(jobs: Sequence[Job], order: JobOrder, now: float) -> npt.NDArray[np.int64]:
-    """Positions that put jobs in the order of their keys, ties in order of submission; shape (jobs,)."""
+    """Return positions that put jobs in the order of their keys, ties in order of submission; shape (jobs,)."""
     if getattr(order, "by_column", False):
         keys, indices = _by_column(jobs, order, now)
         return np.lexsort((indices, keys))
@@ -185,12 +185,6 @@ def rank(jobs: Sequence[Job], order: JobOrder, now: float) -> npt.NDArray[np.int
 def _by_column(
     jobs: Sequence[Job], order: JobOrder, now: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Keys of jobs by an order that takes all at once, and their positions in the workload."""
+    """Return keys of jobs by an order that takes all at once, and their positions in the workload."""
     indices = np.array([job.index for job in jobs], np.int64)
     return order(JobColumns(jobs[0], indices), now), indices  # type: ignore[arg-type]
-
-
-def _doubled(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    larger = np.empty(2 * len(column), column.dtype)
-    larger[: len(column)] = column
-    return larger

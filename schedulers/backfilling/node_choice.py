@@ -1,4 +1,4 @@
-"""How a backfilling scheduler turns a job into a placement."""
+"""Choice of nodes of a backfilling scheduler: how it turns a job into a placement."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NodeChoice:
         self.treats_alike = order is platform_order and view.one_node_rule and not memory
 
     def now(self, job: Job, within: npt.NDArray[np.integer] | None = None) -> Placement | None:
-        """On what is free now."""
+        """Place the job on what is free now."""
         if job.requested_cores > self.view.free_total:
             return None  # before the node order is worked out
         return self.view.place(job, self._order(self.view, job), self.counts_memory, within)
@@ -37,11 +37,11 @@ class NodeChoice:
     def later(
         self, job: Job, outlook: Outlook, time: float, within: npt.NDArray[np.integer] | None = None
     ) -> Placement | None:
-        """On what should be free at ``time``."""
+        """Place the job on what should be free at ``time``."""
         if job.requested_cores > outlook.free_total:
             return None
         return outlook.place(job, self._order(self.view, job), self.counts_memory, time, within)
 
     def memory_of(self, job: Job) -> float:
-        """MB of one task, if memory counts."""
+        """Return the memory of one task, MB, if memory counts."""
         return job.memory if self.counts_memory else 0.0

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Promise(NamedTuple):
-    """When a job is to get its cores, s, and which if that is part of it; where its nodes have to boot, it starts later."""
+    """Promise of cores to a job: the time, s, and perhaps which cores. If nodes have to boot, it starts later."""
 
     time: float
     placement: Placement | None = None
@@ -43,19 +43,19 @@ class Promise(NamedTuple):
 
     @property
     def ready(self) -> float:
-        """When its tasks are to begin, s."""
+        """Return when its tasks are to begin, s."""
         return self.time + self.delay
 
     def end(self, job: Job) -> float:
-        """Until when it is planned to hold its cores, s."""
+        """Return until when it is planned to hold its cores, s."""
         return planned_end(job, self.time + self.delay)
 
 
 class Plan(Protocol):
-    """What a backfilling pass asks and tells."""
+    """Interface of a plan to a backfilling pass."""
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Which of these requests (cores, s) are worth asking ``place`` about, all at once; shape (jobs,)."""
+        """Return which of these requests (cores, s) are worth asking ``place`` about, all at once; shape (jobs,)."""
         ...
 
     def place(self, job: Job) -> Placement | None:
@@ -63,7 +63,7 @@ class Plan(Protocol):
         ...
 
     def take(self, running: Running) -> None:
-        """The job that was placed has been started."""
+        """Note that the job that was placed has been started."""
         ...
 
     def promise(self, job: Job) -> Promise | None:
@@ -74,7 +74,7 @@ class Plan(Protocol):
         ...
 
     def delayed_by(self, job: Job) -> Job | None:
-        """The job whose promise would be broken if this one, which fits, started now; None if that cannot be said."""
+        """Return the job whose promise this one, which fits, would break if it started now; None: unknown."""
         ...
 
 
@@ -95,7 +95,7 @@ class CountedPlan:
         self._head: Job | None = None  # the promised job
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Whether as many cores are free, and the promise can be kept."""
+        """Return for which requests enough cores are free, and the promise can be kept."""
         free = self._view.free_total
         fits = cores <= free
         if self._extra < free:
@@ -104,25 +104,22 @@ class CountedPlan:
         return fits
 
     def place(self, job: Job) -> Placement | None:
-        """The node order's choice of the free cores."""
         cores = job.requested_cores
         if cores > self._extra and self._view.now + planned_time(job) > self._shadow:
             return None
         placement = self._where.now(job)
-        if placement is not None and cores > self._extra and self._late_by_booting(job, placement):
-            return None
-        return placement
-
-    def _late_by_booting(self, job: Job, placement: Placement) -> bool:
-        return self._view.now + self._view.boot_time(placement) + planned_time(job) > self._shadow
+        if placement is None or cores <= self._extra:
+            return placement
+        ends = self._view.now + self._view.boot_time(placement) + planned_time(job)
+        return None if ends > self._shadow else placement
 
     def take(self, running: Running) -> None:
-        """A job that will not have ended by the promised start leaves less beside it."""
+        """Count a job off the extra cores if it will not have ended by the promised start."""
         if running.expected_end > self._shadow:
             self._extra -= running.placement.cores
 
     def promise(self, job: Job) -> Promise | None:
-        """When enough of the running jobs should have ended, and enough nodes in transition be back."""
+        """Promise the time when enough running jobs should have ended, and enough nodes in transition be back."""
         free, missing, promised, needed = self._free_with_trials(), True, math.inf, self._needed(job)
         self._shadow, self._extra = math.inf, 0
         for end, _, cores, _ in cores_coming(self._releases, self._view):
@@ -137,32 +134,31 @@ class CountedPlan:
         self._extra = free - needed
         self._head = job
         if promised == math.inf:
-            # Jobs that requested no time have to end first; of no job can it be said that it ends before them.
+            # Jobs that requested no time have to end first, and no job is known to end before them.
             self._shadow = -math.inf
         return Promise(promised)
 
     def _needed(self, job: Job) -> int:
-        """Cores that have to be free for the promised job to start."""
+        """Return the cores that have to be free for the promised job to start."""
         return job.requested_cores
 
     def _free_with_trials(self) -> int:
-        """Cores that are free, or would be if the jobs on trial left, as they do when the head job can start with them."""
+        """Return the free cores, with those of jobs on trial, which leave if the head job can start with them."""
         return self._trials.free_without(self._trials) if self._trials else self._view.free_total
 
     def may_stay(self, running: Running) -> bool:
-        """Whether a job on trial could be backfilled now where it runs."""
+        """Return whether a job on trial could be backfilled now where it runs."""
         return running.expected_end <= self._shadow or running.placement.cores <= self._extra
 
     def is_over_in_time(self, job: Job) -> bool:
-        """Whether a job that starts now, without a boot, ends before the promised start."""
+        """Return whether a job that starts now, without a boot, ends before the promised start."""
         return self._view.now + planned_time(job) <= self._shadow
 
     def takes_room(self, job: Job, cores: int) -> bool:
-        """Whether it would leave fewer cores free than it has to if it had these: it has to leave none."""
+        """Return whether the job with these cores would leave fewer free than it has to; here it has to leave none."""
         return False
 
     def delayed_by(self, job: Job) -> Job | None:
-        """The promised job: there is one."""
         return None if self._head is job else self._head
 
 
@@ -180,18 +176,16 @@ class PlanWithRoom(CountedPlan):
         self._room, self._room_for = room, room_for
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Whether as many cores are free, with those that it leaves, and the promise can be kept."""
         fits = super().may_start(cores, times)
         if self._others_run:
             fits &= (times <= self._room_for) | (cores <= self._free_with_trials() - self._room)
         return fits
 
     def place(self, job: Job) -> Placement | None:
-        """The node order's choice of the free cores, if enough others are free."""
         return None if self.lacks_room(job) else super().place(job)
 
     def lacks_room(self, job: Job) -> bool:
-        """Whether it would leave too few cores free."""
+        """Return whether the job would leave too few cores free."""
         return self.takes_room(job, job.requested_cores)
 
     def may_stay(self, running: Running) -> bool:
@@ -203,19 +197,18 @@ class PlanWithRoom(CountedPlan):
         return super().is_over_in_time(job) and not self.lacks_room(job)
 
     def takes_room(self, job: Job, cores: int) -> bool:
-        """Whether it would leave fewer cores free than it has to if it had these."""
         return self._others_run and cores + self._left_by(job) > self._free_with_trials()
 
     @property
     def _others_run(self) -> bool:
-        """Whether any job runs that is not on trial."""
+        """Return whether any job runs that is not on trial."""
         return self._view.running_count > (len(self._trials) if self._trials else 0)
 
     def _left_by(self, job: Job) -> int:
         return self._room if planned_time(job) > self._room_for else 0
 
     def _needed(self, job: Job) -> int:
-        """With what it leaves, but not more than can be free: then everybody else is over."""
+        """Return its cores with those that it leaves, but not more than can be free: then everybody else is over."""
         coming = cores_coming(self._releases, self._view)
         most = self._free_with_trials() + sum([cores for _, _, cores, _ in coming])
         return max(job.requested_cores, min(job.requested_cores + self._left_by(job), most))
@@ -224,19 +217,18 @@ class PlanWithRoom(CountedPlan):
 class PlanBefore(CountedPlan):
     """Any free cores are as good as any others, and a job may start if it ends before the promised start, never beside it.
 
-    What the head job will leave free is not used, and a job that ends just when it should start waits: so RLScheduler
-    backfills (Zhang et al., SC 2020, and its program). While nothing is promised, anything may start.
+    The cores that the head job will leave free are not used, and a job that ends just when the head job should start
+    waits. RLScheduler backfills so (Zhang et al., SC 2020, and its program). While nothing is promised, anything may
+    start.
     """
 
     _before = math.inf  # when others have to be over, s
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Whether as many cores are free, and it ends in time."""
         fits: npt.NDArray[np.bool_] = (cores <= self._view.free_total) & (self._view.now + times < self._before)
         return fits
 
     def place(self, job: Job) -> Placement | None:
-        """The node order's choice of the free cores."""
         placement = self._where.now(job)
         if placement is None or self._before == math.inf:
             return placement
@@ -270,7 +262,7 @@ class NodePlan(CountedPlan):
         self._too_wide: set[int] = set()
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Whether it could fit, and if it does not end in time, on what the promised job may leave."""
+        """Return which requests could fit and end in time, or fit on what the promised job may leave."""
         view = self._view
         fits = worth_trying(view, cores)
         if self._later is None:
@@ -282,21 +274,18 @@ class NodePlan(CountedPlan):
         return fits & (ends_in_time(times, self._shadow, view.now) | long)
 
     def place(self, job: Job) -> Placement | None:
-        """By the node order, where no promise is broken."""
         if self._later is None:
             return super().place(job)
         if self._view.now + planned_time(job) > self._shadow:
             return self._place_for_long(job)
         placement = self._where.now(job)
-        if (
-            placement is not None
-            and self._view.now + self._view.boot_time(placement) + planned_time(job) > self._shadow
-        ):  # its nodes have to boot
-            return self._place_for_long(job, placement)
-        return placement
+        if placement is None or not (boot_s := self._view.boot_time(placement)):
+            return placement
+        is_late = self._view.now + boot_s + planned_time(job) > self._shadow
+        return self._place_for_long(job, placement) if is_late else placement
 
     def may_stay(self, running: Running) -> bool:
-        """Whether a job on trial ends before the promised start, or leaves the promised job a place."""
+        """Return whether a job on trial ends before the promised start, or leaves the promised job a place."""
         if self._later is None or running.expected_end <= self._shadow:
             return super().may_stay(running)
         if not self._pinned:
@@ -309,15 +298,14 @@ class NodePlan(CountedPlan):
         )
 
     def _place_for_long(self, job: Job, liked: Placement | None = None) -> Placement | None:
-        """For a job that will still run at the shadow time; ``liked`` is what the node order chose, if it was asked."""
+        """Place a job that still runs at the shadow time; ``liked`` is what the node order chose, if it was asked."""
         if job.requested_cores in self._too_wide:
             return None
         if not self._pinned:
             placement = liked or self._where.now(job)
             if placement is None or self._leaves_a_place(placement, job):
                 return placement
-        # On what the promised job's own place leaves free; it keeps its nodes from being booted when it wants
-        # them.
+        # Try what the promised job's own place leaves free, without nodes that would still boot when that job wants them.
         assert self._spare is not None
         spare, late = self._spare, self._late_boots()
         if late is not None and self._place is not None:
@@ -341,7 +329,7 @@ class NodePlan(CountedPlan):
         return left is not None
 
     def _leave_booting(self, placement: Placement) -> list[tuple[int, int]]:
-        """Nodes that would still boot for a job at the promised time: the cores that it leaves there cannot be had then."""
+        """Take away the free cores of nodes that would still boot for a job at the promised time; return them."""
         assert self._later is not None
         later, free = self._later, self._later.free.item
         late = self._late_boots()
@@ -352,13 +340,12 @@ class NodePlan(CountedPlan):
         return booting
 
     def _late_boots(self) -> npt.NDArray[np.bool_] | None:
-        """Which nodes would not be on at the promised time if they began to boot now; None: all would."""
+        """Return which nodes would not be on at the promised time if they began to boot now; None: all would."""
         if not self._view.is_off.any() or (delays := self._view.boot_delays) is None:
             return None
         return self._view.is_off & (self._view.now + delays > latest(self._promised))
 
     def take(self, running: Running) -> None:
-        """A job that will not have ended by the promised start leaves less beside it."""
         if self._later is None:
             super().take(running)
             return
@@ -373,10 +360,9 @@ class NodePlan(CountedPlan):
             self._find_place()
 
     def promise(self, job: Job) -> Promise | None:
-        """When enough of the running jobs should have ended, on the right nodes, and nodes in transition be back."""
         view = self._view
         takes_any = view.one_node_rule and job.requested_cores > view.platform.widest_node
-        # Of a node that boots for another job, its other cores cannot be had before: there numbers do not tell.
+        # A number of cores is not enough where nodes boot for other jobs: their other cores cannot be had before.
         if takes_any and not self._pinned and not view.transition_ends and view.boot_delays is None:
             return super().promise(job)
         if job.requested_cores > view.offered_cores:
@@ -400,15 +386,14 @@ class NodePlan(CountedPlan):
             if self._where.later(job, later, end) is not None:
                 self._later, self._head = later, job
                 self._promised = end
-                self._shadow = (
-                    latest(end) if end < math.inf else -math.inf
-                )  # of no job can it be said that it ends before
+                # No job is known to end before jobs that requested no time.
+                self._shadow = latest(end) if end < math.inf else -math.inf
                 placement = self._find_place()
                 return Promise(end, placement if self._pinned else None)
         return None
 
     def _find_place(self) -> Placement | None:
-        """A place for the promised job at the shadow time, and what is left beside it."""
+        """Find a place for the promised job at the shadow time, and what is left beside it."""
         assert self._later is not None
         assert self._head is not None
         placement = self._where.later(self._head, self._later, self._shadow)
@@ -426,14 +411,14 @@ class NodePlan(CountedPlan):
 
 
 def ends_in_time(times: npt.NDArray[np.float64], shadow: float, now: float) -> npt.NDArray[np.bool_]:
-    """Which lengths (s) are over by the shadow time; a little more for rounding, since ``place`` has the last word."""
+    """Return which lengths (s) are over by the shadow time. For rounding a little more: ``place`` has the last word."""
     return times <= shadow - now + 1e-9 * abs(shadow)
 
 
 def worth_trying(
     view: View, cores: npt.NDArray[np.int64], free: npt.NDArray[np.integer] | None = None
 ) -> npt.NDArray[np.bool_]:
-    """Which requests could fit at all on the free cores of the nodes (default: those of now); shape (jobs,).
+    """Return which requests could fit at all on the free cores of the nodes (default: of now); shape (jobs,).
 
     As many are free, and on one node where the width rule wants one.
     """

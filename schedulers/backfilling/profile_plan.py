@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from schedulers.backfilling.node_choice import NodeChoice
 
 MOST_MB = 1e15
-"""Stands for the memory of a node of which it is not known."""
+"""Memory, MB, of a node whose memory is unknown."""
 
 
 class ProfilePlan:
@@ -45,7 +45,11 @@ class ProfilePlan:
         if self._machine is not None and self._boots.needed is not None:
             # Nodes that are on come before nodes that would have to be booted, as they will when the job starts.
             self._machine.is_on, self._machine.is_off = self._boots.needed == 0.0, self._boots.needed > 0.0
-        self.profile = AvailabilityProfile(self._view.now, self._view.free_total if counted else self._free_now())
+        free: Amount = self._view.free_total
+        if not counted:
+            now = self._view.outlook()
+            free = self._with_memory(now.free, np.minimum(now.memory_mb - now.memory_used, MOST_MB))
+        self.profile = AvailabilityProfile(self._view.now, free)
         self._cut_at_windows()
         self._endless: Amount = self._nothing()  # held by jobs that requested no time
         self._some_day: tuple[Job, Amount] | None = None
@@ -58,13 +62,9 @@ class ProfilePlan:
 
     # ------------------------------------------------------------------ amounts of cores, or of each node
 
-    def _free_now(self) -> npt.NDArray[Any]:
-        now = self._view.outlook()
-        return self._with_memory(now.free, np.minimum(now.memory_mb - now.memory_used, MOST_MB))
-
     def _amount(self, job: Job, placement: Placement | None) -> int | npt.NDArray[Any]:
         if self._counted or placement is None:
-            # What runs may hold other cores than it requested: it has been resized.
+            # A job that has been resized holds other cores than it requested.
             return job.requested_cores if placement is None else placement.cores
         assert self._machine is not None
         cores = np.zeros(self._nodes, np.int64)
@@ -79,7 +79,7 @@ class ProfilePlan:
         return 0 if self._counted else self._on_node(0, 0)
 
     def _held(self, running: Running) -> int | npt.NDArray[Any]:
-        """What a job gives back when it ends: what it has on nodes that are not withheld."""
+        """Return what a job gives back when it ends: what it has on nodes that are not withheld."""
         if not self._view.withheld_count:
             return self._amount(running.job, running.placement)
         placement = offered(running.placement, self._view.withheld)
@@ -91,11 +91,11 @@ class ProfilePlan:
         return self._with_memory(amount, np.zeros(self._nodes))
 
     def _with_memory(self, cores: npt.NDArray[np.integer], memory: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-        """Whole cores; beside memory all are floats, as the machine's MB are, so that both find the same to fit."""
+        """Return cores as whole numbers, or, beside memory, as floats, so that both find the same to fit."""
         return np.concatenate((cores, memory)) if self._where.counts_memory else cores.astype(np.int64)
 
     def _room_for(self, job: Job, free: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """Tasks of the job for which each node has free cores, and memory if that counts; shape (nodes,)."""
+        """Return for how many tasks of the job each node has free cores, and memory if that counts; shape (nodes,)."""
         free = free - self._kept_from(job)
         cores, memory = free[: self._nodes].astype(np.int64), self._where.memory_of(job)
         if self._view.restricts and job.exclusive:
@@ -105,13 +105,13 @@ class ProfilePlan:
         return np.minimum(cores, tasks_in(free[self._nodes :], memory, self._view.platform.core_count))
 
     def _kept_from(self, job: Job) -> Amount:
-        """What has to stay free beside the job all the time, for one that is to start some day."""
+        """Return what has to stay free beside the job all the time, for one that is to start some day."""
         if self._some_day is None or self._some_day[0] is job:
             return self._nothing()
         return np.maximum(self._some_day[1] - self._endless, 0)
 
     def _cut_at_windows(self) -> None:
-        """A job can be promised a start when an advance reservation begins or ends, though nothing is released then."""
+        """Begin a step where an advance reservation begins or ends: a job can start there without a release."""
         for time in self._view.turning_times:
             self.profile.cut(time)
 
@@ -123,13 +123,13 @@ class ProfilePlan:
     # ------------------------------------------------------------------ the plan
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Whether enough cores are free for as long, as far as their number can tell."""
+        """Return for which requests enough cores are free for as long, as far as their number can tell."""
         if self._counted:
             return cores <= self.profile.least_until(self._view.now + times)
         return worth_trying(self._view, cores)
 
     def place(self, job: Job) -> Placement | None:
-        """On what is free all the time that it requests, and all the time that its nodes boot."""
+        """Place the job on what is free all the time that it requests, and all the time that its nodes boot."""
         now = self._view.now
         if not self._counted:
             found = self._on_nodes(job, now, at_once=True)
@@ -161,20 +161,20 @@ class ProfilePlan:
         return None
 
     def _has_room(self, job: Job, room: npt.NDArray[np.int64]) -> bool:
-        """Whether the job could be on so many cores of each node, by their number and the width rule."""
+        """Return whether the job could have so many cores of each node, by their number and the width rule."""
         return bool((room.max() if self._goes_on_one(job) else np.maximum(room, 0).sum()) >= job.requested_cores)
 
     def _goes_on_one(self, job: Job) -> bool:
         return self._view.one_node_rule and job.requested_cores <= self._view.platform.widest_node
 
     def take(self, running: Running) -> None:
-        """Until its expected end."""
+        """Take the job's cores until its expected end."""
         self.profile.take(self._view.now, running.expected_end, self._amount(running.job, running.placement))
         self._boots.add(running.job, self._view.now, running.placement)
         self.begin(running)
 
     def begin(self, running: Running) -> None:
-        """A job runs for which the profile has been taken."""
+        """Note that a job runs whose cores the profile has already taken."""
         self._made.pop(running.job.index, None)
         if running.expected_end == math.inf:
             self._endless = self._endless + self._held(running)
@@ -182,17 +182,22 @@ class ProfilePlan:
             self._some_day = None
 
     def promise(self, job: Job) -> Promise | None:
-        """The earliest window in which what the job needs is free all the time; it is taken.
+        """Promise the earliest window in which what the job needs is free all the time, and take it.
 
         If jobs that requested no time have to end first, the start is inf, some day; the first job of which that is so has
         what it needs kept free of later promises.
         """
+        promise: Promise | None = None
         if self._counted:
             cores = job.requested_cores + int(self._kept_from(job))
             start = self.profile.earliest(cores, planned_time(job))
             promise = Promise(start) if start < math.inf else None
         else:
-            promise = self._earliest_on_nodes(job)
+            times = self.profile.times
+            for step, _ in self._worth_looking_at(job, self.profile.free, len(times)):
+                promise = self._on_nodes(job, times.item(step))
+                if promise is not None:
+                    break
         if promise is None:
             return self._promise_some_day(job)
         self.keep(job, promise)
@@ -209,7 +214,7 @@ class ProfilePlan:
             self._boots.add(job, promise.time, promise.placement)
 
     def renew(self, job: Job, promise: Promise) -> Promise | None:
-        """A promise of another plan, if this one can keep it, and taken if so: at the same time, with no longer boots."""
+        """Keep a promise of another plan if this one can: at the same time, with no longer boots."""
         start, placement, delay = promise
         if not self._view.now <= latest(start) < math.inf:
             return None
@@ -231,7 +236,7 @@ class ProfilePlan:
         return renewed
 
     def _promise_some_day(self, job: Job) -> Promise | None:
-        """A start when jobs that requested no time have ended; None if not even that would do."""
+        """Promise a start when jobs that requested no time have ended; None if not even that would do."""
         in_the_end = self.profile.free[-1] + self._endless
         if self._counted:
             placement, fits = None, job.requested_cores <= in_the_end
@@ -243,16 +248,8 @@ class ProfilePlan:
             self._some_day = job, self._amount(job, placement)
         return Promise(math.inf) if fits else None
 
-    def _earliest_on_nodes(self, job: Job) -> Promise | None:
-        times = self.profile.times
-        for step, _ in self._worth_looking_at(job, self.profile.free, len(times)):
-            promise = self._on_nodes(job, times.item(step))
-            if promise is not None:
-                return promise
-        return None
-
     def delayed_by(self, job: Job) -> Job | None:
-        """The job promised the first time until which this one, started now, could not keep its cores."""
+        """Return the job promised the first time until which this one, started now, could not keep its cores."""
         profile = self.profile
         first, steps = self._first_lack(job)
         made = [(promise, other) for other, promise in self._made.values() if other is not job]
@@ -268,9 +265,9 @@ class ProfilePlan:
         return min(((promise.time, other.index, other) for promise, other in made), default=(0.0, 0, None))[2]
 
     def could_start(self, job: Job) -> bool:
-        """Whether the job would find what it needs from now on, for as long as it asks for it, and waits all the same.
+        """Return whether the job would find what it needs for as long as it asks for it, and waits all the same.
 
-        What it needs was promised to another when it was last looked for. Where nodes boot, this is not asked.
+        It waits because this was promised to another when it was last looked for. Where nodes boot, this is not asked.
         """
         if self._boots.needed is not None or (self._some_day is not None and self._some_day[0] is not job):
             return False
@@ -278,7 +275,10 @@ class ProfilePlan:
         return first == steps or planned_end(job, self._view.now) <= self.profile.times.item(first)
 
     def _first_lack(self, job: Job) -> tuple[int, int]:
-        """The first step by which the job, started now, would lack what it needs; all steps: if it never does; how many."""
+        """Return the first step at which the job, started now, would lack what it needs, and how many steps there are.
+
+        If it never lacks anything, the first number is that of all steps.
+        """
         profile, own = self.profile, self._made.get(job.index)
         free = profile.free
         if own is not None and own[1].time < math.inf:  # without what is kept for itself
@@ -314,14 +314,14 @@ class ProfilePlan:
             self._boots.remove(job)
 
     def give_back(self, running: Running, until: float) -> None:
-        """A job has ended before it was expected to."""
+        """Give back what a job has that ended before it was expected to."""
         if until > latest(self._view.now):
             self.profile.give(self._view.now, until, self._held(running))
             if until == math.inf:
                 self._endless = self._endless - self._held(running)
 
     def shorten(self, running: Running, promise: Promise) -> bool:
-        """A job has been started as promised; whether less is to be booted for it than was planned, and time is left."""
+        """Give back the boot that a job started as promised does not need; return whether there was one."""
         begins = running.expected_start
         if latest(begins) >= promise.ready:
             return False
@@ -331,7 +331,7 @@ class ProfilePlan:
         return True
 
     def could_be_earlier(self, cores: npt.NDArray[np.int64], starts: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Which promises (cores, s) are worth trying to improve: at some time before, as many cores are free."""
+        """Return which promises (cores, s) are worth trying to improve: as many cores are free at some time before."""
         profile, view = self.profile, self._view
         if self._counted:
             return profile.most_before(starts, profile.free) >= cores
@@ -346,7 +346,7 @@ class ProfilePlan:
         return later
 
     def can_be_earlier(self, job: Job, promise: Promise) -> bool:
-        """Whether the job, which has this promise, would find an earlier start; on nodes, whether it is worth a search."""
+        """Return whether the job would find an earlier start than promised; on nodes, whether to search."""
         profile, start = self.profile, promise.time
         if self._counted:
             return profile.earliest(job.requested_cores, planned_time(job), start) < math.inf
@@ -354,7 +354,7 @@ class ProfilePlan:
         if self._boots.needed is not None or start == math.inf:
             return True
         times, free = profile.times, profile.free.copy()
-        # What it was promised is its own from then on.
+        # The cores of its promise are its own from then on.
         since = max(int(times.searchsorted(start * SAME_INSTANT, "right")) - 1, 0)
         until = int(times.searchsorted(promise.end(job) / SAME_INSTANT))
         free[since:until] += self._amount(job, promise.placement)
@@ -364,11 +364,9 @@ class ProfilePlan:
         )
 
     def _worth_looking_at(self, job: Job, free: npt.NDArray[Any], count: int) -> Iterator[tuple[int, int]]:
-        """Yield, of the first ``count`` steps, those from which the job may find room.
+        """Return those of the first ``count`` steps from which the job may find room, each with the step at its end.
 
-        Each comes with the step that begins when the job ends.
-
-        By a single number of each step, no less than what any window over it has: that rules out most.
+        A step is ruled out by a single number, which is no less than what any window over it has.
         """
         times, cores = self.profile.times, free[:, : self._nodes]
         most = cores.max(axis=1) if self._goes_on_one(job) else np.maximum(cores, 0).sum(axis=1)

@@ -28,7 +28,7 @@ CAPPED = "the power cap kept a job from starting"
 GOES_FIRST = "a job goes before it in the queue"
 
 LOSSES = (FAILED, WITHHELD, SWITCHED_OFF, SWITCHED_ON, LATE_NODE, LATE_JOB, CHANGED, GUEST, LATE_GUEST, CAPPED)
-"""All that puts off a promise of conservative backfilling, or of EASY to the job that stays at the head of the queue."""
+"""Losses that put off a promise of conservative backfilling, or of EASY to the job that stays at the head."""
 
 
 class Losses:
@@ -87,13 +87,13 @@ class Losses:
             self._guests = guests
 
     def note(self, loss: str) -> None:
-        """Something else has been lost."""
+        """Note another loss."""
         self._found.add(loss)
 
     def forget(self) -> None:
-        """All promises have been made anew."""
+        """Forget all losses, since all promises have been made anew."""
         self._found.clear()
 
     def __str__(self) -> str:
-        """In words; empty when nothing has been lost."""
+        """Return the losses in words; empty when nothing has been lost."""
         return " and ".join(loss for loss in LOSSES if loss in self._found)

@@ -1,4 +1,4 @@
-"""When the jobs that run now should give their cores back: running jobs in order of their expected end."""
+"""Running jobs in order of their expected end, when they should give their cores back."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ EXTENSIONS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360
 
 
 def planned_time(job: Job) -> float:
-    """How long a job is planned to hold its cores, s: as long as it requested; one that requested 0 s, the first extension."""
+    """Return how long a job is planned to hold its cores, s: its request, or the first extension if that is 0 s."""
     return job.requested_time or EXTENSIONS_S[0]
 
 
 def planned_end(job: Job, start: float) -> float:
-    """Until when a job that starts then is planned to hold its cores, s: the next instant if it requested less than that."""
+    """Return until when a job that starts then is planned to hold its cores, s: the next instant at the earliest."""
     return ending_after(start, start + planned_time(job))
 
 
 def ending_after(start: float, end: float) -> float:
-    """``end`` (s), or the next instant if it is the same as ``start``: what is there takes more than no time."""
+    """Return ``end`` (s), or the next instant if it is the same as ``start``: a job takes more than no time."""
     return end if end > latest(start) else max(latest(latest(start)), math.nextafter(start, math.inf))
 
 
 Release = tuple[float, int, int, "Running"]
-"""(expected end s, job index, cores, running job)."""
+"""Entry of a running job: (expected end s, job index, cores, running job)."""
 
 
 Timed = TypeVar("Timed", bound=tuple[Any, ...])
 
 
 def by_instant(entries: Iterable[Timed]) -> Iterator[tuple[float, list[Timed]]]:
-    """Entries that begin with a time, s, in its order: those of each instant together, and its last time."""
+    """Yield entries, ordered by their first item, a time (s): those of each instant, after its last time."""
     instant: list[Timed] = []
     for entry in entries:
         if instant and entry[0] > latest(instant[0][0]):
@@ -56,7 +56,7 @@ def by_instant(entries: Iterable[Timed]) -> Iterator[tuple[float, list[Timed]]]:
 
 
 def in_turn(entries: Iterable[tuple[float, int]]) -> Iterator[tuple[float, int]]:
-    """(time s, job index) by instants, and those of one instant by job."""
+    """Yield (time s, job index) by instants, and those of one instant by job."""
     for _, instant in by_instant(sorted(entries)):
         yield from sorted(instant, key=itemgetter(1))
 
@@ -73,18 +73,17 @@ class Releases:
         self._ends: dict[int, float] = {}  # under which end each job is entered
 
     def __iter__(self) -> Iterator[Release]:
-        """What ends, soonest first."""
         return iter(self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __contains__(self, running: Running) -> bool:
-        """Whether its job is entered."""
+        """Return whether the job is entered."""
         return running.job.index in self._ends
 
     def add(self, running: Running) -> None:
-        """A job has been started."""
+        """Enter a job that has been started."""
         if running.job.requested_time == 0.0 and not running.extended_by:
             running.extended_by = EXTENSIONS_S[0]  # it is there, and has to be counted
         self._enter(running)
@@ -95,14 +94,14 @@ class Releases:
         insort(self._entries, (end, running.job.index, running.placement.cores, running))
 
     def drop(self, running: Running) -> float:
-        """A job has ended; the end that it was expected to have, s."""
+        """Take out a job that has ended; return the end that it was expected to have, s."""
         index = running.job.index
         end = self._ends.pop(index)
         del self._entries[bisect_left(self._entries, (end, index))]
         return end
 
     def outlived(self, view: View) -> bool:
-        """Whether a job has lasted longer than expected, up to this pass, which has not followed it yet, or beyond it."""
+        """Return whether a job has lasted longer than expected up to this pass, which has not been followed yet."""
         now, ended = view.now, {running.job.index for running in view.ended}
         if any(latest(self._ends.get(index, now)) < now for index in ended):
             return True
@@ -110,7 +109,7 @@ class Releases:
         return any(index not in ended for _, index, _, _ in due)
 
     def follow(self, view: View) -> bool:
-        """Take out what has ended since the last pass, put off what should have; whether anything was put off."""
+        """Take out what has ended since the last pass, put off what should have; return whether any was put off."""
         for running in view.ended:
             if running in self:
                 self.drop(running)
@@ -119,7 +118,7 @@ class Releases:
         return self.put_off_overdue(view.now)
 
     def take_up(self, running: Running, view: View) -> bool:
-        """A job goes on after a suspension, or with other cores: enter it, if it still does; whether it was."""
+        """Enter a job that goes on after a suspension, or with other cores, if it runs; return whether it does."""
         index = running.job.index
         if view.running_by_index.get(index) is not running or index in self._ends:
             return False
@@ -127,7 +126,7 @@ class Releases:
         return True
 
     def put_off_overdue(self, now: float) -> bool:
-        """Give every job that should have ended by ``now`` more time; whether there was one."""
+        """Give every job that should have ended by ``now`` more time; return whether there was one."""
         if not self._entries or self._entries[0][0] > latest(now):
             return False
         overdue = [running for *_, running in self._entries[: bisect_left(self._entries, (latest(now), math.inf))]]
@@ -141,7 +140,7 @@ class Releases:
 
 
 def cores_coming(releases: Releases, view: View) -> Iterable[tuple[float, int, int, object]]:
-    """(expected time s, job or node, cores, …) that become usable for the scheduler, soonest first."""
+    """Return (expected time s, job or node, cores, …) that become usable for the scheduler, soonest first."""
     if not view.withheld_count and not view.transition_ends and not view.guests:
         return releases
     ends: list[tuple[float, int, int, object]] = list(releases)
@@ -153,7 +152,7 @@ def cores_coming(releases: Releases, view: View) -> Iterable[tuple[float, int, i
 
 
 def about_to_boot(releases: Releases, view: View) -> Iterator[tuple[float, int, int]]:
-    """(expected time s, node, its other cores) of nodes that will boot for jobs started in this pass.
+    """Yield (expected time s, node, its other cores) of nodes that will boot for jobs started in this pass.
 
     They are OFF until the pass is over, and other jobs of this pass can still be started there; later ones have to wait.
     """
@@ -168,25 +167,24 @@ def about_to_boot(releases: Releases, view: View) -> Iterator[tuple[float, int, 
 class Returns:
     """Cores that come back without a job: of nodes in transition, and of guests that said how long they stay.
 
-    Not of nodes that are withheld. What takes longer than was to be expected is expected back after the first extension,
-    counted from now.
+    Withheld nodes do not count. What takes longer than expected is expected back after the first extension from now.
     """
 
     def __init__(self, view: View):
         self._view = view
 
     def __bool__(self) -> bool:
-        """Whether any node is in transition, or a guest holds cores."""
+        """Return whether any node is in transition, or a guest holds cores."""
         return bool(self._view.transition_ends or self._view.guests)
 
     def are_late(self) -> bool:
-        """Whether a node, or cores of a guest, should be back by now and are not."""
+        """Return whether a node, or cores of a guest, should be back by now and are not."""
         view, now = self._view, self._view.now
         late = any(end <= latest(now) for end in view.transition_ends.values())
         return late or any(guest.expected_end <= latest(now) for guest in view.guests)
 
     def soonest_first(self) -> list[tuple[float, int, int]]:
-        """(expected time, node, cores that come back on it)."""
+        """Return (expected time, node, cores that come back on it), soonest first."""
         view, now = self._view, self._view.now
         free, withheld = view.free_cores.item, view.withheld.item
         coming = [(end, node, free(node)) for node, end in view.transition_ends.items()]

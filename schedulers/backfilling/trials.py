@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class PlanOfCores(Protocol):
-    """What is asked of a plan about jobs on trial."""
+    """Interface of a plan to the jobs on trial."""
 
     def may_stay(self, running: Running) -> bool:
-        """Whether a job on trial delays nobody who was promised a start."""
+        """Return whether a job on trial delays nobody who was promised a start."""
         ...
 
     def takes_room(self, job: Job, cores: int) -> bool:
-        """Whether so many cores for a job take room that others were promised."""
+        """Return whether so many cores for a job take room that others were promised."""
         ...
 
     def take(self, running: Running) -> None:
@@ -79,13 +79,13 @@ class Trials:
                 put_off(one, now)
 
     def go_on_from(self, before: Trials | None, releases: Releases) -> None:
-        """Keep on trial whom the scheduler had on trial when it began the last time, if that was in this run."""
+        """Keep the jobs on trial that were on trial when the scheduler began the last time, if that was in this run."""
         if before is not None and before._view is self._view:
             self._tried, self._running = before._tried, before._running
             self.follow(releases)
 
     def may_try(self, job: Job) -> bool:
-        """Whether the job has not been on trial as often as it may. Under a power cap none is: it would take watts."""
+        """Return whether the job may be tried once more. Under a power cap none may: it would take watts."""
         budget = self._view.power_budget
         return self._tried[job.index] < self._most and (budget is None or budget.limit_w == math.inf)
 
@@ -95,7 +95,7 @@ class Trials:
         return self._where.now(job, np.where(asleep, 0, self._view.free_cores) if asleep.any() else None)
 
     def begin(self, running: Running) -> None:
-        """A job has been started on trial."""
+        """Note that a job has been started on trial."""
         self._tried[running.job.index] += 1
         self._running[running.job.index] = running
 
@@ -122,7 +122,7 @@ class Trials:
         plan.take(running)
 
     def next_time(self) -> float | None:
-        """When the next of them will have been on trial for long enough, s, if that has not been asked for."""
+        """Return when the next of them will have been on trial for long enough, s; None if a pass is asked for then."""
         ends = [end for one in self if (end := one.allocation_time + self._time_s) > latest(self._view.now)]
         if not ends or min(ends) == self._wake:
             return None
@@ -142,7 +142,7 @@ class Trials:
         return [one for one in self if one.allocation_time <= since and one.allocation_time < now]
 
     def free_without(self, leaving: Iterable[Running]) -> int:
-        """How many cores would be free if these left."""
+        """Return how many cores would be free if these left."""
         view = self._view
         if not self._counted:
             return self._outlook(leaving).free_total
@@ -158,9 +158,8 @@ class Trials:
     def in_the_way_of_first(self, plan: PlanOfCores, job: Job, placement: Placement | None) -> list[Running]:
         """Return the jobs that have to leave for the first job of the queue to start.
 
-        If it has a placement: for it to start without a boot.
-
-        None if it waits for watts, or for the room that it has to leave.
+        If it has a placement, they leave so that it starts without a boot. Nobody leaves if it waits for watts, or for
+        the room that it has to leave.
         """
         if placement is not None:
             return self.in_the_way(job, self, boots=False) if self._view.boot_time(placement) > 0.0 else []
@@ -171,11 +170,18 @@ class Trials:
     def in_the_way(self, job: Job, among: Iterable[Running], boots: bool = True) -> list[Running]:
         """Return the jobs that have to leave for the job to fit, the first of them first.
 
-        Nodes may boot for it with ``boots``.
-
-        None if it fits now, or would not even without all of them.
+        With ``boots`` nodes may boot for it. Nobody leaves if it fits now, or would not fit even without all of them.
         """
-        fits = self._fitting_by_number(job, boots) if self._counted else self._fitting_on_nodes(job, boots)
+        view = self._view
+        asleep = int(view.free_cores[view.is_off].sum()) if self._counted and not boots else 0
+
+        def fits(leaving: list[Running]) -> bool:
+            if self._counted:
+                return job.requested_cores <= self.free_without(leaving) - asleep
+            outlook = self._outlook(leaving)
+            awake = None if boots else np.where(view.is_off, 0, outlook.free)
+            return self._where.later(job, outlook, view.now, awake) is not None
+
         leaving: list[Running] = []
         remaining = iter(among)
         while not fits(leaving):
@@ -184,19 +190,3 @@ class Trials:
                 return []
             leaving.append(one)
         return indispensable(leaving, fits)
-
-    def _fitting_by_number(self, job: Job, boots: bool) -> Callable[[list[Running]], bool]:
-        """Whether the job fits if some leave."""
-        view = self._view
-        asleep = 0 if boots else int(view.free_cores[view.is_off].sum())
-        return lambda leaving: job.requested_cores <= self.free_without(leaving) - asleep
-
-    def _fitting_on_nodes(self, job: Job, boots: bool) -> Callable[[list[Running]], bool]:
-        view = self._view
-
-        def fits(leaving: list[Running]) -> bool:
-            outlook = self._outlook(leaving)
-            awake = None if boots else np.where(view.is_off, 0, outlook.free)
-            return self._where.later(job, outlook, view.now, awake) is not None
-
-        return fits

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Elastic(Scheduler):
-    """What schedulers that resize running jobs have in common. Derive from it and write ``schedule``.
+    """Base of schedulers that resize running jobs. Derive from it and write ``schedule``.
 
     Malleable jobs are resized whose cores can be changed now; evolving ones decide themselves, and are granted what they
     ask for if all of it is free. Where jobs may use certain nodes only, or power is capped, no job grows.
@@ -29,12 +29,12 @@ class Elastic(Scheduler):
         self._giving: dict[int, tuple[Running, int]] = {}  # of jobs that give up cores at the end of a part
 
     def _resizable(self, view: View) -> list[Running]:
-        """Running jobs whose cores the scheduler can change now, in order of allocation."""
+        """Return the running jobs whose cores the scheduler can change now, in order of allocation."""
         running = (one for one in view.running if one.job.malleable and not one.job.evolving)
         return [one for one in running if view.progress(one).can_resize]
 
     def _start(self, view: View, job: Job, most: int) -> Start | None:
-        """The start of a job on as many cores as it can have now, up to ``most``; None if it does not fit."""
+        """Start a job on as many cores as it can have now, up to ``most``; None if it does not fit."""
         for cores in range(min(view.free_total, most), job.min_cores - 1, -1):
             placement = view.place(job.on_cores(cores))
             if placement is not None:
@@ -42,18 +42,18 @@ class Elastic(Scheduler):
         return None
 
     def _shrink(self, view: View, running: Running, cores: int, because: str) -> Resize:
-        """A running job is to keep that many cores."""
+        """Let a running job keep that many cores."""
         self._giving[running.job.index] = running, running.placement.cores - cores
         return Resize(running.job, view.shrunk(running, cores), because)
 
     def _coming(self, view: View) -> int:
-        """Cores that jobs are to give up at the end of the part that runs."""
+        """Return the cores that jobs are to give up at the end of the part that runs."""
         running = view.running_by_index
         self._giving = {i: (one, n) for i, (one, n) in self._giving.items() if running.get(i) is one}
         return sum(cores for _, cores in self._giving.values())
 
     def _grow(self, view: View, running: Running, cores: int) -> Iterator[Resize]:
-        """A running job is to have that many cores, or as many more than now as are free."""
+        """Give a running job that many cores, or as many more than now as are free."""
         if view.restricts or view.power_budget is not None:
             return
         placement = view.grown(running, min(cores, running.placement.cores + int(view.free_cores[view.is_on].sum())))
@@ -61,7 +61,7 @@ class Elastic(Scheduler):
             yield Resize(running.job, placement)
 
     def _grant(self, view: View) -> Iterator[Resize]:
-        """Evolving jobs at the end of a part get what they ask for, if all of it is free on nodes that are on.
+        """Give evolving jobs at the end of a part what they ask for, if all of it is free on nodes that are on.
 
         The law of ``schedulers.changing.malleable`` too, which finds the cores its own way, around those that are promised.
         """
@@ -72,7 +72,7 @@ class Elastic(Scheduler):
 
 
 def _usual_most(job: Job) -> int:
-    """The most cores on which a job is started: one that evolves says itself when it wants more than it requested."""
+    """Return the most cores on which a job starts. One that evolves asks itself for more than it requested."""
     return job.requested_cores if job.evolving else job.max_cores
 
 
@@ -132,7 +132,13 @@ class Equipartition(Elastic):
         """Let jobs in, bring those above their share down, start the new ones, bring the others up."""
         elastic = self._resizable(view)
         total = view.free_total + self._coming(view) + sum(one.placement.cores for one in elastic)
-        admitted = self._admitted(view, elastic, total)
+        need = sum(one.job.min_cores for one in elastic)
+        admitted = []
+        for job in view.pending:
+            if need + job.min_cores > total:
+                break
+            need += job.min_cores
+            admitted.append(job)
         bounds = [(one.job.min_cores, one.job.max_cores) for one in elastic]
         bounds += [(job.min_cores, _usual_most(job)) for job in admitted]
         shares = equal_shares(bounds, total)
@@ -155,20 +161,9 @@ class Equipartition(Elastic):
             if share > running.placement.cores and view.free_total:
                 yield from self._grow(view, running, share)
 
-    def _admitted(self, view: View, elastic: Sequence[Running], total: int) -> list[Job]:
-        """Jobs that wait and find room if all have their least, in order."""
-        need = sum(one.job.min_cores for one in elastic)
-        admitted = []
-        for job in view.pending:
-            if need + job.min_cores > total:
-                break
-            need += job.min_cores
-            admitted.append(job)
-        return admitted
-
 
 def equal_shares(bounds: Sequence[tuple[int, int]], total: int) -> list[int]:
-    """Equal shares of ``total`` cores, each within its bounds (least, most); of what does not divide the first have more."""
+    """Return equal shares of ``total`` cores, each within its bounds (least, most); a remainder goes to the first."""
     shares = [least for least, _ in bounds]
     left = total - sum(shares)
     open_ones = [(share, place) for place, share in enumerate(shares) if share < bounds[place][1]]

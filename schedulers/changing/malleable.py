@@ -26,8 +26,6 @@ from schedulers.changing.malleable_rules import (
 from schedulers.policy.policy import Scheduler, schedulers, start_on
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from cluster_sim.workload.jobs import Job
@@ -90,8 +88,14 @@ class Malleable(Scheduler):
         self._ticks = "pass-after-each-event" in view.quirks
 
     def schedule(self, view: View) -> Iterator[Decision]:
-        """One pass, unless nothing has happened since the last: it would decide nothing."""
-        if self._unsettled or self._has_changed(view):
+        """Hold a pass, unless nothing has happened since the last: it would decide nothing."""
+        has_news = bool(view.submitted or view.ended or view.resumed) or view.version is not self._version
+        if (
+            self._unsettled
+            or has_news
+            or view.power_budget is not None
+            or any(one.job.evolving and view.progress(one).wanted_cores for one in view.at_boundary)
+        ):
             self._unsettled = False
             yield from self._pass(view)
             self._version = view.version
@@ -103,12 +107,6 @@ class Malleable(Scheduler):
                 self._tick = tick
                 yield WakeAt(tick)
 
-    def _has_changed(self, view: View) -> bool:
-        """Whether anything has happened since the last pass that it did not see."""
-        news = view.submitted or view.ended or view.resumed or view.power_budget is not None
-        asks = any(one.job.evolving and view.progress(one).wanted_cores for one in view.at_boundary)
-        return bool(news) or asks or view.version is not self._version
-
     def _pass(self, view: View) -> Iterator[Decision]:
         elastic = self._elastic(view)
         yield from self._keep_promises(view)
@@ -119,24 +117,26 @@ class Malleable(Scheduler):
             return
         free = self._unpromised(view)
         for job in waiting:
-            if view.is_pending(job) and self._can_be_promised(view, job):
-                # Have running jobs give up cores for one that waits, if they have enough, and promise it these.
-                assert self._sizes is not None
-                nodes: list[int] = []
+            # A job that is to run on a single node of several cores cannot use any cores that come free.
+            takes_any = view.counts_only or (not job.is_shaped and job.min_cores > view.widest_node(job))
+            if takes_any and view.is_pending(job):
+                given: list[int] = []
                 for giver, count in self._sizes.room(_bounds(view, job), elastic):
-                    nodes += self._shrink(giver, count)
-                if nodes:
-                    self._promises.promise(job, nodes)
+                    given += self._shrink(giver, count)
+                if given:
+                    self._promises.promise(job, given)
         if free.any():
-            self._hand_out(view, elastic, np.where(view.is_on, free, 0))
-        # What has been decided of each running job, taken together.
-        for job in elastic:
-            if job.is_changed:
+            nodes = np.repeat(np.arange(len(free)), np.where(view.is_on, free, 0)).tolist()
+            for taker, count in self._sizes.hand_out(elastic, len(nodes)):
+                self._grow(taker, nodes[:count])
+                del nodes[:count]
+        for resizable in elastic:
+            if resizable.is_changed:
                 self._unsettled = True
-                yield Resize(job.running.job, Placement.on(job.cores))
+                yield Resize(resizable.running.job, Placement.on(resizable.cores))
 
     def _elastic(self, view: View) -> list[ResizableJob]:
-        """Running jobs whose cores can be changed in this pass, by index."""
+        """Return the running jobs whose cores can be changed in this pass, by index."""
         if self._sizes is None or view.restricts or view.power_budget is not None:
             return []
         elastic, running = [], view.running_by_index
@@ -175,7 +175,11 @@ class Malleable(Scheduler):
         free, place = int(self._unpromised(view).sum()), 0
         while place < len(waiting):
             job = waiting[place]
-            cores = self._start_cores(view, job, free)
+            if self._sizes is None:
+                cores = _fixed_cores(view, job)
+                cores = cores if cores <= free else 0
+            else:
+                cores = self._sizes.start(_bounds(view, job), free)
             placement = None
             if cores:
                 within = self._unpromised(view) if self._promises.promised else None
@@ -195,12 +199,6 @@ class Malleable(Scheduler):
             if not self._overtakes:
                 return
 
-    def _start_cores(self, view: View, job: Job, free: int) -> int:
-        if self._sizes is None:
-            cores = _fixed_cores(view, job)
-            return cores if cores <= free else 0
-        return self._sizes.start(_bounds(view, job), free)
-
     def _started(self, job: Job, placement: Placement) -> Start:
         self._unsettled = True
         return start_on(job, placement)
@@ -214,14 +212,8 @@ class Malleable(Scheduler):
 
     # ------------------------------------------------------------------ jobs that run
 
-    def _can_be_promised(self, view: View, job: Job) -> bool:
-        """Whether any cores that come free will do for the job."""
-        if view.counts_only:
-            return True
-        return not job.is_shaped and job.min_cores > view.widest_node(job)
-
     def _grant(self, view: View) -> Iterator[Resize]:
-        """Evolving jobs at the end of a part get what they ask for, if all of it is free on nodes that are on, and not promised.
+        """Give evolving jobs at the end of a part what they ask for, if all of it is free and not promised.
 
         The law of ``schedulers.changing.elastic`` too. There the cores are on the job's own nodes first; here they are the
         lowest, as for all to whom this scheduler hands cores out.
@@ -237,33 +229,27 @@ class Malleable(Scheduler):
                     self._unsettled = True
                     yield Resize(running.job, Placement.on(Counter(running.placement.cores_by_node()) + Counter(nodes)))
 
-    def _hand_out(self, view: View, elastic: Sequence[ResizableJob], free: npt.NDArray[np.int64]) -> None:
-        """Give running jobs the cores that are free, the lowest first."""
-        assert self._sizes is not None
-        nodes = np.repeat(np.arange(len(free)), free).tolist()
-        for taker, count in self._sizes.hand_out(elastic, len(nodes)):
-            self._grow(taker, nodes[:count])
-            del nodes[:count]
+    # The study of the published figures counts these decisions: it overrides both methods.
 
     def _shrink(self, job: ResizableJob, count: int) -> list[int]:
-        """A decision: a running job gives up so many cores; their nodes."""
+        """Take cores from a running job; return the node of each."""
         return job.give(count)
 
     def _grow(self, job: ResizableJob, nodes: list[int]) -> None:
-        """A decision: a running job gets a core on each of these nodes."""
+        """Give a running job a core on each of these nodes."""
         job.take(nodes)
 
 
 def _fixed_cores(view: View, job: Job) -> int:
-    """What a job that asks for more than the machine has gets all of, if it can run on so few; else what it requests."""
+    """Return what a job requests, but no more than the machine has if it can run on so few."""
     return max(job.min_cores, min(job.requested_cores, view.platform.core_count))
 
 
 def _is_resizable(job: Job) -> bool:
-    """Whether the scheduler says on how many cores the job runs; one that evolves says it itself."""
+    """Return whether the scheduler says on how many cores the job runs; one that evolves says it itself."""
     return job.malleable and not job.evolving
 
 
 def _bounds(view: View, job: Job) -> CoreBounds:
-    """On how many cores a job can start; one that cannot be resized only on one number."""
+    """Return on how many cores a job can start: only one number if it cannot be resized."""
     return CoreBounds.of(job) if _is_resizable(job) else CoreBounds(*(_fixed_cores(view, job),) * 3)

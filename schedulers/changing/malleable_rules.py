@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CoreBounds(NamedTuple):
-    """On how many cores a job can run."""
+    """Bounds on the cores of a job."""
 
     least: int
     usual: int
@@ -26,7 +26,6 @@ class CoreBounds(NamedTuple):
 
     @classmethod
     def of(cls, job: Job) -> CoreBounds:
-        """As the job says."""
         return cls(job.min_cores, job.requested_cores, job.max_cores)
 
 
@@ -41,12 +40,12 @@ class ResizableJob:
 
     @property
     def is_changed(self) -> bool:
-        """Whether anything has been decided."""
+        """Return whether anything has been decided."""
         return bool(self._cores)
 
     @property
     def cores(self) -> Counter[int]:
-        """Cores that it is to have on each node."""
+        """Return the cores that it is to have on each node."""
         if not self._cores:
             self._cores = Counter(self.running.placement.cores_by_node())
         return self._cores
@@ -66,34 +65,34 @@ class ResizableJob:
 
 
 Shares = list[tuple[ResizableJob, int]]
-"""How many cores jobs give up, or get."""
+"""Jobs with the cores that they give up, or get."""
 
 
 class Sizes(Protocol):
-    """How large jobs are."""
+    """Rule of how large jobs are."""
 
     def start(self, bounds: CoreBounds, free: int) -> int:
-        """On how many of the free cores a job starts; 0: on none."""
+        """Return on how many of the free cores a job starts; 0: on none."""
         ...
 
     def room(self, bounds: CoreBounds, elastic: Sequence[ResizableJob]) -> Shares:
-        """What running jobs give up for a job that waits; nothing if that is not enough."""
+        """Return what running jobs give up for a job that waits; nothing if that is not enough."""
         ...
 
     def hand_out(self, elastic: Sequence[ResizableJob], free: int) -> Shares:
-        """What running jobs get of the cores that are free."""
+        """Return what running jobs get of the cores that are free."""
         ...
 
 
 def _above(
     elastic: Sequence[ResizableJob], floor: Callable[[CoreBounds], int], largest: bool = False
 ) -> list[ResizableJob]:
-    """Jobs by what they have above a number, the smallest (or largest) first; ties in their order."""
+    """Return the jobs by what they have above a number, the smallest (or largest) first; ties in their order."""
     return sorted(elastic, key=lambda job: (job.own - floor(job.bounds)) * (-1 if largest else 1))
 
 
 def _collect(jobs: Iterable[ResizableJob], floor: Callable[[CoreBounds], int], need: int) -> Shares:
-    """``need`` cores, from each of the jobs in turn as many as it has above the floor; nothing if that is not enough."""
+    """Take ``need`` cores, from each of the jobs in turn what it has above the floor; nothing if that is not enough."""
     shares: Shares = []
     for job in jobs:
         share = min(need, job.own - floor(job.bounds))
@@ -133,15 +132,14 @@ class Least:
     """Jobs start on their least number; those that are farthest above it give up first, those nearest to it get first."""
 
     def start(self, bounds: CoreBounds, free: int) -> int:
-        """The least."""
         return bounds.least if bounds.least <= free else 0
 
     def room(self, bounds: CoreBounds, elastic: Sequence[ResizableJob]) -> Shares:
-        """The least, from jobs by what they have above theirs."""
+        """Take the least that the job needs, from jobs by what they have above theirs."""
         return _collect(_above(elastic, _least, largest=True), _least, bounds.least)
 
     def hand_out(self, elastic: Sequence[ResizableJob], free: int) -> Shares:
-        """Each up to its most."""
+        """Bring each job up to its most."""
         got: Counter[ResizableJob] = Counter()
         _fill(_above(elastic, _least), _most, free, got)
         return list(got.items())
@@ -151,11 +149,11 @@ class Usual:
     """Jobs start on what they requested, or on what is free; cores above what was requested are given up before others."""
 
     def start(self, bounds: CoreBounds, free: int) -> int:
-        """What was requested, or less, down to the least."""
+        """Return what was requested, or less, down to the least."""
         return min(bounds.usual, free) if bounds.least <= free else 0
 
     def room(self, bounds: CoreBounds, elastic: Sequence[ResizableJob]) -> Shares:
-        """What was requested, or the least, from what jobs have above their requests; else the least from all they can give."""
+        """Take cores above what was requested: for the job's request, or for its least; else its least from all."""
         jobs = _above(elastic, _usual, largest=True)
         for need, floor in ((bounds.usual, _usual), (bounds.least, _usual), (bounds.least, _least)):
             if shares := _collect(jobs, floor, need):
@@ -163,7 +161,7 @@ class Usual:
         return []
 
     def hand_out(self, elastic: Sequence[ResizableJob], free: int) -> Shares:
-        """Everybody up to what was requested, then up to the most."""
+        """Bring everybody up to what was requested, then up to the most."""
         first: Counter[ResizableJob] = Counter()
         free = _fill(_above(elastic, _usual), _usual, free, first)
         both = first.copy()
@@ -183,11 +181,10 @@ class Average:
         self._slips = slips
 
     def start(self, bounds: CoreBounds, free: int) -> int:
-        """The least."""
         return bounds.least if bounds.least <= free else 0
 
     def room(self, bounds: CoreBounds, elastic: Sequence[ResizableJob]) -> Shares:
-        """The least, a core at a time from the job that is farthest between its bounds."""
+        """Take the least that the job needs, a core at a time from the job that is farthest between its bounds."""
         taken: Counter[ResizableJob] = Counter()
         if sum(job.own - job.bounds.least for job in elastic) < bounds.least:
             return []
@@ -197,7 +194,7 @@ class Average:
         return list(taken.items())
 
     def hand_out(self, elastic: Sequence[ResizableJob], free: int) -> Shares:
-        """A core at a time to the job that is least far between its bounds."""
+        """Give a core at a time to the job that is least far between its bounds."""
         got: Counter[ResizableJob] = Counter()
         takers = [job for job in elastic if job.bounds.most > job.bounds.least]
         while free and takers:
@@ -209,7 +206,7 @@ class Average:
         return [(job, min(got[job], job.bounds.most - job.own)) for job in takers if got[job]]
 
     def _place(self, job: ResizableJob, change: int) -> float:
-        """How far between its bounds a job would be with so many more cores, 0 to 1."""
+        """Return how far between its bounds a job would be with so many more cores, 0 to 1."""
         least, _, most = job.bounds
         return (job.own + self._sign * change - least) / (most - least)
 
@@ -234,16 +231,16 @@ class Agreement:
         self.promised += [(node, job.index) for node in nodes]
 
     def withdraw(self, index: int) -> None:
-        """The job waits no longer."""
+        """Forget the promise of a job that waits no longer."""
         del self.needs[index]
         self.promised = [entry for entry in self.promised if entry[1] != index]
 
     def cores(self) -> Counter[int]:
-        """How many cores of each node are promised."""
+        """Return how many cores of each node are promised."""
         return Counter(node for node, _ in self.promised)
 
     def ready(self, jobs: Sequence[Job], free: list[int]) -> Iterator[tuple[Job, list[int]]]:
-        """The jobs whose promises can be kept with what is free on each node, and the node of each core that they get."""
+        """Yield the jobs whose promises can be kept with what is free, and the node of each core that they get."""
         for job in jobs:
             if job.index in self.needs:
                 nodes = self._nodes(job.index, self.needs[job.index], free)
@@ -260,14 +257,14 @@ class Agreement:
         return nodes
 
     def _free(self, free: list[int]) -> list[int]:
-        """Promised cores that are free, as nodes in their order."""
+        """Return the promised cores that are free, as nodes in their order."""
         nodes: list[int] = []
         for node, count in sorted(self.cores().items()):
             nodes += [node] * min(count, free[node])
         return nodes
 
     def _strike(self, nodes: Iterable[int]) -> None:
-        """Promises of a core on each of these nodes are struck out."""
+        """Remove a promise of a core on each of these nodes."""
         struck = Counter(nodes)
         kept: list[tuple[int, int]] = []
         for entry in self.promised:
@@ -282,7 +279,7 @@ class Steal(Agreement):
     """A job takes promised cores that are free, whomever they are promised to, and leaves its own in exchange."""
 
     def withdraw(self, index: int) -> None:
-        """The job waits no longer: as many promises are struck out as it had, the last ones."""
+        """Forget the promise of a job that waits no longer: remove as many promises as it had, the last ones."""
         need = self.needs.pop(index)
         self.promised = self.promised[: len(self.promised) - need]
 

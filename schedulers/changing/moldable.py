@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -47,7 +47,9 @@ class Moldable(Scheduler):
         """Begin a run in which nobody waits and nothing runs."""
         self._queue: list[tuple[int, Job]] = []
         self._releases = Releases()
-        self._times: tuple[Job, npt.NDArray[np.float64]] | None = None  # what a job requests on each width
+        self._times: tuple[Job, npt.NDArray[np.float64]] | None = (
+            None  # of the first job: what it requests on each width, s
+        )
 
     def schedule(self, view: View) -> Iterator[Decision]:
         """Start jobs in order of submission, up to the first that cannot start or should wait."""
@@ -61,11 +63,8 @@ class Moldable(Scheduler):
                 start = self._start(view, job)
                 if start is None:
                     if view.explains:
-                        reason = (
-                            view.shortage(job.on_cores(job.min_cores), self.memory)
-                            or "should end sooner on more cores than are free"
-                        )
-                        yield Hold(job, reason, blocks=True)
+                        shortage = view.shortage(job.on_cores(job.min_cores), self.memory)
+                        yield Hold(job, shortage or "should end sooner on more cores than are free", blocks=True)
                     return
                 yield start
                 if self.width == EARLIEST:
@@ -73,19 +72,21 @@ class Moldable(Scheduler):
             heappop(self._queue)
 
     def _start(self, view: View, job: Job) -> Start | None:
-        """The start of a job on the best of the widths that it can have now; None if it has to wait, or should."""
-        # On how many cores it may start now, the best first.
+        """Start a job on the best of the widths that it can have now; None if it has to wait, or should."""
+        widths: Iterable[int]
         if self.width == FREE or job.requested_time == math.inf:
             widths = range(min(view.free_total, job.max_cores), job.min_cores - 1, -1)
         else:
-            # When each width, from the least to the most, should be free, s; inf: never.
+            if self._times is None or self._times[0] is not job:
+                every = range(job.min_cores, job.max_cores + 1)
+                self._times = job, np.array([job.on_cores(cores).requested_time for cores in every])
             times, free = [view.now], [view.free_total]
             for end, _, cores, _ in cores_coming(self._releases, view):
                 times.append(end)
                 free.append(free[-1] + cores)
             level = np.searchsorted(free, np.arange(job.min_cores, job.max_cores + 1))
-            starts = np.append(times, math.inf)[level]
-            best = np.argsort(starts + self._requested(job), kind="stable")
+            starts = np.append(times, math.inf)[level]  # s, of each width; inf: never
+            best = np.argsort(starts + self._times[1], kind="stable")
             waits = np.flatnonzero(starts[best] > view.now)  # with these, and all that follow, it would wait
             widths = (best[: waits[0]] if len(waits) else best) + job.min_cores
         for cores in widths:
@@ -93,10 +94,3 @@ class Moldable(Scheduler):
             if placement is not None:
                 return start_on(job, placement)
         return None
-
-    def _requested(self, job: Job) -> npt.NDArray[np.float64]:
-        """The time that the job requests on each width, s; worked out once while it is the first of the queue."""
-        if self._times is None or self._times[0] is not job:
-            widths = range(job.min_cores, job.max_cores + 1)
-            self._times = job, np.array([job.on_cores(cores).requested_time for cores in widths])
-        return self._times[1]

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 TAKEN = "a more urgent job needs its cores"
 MOST_NAMED = 8
-"""Queues of the workload that a warning names."""
+"""Most queues of the workload that a warning names."""
 LEAVING = "waits for less urgent jobs that have been told to leave their cores"
 RESUMES_FIRST = "comes after a suspended job, which can go on only on the cores that it had"
 
 
 MODES = ("requeue", "suspend", "cancel")
-"""How a job can lose its cores to a more urgent one; ``timeout`` is for those that have outlived their limit."""
+"""Ways to lose cores to a more urgent job; ``timeout`` is for jobs that have outlived their limit."""
 
 
 @schedulers.register("preemptive")
@@ -81,12 +81,11 @@ class Preemptive(Scheduler):
         self._leaving: dict[int, float] = {}  # jobs in their grace: since when they have their cores
 
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
-        """The scheduler's process."""
         self._not_begun = simulation
         return super().attend(simulation)
 
     def urgency(self, job: Job) -> float:
-        """How urgent a job is, when it begins to wait, or now if it runs; more goes first."""
+        """Return how urgent a job is, when it begins to wait, or now if it runs; more goes first."""
         return self._rank.get(job.queue, 0) if self._rank else job.priority
 
     def turn(self, job: Job) -> float:
@@ -94,16 +93,9 @@ class Preemptive(Scheduler):
         return job.submit_time
 
     def schedule(self, view: View) -> Iterator[Decision]:
-        """One pass: the first of those that wait, as long as it fits or can make room for itself."""
+        """Hold a pass: start the first of the waiting jobs as long as it fits or can make room for itself."""
         if self._not_begun is not None:
-            # Warn (ModelWarning) of `queues` that no job is in, unless other jobs may come while the run is held open.
-            there = np.unique(self._not_begun.jobs.columns["queue"]).tolist()
-            absent = [str(queue) for queue in self._rank if queue not in there]
-            if absent and there and not self._not_begun.closing.is_held_open:
-                named = [queue for queue in there if queue >= 0]
-                those = f"the queues of the jobs are {few(named, MOST_NAMED)}" if named else "the jobs name no queue"
-                text = f"no job is in queue {', '.join(absent)}; {those}"
-                warn_user(ModelWarning(f"scheduler 'preemptive', option queues: {text}"))
+            self._warn_of_empty_queues(self._not_begun)
             self._not_begun = None
         running = view.running_by_index
         self._leaving = {
@@ -113,9 +105,8 @@ class Preemptive(Scheduler):
         }
         seen = 0
         while True:
-            # Jobs that came, and those that lost their cores, wait from now on; how many news this pass has seen.
-            for job in view.submitted[seen:]:
-                self._wait(job)
+            for newcomer in view.submitted[seen:]:
+                self._wait(newcomer)
             if view.suspended_by_index or self._suspended:
                 for index, suspended in view.suspended_by_index.items():
                     if self._suspended.get(index) is not suspended:
@@ -141,13 +132,23 @@ class Preemptive(Scheduler):
             heappop(self._queue)
             yield Resume(job, placement) if job.index in view.suspended_by_index else Start(job, placement)
 
+    def _warn_of_empty_queues(self, simulation: Simulation) -> None:
+        """Warn (ModelWarning) of ``queues`` that no job is in, unless other jobs may come while the run is held open."""
+        there = np.unique(simulation.jobs.columns["queue"]).tolist()
+        absent = [str(queue) for queue in self._rank if queue not in there]
+        if absent and there and not simulation.closing.is_held_open:
+            named = [queue for queue in there if queue >= 0]
+            those = f"the queues of the jobs are {few(named, MOST_NAMED)}" if named else "the jobs name no queue"
+            text = f"no job is in queue {', '.join(absent)}; {those}"
+            warn_user(ModelWarning(f"scheduler 'preemptive', option queues: {text}"))
+
     # ------------------------------------------------------------------ who waits
 
     def _wait(self, job: Job) -> None:
         heappush(self._queue, (-self.urgency(job), self.turn(job), job.index, job))
 
     def _first(self, view: View) -> Job | None:
-        """The job that goes before all others; None if nobody waits."""
+        """Return the job that goes before all others; None if nobody waits."""
         while self._queue:
             job = self._queue[0][-1]
             if view.is_pending(job) or job.index in view.suspended_by_index:
@@ -158,7 +159,7 @@ class Preemptive(Scheduler):
     # ------------------------------------------------------------------ where they go
 
     def _placement(self, view: View, job: Job) -> Placement | None:
-        """Cores that are free now: any, or, of a suspended job, its own."""
+        """Place a job on cores that are free now: any, or, if it is suspended, its own."""
         suspended = view.suspended_by_index.get(job.index)
         if suspended is not None:
             return suspended.placement if view.fits(job, suspended.placement) else None
@@ -167,7 +168,7 @@ class Preemptive(Scheduler):
         return view.place(job, self._node_order(view, job))
 
     def _to_be_taken(self, view: View, job: Job) -> list[Running]:
-        """The running jobs that have to leave for this one, beside those that are leaving; none if that is not enough."""
+        """Return the running jobs that have to leave for this one, beside those that are leaving; none if too few."""
         urgency, leaving = self.urgency(job), self._leaving
         lower = [one for one in view.running if one.job.index not in leaving and self.urgency(one.job) < urgency]
         if not lower:
@@ -188,7 +189,7 @@ class Preemptive(Scheduler):
         return []
 
     def _outlook(self, view: View, taken: Iterable[Running] = ()) -> Outlook:
-        """What is free when these jobs and those that are leaving have left."""
+        """Return what is free when these jobs and those that are leaving have left."""
         outlook = view.outlook()
         for index in self._leaving:
             outlook.release(view.running_by_index[index])
@@ -197,7 +198,7 @@ class Preemptive(Scheduler):
         return outlook
 
     def _fitting(self, view: View, job: Job) -> Callable[[Outlook], bool]:
-        """Whether a job fits on what an outlook has free."""
+        """Return a test of whether a job fits on what an outlook has free."""
         suspended = view.suspended_by_index.get(job.index)
         if suspended is not None:
             own = suspended.placement
@@ -209,7 +210,7 @@ class Preemptive(Scheduler):
     # ------------------------------------------------------------------ why they wait
 
     def _reasons(self, view: View, job: Job) -> Iterator[Hold]:
-        """Why the first job waits, and with it all that are behind it."""
+        """Tell the decision log why the first job waits, and with it all that are behind it."""
         if job.index not in view.suspended_by_index:
             leaving = self._leaving and self._fitting(view, job)(self._outlook(view))
             yield Hold(job, LEAVING if leaving else view.shortage(job), blocks=True)

@@ -47,7 +47,7 @@ HOME = Configuration("energy", "high", "low")
 
 
 class ExpectedEnd(NamedTuple):
-    """What is expected if no further job comes: energy from now to the last completion (J), and when that is (s)."""
+    """Expectation if no further job comes: energy from now to the last completion (J), and when that is (s)."""
 
     energy_j: float
     end: float
@@ -96,7 +96,7 @@ class AdaptivePcbe(Pcbe):
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration in use."""
+        """Return the configuration in use."""
         return Configuration(self.metric, self.job, self.node)
 
     def begin(self, view: View) -> None:
@@ -153,14 +153,15 @@ class AdaptivePcbe(Pcbe):
         ahead = LookAhead(self, view, self._run_s / self._estimated_s if self._estimated_s > 0.0 else 1.0)
         if ahead.all_start_now(self._members[HOME]):
             return HOME
-        values = {which: self._value(view, ahead.forecast(pcbe)) for which, pcbe in self._members.items()}
+        values: dict[Configuration, float] = {}
+        for which, pcbe in self._members.items():
+            energy_j, end = ahead.forecast(pcbe)
+            if self.objective == "edp":
+                values[which] = energy_delay_product(view.energy_j + energy_j, makespan(self._first_submission, end))
+            else:
+                values[which] = energy_j
         best = min(values, key=values.__getitem__)
         return best if values[best] < values[self.configuration] * (1.0 - self.hysteresis) else self.configuration
-
-    def _value(self, view: View, forecast: ExpectedEnd) -> float:
-        if self.objective == "energy":
-            return forecast.energy_j
-        return energy_delay_product(view.energy_j + forecast.energy_j, makespan(self._first_submission, forecast.end))
 
 
 class LookAhead:
@@ -182,18 +183,21 @@ class LookAhead:
         self._needed = {job.index: most_on_one_node(view, job) for job in self._jobs}
         self._tenants_now = tenants_of(view)
         self._aged = {job.index for job in self._jobs if job.submit_time + scheduler.aging <= latest(view.now)}
-        self._running: list[_End] = [
-            (self._end(running), running.job.index, running.job, running.placement, running) for running in view.running
-        ]
+        self._running: list[_End] = []
+        for running in view.running:
+            job, placement, start = running.job, running.placement, running.expected_start
+            estimate = start + ratio * scheduler.seconds(job, placement.nodes)
+            end = max(estimate, view.now + _OVERRUN * max(view.now - start, 0.0))
+            self._running.append((end, job.index, job, placement, running))
 
     def all_start_now(self, pcbe: Pcbe) -> bool:
-        """Whether no job that is looked at would have to wait."""
+        """Return whether no job that is looked at would have to wait."""
         self._begin(pcbe)
         self._place(self._in_turn())
         return not self._waiting
 
     def forecast(self, pcbe: Pcbe) -> ExpectedEnd:
-        """What comes of the configuration of this scheduler; jobs that never fit are left out."""
+        """Return what comes of the configuration of this scheduler; jobs that never fit are left out."""
         self._begin(pcbe)
         waiting = self._in_turn()
         while True:
@@ -203,10 +207,18 @@ class LookAhead:
                 return ExpectedEnd(self._energy + float(self._idle_w.sum()) * (self._now - self._view.now), self._now)
             self._now = self._ends[0][0]
             while self._ends and self._ends[0][0] == self._now:
-                self._release(*heappop(self._ends)[2:])
+                _, _, job, placement, running = heappop(self._ends)
+                if running is None:
+                    self._outlook.give_back(job, placement)
+                else:
+                    self._outlook.release(running)
+                self._tenants[placement.nodes] -= 1
+                empty = [node for node in placement.nodes if self._tenants[node] == 0]
+                awake_w = pcbe.static[empty] - self._idle_w[empty]
+                self._energy += float((awake_w * (self._now - self._busy_since[empty])).sum())
 
     def _begin(self, pcbe: Pcbe) -> None:
-        """Back to what is so now."""
+        """Go back to the state of now."""
         self._pcbe = pcbe
         self._now = self._view.now
         self._outlook = self._view.outlook()
@@ -223,7 +235,7 @@ class LookAhead:
         return sorted(self._jobs, key=lambda job: (job.index not in self._aged, self._pcbe.key(job), job.index))
 
     def _place(self, jobs: list[Job]) -> None:
-        """A pass: start what fits, note the others as waiting."""
+        """Start what fits, and note the others as waiting."""
         self._waiting = []
         most_free = int(self._outlook.free.max())
         for job in jobs:
@@ -234,34 +246,14 @@ class LookAhead:
             if placement is None or not self._pcbe.affordable(job, placement.nodes, self._tenants):
                 self._waiting.append(job)
                 continue
-            self._start(job, placement)
+            nodes = placement.nodes
+            seconds = self._ratio * self._pcbe.seconds(job, nodes)
+            self._outlook.hold(job, placement)
+            self._energy += seconds * self._dynamic_w(placement)
+            self._busy_since[nodes] = np.where(self._tenants[nodes] == 0, self._now, self._busy_since[nodes])
+            self._tenants[nodes] += 1
+            heappush(self._ends, (self._now + seconds, job.index, job, placement, None))
             most_free = int(self._outlook.free.max())
-
-    def _start(self, job: Job, placement: Placement) -> None:
-        nodes = placement.nodes
-        seconds = self._ratio * self._pcbe.seconds(job, nodes)
-        self._outlook.hold(job, placement)
-        self._energy += seconds * self._dynamic_w(placement)
-        self._busy_since[nodes] = np.where(self._tenants[nodes] == 0, self._now, self._busy_since[nodes])
-        self._tenants[nodes] += 1
-        heappush(self._ends, (self._now + seconds, job.index, job, placement, None))
-
-    def _release(self, job: Job, placement: Placement, running: Running | None) -> None:
-        if running is None:
-            self._outlook.give_back(job, placement)
-        else:
-            self._outlook.release(running)
-        nodes = placement.nodes
-        self._tenants[nodes] -= 1
-        empty = [node for node in nodes if self._tenants[node] == 0]
-        awake_w = self._pcbe.static[empty] - self._idle_w[empty]
-        self._energy += float((awake_w * (self._now - self._busy_since[empty])).sum())
 
     def _dynamic_w(self, placement: Placement) -> float:
         return sum(float(self._pcbe.dynamic[node]) * cores for node, cores in placement.cores_by_node().items())
-
-    def _end(self, running: Running) -> float:
-        """When a running job should end, s."""
-        now, start = self._view.now, running.expected_start
-        estimate = start + self._ratio * self._pcbe.seconds(running.job, running.placement.nodes)
-        return max(estimate, now + _OVERRUN * max(now - start, 0.0))

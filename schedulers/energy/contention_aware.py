@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +29,7 @@ PLACEMENTS = ("all", "one")
 REFERENCES = ("slowest", "fastest")
 
 KEPT_BACK = "would take cores that are kept free for other jobs, or nodes that need more energy"
-"""Why a job waits that fits, for ``Hold``; see :class:`~schedulers.energy.patient_greedy.Patient`."""
+"""Reason for which a job waits that fits, for ``Hold``; see :class:`~schedulers.energy.patient_greedy.Patient`."""
 _EQUAL = 1e-9
 
 
@@ -38,7 +38,7 @@ class ContentionAware(Scheduler):
     """Contention-aware greedy: jobs in some order, each to the node where it costs least by the contention model.
 
     For every node that has room, the scheduler predicts with the run's contention and power models when everything on
-    the node ends, with the job and without it, and takes the node with the least::
+    the node ends, with the job and without it. It takes the node with the least::
 
         delay   D = (own finish - now) + sum over the node's other jobs of (finish with - finish without)
         energy  E = energy of the node with - without, both to the last of these finishes, an idle node idling
@@ -99,7 +99,7 @@ class ContentionAware(Scheduler):
         self._numbers: dict[Hashable, int] = {}
 
     def schedule(self, view: View) -> Iterable[Decision]:
-        """One pass: jobs in order, each to the best node that it fits now."""
+        """Hold a pass: jobs in order, each to the best node that it fits now."""
         pending = [job for job in view.pending if job.requested_cores <= view.free_total]
         if not view.free_total or not (pending or self.blocking):
             return
@@ -108,9 +108,6 @@ class ContentionAware(Scheduler):
         self._state_of = np.full(view.platform.node_count, -1)
         self._numbers.clear()
         self._most_free = int(view.free_cores.max())
-        yield from self._pass(view)
-
-    def _pass(self, view: View) -> Iterator[Decision]:
         for job in sorted(view.pending, key=lambda job: (self._order(job, view.now), job.index)):
             on_one_node = job.requested_cores <= view.widest_node(job) and not job.is_shaped
             may_fit = job.requested_cores <= (self._most_free if on_one_node else view.free_total)
@@ -140,7 +137,7 @@ class ContentionAware(Scheduler):
     # ------------------------------------------------------------------ estimates
 
     def ranks(self, view: View, job: Job) -> npt.NDArray[np.float64] | None:
-        """Rank of each node for the job, shape (nodes,), least first; equal where the estimates are."""
+        """Return the rank of each node for the job, shape (nodes,), least first; equal where the estimates are."""
         wanted = job.requested_cores
         if wanted > view.platform.widest_node or job.is_shaped:
             wanted = min(max(shape(job) or [wanted]), view.platform.widest_node)
@@ -150,16 +147,14 @@ class ContentionAware(Scheduler):
         if len(candidates) < 2:
             return None
         estimates = np.full(view.platform.node_count, np.inf)
-        # Numbers that are equal for nodes in the same state, so that only one of them has to be looked at.
+        # Nodes in the same state get the same number, so that only one of them has to be looked at.
         for node in candidates[self._state_of[candidates] < 0].tolist():
             state = self._expected.state(node)
             self._state_of[node] = self._numbers.setdefault(state, len(self._numbers))
         states, inverse = np.unique(self._state_of[candidates], return_inverse=True)
-        # Equal for jobs that would take the same time everywhere.
+        work: tuple[float, ...] = job.requested_time, job.mem_vol  # equal for jobs that would take as long everywhere
         if self.clairvoyant:
             work = self._seconds(job, self._reference_ops_per_s), self._seconds(job, 1.0), job.mem_vol
-        else:
-            work = job.requested_time, job.mem_vol
         known = self._estimates.setdefault((wanted, work), {})
         first = np.full(len(states), -1)
         first[inverse[::-1]] = candidates[::-1]
@@ -168,7 +163,7 @@ class ContentionAware(Scheduler):
                 tasks = min(wanted, int(view.free_cores[node]))
                 known[state] = self.estimate(job, node, tasks) / tasks
         estimates[candidates] = np.array([known[state] for state in states.tolist()])[inverse]
-        # Ranks in which estimates that differ by rounding only are equal.
+        # Estimates that differ only by rounding have equal ranks.
         by_estimate = np.argsort(estimates, kind="stable")
         ordered = estimates[by_estimate]
         with np.errstate(invalid="ignore"):  # inf - inf
@@ -178,7 +173,7 @@ class ContentionAware(Scheduler):
         return ranks
 
     def estimate(self, job: Job, node: int, tasks: int) -> float:
-        """What it costs by the metric to start that many tasks of the job on the node now."""
+        """Return what it costs by the metric to start that many tasks of the job on the node now."""
         before, after = self._expected.outlook(node), self._expected.joined(node, job, tasks)
         delay = after.ends[job.index] + sum([after.ends[other] - end for other, end in before.ends.items()])
         if self._metric == "delay":

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 SecondsOf = Callable[["Job", float], float]
-"""How long a task of a job takes, uncontended, on a core of that rate (operations/s)."""
+"""Time, s, that a task of a job takes, uncontended, on a core of that rate (operations/s)."""
 
 _SAME_S = 1e-9
 ENDLESS_S = 1e12
-"""What a job that requested no time is expected to take, s: more than any job asks for. ∞ s at 0 W would be no joules."""
+"""Time, s, that a job without a request is expected to take: more than any asks for. ∞ s at 0 W would be no joules."""
 
 
 def expected_seconds(requested_time: float, slower: float = 1.0) -> float:
-    """What a job is expected to take, s, where cores are so many times ``slower`` than those that the request is meant for."""
+    """Return what a job is expected to take, s. Its request is meant for cores that are ``slower`` times as fast."""
     return min(requested_time * slower, ENDLESS_S)
 
 
@@ -54,9 +54,8 @@ class Expectations:
         self._overrun = overrun
         platform = view.platform
         models = [view.processor_models.of(kind) for kind in platform.processor_types]
-        self.models = [
-            models[number] for number in platform.type_of_processor.tolist()
-        ]  #: Of each processor, as it is now.
+        #: Model of each processor, as it is now.
+        self.models = [models[number] for number in platform.type_of_processor.tolist()]
         self._clocks_seen = 0
         self._reclocked: set[int] = set()  # nodes that are no longer as their type says
         self._accounts: dict[int, tuple[float, Forecast]] = {}  # of nodes with jobs: when it was made, and the forecast
@@ -123,7 +122,7 @@ class Expectations:
                     self._replan(node, shares)
 
     def enter(self, job: Job) -> None:
-        """A job has been given cores."""
+        """Enter a job that has been given cores."""
         tasks = _Tasks(job)
         for processor, cores in self._view.held_cores(job):
             tasks.cores.setdefault(self._view.node_of(processor), []).append((processor, cores))
@@ -140,7 +139,7 @@ class Expectations:
             self._replan(node, shares)
 
     def group(self, job: Job, tasks: int, model: ProcessorModel) -> Group:
-        """Tasks of a job that begin on a processor."""
+        """Return tasks of a job that begin on a processor."""
         seconds = self._seconds_of(job, model.kind.ops_per_s)
         return Group(job.index, tasks, seconds, job.mem_vol / seconds if seconds > 0.0 else 0.0)
 
@@ -183,11 +182,11 @@ class Expectations:
     # ------------------------------------------------------------------ asking it
 
     def outlook(self, node: int) -> Forecast:
-        """What happens on the node if no job joins."""
+        """Return what happens on the node if no job joins."""
         return self._outlook(node)[1]
 
     def joined(self, node: int, job: Job, tasks: int) -> Forecast:
-        """What happens on the node if that many tasks of the job begin on it now, on idle cores in processor order."""
+        """Return what happens on the node if so many tasks of the job begin now, on idle cores in processor order."""
         shares, outlook = self._outlook(node)
         changed: dict[int, Share] = {}
         for i, share in enumerate(shares):
@@ -198,7 +197,7 @@ class Expectations:
         return self._with_elsewhere(node, outlook.instead(changed))
 
     def state(self, node: int) -> Hashable:
-        """Equal for nodes on which the same would happen to the same job; made to be compared within one pass."""
+        """Return a value that is equal for nodes on which the same would happen to the same job, within one pass."""
         if node in self._reclocked:
             return -1, node
         kind = int(self._view.platform.type_of_node[node])

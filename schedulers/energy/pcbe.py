@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from operator import mul
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,7 @@ class Pcbe(Scheduler):
         self._started: list[_Entry] = []  # still in the queue
 
     def schedule(self, view: View) -> Iterable[Decision]:
-        """The aged jobs in the order of their keys, then all of them."""
+        """Start the aged jobs in the order of their keys, then all of them."""
         self._join(view)
         if self._queue and (view.free_total or view.explains):
             yield from self._pass(view)
@@ -95,7 +96,9 @@ class Pcbe(Scheduler):
     def _pass(self, view: View) -> Iterator[Decision]:
         tenants = tenants_of(view)
         most_free = int(view.free_cores.max())
-        for entry in self._in_turn(view.now):
+        now, aging = latest(view.now), self.aging
+        aged = [entry for entry in self._queue if entry[2].submit_time + aging <= now]
+        for entry in chain(aged, self._queue):  # what was started among the aged comes twice
             _, _, job, needed = entry
             # A quick look first: most of a long queue does not fit.
             if needed > most_free and not view.explains:
@@ -107,7 +110,9 @@ class Pcbe(Scheduler):
             fits = needed <= most_free and job.requested_cores <= view.free_total
             placement = view.place(job, self.estimates(view, job, tenants)) if fits else None
             if placement is not None and self.affordable(job, placement.nodes, tenants):
-                yield Start(job, placement, self._why_now(view, job) if view.explains else "")
+                goes_first = view.explains and aging > 0.0 and job.submit_time + aging <= now
+                why = f"aged: it had waited {aging:g} s or more, and went before the others" if goes_first else ""
+                yield Start(job, placement, why)
                 self._started.append(entry)
                 tenants[placement.nodes] += 1
                 most_free = int(view.free_cores.max())
@@ -118,18 +123,8 @@ class Pcbe(Scheduler):
                     why_not = view.shortage(job) if view.is_capped(job) else SKIPPED
                 yield Hold(job, why_not)
 
-    def _in_turn(self, now: float) -> Iterator[_Entry]:
-        """The aged jobs, then all of them: what was started among the aged comes twice."""
-        aging = self.aging
-        yield from [entry for entry in self._queue if entry[2].submit_time + aging <= latest(now)]
-        yield from self._queue
-
-    def _why_now(self, view: View, job: Job) -> str:
-        aged = self.aging > 0.0 and job.submit_time + self.aging <= latest(view.now)
-        return f"aged: it had waited {self.aging:g} s or more, and went before the others" if aged else ""
-
     def key(self, job: Job) -> float:
-        """Least key goes first."""
+        """Return the key of a job; the least goes first."""
         energy = job.req_energy
         if math.isnan(energy):
             energy = requested_time_of(job) * self._mean_dynamic
@@ -137,16 +132,16 @@ class Pcbe(Scheduler):
         return -key if self.job == "high" else key
 
     def estimated(self, job: Job, tenants: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], ...]:
-        """Time (s) and energy (J) of the job on each node."""
+        """Return time (s) and energy (J) of the job on each node."""
         time = requested_time_of(job) * self.slowness
         return time, time * (self.dynamic * job.requested_cores + self.static / (tenants + 1.0))
 
     def seconds(self, job: Job, nodes: list[int]) -> float:
-        """Estimated time of the job on these nodes, s: that of the slowest of them."""
+        """Return the estimated time of the job on these nodes, s: that of the slowest of them."""
         return requested_time_of(job) * float(self.slowness[nodes].max())
 
     def estimates(self, view: View, job: Job, tenants: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
-        """Rank of each node for the job, least first; ``tenants`` are the jobs on each node."""
+        """Return the rank of each node for the job, least first; ``tenants`` are the jobs on each node."""
         if job.requested_cores > view.platform.widest_node:
             return platform_order(view, job)
         time, energy = self.estimated(job, tenants)
@@ -155,7 +150,7 @@ class Pcbe(Scheduler):
         return np.where(energy > job.max_energy, np.inf, ranks)
 
     def affordable(self, job: Job, nodes: list[int], tenants: npt.NDArray[np.float64]) -> bool:
-        """Whether the job's estimate is within its ``max_energy`` on all of these nodes."""
+        """Return whether the job's estimate is within its ``max_energy`` on all of these nodes."""
         if math.isinf(job.max_energy):
             return True
         _, energy = self.estimated(job, tenants)
@@ -163,7 +158,7 @@ class Pcbe(Scheduler):
 
 
 def _by_core(kind: NodeType, figure: Callable[[ProcessorType], float]) -> float:
-    """A figure of a node's processors, mean over its cores."""
+    """Return a figure of a node's processors, mean over its cores."""
     figures = [figure(processor) for processor in kind.processors]
     if len(set(figures)) == 1:
         return figures[0]  # as it is: a mean would round it
@@ -172,7 +167,7 @@ def _by_core(kind: NodeType, figure: Callable[[ProcessorType], float]) -> float:
 
 
 def most_on_one_node(view: View, job: Job) -> int:
-    """Cores that some node must have free, or the job does not fit: those of its widest part."""
+    """Return the cores that some node must have free, or the job does not fit: those of its widest part."""
     parts = shape(job)
     if parts is not None:
         return max(parts)
@@ -180,12 +175,12 @@ def most_on_one_node(view: View, job: Job) -> int:
 
 
 def requested_time_of(job: Job) -> float:
-    """Requested time, s; of a job that names none, more than any job asks for."""
+    """Return the requested time, s; of a job that names none, more than any job asks for."""
     return expected_seconds(job.requested_time)
 
 
 def tenants_of(view: View) -> npt.NDArray[np.float64]:
-    """Jobs on each node, shape (nodes,)."""
+    """Return the number of jobs on each node, shape (nodes,)."""
     tenants = np.zeros(view.platform.node_count)
     for running in view.running:
         tenants[running.placement.nodes] += 1

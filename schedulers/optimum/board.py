@@ -116,7 +116,7 @@ class Board:
     # ------------------------------------------------------------------ positions
 
     def start(self) -> Position:
-        """The position at the first instant at which a job is there: the machine has idled up to then."""
+        """Return the position at the first instant at which a job is there: the machine has idled up to then."""
         position = Position()
         count = len(self.type_of)
         position.now = position.energy = 0.0
@@ -129,36 +129,33 @@ class Board:
         return self.advance(position) if self.jobs else position
 
     def is_over(self, position: Position) -> bool:
-        """Whether every job has run."""
+        """Return whether every job has run."""
         return position.arrived == len(self.jobs) and not position.pending and not position.running
 
     def next_instant(self, position: Position) -> float:
-        """When something happens next by itself, s; inf for never."""
+        """Return when something happens next by itself, s; inf for never."""
         arrival = self.jobs[position.arrived].submit_time if position.arrived < len(self.jobs) else math.inf
         return min(arrival, min(position.due))
 
     def advance(self, before: Position) -> Position:
-        """The position at the next instant in which a job is submitted or ends."""
+        """Return the position at the next instant in which a job is submitted or ends."""
         position = before.copy()
         changed = False
         while not changed:
             now = self.next_instant(position)
             position.energy += sum(position.draw) * (now - position.now)
             position.now = now
-            changed = self._submit(position)
+            arrived = position.arrived
+            while arrived < len(self.jobs) and self.jobs[arrived].submit_time <= now:
+                arrived += 1
+            changed = arrived > position.arrived
+            position.pending += tuple(range(position.arrived, arrived))
+            position.arrived = arrived
             while min(position.due) <= now:
                 for processor, due in enumerate(position.due):
                     if due <= now:
-                        # Groups of a processor end, or go on to their next phase.
-                        groups = [group.copy() for group in position.groups[processor]]
-                        ended = complete(groups, position.due[processor])
-                        position.ended[processor] += tuple((group.owner, group.tasks) for group in ended)
-                        self._refresh(position, processor, groups)
-                        jobs_over = [group.owner for group in ended if self._was_last(position, group.owner)]
-                        for job in jobs_over:
-                            self._release(position, job)
-                        changed |= bool(jobs_over)
-        # At the beginning of an instant: which nodes are interchangeable, and the key of the position.
+                        changed |= self._end_groups(position, processor)
+        # Nodes with the same state are interchangeable.
         states = [self._state_of(position, node) for node in range(len(self.processors))]
         first: dict[object, int] = {}
         position.labels = [first.setdefault(state, node) for node, state in enumerate(states)]
@@ -167,28 +164,27 @@ class Board:
         position.last = None
         return position
 
-    def _submit(self, position: Position) -> bool:
-        arrived = position.arrived
-        while arrived < len(self.jobs) and self.jobs[arrived].submit_time <= position.now:
-            arrived += 1
-        new = range(position.arrived, arrived)
-        position.pending += tuple(new)
-        position.arrived = arrived
-        return bool(new)
-
-    def _was_last(self, position: Position, job: int) -> bool:
-        position.open_groups[job] -= 1
-        return not position.open_groups[job]
-
-    def _release(self, position: Position, job: int) -> None:
-        del position.open_groups[job]
-        for processor, cores in position.running.pop(job):
-            position.free[processor] += cores
-            position.ended[processor] = tuple(held for held in position.ended[processor] if held[0] != job)
-            self._update_draw(position, processor)
+    def _end_groups(self, position: Position, processor: int) -> bool:
+        """End the groups of a processor that are due, or let them go on to their next phase; return whether a job ended."""
+        groups = [group.copy() for group in position.groups[processor]]
+        ended = complete(groups, position.due[processor])
+        position.ended[processor] += tuple((group.owner, group.tasks) for group in ended)
+        self._refresh(position, processor, groups)
+        jobs_over = []
+        for group in ended:
+            position.open_groups[group.owner] -= 1
+            if not position.open_groups[group.owner]:
+                jobs_over.append(group.owner)
+        for job in jobs_over:
+            del position.open_groups[job]
+            for unit, cores in position.running.pop(job):
+                position.free[unit] += cores
+                position.ended[unit] = tuple(held for held in position.ended[unit] if held[0] != job)
+                self._update_draw(position, unit)
+        return bool(jobs_over)
 
     def _refresh(self, position: Position, processor: int, groups: list[TaskProgress]) -> None:
-        """The groups of a processor are now these: new speeds, and what is due next."""
+        """Give a processor these groups: new speeds, and what is due next."""
         model = self._models[self.type_of[processor]]
         adapt(groups, model.contention, demand_of(groups), position.now)
         position.groups[processor] = tuple(groups)
@@ -207,7 +203,7 @@ class Board:
         position.draw[processor] = shared + sum(own)
 
     def place(self, before: Position, move: Move) -> Position:
-        """The position after starting a job: within a node idle cores are taken in processor order."""
+        """Return the position after starting a job: within a node idle cores are taken in processor order."""
         position = before.copy()
         pieces = []
         for node, wanted in move.cores:
@@ -237,7 +233,7 @@ class Board:
     # ------------------------------------------------------------------ moves
 
     def moves(self, position: Position) -> Iterator[Move]:
-        """Every start that is possible now, but one of each set of moves that lead to equivalent positions.
+        """Yield every start that is possible now, but one of each set of moves that lead to equivalent positions.
 
         Of pending jobs of one kind only the first is started, and of interchangeable nodes only the first is used.
         Several starts of one instant are made in one order only, by node and kind, except where the order counts:
@@ -250,7 +246,7 @@ class Board:
                     yield Move(job, cores)
 
     def can_start_any(self, position: Position) -> bool:
-        """Whether any pending job fits."""
+        """Return whether any pending job fits."""
         node_sets = self._interchangeable(position)
         return any(True for job in self._first_of_each_kind(position) for _ in self._ways(job, node_sets))
 
@@ -267,7 +263,7 @@ class Board:
         return not self._has_one_processor[node] or self.kind_of[job] >= last_kind
 
     def _interchangeable(self, position: Position) -> list[Alike]:
-        """Nodes with free cores, those that are interchangeable together."""
+        """Return the nodes with free cores, those that are interchangeable together."""
         nodes: dict[int, list[int]] = {}
         for node, label in enumerate(position.labels):
             nodes.setdefault(label, []).append(node)
@@ -275,7 +271,7 @@ class Board:
         return [(cores, some) for cores, some in free if cores]
 
     def _ways(self, job: int, node_sets: list[Alike]) -> Iterator[Cores]:
-        """Ways to place the job, one of each set of equivalent ways."""
+        """Return the ways to place the job, one of each set of equivalent ways."""
         wanted, wishes = self.jobs[job].requested_cores, self.shapes[job]
         if wishes is not None:
             return shaped(node_sets, wishes)
@@ -286,19 +282,18 @@ class Board:
     # ------------------------------------------------------------------ what is equivalent
 
     def _state_of(self, position: Position, node: int) -> tuple[Any, ...]:
-        """All that counts of a node for what comes: equal for nodes that could be exchanged."""
+        """Return all that counts of a node for what comes: equal for nodes that could be exchanged."""
         state: list[Any] = [self._node_type[node]]
         for processor in self.processors[node]:
             if position.free[processor] < self.cores[processor]:
-                groups = sorted(
-                    (self._name(position, g.owner), g.tasks, g.finish, g.speed, len(g.later))
-                    for g in position.groups[processor]
-                )
+                groups = []
+                for group in position.groups[processor]:
+                    # A job with several groups has its own number: its groups must not be taken for those of another.
+                    job = group.owner
+                    name = self.kind_of[job] if len(position.running[job]) == 1 else -1 - job
+                    groups.append((name, group.tasks, group.finish, group.speed, len(group.later)))
+                groups.sort()
                 state.append((position.free[processor], tuple(groups), tuple(sorted(position.ended[processor]))))
             else:
                 state.append(())
         return tuple(state)
-
-    def _name(self, position: Position, job: int) -> int:
-        """The kind of a running job, but its own number if its groups have to be told from those of another job."""
-        return self.kind_of[job] if len(position.running[job]) == 1 else -1 - job

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class LowerBounds:
     """Lower bounds on the end (s) and the energy (J) of every run that goes on from a position.
 
-    *End.* No job ends before its remaining work is done at full speed on the fastest cores it may get, counted from now or
-    from its submission. And for every width w: a node of c cores has ⌊c / w⌋ slots of w cores, in which a job on one
-    node with k cores takes ⌊k / w⌋ at a time, so the work left, in slot-seconds, takes all slots of the platform at least
-    so long. (w = 1: core-seconds, also of jobs on several nodes.)
+    *End.* No job ends before its remaining work is done at full speed on the fastest cores it may get, counted from now
+    or from its submission. And for every width w: a node of c cores has ⌊c / w⌋ slots of w cores. A job on one node
+    with k cores takes ⌊k / w⌋ of them at a time. So the work left, in slot-seconds, takes all slots of the platform at
+    least so long. (w = 1: core-seconds, also of jobs on several nodes.)
 
     *Energy.* Watts of a processor with b busy cores are at least ``floor + S·[b ≥ 1] + D·b``; the three are worked out from
     the power model (``linear``: idle, static − idle, dynamic). What was spent; floor until the end; D for the core-seconds
@@ -57,9 +57,12 @@ class LowerBounds:
         ]
 
     def of(self, position: Position) -> tuple[float, float]:
-        """(earliest end, least energy)."""
+        """Return (earliest end, least energy)."""
         board, now = self._board, position.now
-        left = self._left(position)
+        left = dict.fromkeys(position.running, 0.0)  # s that each running job still takes at least
+        for groups in position.groups:
+            for group in groups:
+                left[group.owner] = max(left[group.owner], group.left(now))
         waiting = (*position.pending, *range(position.arrived, len(board.jobs)))
         end = now + max(left.values(), default=0.0)
         for job in waiting:
@@ -85,17 +88,9 @@ class LowerBounds:
         above_floor = energy + max(0.0, work - beside) * self._cheapest_share
         return end, position.energy + self._floor * (end - now) + above_floor
 
-    def _left(self, position: Position) -> dict[int, float]:
-        """Seconds that each running job still takes at least."""
-        left = dict.fromkeys(position.running, 0.0)
-        for groups in position.groups:
-            for group in groups:
-                left[group.owner] = max(left[group.owner], group.left(position.now))
-        return left
-
 
 def decomposed(table: list[float]) -> tuple[float, float, float]:
-    """(floor, static, dynamic) such that floor + static·[b ≥ 1] + dynamic·b is never more than ``table[b]`` W."""
+    """Return (floor, static, dynamic): floor + static·[b ≥ 1] + dynamic·b is never more than ``table[b]`` W."""
     floor = min(table)
     dynamic = max(0.0, min((b - a for a, b in pairwise(table[1:])), default=0.0))
     dynamic = min([dynamic, *((watts - floor) / busy for busy, watts in enumerate(table) if busy)])

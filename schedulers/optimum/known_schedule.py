@@ -43,19 +43,15 @@ class Follow(Scheduler):
         self._submitted |= {job.job_id: job for job in view.submitted}
         not_yet = []
         for start in self._left:
-            job = self._submitted.get(start.job_id)
-            if start.start_time <= view.now and job is not None and _is_possible(view, job, start.placement):
-                if view.is_pending(job):
-                    yield Start(job, start.placement)
-            else:
+            job, cores = self._submitted.get(start.job_id), start.placement.cores_by_node().items()
+            if job is None or start.start_time > view.now or any(view.free_cores[node] < n for node, n in cores):
                 not_yet.append(start)
+            elif view.is_pending(job):
+                if view.allows(job, start.placement):
+                    yield Start(job, start.placement)
+                else:  # a power cap is in the way
+                    not_yet.append(start)
         self._left = not_yet
         later = [start.start_time for start in not_yet if start.start_time > view.now]
         if later:
             yield WakeAt(min(later))
-
-
-def _is_possible(view: View, job: Job, placement: Placement) -> bool:
-    """Whether its cores are free, and no power cap is in the way."""
-    free = all(view.free_cores[node] >= cores for node, cores in placement.cores_by_node().items())
-    return free and (not view.is_pending(job) or view.allows(job, placement))

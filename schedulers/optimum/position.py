@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cluster_sim.models.processor_step import TaskProgress
 
 Cores = tuple[tuple[int, int], ...]
-"""(node, cores on it) of a job."""
+"""Cores of a job: (node, cores on it)."""
 
 
 class Move(NamedTuple):
@@ -35,9 +35,8 @@ class Position:
 
     now: float  #: s
     energy: float  #: J since time 0
-    groups: list[
-        tuple[TaskProgress, ...]
-    ]  #: that run, in order of their start; shared with other positions, never changed
+    #: that run, in order of their start; shared with other positions, never changed
+    groups: list[tuple[TaskProgress, ...]]
     due: list[float]  #: when the next of them ends, or its phase
     free: list[int]  #: free cores
     draw: list[float]  #: W
@@ -52,7 +51,7 @@ class Position:
     last: tuple[int, int] | None  #: (node, kind) of the last start in this instant
 
     def copy(self) -> Position:
-        """A position of its own that can be changed."""
+        """Return a copy that can be changed."""
         other = Position()
         other.now, other.energy, other.arrived, other.pending = self.now, self.energy, self.arrived, self.pending
         other.started, other.last, other.key = self.started, self.last, self.key

@@ -11,18 +11,19 @@ cores are taken in processor order, and which nodes a job may have is the width 
   nothing is to come must one start. Every scheduler of this project that does not ask to be woken (``WakeAt``) makes one
   of these schedules, those with head-of-line blocking too.
 
-*In which sense it is exact.* The optimum is over schedules whose starts are at submissions and completions. For makespan
-and without contention nothing is lost by that, on nodes of equal processors and with jobs that need one node: moving each
-start of any schedule to the earliest time at which its cores are free, in the order of the starts, makes no job end later,
-and then every start is at a submission or a completion. With contention, and for energy and EDP, a start in between
-can pay, if a job then runs just while another keeps the processor busy: ``docs/guides/optimum.md`` has an example.
+*In which sense it is exact.* The optimum is over schedules whose starts are at submissions and completions. For
+makespan and without contention nothing is lost by that, on nodes of equal processors and with jobs that need one node:
+each start of any schedule can be moved, in the order of the starts, to the earliest time at which its cores are free.
+No job ends later then, and every start is at a submission or a completion. With contention, and for energy and EDP, a
+start in between can pay, if a job then runs just while another keeps the processor busy: ``docs/guides/optimum.md`` has
+an example.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,16 +34,16 @@ from cluster_sim.records.metrics import energy_delay_product, makespan
 from schedulers.optimum.board import Board
 from schedulers.optimum.bounds import LowerBounds
 from schedulers.optimum.known_schedule import Follow, Scheduled
-from schedulers.optimum.position import Move, Position
+from schedulers.optimum.position import Position
 
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 OBJECTIVES = {"energy": "J", "makespan": "s", "edp": "J s"}
-"""What can be minimised, with its unit: the metrics energy_j, makespan_s and edp_js of a run."""
+"""Metrics of a run that can be minimised (energy_j, makespan_s and edp_js), with their units."""
 
 TOLERANCE = 1e-12
-"""Schedules that are better by less than this, relatively, are not looked for: that much is rounding."""
+"""Relative gain below which better schedules are not looked for: that much is rounding."""
 
 MOST_REMEMBERED = 200_000
 """Positions kept to recognise those that come again; some hundred MB."""
@@ -69,11 +70,11 @@ class Optimum:
 
     @property
     def gap(self) -> float:
-        """By how much of itself ``value`` may lie above the optimum; 0 when proven."""
+        """Return by how much of itself ``value`` may lie above the optimum; 0 when proven."""
         return 1.0 - self.lower_bound / self.value if self.value and not self.proven else 0.0
 
     def scheduler(self) -> Follow:
-        """A scheduler that follows the schedule, to see it in a simulation."""
+        """Return a scheduler that follows the schedule, to see it in a simulation."""
         return Follow(self.schedule, f"optimum of {self.objective}{', with waiting' if self.waiting else ''}")
 
 
@@ -85,7 +86,7 @@ def optimum(
     max_nodes: int = 1_000_000,
     max_seconds: float = math.inf,
 ) -> Optimum:
-    """The schedule of least energy, makespan or EDP (``objective``), with deliberate waiting or without.
+    """Find the schedule of least energy, makespan or EDP (``objective``), with deliberate waiting or without.
 
     The search ends when the schedule is proven to be best, after ``max_nodes`` positions, or ``max_seconds`` of
     wall-clock time (with which the answer depends on the computer); then ``proven`` is False, and the answer is the
@@ -94,8 +95,8 @@ def optimum(
 
     Contention and power are those of the platform's models; run times are the true ones; nodes are always on, there is
     no network, no memory limit, and jobs are not killed. Jobs that the platform can never hold are left out, as a
-    simulation rejects them. Raises InputError for an unknown objective, limits below 1 position or 0 s, when no job
-    fits, for nodes that start OFF, and for jobs with wishes that the search does not know
+    simulation rejects them. Raises InputError for an unknown objective, limits below 1 position or 0 s, nodes that
+    start OFF, and when no job fits. So it does for jobs with wishes that the search does not know
     (``schedulers.optimum.board.UNSUPPORTED``).
     """
     if objective not in OBJECTIVES:
@@ -126,15 +127,8 @@ class _Search:
         """Search until the best is proven, or a limit is reached."""
         start = self._board.start()
         # Every position of a large instance has many moves: only the order that needs no comparing is quick there.
-        for order in _ORDERS if len(self._board.jobs) <= FEW_JOBS else _ORDERS[:1]:
-            # Start whatever fits, up to the end: the first schedules to compare with.
-            position = start
-            board = self._board
-            while not board.is_over(position):
-                move = order(board, board.moves(position))
-                position = board.advance(position) if move is None else board.place(position, move)
-                position.last = None  # the order of starts in an instant is the greedy one's, not the search's
-            self._take(position)
+        for width_sign in (0, 1, -1) if len(self._board.jobs) <= FEW_JOBS else (0,):
+            self._take_greedy(start, width_sign)
         explored = 0
         open_positions = [(self._bound(start), start)]
         while open_positions and explored < max_nodes and time.monotonic() < deadline:
@@ -157,16 +151,25 @@ class _Search:
         schedule = tuple(reversed(starts))
         return Optimum(self._objective, self._waiting, self._value, schedule, proven, bound, explored)
 
+    def _take_greedy(self, start: Position, width_sign: int) -> None:
+        """Make a schedule to compare with, that starts whatever fits: the first job, the narrowest (1) or the widest (-1)."""
+        board, position = self._board, start
+        while not board.is_over(position):
+            moves = board.moves(position)
+            if width_sign:
+                move = min(moves, key=lambda move: width_sign * board.jobs[move.job].requested_cores, default=None)
+            else:
+                move = next(moves, None)
+            position = board.advance(position) if move is None else board.place(position, move)
+            position.last = None  # the order of starts in an instant is the greedy one's, not the search's
+        self._take(position)
+
     def _children(self, position: Position) -> Iterator[Position]:
-        """What can come next: one more start in this instant, or the next instant."""
+        """Yield what can come next: one more start in this instant, or the next instant."""
         board = self._board
         for move in board.moves(position):
             yield board.place(position, move)
-        if self._board.next_instant(position) == math.inf:
-            may_go_on = False
-        else:
-            may_go_on = self._waiting or not self._board.can_start_any(position)
-        if may_go_on:
+        if board.next_instant(position) < math.inf and (self._waiting or not board.can_start_any(position)):
             after = board.advance(position)
             if board.is_over(after):
                 self._take(after)
@@ -174,7 +177,7 @@ class _Search:
                 yield after
 
     def _is_new(self, position: Position) -> bool:
-        """Whether the position has not been reached before at no more cost; remember it."""
+        """Return whether the position has not been reached before at no more cost; remember it."""
         spent = 0.0 if self._objective == "makespan" else position.energy
         if position.key in self._least_spent:
             if spent >= self._least_spent[position.key] * (1.0 - TOLERANCE):
@@ -200,21 +203,3 @@ class _Search:
 
     def _is_worth(self, bound: float) -> bool:
         return bound < self._value * (1.0 - TOLERANCE)
-
-
-Order = Callable[[Board, Iterator[Move]], Move | None]
-
-
-def _first(board: Board, moves: Iterator[Move]) -> Move | None:
-    return next(moves, None)
-
-
-def _narrowest(board: Board, moves: Iterator[Move]) -> Move | None:
-    return min(moves, key=lambda move: board.jobs[move.job].requested_cores, default=None)
-
-
-def _widest(board: Board, moves: Iterator[Move]) -> Move | None:
-    return max(moves, key=lambda move: board.jobs[move.job].requested_cores, default=None)
-
-
-_ORDERS: tuple[Order, ...] = (_first, _narrowest, _widest)

@@ -8,11 +8,11 @@ from itertools import product
 from schedulers.optimum.position import Cores
 
 Alike = tuple[int, list[int]]
-"""Free cores of each, and the nodes: interchangeable ones."""
+"""Interchangeable nodes: free cores of each, and the nodes."""
 
 
 def wide(alike: list[Alike], wanted: int) -> Iterator[Cores]:
-    """Ways of the width rule: all free cores of some nodes, and what is left of the job on one more."""
+    """Yield the ways of the width rule: all free cores of some nodes, and what is left of the job on one more."""
     for counts in _counts([len(nodes) for _, nodes in alike]):
         left = wanted - sum(count * free for count, (free, _) in zip(counts, alike, strict=True))
         if left < 0:
@@ -26,7 +26,7 @@ def wide(alike: list[Alike], wanted: int) -> Iterator[Cores]:
 
 
 def shaped(alike: list[Alike], wishes: list[int]) -> Iterator[Cores]:
-    """Ways to give each wish, widest first, a node of its own."""
+    """Yield the ways to give each wish, widest first, a node of its own."""
     if not wishes:
         yield ()
         return
@@ -41,5 +41,5 @@ def shaped(alike: list[Alike], wishes: list[int]) -> Iterator[Cores]:
 
 
 def _counts(most: list[int]) -> Iterator[tuple[int, ...]]:
-    """Every way to take up to so many of each."""
+    """Return every way to take up to so many of each."""
     return product(*(range(count, -1, -1) for count in most))

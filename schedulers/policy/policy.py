@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 SKIPPED = "does not fit on the cores that are free, and is skipped until it does"
-"""Why a job waits under a scheduler that skips it, for ``Hold``: the same words in every pass, for one row of the log."""
+"""Reason for which a skipped job waits, for ``Hold``: the same words in every pass make one row of the log."""
 
 
 class Scheduler:
@@ -38,9 +38,8 @@ class Scheduler:
     memory = False
     clairvoyant = False
     chooses_cores = False  #: Whether it gives jobs other numbers of cores than they request, if they can run on these.
-    keeps_limits = (
-        False  #: Whether it keeps to the limits of accounts itself; else jobs over one do not join the queue.
-    )
+    #: Whether it keeps to the limits of accounts itself; else jobs over one do not join the queue.
+    keeps_limits = False
     keeps_reservations = False  #: Whether it says who ends before an advance reservation; else requests do.
     spreads_tasks = False  #: Whether it decides how many tasks each of a job's `nodes` gets; else all get as many.
     gives_gpus = False  #: Whether it knows where GPUs are free; else jobs that need some are rejected.
@@ -50,37 +49,37 @@ class Scheduler:
         return f"<{type(self).__name__} {describe(self)}>"
 
     def begin(self, view: View) -> None:
-        """A run begins; forget everything about the last one. Nothing to do by default.
+        """Begin a run; forget everything about the last one. By default there is nothing to do.
 
         A command first begins a run without jobs, of another object, to see whether anything is refused.
         """
 
     def schedule(self, view: View) -> Iterable[Decision]:
-        """One pass: yield ``Start``, ``Reject`` and ``WakeAt`` decisions. After each, ``view`` shows its effect."""
+        """Hold a pass: yield ``Start``, ``Reject`` and ``WakeAt`` decisions. After each, ``view`` shows its effect."""
         raise SimulationError(f"{type(self).__name__} has no schedule method")
 
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
-        """The scheduler's process: waits for each pass and carries its decisions out."""
+        """Run the scheduler's process: wait for each pass and carry its decisions out."""
         return take_turns(self, simulation, simulation.view, simulation.pass_due, {SCHEDULE: self.schedule})
 
 
 class PowerPolicy:
     """Decides when nodes sleep and wake, beside any scheduler.
 
-    To write one, derive from this class and write one of the two methods; leave :meth:`attend`, which is the SimPy process
-    that waits for the policy's turns. ``reserve`` runs before the scheduler's pass
-    of an instant (nodes it switches off are gone for the scheduler), ``react`` after it. Both are also called at the
-    times asked for by :class:`~cluster_sim.run.decisions.WakeAt` and when nodes have been switched, be there a pass of the
-    scheduler or not, and when the run begins. Set ``clairvoyant`` if you need to know true run times.
+    To write one, derive from this class and write one of the two methods; leave :meth:`attend`, which is the SimPy
+    process that waits for the policy's turns. ``reserve`` runs before the scheduler's pass of an instant (nodes it
+    switches off are gone for the scheduler), ``react`` after it. Both are also called when the run begins, when nodes
+    have been switched, and at the times asked for by :class:`~cluster_sim.run.decisions.WakeAt`. These calls need no
+    pass of the scheduler. Set ``clairvoyant`` if you need to know true run times.
 
-    What you need not be told of saves time when you say so, by setting to False: ``follows_switching``, that a node went
+    A policy that need not be told of everything saves time if it sets to False: ``follows_switching``, that a node went
     OFF, or came on for the job that holds it; ``follows_submissions``, that jobs came or started, and what else has the
     scheduler decide, as long as no job ended; ``reserves``, that the scheduler is about to decide, without a ``reserve``.
 
     Set ``switches`` to False if the policy leaves nodes on, so that a check does not speak of what switching costs.
 
-    A job can be started on a node that is OFF: it is booted for it. But a node that the policy withholds, only
-    the policy can offer again, so it has to ask to be woken, and let every job have its nodes in the end.
+    A job can be started on a node that is OFF: it is booted for it. But only the policy can offer a node again that it
+    withholds. So it has to ask to be woken, and let every job have its nodes in the end.
     """
 
     clairvoyant = False
@@ -93,18 +92,18 @@ class PowerPolicy:
         return f"<{type(self).__name__} {describe(self)}>"
 
     def begin(self, view: View) -> None:
-        """A run begins; forget everything about the last one. Nothing to do by default."""
+        """Begin a run; forget everything about the last one. By default there is nothing to do."""
 
     def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """Before the scheduler's pass: yield ``SwitchOn``, ``SwitchOff``, ``Withhold``, ``Offer`` and ``WakeAt``."""
+        """Decide before the scheduler's pass: ``SwitchOn``, ``SwitchOff``, ``Withhold``, ``Offer`` and ``WakeAt``."""
         return ()
 
     def react(self, view: View) -> Iterable[PowerDecision]:
-        """After the scheduler's pass: the same."""
+        """Decide after the scheduler's pass: yield the same kinds of decisions."""
         return ()
 
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
-        """The policy's process: waits for its turns before and after the pass and carries its decisions out."""
+        """Run the policy's process: wait for its turns before and after the pass and carry its decisions out."""
         turns = {RESERVE: self.reserve, REACT: self.react}
         return take_turns(self, simulation, simulation.power_view, simulation.power_turn_due, turns)
 
@@ -134,13 +133,13 @@ power_policies.register_later(
 
 
 def start_on(job: Job, placement: Placement) -> Start:
-    """The start of a job there; where those are not as many cores as it requested, the decision log says so."""
+    """Start a job there; if it gets other cores than it requested, the decision log says so."""
     cores, wanted = placement.cores, job.requested_cores
     return Start(job, placement, "" if cores == wanted else f"on {counted(cores, 'core')}, for {wanted} requested")
 
 
 def make_scheduler(spec: str) -> Scheduler:
-    """A scheduler from a spec: ``fcfs``, ``list:first/high_gflops,blocking=no``, or ``lsf.py:LSF``, a class in a file.
+    """Make a scheduler from a spec: ``fcfs``, ``list:first/high_gflops``, or ``lsf.py:LSF``, a class in a file.
 
     Raises SpecError.
     """
@@ -148,5 +147,5 @@ def make_scheduler(spec: str) -> Scheduler:
 
 
 def make_power_policy(spec: str) -> PowerPolicy:
-    """A power policy from a spec such as ``always-on``, or ``file.py:CLASS``. Raises SpecError."""
+    """Make a power policy from a spec such as ``always-on``, or ``file.py:CLASS``. Raises SpecError."""
     return power_policies.make(spec)

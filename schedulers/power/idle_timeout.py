@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 
 def unused_nodes(view: View) -> npt.NDArray[np.bool_]:
-    """Which nodes no job holds a core of, whatever their state, shape (nodes,)."""
+    """Return which nodes no job holds a core of, whatever their state, shape (nodes,)."""
     return view.free_cores == view.platform.node_cores  # type: ignore[no-any-return]
 
 
 def idle_nodes(view: View) -> npt.NDArray[np.bool_]:
-    """Which nodes are on with all their cores free, withheld or not, shape (nodes,)."""
+    """Return which nodes are on with all their cores free, withheld or not, shape (nodes,)."""
     return view.powered_on & unused_nodes(view)
 
 
 def waits_in_window(view: View) -> bool:
-    """Whether a job waits that names an advance reservation: its window is open, and it is lost if it starts too late."""
+    """Return whether a job waits whose advance reservation is open: the job is lost if it starts too late."""
     return view.restricts and any(job.reservation for job in view.pending)
 
 
 def finite(where: str, expected: str, value: object) -> float:
-    """``value``, an option as Python gives it, as a float. Raises SpecError unless it is a finite number."""
+    """Return ``value``, an option as Python gives it, as a float. Raises SpecError unless it is a finite number."""
     try:
         return check_number(where, value)
     except InputError as error:
@@ -58,18 +58,18 @@ def check_seconds(policy: str, option: str, value: float, least: float = 0.0) ->
 class AlwaysOn(PowerPolicy):
     """Every node is on all the time; those that are off at the start are booted at once, or when they have been repaired.
 
-    What a process of the user's own switches off, that process has to switch on again.
+    A node that a process of the user's own switches off, that process has to switch on again.
     """
 
     switches = False
 
     def begin(self, view: View) -> None:
-        """The boots are still to be ordered."""
+        """Note which nodes are still to be booted."""
         starts_off = np.array([kind.initially_off for kind in view.platform.node_types])
         self._to_boot: list[int] = np.flatnonzero(starts_off[view.platform.type_of_node]).tolist()
 
     def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """At the start of the run, boot what is off; what has failed before that, and is OFF after its repair, then."""
+        """Boot what is off at the start of the run, or is OFF after a repair because it failed before."""
         if self._to_boot:
             nodes, states = self._to_boot, [view.node(node).state for node in self._to_boot]
             self._to_boot = [node for node, state in zip(nodes, states, strict=True) if state is NodeState.FAILED]
@@ -98,7 +98,7 @@ class IdleTimeout(PowerPolicy):
         self._timeout = seconds
 
     def begin(self, view: View) -> None:
-        """Every node may be idle."""
+        """Begin a run in which every node may be idle."""
         self._cores: list[int] = view.platform.node_cores.tolist()
         self._touched = list(range(view.platform.node_count))  # nodes that may have fallen idle
         self._changes_seen = 0
@@ -118,29 +118,24 @@ class IdleTimeout(PowerPolicy):
             self._changes_seen = len(changes)
         now, waiting = view.now, self._waiting
         if self._touched:
-            if idle := self._fallen_idle(view):
+            since, idle = self._since, []  # nodes that have just fallen idle
+            cores, free, is_on = self._cores, view.free_cores.item, view.powered_on.item
+            for node in self._touched:
+                if free(node) == cores[node] and since[node] != now and is_on(node):
+                    since[node] = now
+                    idle.append(node)
+            if idle:
                 waiting.append((now, idle))
             self._touched.clear()
         return self._due(view) if waiting and now >= self._wakes_at else ()
 
-    def _fallen_idle(self, view: View) -> list[int]:
-        """Return the touched nodes that have just fallen idle."""
-        now, since, idle = view.now, self._since, []
-        cores, free, is_on = self._cores, view.free_cores.item, view.powered_on.item
-        for node in self._touched:
-            if free(node) == cores[node] and since[node] != now and is_on(node):
-                since[node] = now
-                idle.append(node)
-        return idle
-
     def _due(self, view: View) -> Iterator[PowerDecision]:
         """Switch off what is due, and be woken for the first that still has time."""
         now, waiting, due = view.now, self._waiting, list[int]()
+        since, cores, free, is_on = self._since, self._cores, view.free_cores.item, view.powered_on.item
         self._wakes_at = -1.0
         while waiting:
             begun, nodes = waiting[0]
-            since, cores = self._since, self._cores
-            free, is_on = view.free_cores.item, view.powered_on.item
             idle = [node for node in nodes if since[node] == begun and free(node) == cores[node] and is_on(node)]
             if idle and begun + self._timeout > now:
                 self._wakes_at = begun + self._timeout

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 HORIZON_S = 1e9
-"""Stands for a load that the nodes on offer never work off."""
+"""Time, s, for a load that the nodes on offer never work off."""
 
 
 @power_policies.register("inertial")
@@ -35,14 +35,13 @@ class InertialShutdown(PowerPolicy):
     offer would take for the requested core-seconds of the queue, poured like a liquid into what the running jobs leave
     free. Every ``period`` (s) its integral over the period is compared with that over the one before. While it grows,
     nodes are given back and booted: 1, or ``factor`` times as many as the last time. When it stops growing the policy
-    turns round, and as long as it does not grow nodes are withheld by the same rule, idle ones first, then those that
-    run jobs, which end first. Each turn costs a period in which nothing changes: the inertia.
+    turns round. As long as it does not grow, nodes are withheld by the same rule: idle ones first, then nodes whose
+    jobs are left to end. Each turn costs a period in which nothing changes: the inertia.
 
-    So many nodes stay on offer that each pending job fits on them once they are free; if jobs wait while nothing runs,
-    or one waits in its advance reservation, all are. A job that requests no time counts for nothing in the load. Monitoring
-    begins with the first job, as in Batsched; there is no
-    monitoring while nothing waits and nothing runs and all is off. Raises SpecError for a period or factor that is not
-    positive.
+    Enough nodes stay on offer for each pending job to fit on them once they are free. All are on offer if jobs wait
+    while nothing runs, or one waits in its advance reservation. A job that requests no time counts for nothing in the
+    load. Monitoring begins with the first job, as in Batsched, and rests while nothing waits, nothing runs and all is
+    off. Raises SpecError for a period or factor that is not positive.
     """
 
     def __init__(self, period: float = 600.0, factor: float = 2.0):
@@ -53,7 +52,7 @@ class InertialShutdown(PowerPolicy):
         self._factor = factor
 
     def begin(self, view: View) -> None:
-        """All nodes are on offer, and the load is taken to rise."""
+        """Begin a run in which all nodes are on offer, and the load is taken to rise."""
         self._has_begun = False  # whether a job has come
         self._rising = True
         self._changed = 0  # nodes given back or withheld at the last stage
@@ -102,8 +101,9 @@ class InertialShutdown(PowerPolicy):
     # ------------------------------------------------------------------ the load
 
     def _liquid_load_horizon(self, view: View, waiting: Iterable[Job]) -> float:
-        """How long the load of the jobs that wait would take on the nodes on offer, s."""
-        load = sum(job.requested_cores * min(job.requested_time, HORIZON_S) for job in self._with_times(waiting))
+        """Return how long the load of the jobs that wait would take on the nodes on offer, s."""
+        timed = [job for job in waiting if job.requested_time < math.inf]
+        load = sum(job.requested_cores * min(job.requested_time, HORIZON_S) for job in timed)
         if not load:
             return 0.0
         withheld = view.withheld if view.withheld_count else None
@@ -116,13 +116,10 @@ class InertialShutdown(PowerPolicy):
             free, time = free + cores, end
         return min(time - view.now + load / free, HORIZON_S) if free and time < math.inf else HORIZON_S
 
-    def _with_times(self, waiting: Iterable[Job]) -> Iterator[Job]:
-        return (job for job in waiting if job.requested_time < math.inf)
-
     # ------------------------------------------------------------------ the stages
 
     def _goes_on(self, view: View) -> bool:
-        """Whether there is anything to monitor: work, or nodes left on with none since jobs have come."""
+        """Return whether there is anything to monitor: work, or nodes left on with none since jobs have come."""
         if not self._has_begun:
             return False
         if view.running_count:
@@ -132,7 +129,7 @@ class InertialShutdown(PowerPolicy):
         return not view.withheld.all()
 
     def _stage(self, view: View) -> Iterator[PowerDecision]:
-        """The end of a period: go on as before, or turn round."""
+        """Go on as before, or turn round, at the end of a period."""
         rises = self._integral > self._integral_before
         self._integral, self._integral_before, self._next_stage = 0.0, self._integral, -1.0
         if view.pending_count and not view.running_count:
@@ -161,7 +158,7 @@ class InertialShutdown(PowerPolicy):
                 yield SwitchOn(node)
 
     def _leaves_enough(self, view: View, chosen: npt.NDArray[np.int64]) -> bool:
-        """Whether every pending job that could run at all could without those nodes."""
+        """Return whether every pending job that could run at all could run without those nodes."""
         left = ~view.withheld
         left[chosen] = False
         kinds = _unlike(view, view.pending)
@@ -174,14 +171,14 @@ class InertialShutdown(PowerPolicy):
 
 
 def is_failed(view: View) -> Mask:
-    """Which nodes are neither on nor OFF nor in transition, shape (nodes,)."""
+    """Return which nodes are neither on nor OFF nor in transition, shape (nodes,)."""
     failed = ~(view.powered_on | view.powered_off)
     failed[list(view.transition_ends)] = False
     return failed
 
 
 def fits(view: View, job: Job, nodes: Mask) -> bool:
-    """Whether a job could be placed on some nodes, those of them that have not failed, if nothing ran there.
+    """Return whether a job could be placed on those of some nodes that have not failed, if nothing ran there.
 
     On the cores that it requested, or on the fewest that it can have where all nodes together are not enough for those.
     """
@@ -197,7 +194,7 @@ def _fits(view: View, job: Job, nodes: Mask) -> bool:
 
 
 def _unlike(view: View, jobs: Iterable[Job]) -> Iterable[Job]:
-    """One of each kind of job that asks for the same."""
+    """Return one of each kind of job that asks for the same."""
     kinds: dict[tuple[object, ...], Job] = {}
     by_memory, by_time = view.counts_memory, bool(view.reservations)
     for job in jobs:

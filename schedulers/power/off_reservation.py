@@ -35,11 +35,11 @@ EVERYBODY = math.inf
 class OffReservation(PowerPolicy):
     """Clairvoyant: keeps nodes reserved and off as long as each job's wait stays below tau times its requested time.
 
-    OR* of Casagrande et al. (2022, §5.2). A job may be *delayed* while jobs that run now will really end, and give back
-    as many cores as it asks for (or all that they have), by its latest start, ``submit_time + tau · requested_time``
-    less the slowest boot. A job that may not be delayed is *let through*: the nodes it needs are offered, first those
-    that run something, then idle ones, then OFF ones. All other nodes that run nothing are withheld and switched off,
-    those that have just been left after the jobs that waited for them have had their chance.
+    OR* of Casagrande et al. (2022, §5.2). The latest start of a job is ``submit_time + tau · requested_time`` less the
+    slowest boot. The job may be *delayed* while jobs that run now will really end by then, and give back as many cores
+    as it asks for (or all that they have). A job that may not be delayed is *let through*: the nodes it needs are
+    offered, first those that run something, then idle ones, then OFF ones. All other nodes that run nothing are
+    withheld and switched off. The jobs that waited for a node that has just been left have their chance before that.
     Jobs that request no time, and jobs for which no running job makes room, are never delayed.
 
     All nodes are offered while a job that has reached its latest start does not fit, or waits in its advance reservation.
@@ -62,10 +62,8 @@ class OffReservation(PowerPolicy):
         """
         self._boot_s = max(kind.transitions.switch_on_s for kind in view.platform.node_types)
         self._let_through: list[Job] = []
-        self._retry: tuple[float, float] = (
-            -1.0,
-            -1.0,
-        )  # (s, up to which job index all are let through in that instant)
+        # (s, up to which job index all are let through in that instant)
+        self._retry: tuple[float, float] = -1.0, -1.0
         self._wakes_at = -1.0
 
     def reserve(self, view: View) -> Iterator[PowerDecision]:
@@ -100,11 +98,11 @@ class OffReservation(PowerPolicy):
             yield Withhold(node)
 
     def _latest_start(self, job: Job) -> float:
-        """Until when the job may be held back, s; with a boot after it, it still starts within the bound."""
+        """Return until when the job may be held back, s; with a boot after it, it still starts within the bound."""
         return job.submit_time + self._tau * job.requested_time - self._boot_s
 
     def _offered(self, view: View, up_to: float) -> Mask:
-        """Which nodes the scheduler may use now, when all jobs up to that index are let through."""
+        """Return which nodes the scheduler may use now, when all jobs up to that index are let through."""
         assert isinstance(view, ClairvoyantView)
         self._let_through = []
         # A node that has just been left is offered once more, to the jobs that waited for it: react switches it off.
@@ -131,7 +129,7 @@ class OffReservation(PowerPolicy):
         return offered
 
     def _can_wait(self, view: View, job: Job, ends: list[tuple[float, int]]) -> bool:
-        """Whether jobs that run should make room for it early enough."""
+        """Return whether jobs that run should make room for it early enough."""
         turn = self._latest_start(job)
         if turn == math.inf or latest(view.now) >= turn or not ends:
             return False
@@ -180,12 +178,11 @@ class RandomReservation(PowerPolicy):
         size = 0 if waited >= self._patience * self._period or waits_in_window(view) else self._size
         withheld = np.flatnonzero(view.withheld).tolist()
         if len(withheld) >= size:
-            resize = [Offer(node) for node in withheld[: len(withheld) - size]]
+            yield from [Offer(node) for node in withheld[: len(withheld) - size]]
         else:
             unused = np.flatnonzero(unused_nodes(view) & ~view.withheld)[::-1]
             chosen = unused[np.argsort(~view.powered_off[unused], kind="stable")]
-            resize = [Withhold(node) for node in chosen[: size - len(withheld)].tolist()]
-        yield from resize
+            yield from [Withhold(node) for node in chosen[: size - len(withheld)].tolist()]
         yield SwitchOff(np.flatnonzero(idle_nodes(view) & view.withheld).tolist())
         if (view.pending_count or view.running_count) and self._wakes_at != self._next_draw:
             self._wakes_at = self._next_draw

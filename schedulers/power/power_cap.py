@@ -17,8 +17,9 @@ class PowerCap(PowerPolicy):
 
     With ``how=wait`` a job whose start would exceed the cap cannot start, whatever the scheduler: no placement is found
     for it, or one that draws less. With ``slow`` the processors that draw most are put in lower p-states to make room
-    (processors without p-states cannot be), and in higher ones again, the one that draws least first, when there is.
-    What counts is what the machine may come to draw, see :mod:`cluster_sim.machine.power.power_budget`: booting nodes included.
+    (if they have p-states). When there is room, they are put in higher ones again, the one that draws least first.
+    The most that the machine may come to draw counts, booting nodes included: see
+    :mod:`cluster_sim.machine.power.power_budget`.
 
     A job that could not start even if nothing else ran is rejected, when it is submitted or, where only a try can tell,
     when nothing else runs; nodes that have failed are then taken for lost. Raises SpecError without a finite number of watts
@@ -38,7 +39,7 @@ class PowerCap(PowerPolicy):
         self.spec = f"power-cap:{watts:g}" + (",how=slow" if how == "slow" else "")
 
     def begin(self, view: View) -> None:
-        """The limit is still to be set."""
+        """Begin a run in which the limit is still to be set."""
         self._is_set = False
 
     def reserve(self, view: View) -> Iterable[PowerDecision]:

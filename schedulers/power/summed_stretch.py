@@ -57,7 +57,9 @@ class SummedStretch(PowerPolicy):
             yield WakeAt(opens_at)
 
     def _opens_at(self, view: View) -> float:
-        """When the summed stretch of the jobs that wait now reaches the threshold, s; not after now if it has; inf without jobs.
+        """Return when the summed stretch of the waiting jobs reaches the threshold, s. inf: no job waits.
+
+        If it has reached the threshold, the time is not after now.
 
         It grows by Σ 1 / requested time a second.
         """

@@ -66,7 +66,7 @@ class ListScheduler(Scheduler):
         self._queue: list[tuple[Any, int, Job]] = []
 
     def schedule(self, view: View) -> Iterable[Decision]:
-        """One pass over the queue."""
+        """Hold a pass over the queue."""
         if self.dynamic:
             self._queue = sorted((self._order(job, view.now), job.index, job) for job in view.pending)
         else:
@@ -75,12 +75,10 @@ class ListScheduler(Scheduler):
         if not self.blocking:
             return self._skipping_pass(view)
         if not self._queue:
-            head_is_blocked = True
-        else:
-            job = self._queue[0][2]
-            head_is_blocked = job.requested_cores > view.free_total and view.is_pending(job)
-        if head_is_blocked:
-            return self._reasons(view) if view.explains and self._queue else ()
+            return ()
+        head = self._queue[0][2]
+        if head.requested_cores > view.free_total and view.is_pending(head):
+            return self._reasons(view) if view.explains else ()
         return self._blocking_pass(view)
 
     def _blocking_pass(self, view: View) -> Iterator[Decision]:
@@ -99,7 +97,7 @@ class ListScheduler(Scheduler):
             heappop(queue)
 
     def _reasons(self, view: View) -> Iterable[Hold]:
-        """Why the head waits, for the decision log, and with it all that are behind it."""
+        """Tell the decision log why the head waits, and with it all that are behind it."""
         head = self._queue[0][2]
         return [Hold(head, view.shortage(head, self.memory), blocks=True)]
 

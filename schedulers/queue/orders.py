@@ -68,12 +68,12 @@ def _node_order(name: str) -> Callable[[NodeOrder], NodeOrder]:
 
 
 def name_of(order: str | JobOrder | NodeOrder) -> str:
-    """The name of an order as it stands in a scheduler's spec."""
+    """Return the name of an order as it stands in a scheduler's spec."""
     return order if isinstance(order, str) else getattr(order, "__name__", type(order).__name__)
 
 
 def spec_of(name: str, kind: type, options: Mapping[str, Any]) -> str:
-    """A scheduler's spec: its options in the words of specs, without those that are as its class has them by itself."""
+    """Return a scheduler's spec: its options in the words of specs, without those that have their default."""
     parameters = signature(kind).parameters
     usual = {key: parameters[key].default for key in options}
     texts = {key: (_in_a_spec(value, usual[key]), _in_a_spec(usual[key], usual[key])) for key, value in options.items()}
@@ -115,40 +115,39 @@ class Commitment:
         self._held: Job | None = None
 
     def hold(self, job: Job, view: View) -> None:
-        """Stay with this job, unless it is another's turn that still waits."""
+        """Stay with this job, unless another that has the turn still waits."""
         if self._held is None or not view.is_pending(self._held):
             self._held = job
 
     def __call__(self, job: Job, now: float) -> tuple[bool, Any]:
-        """Whose turn it is first; then by the order."""
+        """Return the key: whose turn it is goes first; then by the order."""
         return job is not self._held, self._order(job, now)
 
     def tell(self, job: Job) -> str:
-        """What the order has to say."""
         return told_by(self._order, job)
 
 
 def told_by(order: JobOrder, job: Job) -> str:
-    """What an order has to say of a waiting job's key; empty: nothing."""
+    """Return what an order says of a waiting job's key; empty: nothing."""
     tell = getattr(order, "tell", None)
     return "" if tell is None else str(tell(job))
 
 
 def check_aging(seconds: float) -> float:
-    """The time itself. Raises SpecError for one that is negative or no number."""
+    """Return the time itself. Raises SpecError for one that is negative or no number."""
     if not seconds >= 0.0:
         raise SpecError("scheduler, option aging", "seconds, 0 or more", seconds)
     return seconds
 
 
 def _bound(view: View, order: JobOrder) -> JobOrder:
-    """An order that follows a run as it is in this one; any other as it is."""
+    """Return an order that follows a run as it is in this one; any other as it is."""
     in_run: Callable[[View], JobOrder] | None = getattr(order, "in_run", None)
     return order if in_run is None else in_run(view)
 
 
 def order_in(view: View, order: JobOrder, aging: float = math.inf) -> JobOrder:
-    """An order as it is in a run: with the run's random numbers, if it needs some, and with ageing, if there is any."""
+    """Return an order as it is in a run: with the run's random numbers and with ageing, if there are any."""
     order = _bound(view, order)
     if cast("object", order) is Random:
 
@@ -159,7 +158,7 @@ def order_in(view: View, order: JobOrder, aging: float = math.inf) -> JobOrder:
 
 
 def order_once(view: View, order: JobOrder) -> JobOrder:
-    """An order as it is in a run, for code that asks for keys again and again: a random key is drawn once for each job.
+    """Return an order as it is in a run, for code that asks for keys again: a random key is drawn once for each job.
 
     It does not depend on which jobs are asked about, nor when.
     """

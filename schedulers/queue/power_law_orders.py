@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 _LONGEST_S = 1e12
-"""What a job that requests no time counts as requesting."""
+"""Time, s, that a job without a request counts as requesting."""
 _MOST = 7
-"""Of an exponent, so that no product is beyond what a number can be."""
+"""Largest exponent, so that no product is beyond what a number can be."""
 
 
 class Powers:
@@ -42,7 +42,7 @@ class Powers:
         self._in_run: PowersInRun | None = None
 
     def in_run(self, view: View) -> Powers | PowersInRun:
-        """The order as it is in a run, where it learns what users' jobs take, if it is to know that: the same for all who ask."""
+        """Return the order in a run, where it learns what users' jobs take if it needs that: one for all who ask."""
         if not self._usual:
             return self
         if self._in_run is None or self._in_run.view is not view:
@@ -50,11 +50,11 @@ class Powers:
         return self._in_run
 
     def __call__(self, job: Job | JobColumns, now: float) -> Any:
-        """The product; of one job, or of many at once."""
+        """Return the product; of one job, or of many at once."""
         return self.key(job, now, self.known)
 
     def key(self, job: Job | JobColumns, now: float, known: UsualTimes) -> Any:
-        """The product, where so much is known of the users."""
+        """Return the product, where so much is known of the users."""
         if not self._usual:
             return self._requested(job, now)
         if not isinstance(job, JobColumns):
@@ -63,7 +63,7 @@ class Powers:
         return self._requested(job, now) * known.of(job.user.tolist(), _time(job)) ** self._usual
 
     def _requested(self, job: Job | JobColumns, now: float) -> Any:
-        """What does not depend on the user."""
+        """Return the factors that do not depend on the user."""
         key = _time(job) ** self._time * np.float64(job.requested_cores) ** self._cores
         return key * (1.0 + now - job.submit_time) ** self._wait if self._wait else key
 
@@ -91,11 +91,10 @@ class PowersInRun:
             self.version += 1
 
     def __call__(self, job: Job | JobColumns, now: float) -> Any:
-        """The product; of one job, or of many at once."""
         return self._powers.key(job, now, self._known)
 
     def tell(self, job: Job) -> str:
-        """What a waiting job is expected to take, for people."""
+        """Say what a waiting job is expected to take, for people."""
         usual = self._known.of([job.user], np.array([_time(job)]))
         return f"expected to take {usual.item():,.0f} s, by its request and {self._known.count(job.user)} jobs of its user's"
 

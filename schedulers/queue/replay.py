@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 LATE_S = 1.0
-"""A job that starts later than recorded by more than this is worth a warning: the run is not the recorded one."""
+"""Delay, s, beyond which a start later than recorded is worth a warning: the run is not the recorded one."""
 
 
 class RecordedStart(NamedTuple):
-    """What the record says of a job: when it starts (s; inf: never) and on which cores, as the file writes them."""
+    """Record of a job: when it starts (s; inf: never) and on which cores, as the file writes them."""
 
     start_time: float
     cores: str
@@ -43,8 +43,8 @@ class Replay(Scheduler):
     So it is where nodes are switched off: a job has its recorded nodes booted at its recorded time, and waits while one
     is in a transition, withheld, failed or closed by an advance reservation.
     A job that the record does not have, or that never started there, is rejected. Of a node with several cores a job
-    gets as many as recorded, lowest first. Raises FormatError for a file that is no such record, and within the run
-    for cores that the platform lacks or that are not as many as the job asks for.
+    gets as many as recorded, lowest first. Raises FormatError for a file that is no such record. Within the run it
+    raises FormatError for cores that the platform lacks, or that are not as many as the job asks for.
     """
 
     def __init__(self, path: str):
@@ -83,15 +83,18 @@ class Replay(Scheduler):
             if entry is None or not math.isfinite(entry.start_time):
                 yield Reject(job, f"{'not' if entry is None else 'never started'} in {self.path}")
             else:
-                cores = self._cores(job, entry, view)
+                where = f"{self.path}, job {job.job_id}"
+                cores = self._cores_of(entry.cores, view.platform, where)
+                if len(cores) != job.requested_cores:
+                    raise FormatError(where, f"{job.requested_cores} cores, as the workload says", len(cores))
                 bounds = view.platform.first_core[view.platform.first_processor]
                 nodes, counts = np.unique(np.searchsorted(bounds, cores, side="right") - 1, return_counts=True)
                 eligible = view.eligible(job)
                 for node in () if eligible is None else nodes[~eligible[nodes]].tolist():
                     expected = "nodes that have the tags, and are in the advance reservation, that the job asks for"
-                    raise FormatError(f"{self.path}, job {job.job_id}", expected, view.platform.node_name(node))
+                    raise FormatError(where, expected, view.platform.node_name(node))
                 placement = Placement.on(dict(zip(nodes.tolist(), counts.tolist(), strict=True)))
-                # Of jobs that start together, first the one that has the lower cores of a node.
+                # If jobs start together, the one that has the lower cores of a node comes first.
                 heappush(self._waiting, (entry.start_time, int(cores[0]), job.index, job, placement))
         held_up = []
         while self._waiting and self._waiting[0][0] <= view.now:
@@ -117,13 +120,6 @@ class Replay(Scheduler):
             self._woken_for = self._waiting[0][0]
             yield WakeAt(self._woken_for)
 
-    def _cores(self, job: Job, entry: RecordedStart, view: View) -> np.ndarray:
-        where = f"{self.path}, job {job.job_id}"
-        cores = self._cores_of(entry.cores, view.platform, where)
-        if len(cores) != job.requested_cores:
-            raise FormatError(where, f"{job.requested_cores} cores, as the workload says", len(cores))
-        return cores
-
     def _warn_if_late(self, job: Job, recorded: float, now: float, boot_s: float) -> None:
         due, start = max(recorded, job.submit_time), now + boot_s
         if start - due > LATE_S and not self._warned:
@@ -134,7 +130,7 @@ class Replay(Scheduler):
 
 
 CoresOf = Callable[[str, "Platform", str], np.ndarray]
-"""From a job's cores as the file writes them to their numbers in the platform; the last argument is for messages."""
+"""Function from a job's cores, as the file writes them, the platform and a text for messages to core numbers."""
 
 
 def _own_record(path: str) -> dict[str, RecordedStart]:
@@ -173,7 +169,7 @@ def _own_record(path: str) -> dict[str, RecordedStart]:
 
 
 def _own_cores(text: str, platform: Platform, where: str) -> np.ndarray:
-    """Core numbers of ``cluster0.node1.processor0:0-3;…``."""
+    """Return the core numbers of ``cluster0.node1.processor0:0-3;…``."""
     numbers: list[np.ndarray] = []
     for part in filter(None, text.split(";")):
         place, _, cores = part.rpartition(":")

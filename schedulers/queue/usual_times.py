@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 LAST = 10
-"""So many of a user's jobs are remembered."""
+"""Number of a user's jobs that are remembered."""
 KEPT = 0.7
-"""What a job counts beside the same user's next."""
+"""Weight of a job beside the same user's next."""
 _COUNTS = KEPT ** np.arange(LAST) / (KEPT ** np.arange(LAST)).sum()
 _NOTHING = np.full(LAST, np.inf)  # at most what is requested
 
@@ -28,16 +28,15 @@ _NOTHING = np.full(LAST, np.inf)  # at most what is requested
 class UsualTimes:
     """The geometric mean of what a user's last ten jobs took, none of which counts as longer than what the next one requests.
 
-    The last job counts 1, the one before 0.7, the one before that 0.49, and so on; jobs that the user has not run yet count as
-    the request, which is all there is to go by for a user of whom no job has ended, and for jobs that name none. All count as
-    10 s at least, as in the bounded slowdown. Known from the
-    start are those jobs of a ``log`` that had ended by ``until`` (s on its clock), by their recorded waits, an unknown one
-    counting as none, and run times.
+    The last job counts 1, the one before 0.7, the one before that 0.49, and so on; jobs that the user has not run yet
+    count as the request. So a user of whom no job has ended, and jobs without a user, are expected to take what they
+    request. All count as 10 s at least, as in the bounded slowdown. From the start it knows the jobs of a ``log`` that
+    had ended by ``until`` (s on its clock), by their recorded waits and run times; an unknown wait counts as none.
     """
 
     def __init__(self, log: Workload | None = None, until: float = math.inf):
         self._took: dict[str, npt.NDArray[np.float64]] = {}  # logarithms, the last job's first, by user
-        # Of jobs of a run that have left cores and are not over, by attempt: when they began, s.
+        # When attempts began, s, of jobs that have left cores and are not over.
         self._began: dict[int, tuple[Job, float]] = {}
         if log is not None:
             table = log.jobs[log.jobs["recorded_run_time"].notna()]
@@ -47,14 +46,14 @@ class UsualTimes:
                 self.add(user, seconds)
 
     def add(self, user: str, seconds: float) -> None:
-        """A job of the user has ended after so long."""
+        """Learn from a job of the user that has ended after so long."""
         if not user:
             return
         before = self._took.get(user, _NOTHING)[:-1]
         self._took[user] = np.concatenate(([math.log(max(seconds, BOUND_S))], before))
 
     def of(self, users: Iterable[str], requested: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """What jobs of these users that request so much (s) can be expected to take, s."""
+        """Return what jobs of these users that request so much (s) can be expected to take, s."""
         most = np.log(np.maximum(requested, BOUND_S))
         took = np.array([self._took.get(user, _NOTHING) for user in users])
         # Not a product of matrices, whose last bits depend on how many jobs there are: equal jobs have to tie.
@@ -65,7 +64,7 @@ class UsualTimes:
         return int(np.isfinite(self._took.get(user, _NOTHING)).sum())
 
     def follow(self, view: View) -> int:
-        """Before a pass: learn from the jobs that are over since the last, from their last start on; how many these were."""
+        """Learn from the jobs that are over since the last pass, from their last starts; return how many they were."""
         # A job that was suspended, or given other cores, is told of by several objects, perhaps in the same pass.
         for running in view.ended:
             _, began = self._began.get(running.attempt, (None, math.inf))
@@ -76,14 +75,14 @@ class UsualTimes:
             if held is not None and held.attempt == attempt:
                 continue
             del self._began[attempt]
-            # One that waits again, or has begun again, has not ended, and one whose nodes never booted has not run.
+            # A job that waits or runs again has not ended, and a job whose nodes never booted has not run.
             if held is None and not view.is_pending(job) and began <= view.now:
                 self.add(job.user, view.now - began)
                 over += 1
         return over
 
     def __copy__(self) -> UsualTimes:
-        """What is known now, to learn more from another run."""
+        """Return what is known now, to learn more from another run."""
         other = UsualTimes()
         other._took = dict(self._took)
         return other

@@ -36,9 +36,9 @@ _OF_PARTITION = {
 _OF_JOB = {"nice": "nice", "timelimit": "limit_s", "qos": "qos", "dependency": "dependency"}
 
 NODE_FAIL = "NODE_FAIL"
-"""Why a job has lost its nodes that were down."""
+"""Reason of a job that has lost its nodes because they were down."""
 ANSWER_S = 1.0
-"""How long after it is resumed a node has answered, and gets jobs."""
+"""Time, s, after which a resumed node has answered, and gets jobs."""
 
 
 class Administered(Protocol):
@@ -67,15 +67,19 @@ class Administrator:
     ):
         self._slurm = slurm
         self._waiting = waiting
-        self._left = sorted(map(_when_done, commands), key=lambda command: command.time)
+        self._left: list[Command] = []
+        for command in commands:
+            resumes = command.options.get("state") in ("RESUME", "UNDRAIN")
+            self._left.append(replace(command, time=command.time + ANSWER_S) if resumes else command)
+        self._left.sort(key=lambda command: command.time)
         self._position = {name: index for index, name in enumerate(node_names)}
         self.closed: NodeSet = 0  #: Nodes that are down or drained.
         self._changed: dict[int, dict[str, Any]] = {}  # of each job: fields of its request
-        self.aliases: Mapping[str, str] = {}  #: Of users, in an anonymised workload.
+        self.aliases: Mapping[str, str] = {}  #: Changed names of users in an anonymised workload.
 
     @property
     def next_time(self) -> float:
-        """When the next command comes, s; inf: none does."""
+        """Return when the next command comes, s; inf: none does."""
         return self._left[0].time if self._left else math.inf
 
     def act(self, view: View) -> Iterator[Decision]:
@@ -112,7 +116,6 @@ class Administrator:
                         SlurmReservation(name, options["starttime"], options["endtime"], self._nodes(command), users)
                     )
             else:
-                # What becomes of jobs that wait, and of those that run.
                 names = set(command.names)
                 waiting = [
                     pair for pair in self._waiting.values() if _is_named(pair[1], names) and view.is_pending(pair[0])
@@ -136,7 +139,7 @@ class Administrator:
                 self._slurm.changed()
 
     def amend(self, ask: Ask) -> None:
-        """A job that waits again keeps what was changed of it."""
+        """Give a job that waits again what was changed of it."""
         for name, value in self._changed.get(ask.key, {}).items():
             setattr(ask, name, value)
 
@@ -148,7 +151,7 @@ class Administrator:
     # ------------------------------------------------------------------ jobs
 
     def _running(self, view: View) -> list[NodeHolder]:
-        """Jobs that hold nodes and have not ended: they run, or are suspended."""
+        """Return the jobs that hold nodes and have not ended: they run, or are suspended."""
         return [held for held in self._slurm.cluster.held.values() if not held.ending and lives_on(held, view)]
 
     def _change(self, command: Command, job: Job, ask: Ask) -> None:
@@ -158,8 +161,11 @@ class Administrator:
         fields = {_OF_JOB[key]: value for key, value in options.items() if key in _OF_JOB}
         if command.action in ("hold", "release") or "priority" in options:
             fields["held"] = command.action == "hold" or options.get("priority") == 0
-        if "numnodes" in options and _may_have(command, job):
-            least, most = options["numnodes"]
+        least, most = options.get("numnodes", (0, 0))
+        if least > job.requested_cores:
+            text = f"job {job.job_id} has {job.requested_cores} cores: its nodes stay as they are"
+            warn_user(ModelWarning(f"scheduler 'slurm', commands, {command.time:g} s, NumNodes: {text}"))
+        elif "numnodes" in options:
             fields["min_nodes"], fields["max_nodes"] = least, min(most, job.requested_cores)
         if "partition" in options:
             fields["partitions"] = tuple(options["partition"].split(","))
@@ -175,17 +181,8 @@ class Administrator:
         slurm.keep(ask)
 
 
-def _may_have(command: Command, job: Job) -> bool:
-    """Whether a job has a core for each of so many nodes; it is told if not."""
-    if command.options["numnodes"][0] <= job.requested_cores:
-        return True
-    text = f"commands, {command.time:g} s, NumNodes: job {job.job_id} has {job.requested_cores} cores: its nodes stay as they are"
-    warn_user(ModelWarning(f"scheduler 'slurm', {text}"))
-    return False
-
-
 def _job_of(held: NodeHolder, view: View) -> Job:
-    """A job that runs or is suspended."""
+    """Return a job that runs or is suspended."""
     running = view.running_by_index.get(held.ask.key)
     return view.suspended_by_index[held.ask.key].job if running is None else running.job
 
@@ -226,7 +223,7 @@ def _check(command: Command, names: Iterable[str], known: Collection[str]) -> No
 
 
 def _node_names(command: Command, every: Sequence[str]) -> Sequence[str]:
-    """Names of nodes of a command; ``ALL`` are all of them."""
+    """Return the names of nodes of a command; ``ALL`` are all of them."""
     names = values.host_list(command.options["nodes"]) if "nodes" in command.options else command.names
     return every if [name.upper() for name in names] == ["ALL"] else names
 
@@ -238,9 +235,3 @@ def _warn(command: Command, what: str) -> None:
 
 def _is_named(ask: Ask, names: set[str]) -> bool:
     return ask.job_id in names or (bool(ask.array) and ask.array in names)
-
-
-def _when_done(command: Command) -> Command:
-    """A command at the time at which it takes effect."""
-    is_resumed = command.options.get("state") in ("RESUME", "UNDRAIN")
-    return replace(command, time=command.time + ANSWER_S) if is_resumed else command

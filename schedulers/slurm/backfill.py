@@ -10,7 +10,7 @@ from functools import reduce
 from operator import or_
 
 from schedulers.slurm.cluster import SlurmCluster
-from schedulers.slurm.job_request import Ask, QueuedJob
+from schedulers.slurm.job_request import QueuedJob
 from schedulers.slurm.loop_clocks import TEST_S
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.queue import Reason, why_not_in
@@ -50,7 +50,10 @@ _PAUSED = Paused()
 
 @dataclass(slots=True)
 class _Search:
-    """What is looked for: nodes for a job, for its length (s). Less than the least, or before then (s), need not be tried."""
+    """Search for nodes for a job, for its length (s), among ``candidates``.
+
+    Fewer nodes than ``least``, or times before ``not_before`` (s), need not be tried.
+    """
 
     entry: QueuedJob
     shape: Shape
@@ -59,14 +62,17 @@ class _Search:
     least: int
     #: Whether a trial tells no more than where and when the job fits: it is left out where it is no use.
     is_plain: bool = False
-    ended: int = 0  #: Of a plain one, how many jobs have to end before it fits.
+    ended: int = 0  #: How many jobs have to end before it fits, if the search is plain.
     not_before: float = -math.inf
     tested: dict[NodeSet, tuple[float, ChosenNodes | None] | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Fit:
-    """Nodes that stand open from a time on (s), of which a job gets some as soon as these are free; when others open, or 0."""
+    """Nodes that stand open from ``time`` on (s), and the ``choice`` of them that is free at ``soonest``.
+
+    Others open at ``later``; 0: none do.
+    """
 
     time: float
     nodes: NodeSet
@@ -107,7 +113,7 @@ class BackfillPass:
         self.tested = 0  #: How many jobs it has tested.
 
     def decisions(self) -> Iterator[Outcome]:
-        """The decisions on each job in turn."""
+        """Yield the decisions on each job in turn."""
         settings = self._settings
         started = 0
         for entry in self._queue:
@@ -137,7 +143,7 @@ class BackfillPass:
                 break
 
     def resume(self, now: float, waits: Callable[[int], bool]) -> None:
-        """The pause is over; who does not wait any more is no longer looked at."""
+        """Go on after a pause; jobs that do not wait any more are no longer looked at."""
         self._now, self.has_updated = float(math.floor(now)), False
         self._releases.clear()
         held = self._cluster.held
@@ -151,17 +157,18 @@ class BackfillPass:
 
     @property
     def stirs(self) -> bool:
-        """Whether it is a reason for another pass, as a change is: idle nodes are in plans, or a plan was put off."""
+        """Return whether the pass is a reason for another: idle nodes are in plans, or a plan was put off."""
         return self._postponed or bool(self._in_plans & ~self._cluster.busy)
 
     def _rounded(self, time: float) -> float:
-        """A time rounded down to bf_resolution of the clock."""
+        """Return a time rounded down to bf_resolution of the clock."""
         step, epoch = max(self._settings.bf_resolution, 1.0), self._cluster.epoch
         return time if time == math.inf else math.floor((time + epoch) / step) * step - epoch
 
     # ------------------------------------------------------------------ who is tested
 
     def _may_be_tested(self, entry: QueuedJob) -> bool:
+        """Return whether the job is tested; it counts as one of its user, partition and association that are."""
         cluster, settings, ask = self._cluster, self._settings, entry.ask
         if ask.key in self._done or cluster.is_throttled(ask):
             return False
@@ -173,11 +180,9 @@ class BackfillPass:
             return False
         if cluster.accounting.refusal(ask, self._now):
             return False
-        return not (self._settings.bf_limits_tests and self._is_over_count(ask, entry.queue.name))
-
-    def _is_over_count(self, ask: Ask, partition: str) -> bool:
-        """Whether as many jobs of its user, partition, or association have been tested as may; if not, it counts."""
-        settings, tested = self._settings, self._counted
+        if not settings.bf_limits_tests:
+            return True
+        partition = entry.queue.name
         for most, key in (
             (settings.bf_max_job_part, ("part", partition)),
             (settings.bf_max_job_user_part, ("user", ask.user, partition)),
@@ -185,10 +190,10 @@ class BackfillPass:
             (settings.bf_max_job_assoc, ("assoc", ask.account, ask.user)),
         ):
             if most:
-                tested[key] += 1
-                if tested[key] > most:
-                    return True
-        return False
+                self._counted[key] += 1
+                if self._counted[key] > most:
+                    return False
+        return True
 
     # ------------------------------------------------------------------ one job
 
@@ -224,8 +229,7 @@ class BackfillPass:
             begin, end = self._rounded(start), self._rounded(start + search.length)
             end = max(end, begin + max(settings.bf_resolution, 1.0))
             if not self._table.overlaps(choice.mask, begin, end):
-                # Keep the nodes; if the table is full the pass ends with this job, which knows its start but has no nodes
-                # kept.
+                # If the table is full the pass ends with this job, which knows its start but has no nodes kept.
                 self._in_plans |= choice.mask
                 if self._table.is_full:
                     self.over = True
@@ -243,10 +247,10 @@ class BackfillPass:
     # ------------------------------------------------------------------ when, and on which nodes
 
     def _search(self, entry: QueuedJob) -> _Search | None:
-        """What is looked for; None: it is nowhere.
+        """Return what is looked for; None: it is nowhere.
 
-        A trial tells more than whether the job fits where it is its first, where limits are asked about what it would get, or
-        where it may take nodes from others.
+        A search is plain unless a trial tells more than whether the job fits: the first trial of a job, one whose
+        result limits are asked about, or one that may take nodes from others.
         """
         cluster, ask = self._cluster, entry.ask
         shape, length = cluster.shape(entry), cluster.shortest(entry)
@@ -262,7 +266,7 @@ class BackfillPass:
         return _Search(entry, shape, length, candidates, least, True, ended, not_before)
 
     def _first_fit(self, search: _Search, time: float) -> Generator[Paused, None, _Fit | None]:
-        """Nodes that a job fits on from ``time`` (s) on, or as soon after as there are some; None: there are none.
+        """Find nodes that a job fits on from ``time`` (s) on, or as soon after as there are some; None: there are none.
 
         Nodes on which it would not fit before others come free are passed over.
         """
@@ -295,7 +299,7 @@ class BackfillPass:
         return None
 
     def _first_open(self, search: _Search, time: float) -> tuple[float, NodeSet, float] | None:
-        """From when on (s) which nodes stand open to a job for its length, and when others may (0: never).
+        """Return from when on (s) which nodes stand open to a job for its length, and when others may (0: never).
 
         Others' plans, advance reservations and licences are kept. None: there never are enough licences.
         """
@@ -340,7 +344,7 @@ class BackfillPass:
         return JobStarted(entry, choice, length)
 
     def _soonest(self, entry: QueuedJob) -> LimitReleases:
-        """When what is free, for jobs that may take nodes from the same others."""
+        """Return when what is free, for jobs that may take nodes from the same others."""
         cluster, now = self._cluster, self._now
         if cluster.preemption is None and None in self._releases:
             return self._releases[None]

@@ -11,7 +11,7 @@ from schedulers.slurm.cluster import SlurmCluster
 
 
 class Freed(IntEnum):
-    """What has been cleaned up: some nodes of a job, all, all of a job that was killed."""
+    """Kind of clean-up: of some nodes of a job, of all, or of all of a job that was killed."""
 
     NOTHING = 0
     NODES = 1
@@ -20,7 +20,7 @@ class Freed(IntEnum):
 
 
 class CleanUps:
-    """When nodes are cleaned up: ``delay`` s after the end of a job, ``kill_delay`` s the first of one that was killed."""
+    """Clean-ups of nodes: ``delay`` s after the end of a job, ``kill_delay`` s the first of one that was killed."""
 
     def __init__(self, cluster: SlurmCluster, delay: float, kill_delay: float):
         self._cluster = cluster
@@ -33,15 +33,15 @@ class CleanUps:
 
     @property
     def next(self) -> float:
-        """When nodes are next free, s; inf: all are."""
+        """Return when nodes are next free, s; inf: all are."""
         return self._due[0][0] if self._due else math.inf
 
     def over(self, key: int, now: float) -> float:
-        """When the clean-up after a job's last end is over, s; now: it has not ended before."""
+        """Return when the clean-up after a job's last end is over, s; now if it has not ended before."""
         return self._over.get(key, now)
 
     def begin(self, key: int, now: float, killed: bool) -> None:
-        """A job has ended."""
+        """Begin the clean-up after a job."""
         delay = self._delay
         if killed:
             own = self._cluster.held[key].ask.kill_cleanups_s[self._kills[key] :]

@@ -48,20 +48,23 @@ class SlurmCluster:
     ):
         self.facts = facts
         self.settings = settings
-        self.epoch = epoch  #: What the clock shows at 0 s of the run, s: roundings go by it.
+        self.epoch = epoch  #: Time of the clock at 0 s of the run, s: roundings go by it.
         self.accounting: Accounting = BasicPriority() if accounting is None else accounting
         self.queues = {queue.name: queue for queue in queues}
-        self.preemption = self._preemption()
+        self.preemption: Preemption | None = None
+        if settings.preempt is not None:
+            quality = self.accounting.quality
+            self.preemption = Preemption(settings.preempt, self.queues, quality, settings.whole_nodes)
         shared = self.preemption is not None and self.preemption.gang
         self.free: Free = SharedFree(facts, self.preemption.levels) if self.preemption and shared else Free(facts)
         self._unused = Free(facts)
         self.held: dict[int, NodeHolder] = {}
-        self.running = RunningByEnd()  #: Of them, those whose end has not come.
-        self.ending: dict[int, NodeHolder] = {}  #: And the others.
+        self.running = RunningByEnd()  #: Jobs of ``held`` whose end has not come.
+        self.ending: dict[int, NodeHolder] = {}  #: Jobs of ``held`` whose end has come.
         self.guests: list[NodeHolder] = []  #: What processes of a user's own hold beside the jobs.
         self.up: NodeSet = facts.all  #: Nodes that are neither down nor drained.
         self.all_licences = dict(settings.licences or {})
-        self.licences = Counter(self.all_licences)  #: Those that nobody holds.
+        self.licences = Counter(self.all_licences)  #: Licences that nobody holds.
         self.windows: list[SlurmReservation] = []
         self.array_tasks: Counter[str] = Counter()  #: Tasks of each array that run.
         self._split: dict[str, float] = {}  # when the last task of each array was started, s
@@ -80,26 +83,23 @@ class SlurmCluster:
         assert slurm is not None
         types = [platform.node_types[index] for index in platform.type_of_node]
         memory = [math.inf if kind.memory_gb is None else kind.memory_gb * 1024 for kind in types]
-        gpus = [_gpus(gres) for gres in slurm.gres]
+        gpus = []
+        for gres in slurm.gres:
+            counts = values.gpus_by_type(gres)  # of a node with several types none are given
+            gpus.append(next(iter(counts.items())) if len(counts) == 1 else ("", 0))
         tags = [kind.tags for kind in types]
         facts = NodeFacts(platform.node_cores.tolist(), memory, slurm.weights, tags, gpus, slurm.threads)
         return cls(facts, map(Queue.of, slurm.partitions), settings, accounting, epoch)
 
-    def _preemption(self) -> Preemption | None:
-        settings = self.settings
-        if settings.preempt is None:
-            return None
-        return Preemption(settings.preempt, self.queues, self.accounting.quality, settings.whole_nodes)
-
     @property
     def is_shared(self) -> bool:
-        """Whether jobs of several tiers may share cores, all but one of them suspended."""
+        """Return whether jobs of several tiers may share cores, all but one of them suspended."""
         return isinstance(self.free, SharedFree)
 
     # ------------------------------------------------------------------ what a job asks for
 
     def entries(self, ask: Ask) -> list[QueuedJob]:
-        """A job as it stands in the queue: once for each of its partitions that there is."""
+        """Return a job as it stands in the queue: once for each of its partitions that exists."""
         return [QueuedJob(ask, self.queues[name]) for name in ask.partitions if name in self.queues]
 
     def open_partitions(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class SlurmCluster:
         return tuple(found)
 
     def shape(self, entry: QueuedJob) -> Shape:
-        """What a job asks of nodes in one of its partitions."""
+        """Return what a job asks of nodes in one of its partitions."""
         queue = entry.queue
         key = queue.exclusive, queue.min_nodes, queue.max_nodes
         shapes = self._shapes.setdefault(entry.ask.key, {})
@@ -135,7 +135,7 @@ class SlurmCluster:
         return shape
 
     def nodes_for(self, ask: Ask) -> NodeSet:
-        """Nodes that have its features and as many GPUs as it needs, and that it does not exclude."""
+        """Return the nodes that have its features and as many GPUs as it needs, and that it does not exclude."""
         nodes = self._eligible.get(ask.key)
         if nodes is None:
             nodes = self.facts.with_features(ask.features) & self.facts.with_gpus(ask.gpus_per_node, ask.gpu_type)
@@ -150,11 +150,11 @@ class SlurmCluster:
         self._shapes.pop(ask.key, None)
 
     def limit(self, entry: QueuedJob) -> float:
-        """How long a job may run in a partition, s: whole minutes."""
+        """Return how long a job may run in a partition, s: whole minutes."""
         return entry.ask.limit_in(entry.queue)
 
     def shortest(self, entry: QueuedJob) -> float:
-        """With how much time a job may be started at least, s: ``--time-min``, or its limit."""
+        """Return the least time with which a job may be started, s: ``--time-min``, or its limit."""
         limit, least = self.limit(entry), entry.ask.time_min_s
         return min(least, limit) if least else limit
 
@@ -162,7 +162,7 @@ class SlurmCluster:
 
     @property
     def completing(self) -> NodeSet:
-        """Nodes on which a job has ended and is not yet cleaned up."""
+        """Return the nodes on which a job has ended and is not yet cleaned up."""
         mask = 0
         for held in self.ending.values():
             mask |= held.mask
@@ -170,7 +170,7 @@ class SlurmCluster:
 
     @property
     def busy(self) -> NodeSet:
-        """Nodes on which a job or a guest runs."""
+        """Return the nodes on which a job or a guest runs."""
         if not self.ending and not self.is_shared:
             return self.facts.all & ~self.free.empty
         mask = 0
@@ -180,11 +180,14 @@ class SlurmCluster:
 
     @property
     def leaving(self) -> RunningByEnd:
-        """Who gives nodes back, and when: the jobs that run, by their limits, and guests, when they said."""
+        """Return who gives nodes back, and when: running jobs, by their limits, and guests, when they said."""
         return RunningByEnd((*self.running.jobs, *self.guests)) if self.guests else self.running
 
     def open_nodes(self, ask: Ask, start: float, end: float) -> NodeSet:
-        """Nodes that no advance reservation closes to the job from ``start`` to ``end`` (s): to its own, those of it."""
+        """Return the nodes that no advance reservation closes to the job from ``start`` to ``end`` (s).
+
+        For a job of a reservation these are the reservation's.
+        """
         nodes = self.facts.all
         own = 0
         for window in self.windows:
@@ -199,16 +202,16 @@ class SlurmCluster:
         return self.open_nodes(ask, math.floor(now), math.floor(now) + length)
 
     def next_window(self, start: float) -> float:
-        """When, at ``start`` or after, the next advance reservation ends, s; 0: none does."""
+        """Return when, at ``start`` or after, the next advance reservation ends, s; 0: none does."""
         return min((window.end for window in self.windows if window.end >= start), default=0.0)
 
     def window_over(self, start: float, end: float) -> float:
-        """When the first of the advance reservations ends that overlap this time, s; inf: none does."""
+        """Return when the first of the advance reservations ends that overlap this time, s; inf: none does."""
         return min((each.end for each in self.windows if each.start < end and start < each.end), default=math.inf)
 
     @property
     def next_boundary(self) -> float:
-        """When an advance reservation that has not yet been noticed to begin or end does so, s; inf: none."""
+        """Return when the next advance reservation begins or ends that has not been noticed to do so, s; inf: none."""
         return min((each.start if not each.is_active else each.end for each in self.windows), default=math.inf)
 
     def note_windows(self, now: float) -> bool:
@@ -220,13 +223,13 @@ class SlurmCluster:
         return bool(begun)
 
     def is_open(self, ask: Ask, now: float) -> bool:
-        """Whether the advance reservation that the job asks for, if it does, has begun."""
+        """Return whether the advance reservation that the job asks for has begun; True if it asks for none."""
         return not ask.reservation or any(
             window.name == ask.reservation and window.start <= now < window.end for window in self.windows
         )
 
     def why_not_admitted(self, ask: Ask) -> str:
-        """Why the job may not ask for its advance reservation; empty: it may."""
+        """Say why the job may not ask for its advance reservation; empty: it may."""
         windows = [window for window in self.windows if window.name == ask.reservation]
         if ask.reservation and not windows:
             return f"there is no reservation '{ask.reservation}'"
@@ -235,30 +238,30 @@ class SlurmCluster:
         return ""
 
     def has_licences(self, ask: Ask) -> bool:
-        """Whether all its licences are free."""
+        """Return whether all its licences are free."""
         return all(self.licences[name] >= count for name, count in ask.licences.items())
 
     def is_throttled(self, ask: Ask) -> bool:
-        """Whether as many tasks of its array run as may."""
+        """Return whether as many tasks of its array run as may."""
         return bool(ask.array_limit) and self.array_tasks[ask.array] >= ask.array_limit
 
     def could_ever(self, entry: QueuedJob) -> bool:
-        """Whether the partition has nodes for the job when nobody else is there."""
+        """Return whether the partition has nodes for the job when nobody else is there."""
         shape = self.shape(entry)
         return choose(shape, self._unused, entry.queue.nodes & self.nodes_for(entry.ask)) is not None
 
     def fits_elsewhere(self, entry: QueuedJob) -> bool:
-        """Whether the cluster has nodes for a job that its partition has not: Slurm lets it wait for a change of that."""
+        """Return whether the cluster has nodes for a job that its partition has not: the job may wait for a change."""
         return choose(self.shape(entry), self._unused, self.nodes_for(entry.ask)) is not None
 
     def is_young(self, entry: QueuedJob, now: float) -> bool:
-        """Whether the job waits too short, or is too low, to have nodes kept for it."""
+        """Return whether the job has waited too short, or is too low, to have nodes kept for it."""
         ask, settings = entry.ask, self.settings
         age = math.floor(now) - math.floor(max(ask.submit_time, ask.begin_time))
         return age < settings.bf_min_age_reserve or entry.priority < settings.bf_min_prio_reserve
 
     def choose(self, entry: QueuedJob, nodes: NodeSet, now: float, length: float) -> ChosenNodes | None:
-        """Nodes of a set on which the job can start now, for so long (s); None if it cannot."""
+        """Choose nodes of a set on which the job can start now, for so long (s); None if it cannot."""
         nodes = self._open_to(entry, nodes, now, length)
         if isinstance(self.free, SharedFree):
             choice = self.free.choices(self.shape(entry), nodes, entry.queue)
@@ -273,7 +276,7 @@ class SlurmCluster:
         return nodes & self.open_now(ask, now, length) if self.windows or ask.reservation else nodes
 
     def candidates(self, entry: QueuedJob, now: float) -> list[NodeHolder]:
-        """The jobs that run from which a job may take nodes, the first to be taken first."""
+        """Return the running jobs from which a job may take nodes, the first to be taken first."""
         return [] if self.preemption is None else self.preemption.candidates(entry, self.held.values(), now)
 
     def preempt(self, entry: QueuedJob, nodes: NodeSet, now: float, length: float) -> Preempted | None:
@@ -300,11 +303,11 @@ class SlurmCluster:
         return Preempted(entry, gone)
 
     def is_tested(self, ask: Ask) -> bool:
-        """Whether the job has been tested before."""
+        """Return whether the job has been tested before."""
         return ask.key in self._tested
 
     def note_test(self, entry: QueuedJob, choice: ChosenNodes | None) -> None:
-        """A job has been tested: the first time that counts for its priority."""
+        """Note that a job has been tested; the first test counts for its priority."""
         ask = entry.ask
         if ask.key in self._tested:
             return
@@ -317,7 +320,7 @@ class SlurmCluster:
     # ------------------------------------------------------------------ changes
 
     def start(self, entry: QueuedJob, choice: ChosenNodes, limit: float, now: float) -> NodeHolder:
-        """The job has its nodes, until its limit ends it."""
+        """Start a job on its nodes, until its limit ends it."""
         ask = entry.ask
         end, partition = math.floor(now) + limit, entry.queue.name
         held = NodeHolder(
@@ -331,7 +334,7 @@ class SlurmCluster:
         return held
 
     def hold(self, held: NodeHolder) -> None:
-        """A job runs on these nodes."""
+        """Hold the nodes of a job that runs."""
         ask = held.ask
         self.held[ask.key] = held
         self.running.add(held)
@@ -374,7 +377,7 @@ class SlurmCluster:
         self.running.add(held)
 
     def end(self, key: int) -> None:
-        """A job has ended; its nodes are not yet cleaned up."""
+        """End a job; its nodes are not yet cleaned up."""
         held = self.ending[key] = self.held[key]
         held.ending = True
         self.running.remove(held)
@@ -393,12 +396,6 @@ class SlurmCluster:
         self.free.take(first)
 
     def clean(self, key: int) -> None:
-        """The nodes of a job that has ended are free."""
+        """Free the nodes of a job that has ended."""
         del self.ending[key]
         self.free.release(self.held.pop(key))
-
-
-def _gpus(gres: str) -> tuple[str, int]:
-    """The type of a node's GPUs, and how many there are; of a node with several types none are given."""
-    found = values.gpus_by_type(gres)
-    return next(iter(found.items())) if len(found) == 1 else ("", 0)

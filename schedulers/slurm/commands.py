@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ NODE_STATES = ("DOWN", "DRAIN", "FAIL", "RESUME", "UNDRAIN")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is to be done, when (s on the run's clock), and to whom: names of nodes, partitions, jobs, or a reservation.
+    """Command of an administrator: when (s on the run's clock), what, and to which nodes, partitions, jobs …
 
     ``action`` is a command's words, ``update node``, ``create reservation``, ``hold`` …; ``options`` are values, by keys in
     small letters, with times in s.
@@ -33,46 +33,43 @@ class Command:
 
 
 def read_commands(given: str | Iterable[tuple[float, str]]) -> list[Command]:
-    """Commands in order of time: of a file with lines such as ``37.2 scontrol update NodeName=n2 State=DOWN``, or of pairs.
+    """Read commands in order of time, from pairs or from a file.
+
+    Lines of a file are such as ``37.2 scontrol update NodeName=n2 State=DOWN``.
 
     Raises InputError naming the line for what is no command, or one that is not simulated.
     """
-    if isinstance(given, str):
-        lines = (
-            [(f"{given} line {n}", line) for n, line in enumerate(read_text(given).splitlines(), 1)] if given else []
-        )
-        pairs = [(where, *_timed(where, line)) for where, line in lines if line.partition("#")[0].strip()]
-    else:
-        pairs = [(f"scheduler 'slurm', commands, {time:g} s", float(time), text) for time, text in given]
-    return sorted((_command(*pair) for pair in pairs), key=lambda command: command.time)
+    entries = []
+    if not isinstance(given, str):
+        entries = [(f"scheduler 'slurm', commands, {time:g} s", float(time), text) for time, text in given]
+    elif given:
+        for number, line in enumerate(read_text(given).splitlines(), 1):
+            if not line.partition("#")[0].strip():
+                continue
+            where = f"{given} line {number}"
+            first, _, text = line.strip().partition(" ")
+            try:
+                time = float(first)
+            except ValueError:
+                time = math.nan
+            if not math.isfinite(time):
+                raise FormatError(where, "seconds and a command, such as 60 scancel 7", line)
+            entries.append((where, time, text))
+    commands = []
+    for where, time, text in entries:
+        try:
+            commands.append(replace(_parsed(time, text), where=where))
+        except ValueError as error:
+            raise InputError(where, str(error) if not isinstance(error, InputError) else error.expected, text) from None
+    return sorted(commands, key=lambda command: command.time)
 
 
-def _timed(where: str, line: str) -> tuple[float, str]:
-    time, _, text = line.strip().partition(" ")
+def _parsed(time: float, text: str) -> Command:
+    """Return a command. Raises ValueError saying what was expected."""
     try:
-        seconds = float(time)
-    except ValueError:
-        seconds = math.nan
-    if not math.isfinite(seconds):
-        raise FormatError(where, "seconds and a command, such as 60 scancel 7", line)
-    return seconds, text
-
-
-def _command(where: str, time: float, text: str) -> Command:
-    try:
-        return replace(_parsed(time, _words(text)), where=where)
-    except ValueError as error:
-        raise InputError(where, str(error) if not isinstance(error, InputError) else error.expected, text) from None
-
-
-def _words(text: str) -> list[str]:
-    try:
-        return shlex.split(text, comments=True) or [""]
+        words = shlex.split(text, comments=True) or [""]
     except ValueError:
         raise ValueError("quotation marks in pairs, and a character after each backslash") from None
-
-
-def _parsed(time: float, words: Sequence[str]) -> Command:
     if words[0] == "scancel" and len(words) > 1:
         return Command(time, "cancel", _ids(words[1:]))
     if words[0] == "scontrol" and len(words) > 2:
@@ -113,23 +110,20 @@ def _change(time: float, verb: str, words: list[str]) -> Command:
             raise ValueError(f"of {action} {', '.join(_OPTIONS[action])} (others are not simulated)")
         parsed[key] = _OPTIONS[action][key](value)
     if action == "create reservation":
-        # From when to when, in whole seconds.
         relative, start = parsed.get("starttime", (True, 0.0))
         start = math.floor(time) + start if relative else start
+        end = start + parsed.get("duration", math.inf)
         if "endtime" in parsed:
             relative, end = parsed["endtime"]
             end = math.floor(time) + end if relative else end
-        else:
-            end = start + parsed.get("duration", math.inf)
         if not end > start or end == math.inf or not parsed.get("nodes"):
             raise ValueError("a reservation with StartTime, Duration or EndTime, and Nodes")
-        window = {"starttime": start, "endtime": end}
-        parsed |= window
+        parsed |= {"starttime": start, "endtime": end}
     return Command(time, action, names, parsed)
 
 
 def _time(text: str) -> tuple[bool, float]:
-    """Whether it counts from now, and seconds: ``now``, ``now+130``, ``now+2minutes``, or seconds of the run's clock."""
+    """Return whether a time counts from now, and s: ``now``, ``now+130``, ``now+2minutes``, or s of the run's clock."""
     match = re.fullmatch(r"(now)?\+?([0-9]+(?:\.[0-9]*)?)?(seconds?|minutes?|hours?|days?)?", text)
     if match is None or not (match[1] or match[2]):
         raise ValueError("a time such as now+130, now+2minutes, or seconds of the run's clock")
@@ -154,11 +148,6 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _node_list(text: str) -> str:
-    values.host_list(text)
-    return text
-
-
 def _nodes(text: str) -> tuple[int, int]:
     least, _, most = text.partition("-")
     found = values.count(least), values.count(most)
@@ -167,10 +156,15 @@ def _nodes(text: str) -> tuple[int, int]:
     return found
 
 
-def _dependency(text: str) -> str:
-    if text:
-        Dependency.parse(text)
-    return text
+def _checked(parse: Callable[[str], object], empty: bool) -> Callable[[str], str]:
+    """Return a parser that leaves the text as it is, once ``parse`` has accepted it; with ``empty`` no text is right, too."""
+
+    def check(text: str) -> str:
+        if text or not empty:
+            parse(text)
+        return text
+
+    return check
 
 
 _KINDS = ("node", "partition", "job", "reservation")
@@ -191,13 +185,13 @@ _OPTIONS: Mapping[str, Mapping[str, Callable[[str], Any]]] = {
         "numnodes": _nodes,
         "partition": str,
         "qos": str,
-        "dependency": _dependency,
+        "dependency": _checked(Dependency.parse, empty=True),
     },
     "create reservation": {
         "starttime": _time,
         "endtime": _time,
         "duration": _limit,
-        "nodes": _node_list,
+        "nodes": _checked(values.host_list, empty=False),
         "users": lambda text: tuple(text.split(",")),
         "flags": str,
     },

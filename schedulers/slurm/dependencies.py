@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cluster_sim.errors import FormatError
@@ -18,7 +18,7 @@ _EXPECTED = "conditions such as afterok:1:2,after:3+10,singleton, with ? for , w
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a job waits for: of which job, and for ``after`` how long (s) after its start. ``singleton`` names no job."""
+    """Condition on a job, and for ``after`` the delay (s) after its start. ``singleton`` names no job."""
 
     kind: str
     job: str = ""
@@ -34,26 +34,25 @@ class Dependency:
 
     @classmethod
     def parse(cls, text: str) -> Dependency:
-        """From the value of ``--dependency``. Raises FormatError."""
+        """Read the value of ``--dependency``. Raises FormatError."""
         if "?" in text and "," in text:
             raise FormatError("dependency", _EXPECTED, text)
-        parts = re.split("[,?]", text.strip())
-        return cls(tuple(one for part in parts for one in _conditions(part.strip(), text)), "?" in text)
-
-
-def _conditions(part: str, text: str) -> Iterable[Condition]:
-    kind, _, jobs = part.partition(":")
-    if kind == "singleton" and not jobs:
-        return [Condition(kind)]
-    found = [_JOB.fullmatch(job) for job in jobs.split(":")]
-    if kind not in _KINDS or not all(found):
-        raise FormatError("dependency", _EXPECTED, text)
-    return [Condition(kind, one["id"], 60.0 * int(one["minutes"] or 0)) for one in found if one]
+        conditions = []
+        for part in re.split("[,?]", text.strip()):
+            kind, _, jobs = part.strip().partition(":")
+            if kind == "singleton" and not jobs:
+                conditions.append(Condition(kind))
+                continue
+            for job in map(_JOB.fullmatch, jobs.split(":")):
+                if kind not in _KINDS or job is None:
+                    raise FormatError("dependency", _EXPECTED, text)
+                conditions.append(Condition(kind, job["id"], 60.0 * int(job["minutes"] or 0)))
+        return cls(tuple(conditions), "?" in text)
 
 
 @dataclass(slots=True)
 class _Fate:
-    """What has become of a job so far."""
+    """State of a job so far."""
 
     ask: Ask
     start: float = math.nan  #: s; of a job that was withdrawn, when that was.
@@ -77,7 +76,7 @@ class Dependencies:
         self._never: set[int] = set()
 
     def submitted(self, ask: Ask) -> None:
-        """The job waits, for the first time or again."""
+        """Note that the job waits, for the first time or again."""
         if ask.job_id not in self._fates:
             if ask.array:
                 self._tasks.setdefault(ask.array, []).append(ask.job_id)
@@ -86,18 +85,18 @@ class Dependencies:
         self._fates[ask.job_id] = _Fate(ask)
 
     def started(self, ask: Ask, now: float) -> None:
-        """The job runs from now on."""
+        """Note that the job runs from now on."""
         self._fates[ask.job_id].start = now
 
     def over(self, ask: Ask, now: float, is_well: bool) -> None:
-        """The job has ended, well or not, or has left the queue."""
+        """Note that the job has ended, well or not, or has left the queue."""
         fate = self._fates.get(ask.job_id)
         if fate is not None:
             fate.is_over, fate.is_well = True, is_well
             fate.start = now if math.isnan(fate.start) else fate.start
 
     def reason(self, ask: Ask, now: float) -> Reason:
-        """Why a job has to wait for others: NONE, if it need not."""
+        """Return why a job has to wait for others: NONE, if it need not."""
         if not ask.dependency:
             return Reason.NONE
         if ask.key in self._never:
@@ -117,7 +116,7 @@ class Dependencies:
         return Reason.NEVER if is_lost else Reason.DEPENDENCY
 
     def next_change(self, ask: Ask, now: float) -> float:
-        """When a delay that a job waits for is over, s; inf: nothing but time is missing for none."""
+        """Return when a delay that a job waits for is over, s; inf: it waits for no delay."""
         times = [
             self._fates[job].start + condition.delay_s
             for condition in (self._of(ask).conditions if ask.dependency else ())
@@ -132,7 +131,7 @@ class Dependencies:
         return self._parsed[ask.dependency]
 
     def _jobs(self, condition: Condition, ask: Ask) -> list[str]:
-        """Ids of the jobs that a condition is about, as far as they have been submitted: a job, or tasks of an array."""
+        """Return ids of the submitted jobs that a condition is about: a job, or tasks of an array."""
         if condition.kind == "singleton":
             same = self._named.get((ask.user, ask.name), []) if ask.name else []
             return [job for job in same if job != ask.job_id]
@@ -144,7 +143,7 @@ class Dependencies:
         return [job for job in jobs if job in self._fates]
 
     def _state(self, condition: Condition, ask: Ask, now: float) -> Reason:
-        """NONE: the condition is met; NEVER: it never will be."""
+        """Return NONE if the condition is met, NEVER if it never will be."""
         fates = [self._fates[job] for job in self._jobs(condition, ask)]
         kind = condition.kind
         if kind == "singleton":  # earlier jobs, and any that runs

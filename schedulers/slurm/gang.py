@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from schedulers.slurm.selection.running_by_end import RunningByEnd
 
     Busy = npt.NDArray[np.int64]
-    """How many jobs are on each core, shape (nodes, cores of the widest)."""
+    """Number of jobs on each core, shape (nodes, cores of the widest)."""
 
 
 _LAST = 1_000_000
@@ -28,7 +28,7 @@ _LAST = 1_000_000
 
 
 class SharedFree(Free):
-    """What is free where jobs of several partitions may be on one core: it keeps who is on which.
+    """Free cores where jobs of several partitions may be on one core: it keeps who is on which.
 
     ``levels`` tells the partitions by name, lowest tier as it is now first, with whether their jobs may be suspended.
     """
@@ -56,17 +56,17 @@ class SharedFree(Free):
         return other
 
     def take(self, held: NodeHolder) -> None:
-        """The job is on its cores."""
+        """Put the job on its cores."""
         self._add(held, 1)
         self.memory[held.arrays[0]] -= held.arrays[2]
 
     def release(self, held: NodeHolder) -> None:
-        """The job leaves them."""
+        """Take the job off its cores, and give its memory back."""
         self.release_cores(held)
         self.memory[held.arrays[0]] += held.arrays[2]
 
     def release_cores(self, held: NodeHolder) -> None:
-        """The job leaves its cores, and keeps its memory."""
+        """Take the job off its cores; it keeps its memory."""
         self._add(held, -1)
 
     def _add(self, held: NodeHolder, jobs: int) -> None:
@@ -76,7 +76,7 @@ class SharedFree(Free):
         self._views.clear()
 
     def cores_of_guest(self, node: int, count: int, running: Iterable[NodeHolder]) -> tuple[int, ...]:
-        """Cores of a node for a guest that holds so many: those of nobody, else of jobs that have none of them just now.
+        """Return cores of a node for a guest: cores of nobody, else of jobs that do not run on them now.
 
         ``running`` are the jobs that do have their cores, and other guests.
         """
@@ -88,8 +88,14 @@ class SharedFree(Free):
         return tuple(rank.argsort(kind="stable")[:count].tolist())
 
     def choices(self, shape: Shape, within: NodeSet, queue: Queue) -> ChosenNodes | None:
-        """Nodes and cores for a job of a partition: idle ones, else those of as few, and as low, other tiers as may be."""
-        for ignored in self._ever_more(queue):
+        """Choose nodes and cores for a job of a partition: idle ones, else of as few, and as low, tiers as possible."""
+        ignored: frozenset[str] = frozenset()
+        every = [ignored]
+        for name, (tier, may_stop) in self._levels().items():
+            if tier < queue.tier and may_stop:
+                ignored |= {name}
+                every.append(ignored)
+        for ignored in every:
             free, busy = self._beside(ignored)
             choice = choose(shape, free, within)
             if choice is not None:
@@ -100,17 +106,8 @@ class SharedFree(Free):
                 return choice
         return None
 
-    def _ever_more(self, queue: Queue) -> Iterator[frozenset[str]]:
-        """The partitions whose jobs do not count: none; the lowest; …; all lower ones whose jobs may be suspended."""
-        ignored: frozenset[str] = frozenset()
-        yield ignored
-        for name, (tier, may_stop) in self._levels().items():
-            if tier < queue.tier and may_stop:
-                ignored |= {name}
-                yield ignored
-
     def _beside(self, ignored: frozenset[str]) -> tuple[Free, Busy]:
-        """What is free beside the jobs of the other partitions, and which cores those are on."""
+        """Return what is free beside the jobs of the other partitions, and which cores those are on."""
         known = self._views.get(ignored)
         if known is None:
             busy = sum(
@@ -124,26 +121,25 @@ class SharedFree(Free):
 
 
 def running_jobs(helds: Iterable[NodeHolder], tiers: Mapping[str, int]) -> set[int]:
-    """The keys of the jobs that run, of all that are on cores: nobody of a higher tier runs on theirs."""
+    """Return the keys of the jobs that run, of all that are on cores: nobody of a higher tier runs on theirs."""
     runs: set[int] = set()
     taken: set[tuple[int, int]] = set()  # node, core
     by_tier: dict[int, list[NodeHolder]] = {}
     for held in helds:
         by_tier.setdefault(tiers[held.partition], []).append(held)
     for tier in sorted(by_tier, reverse=True):
-        own = {held.ask.key: _cores(held) for held in by_tier[tier]}
-        own = {key: cores for key, cores in own.items() if taken.isdisjoint(cores)}
+        own: dict[int, set[tuple[int, int]]] = {}
+        for held in by_tier[tier]:
+            places = {(node, core) for node, cores in zip(held.nodes, held.cores, strict=True) for core in cores}
+            if taken.isdisjoint(places):
+                own[held.ask.key] = places
         runs.update(own)
         taken.update(*own.values())
     return runs
 
 
-def _cores(held: NodeHolder) -> set[tuple[int, int]]:
-    return {(node, core) for node, cores in zip(held.nodes, held.cores, strict=True) for core in cores}
-
-
 def turns(helds: Iterable[NodeHolder], tiers: Mapping[str, int]) -> tuple[list[NodeHolder], list[NodeHolder]]:
-    """The jobs that run and have to stop, and those that are suspended and can go on."""
+    """Return the jobs that run and have to stop, and those that are suspended and can go on."""
     helds = [held for held in helds if not held.ending]
     runs = running_jobs(helds, tiers)
     stop = [held for held in helds if math.isnan(held.stopped) and held.ask.key not in runs]

@@ -24,7 +24,7 @@ class Ask:
 
     key: int  #: Which job: its index in the workload. Of jobs submitted in one second the lower goes first.
     job_id: str
-    submit_time: float = 0.0  #: Of the first submission, or of the last requeue.
+    submit_time: float = 0.0  #: Time of the first submission, or of the last requeue.
     user: str = ""
     account: str = ""
     qos: str = ""
@@ -50,7 +50,7 @@ class Ask:
     licences: Mapping[str, int] = field(default_factory=dict)
     reservation: str = ""
     begin_time: float = -math.inf  #: ``--begin``, or until when a requeued job has to wait.
-    array: str = ""  #: Of which job array it is a task; empty: of none.
+    array: str = ""  #: Job array of which it is a task; empty: none.
     array_limit: int = 0  #: Tasks of the array that may run at once; 0: all.
     #: Until its first node is free, s, each time that it is killed; then as others.
     kill_cleanups_s: tuple[float, ...] = ()
@@ -63,24 +63,24 @@ class Ask:
 
     @property
     def least_nodes(self) -> int:
-        """Nodes that it needs at least."""
+        """Return how many nodes it needs at least."""
         return self.min_nodes or 1
 
     @property
     def most_nodes(self) -> int:
-        """Nodes that it takes at most, no more than it has tasks; 0: any number."""
+        """Return how many nodes it takes at most, no more than it has tasks; 0: any number."""
         tasks = self.tasks or self.least_nodes * self.tasks_per_node
         most = min(self.max_nodes, tasks) if tasks else self.max_nodes
         return max(most, self.min_nodes)
 
     @property
     def cpus(self) -> int:
-        """CPUs that it asks for: those of its tasks, at least one on each node."""
+        """Return how many CPUs it asks for: those of its tasks, at least one on each node."""
         tasks = self.tasks or self.least_nodes * (self.tasks_per_node or 1)
         return max(tasks * self.cpus_per_task, self.least_nodes)
 
     def limit_in(self, queue: Queue | None) -> float:
-        """How long it may run in a partition, s: whole minutes, as Slurm counts. None: one that nobody knows."""
+        """Return how long it may run in a partition (None: unknown), s: whole minutes, as Slurm counts."""
         default, most = (None, math.inf) if queue is None else (queue.default_time, queue.max_time)
         seconds = self.limit_s
         if math.isnan(seconds):

@@ -1,4 +1,4 @@
-"""Whether what is said of a job's request, in a file or a mapping, can be: by the kind of each field of Ask."""
+"""Checks of what a file or a mapping says of a job's request, by the kind of each field of Ask."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAY_BE_NEGATIVE = ("nice", "begin_time", "exit_code")
 
 
 def check(where: str, given: Mapping[str, Any], node_count: int | None = None) -> None:
-    """Raises InputError for a name that is no field of a request, and for a value that its field cannot have."""
+    """Raise InputError for a name that is no field of a request, and for a value that its field cannot have."""
     for name, value in given.items():
         if name not in _KINDS:
             raise InputError(where, f"one of {', '.join(sorted(_KINDS))}", name)
@@ -34,7 +34,7 @@ def check(where: str, given: Mapping[str, Any], node_count: int | None = None) -
 
 
 def with_positions(where: str, given: Mapping[str, Any], positions: Mapping[str, int]) -> dict[str, Any]:
-    """What is said of a job, with positions for the names of its nodes. Raises InputError for names that there are not."""
+    """Return the fields of a job, with positions for the names of its nodes. Raises InputError for unknown names."""
     found = dict(given)
     for field in ("required_nodes", "excluded_nodes"):
         value = found.get(field)
@@ -69,16 +69,8 @@ def _is_number(name: str, value: Any) -> bool:
     return math.isfinite(value) and (value >= 0.0 or name in _MAY_BE_NEGATIVE)
 
 
-def _is_flag(name: str, value: Any) -> bool:
-    return isinstance(value, bool)
-
-
 def _many(is_one: Callable[[str, Any], bool]) -> Callable[[str, Any], bool]:
     return lambda name, value: isinstance(value, list | tuple) and all(is_one(name, one) for one in value)
-
-
-def _are_partitions(name: str, value: Any) -> bool:
-    return bool(value) and _many(_is_text)(name, value)
 
 
 def _are_counts(name: str, value: Any) -> bool:
@@ -89,8 +81,11 @@ _EXPECTED: dict[str, tuple[str, Callable[[str, Any], bool]]] = {
     "str": ("a text", _is_text),
     "int": ("a whole number, not negative unless it is a nice value", _is_whole),
     "float": ("a number of seconds or MB, not negative", _is_number),
-    "bool": ("true or false", _is_flag),
-    "tuple[str, ...]": ("a list of at least one name", _are_partitions),
+    "bool": ("true or false", lambda name, value: isinstance(value, bool)),
+    "tuple[str, ...]": (
+        "a list of at least one name",
+        lambda name, value: bool(value) and _many(_is_text)(name, value),
+    ),
     "tuple[int, ...]": ("names of nodes, or a list of their positions", _many(_is_whole)),
     "tuple[float, ...]": ("a list of numbers >= 0", _many(_is_number)),
     "Mapping[str, int]": ("an object with a whole number for each name", _are_counts),

@@ -21,12 +21,12 @@ class JobsHeldBack:
         self.next_time = math.inf  #: When time alone may make one of them eligible, s.
 
     def add(self, ask: Ask, now: float) -> None:
-        """The job waits, and perhaps is eligible at once."""
+        """Add a job that waits, and perhaps is eligible at once."""
         self._asks[ask.key] = ask
         self._look_at(ask, now)
 
     def drop(self, key: int) -> None:
-        """The job has left the queue."""
+        """Drop a job that has left the queue."""
         self._asks.pop(key, None)
         self.reasons.pop(key, None)
 

@@ -7,15 +7,15 @@ import math
 from schedulers.slurm.settings import Settings
 
 TICK = 1.0019
-"""The main loop sleeps a second and then works a little: s from one look to the next, as the recordings of one machine show."""
+"""Time, s, from one look of the main loop to the next, as one machine shows: it sleeps a second, then works."""
 LOOK = 1.0004
-"""The same for the backfill loop while nothing has changed; of the same machine."""
+"""Time, s, from one look of the backfill loop to the next while nothing has changed; of the same machine."""
 PASS_S = 0.0006
-"""How long a pass of the backfill loop took there, s: its clock is the end of the last."""
+"""Time, s, that a pass of the backfill loop took there: the next is counted from its end."""
 TEST_S = 0.00005
-"""How long a test of a job took there, s, about: a pass gives up its locks when its tests add up to bf_yield_interval."""
+"""Time, s, that a test of a job took there: a pass gives up its locks when its tests add up to bf_yield_interval."""
 TICKS_TO_CHECK = 30
-"""Limits are checked every so many ticks."""
+"""Ticks from one check of limits to the next."""
 _SAME = 1e-6
 
 
@@ -28,34 +28,34 @@ class MainClock:
         self._settings = settings
         self._last = self._last_whole = start
         self.asked = False  #: Whether something happened that it should look at.
-        self.asked_whole = False  #: The same, for jobs that stand far behind.
+        self.asked_whole = False  #: Whether it should look at the whole queue, for jobs that stand far behind.
         self._at_once = False
 
     def ask(self, at_once: bool = False) -> None:
-        """Something happened: a submission, a clean-up, a change of a job or partition. Some of it lets it run at once."""
+        """Ask for a run after a submission, a clean-up, a change of a job or partition. Some let it run at once."""
         self.asked = self.asked_whole = True
         self._at_once = self._at_once or at_once
 
     def ask_whole(self) -> None:
-        """Time has made a job startable, which nobody tells it: it finds it out when it looks at the whole queue."""
+        """Ask for a look at the whole queue, since time has made a job startable, which nobody tells the loop."""
         self.asked_whole = True
 
     def _note_whole(self, now: float) -> None:
-        """Runs over the whole queue go on every sched_interval, though those that can find nothing are left out here."""
+        """Count the runs over the whole queue, every sched_interval, with those that are left out as useless."""
         while (due := self.tick_from(self._first(self._last_whole, self._settings.sched_interval))) < now - _SAME:
             self._last_whole = due
 
     def tick_from(self, time: float) -> float:
-        """The first tick at or after a time, s."""
+        """Return the first tick at or after a time, s."""
         return self._start + math.ceil((time - self._start) / self._tick - _SAME) * self._tick
 
     def check_after(self, time: float) -> float:
-        """The first check of limits after a time, s."""
+        """Return the first check of limits after a time, s."""
         step = self._tick * TICKS_TO_CHECK
         return self._start + (math.floor((time - self._start) / step + _SAME) + 1) * step
 
     def next_run(self, now: float) -> float:
-        """When it next runs, if nothing else happens, s; inf: not."""
+        """Return when it next runs, if nothing else happens, s; inf: not."""
         if self._at_once:
             return now
         after = math.inf
@@ -68,7 +68,7 @@ class MainClock:
 
     @staticmethod
     def _first(last: float, delay: float) -> float:
-        """From when on at least ``delay`` whole seconds of the clock have passed."""
+        """Return from when on at least ``delay`` whole seconds of the clock have passed."""
         return math.floor(last) + delay
 
     def ran(self, now: float) -> int:
@@ -96,14 +96,14 @@ class BackfillClock:
         self._step = LOOK
         self.changed = False  #: Whether a pass could come to another result than the last.
         self.goes_on = False  #: Whether it passes again anyway.
-        self.second = -math.inf  #: Of the last change.
+        self.second = -math.inf  #: Second of the last change.
 
     def note(self, now: float) -> None:
-        """Something has changed."""
+        """Note a change."""
         self.changed, self.second = True, math.floor(now)
 
     def next_pass(self, now: float) -> float:
-        """When the next pass is, s; inf: not before something changes."""
+        """Return when the next pass is, s; inf: not before something changes."""
         if not self.changed:
             return math.inf
         first = self._last + self._interval + PASS_S
@@ -112,9 +112,9 @@ class BackfillClock:
         return first + math.ceil((now - first) / self._step - _SAME) * self._step
 
     def passed(self, now: float, changed: bool, stirs: bool) -> None:
-        """A pass is over: whether it changed something, and whether it is itself a reason to pass again.
+        """Note that a pass is over, whether it changed something, and whether it is itself a reason to pass again.
 
-        What changed in its second may have come after it, by Slurm's clock.
+        A change in the second of the pass may have come after it, by Slurm's clock.
         """
         self._last = now
         self._step = max(self._interval, LOOK) if stirs else LOOK

@@ -29,7 +29,7 @@ class MainPass:
         self.reasons: dict[int, str] = {}
 
     def decisions(self) -> Iterator[JobStarted | Preempted]:
-        """The jobs that start, or take nodes from others; these are started, or ended, on the cluster first."""
+        """Yield the jobs that start, or take nodes from others; these are started, or ended, on the cluster first."""
         done: set[int] = set()
         looked_at = 0
         for entry in self._queue:
@@ -41,41 +41,28 @@ class MainPass:
             looked_at += 1
             reason = self._why_skipped(entry)
             if reason is None:
-                started = self._start(entry)
-                if isinstance(started, JobStarted):
-                    done.add(key)
-                    self.reasons.pop(key, None)
-                    yield started
-                    continue
-                if isinstance(started, Preempted):
-                    done.add(key)
-                    yield started
-                    started = None
-                if started is None:
-                    # The job does not fit: who has to wait behind it, and why it waits.
-                    cluster, ask, queue = self._cluster, entry.ask, entry.queue
-                    needed = cluster.shape(entry).min_nodes
-                    mine = queue.nodes & cluster.nodes_for(ask) & cluster.up & ~self._taken
-                    if not cluster.is_young(entry, self._now):
-                        if ask.reservation:
-                            self._reservations.add(ask.reservation)
-                        elif ask.required_nodes:
-                            self._taken |= cluster.shape(entry).required
-                        else:
-                            self._blocked.add(queue.name)
-                            self._taken |= queue.nodes
-                    if mine.bit_count() < needed:
-                        reason = Reason.HIGHER_PARTITION
-                    else:
-                        reason = Reason.RESERVATION if ask.reservation else Reason.RESOURCES
+                cluster, now, limit = self._cluster, self._now, self._cluster.limit(entry)
+                choice = cluster.choose(entry, self._open & ~self._taken, now, limit)
+                if choice is None:
+                    preempted = cluster.preempt(entry, self._open & ~self._taken, now, limit)
+                    if preempted is not None:
+                        done.add(key)
+                        yield preempted
+                    reason = self._block(entry)
                 else:
-                    reason = started
+                    reason = cluster.accounting.refusal_on(entry.ask, choice.nodes, sum(choice.cpus), now)
+                    if not reason:
+                        cluster.start(entry, choice, limit, now)
+                        done.add(key)
+                        self.reasons.pop(key, None)
+                        yield JobStarted(entry, choice, limit)
+                        continue
             self.reasons.setdefault(key, reason)
             if reason == Reason.LICENSES and self._cluster.settings.bf_licenses:
                 break
 
     def _why_skipped(self, entry: QueuedJob) -> str | None:
-        """Why the job is not tested; None: it is."""
+        """Return why the job is not tested; None: it is."""
         cluster, ask = self._cluster, entry.ask
         never = why_not_in(cluster, entry)
         if never is not Reason.NONE:
@@ -98,15 +85,19 @@ class MainPass:
                 return Reason.RESERVED
         return None
 
-    def _start(self, entry: QueuedJob) -> JobStarted | Preempted | str | None:
-        """Start the job, or take nodes for it; or the limit that keeps it from that; None: it does not fit."""
-        cluster, now = self._cluster, self._now
-        limit = cluster.limit(entry)
-        choice = cluster.choose(entry, self._open & ~self._taken, now, limit)
-        if choice is None:
-            return cluster.preempt(entry, self._open & ~self._taken, now, limit)
-        refusal = cluster.accounting.refusal_on(entry.ask, choice.nodes, sum(choice.cpus), now)
-        if refusal:
-            return refusal
-        cluster.start(entry, choice, limit, now)
-        return JobStarted(entry, choice, limit)
+    def _block(self, entry: QueuedJob) -> str:
+        """Let others wait behind a job that does not fit; return why that job waits."""
+        cluster, ask, queue = self._cluster, entry.ask, entry.queue
+        needed = cluster.shape(entry).min_nodes
+        mine = queue.nodes & cluster.nodes_for(ask) & cluster.up & ~self._taken
+        if not cluster.is_young(entry, self._now):
+            if ask.reservation:
+                self._reservations.add(ask.reservation)
+            elif ask.required_nodes:
+                self._taken |= cluster.shape(entry).required
+            else:
+                self._blocked.add(queue.name)
+                self._taken |= queue.nodes
+        if mine.bit_count() < needed:
+            return Reason.HIGHER_PARTITION
+        return Reason.RESERVATION if ask.reservation else Reason.RESOURCES

@@ -32,7 +32,7 @@ class Queue:
 
     @classmethod
     def of(cls, partition: Partition) -> Queue:
-        """A partition as the configuration has it."""
+        """Return a partition as the configuration has it."""
         return cls(
             partition.name,
             set_of(partition.nodes),
@@ -50,10 +50,10 @@ class Queue:
 
     @property
     def starts_jobs(self) -> bool:
-        """Whether jobs that wait for it are started: one that drains does so."""
+        """Return whether jobs that wait for it are started: one that drains does so."""
         return self.state in ("UP", "DRAIN")
 
     @property
     def takes_jobs(self) -> bool:
-        """Whether jobs may be submitted to it: they wait in one that is down."""
+        """Return whether jobs may be submitted to it: they wait in one that is down."""
         return self.state in ("UP", "DOWN")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from schedulers.slurm.settings import PreemptSettings
 
 _MOST = 0xFFFF
-"""Nodes, and priorities of qualities of service, count up to here."""
+"""Limit up to which nodes, and priorities of qualities of service, count."""
 _LAST = 99_999
 
 
@@ -58,7 +57,7 @@ class Preemption:
 
     @property
     def because(self) -> str:
-        """Why a job loses its nodes, in words."""
+        """Return why a job loses its nodes, in words."""
         above = "a better quality of service" if self._settings.by_qos else "a higher tier"
         return f"a job of {above} needs its nodes"
 
@@ -75,7 +74,7 @@ class Preemption:
     # ------------------------------------------------------------------ who from whom
 
     def goes_before(self, first: QueuedJob, second: QueuedJob) -> bool:
-        """Whether the one job could take nodes from the other, if that ran: then it goes first in the queue."""
+        """Return whether the first job could take nodes from the second if that ran: then it goes first."""
         if not first.queue.nodes & second.queue.nodes:
             return False
         if self._settings.by_qos:
@@ -83,7 +82,7 @@ class Preemption:
         return first.queue.tier > second.queue.tier
 
     def candidates(self, entry: QueuedJob, helds: Iterable[NodeHolder], now: float) -> list[NodeHolder]:
-        """The jobs from which a job may take nodes: the first are taken first."""
+        """Return the jobs from which a job may take nodes: the first are taken first."""
         found = [held for held in helds if not held.ending and self._may_take(entry, held, now)]
         if self._settings.youngest_first:
             found.sort(key=lambda held: (-math.floor(held.start), held.made, held.ask.key))
@@ -92,7 +91,7 @@ class Preemption:
         return found
 
     def mode(self, held: NodeHolder) -> str:
-        """What is done to a job that loses its nodes: OFF, REQUEUE, CANCEL or SUSPEND."""
+        """Return what is done to a job that loses its nodes: OFF, REQUEUE, CANCEL or SUSPEND."""
         settings = self._settings
         if settings.by_qos:
             quality = self._quality(held.ask)
@@ -122,8 +121,10 @@ class Preemption:
         return not self._is_exempt(held, now)
 
     def _is_exempt(self, held: NodeHolder, now: float) -> bool:
-        """Whether a job has run too short to lose its nodes."""
-        return math.floor(held.start) + self._exempt_time(held) > math.floor(now)
+        """Return whether a job has run too short to lose its nodes."""
+        quality = self._quality(held.ask)
+        own = None if quality is None else quality.preempt_exempt_s
+        return math.floor(held.start) + (self._settings.exempt_time if own is None else own) > math.floor(now)
 
     def _is_above(self, first: Ask, second: Ask) -> bool:
         above, below = self._quality(first), self._quality(second)
@@ -139,32 +140,31 @@ class Preemption:
         quality = self._quality(held.ask)
         return 0 if quality is None else min(quality.priority, _MOST)
 
-    def _exempt_time(self, held: NodeHolder) -> float:
-        quality = self._quality(held.ask)
-        own = None if quality is None else quality.preempt_exempt_s
-        return self._settings.exempt_time if own is None else own
-
     # ------------------------------------------------------------------ whom a job takes
 
     def victims(
         self, shape: Shape, free: Free, within: NodeSet, candidates: Sequence[NodeHolder]
     ) -> tuple[ChosenNodes, list[NodeHolder]] | None:
-        """Nodes of a set for a job, and the jobs that have to leave them; None if it would not fit without all of them.
+        """Return nodes of a set for a job, and the jobs that have to leave them; None if it could never fit.
 
         Jobs are taken out one by one until it fits; then they are put in another order, by how many of the chosen nodes
         each has, the last that was taken first, and taken out anew.
         """
         some = [held for held in candidates if self.mode(held) != "SUSPEND" and held.mask & within]
         orders = 1 if self._whole_nodes else self._settings.reorder_count + 1
-        for rounds in count(1):
-            found = _first_fit(shape, free, within, some)
-            if found is None:
-                break
-            choice, gone = found
+        rounds = 0
+        while True:
+            future, gone, choice = free.copy(), 0, None
+            while choice is None:
+                if gone == len(some):
+                    return None
+                future.release(some[gone])
+                gone += 1
+                choice = choose(shape, future, within)
+            rounds += 1
             if rounds > orders or len(candidates) <= rounds:
                 return choice, [held for held in some[:gone] if held.mask & choice.mask]
             some = self._reordered(some, gone, choice, within)
-        return None
 
     def _reordered(self, some: list[NodeHolder], gone: int, choice: ChosenNodes, within: NodeSet) -> list[NodeHolder]:
         last = some[gone - 1]
@@ -177,9 +177,9 @@ class Preemption:
     # ------------------------------------------------------------------ stopping them
 
     def stop(self, preemptor: int, victims: Iterable[NodeHolder], now: float) -> list[NodeHolder] | None:
-        """Tell jobs to leave for another; those that have to be gone at once, the others have their grace.
+        """Tell jobs to leave for another; return those that have to be gone at once. The others have their grace.
 
-        None: it has just taken nodes, and takes none from more jobs until that should be over.
+        Return None if the job has just taken nodes: it takes none from more jobs until that should be over.
         """
         second = math.floor(now)
         if self._since.get(preemptor, -math.inf) > second - self._settings.pause:
@@ -203,17 +203,6 @@ class Preemption:
         return gone
 
     def may_change(self, now: float, helds: Iterable[NodeHolder]) -> bool:
-        """Whether time alone may let a job take nodes that it could not take before: from jobs that run, but not long enough."""
+        """Return whether time alone may let a job take nodes: from jobs that run, but not long enough."""
         self._since = {key: time for key, time in self._since.items() if time > now - 2.0 * self._settings.pause}
         return bool(self._since) or any(self._is_exempt(held, now) for held in helds)
-
-
-def _first_fit(shape: Shape, free: Free, within: NodeSet, some: Sequence[NodeHolder]) -> tuple[ChosenNodes, int] | None:
-    """Return where the job fits when one job after the other has gone, and how many have then."""
-    future = free.copy()
-    for gone, held in enumerate(some, 1):
-        future.release(held)
-        choice = choose(shape, future, within)
-        if choice is not None:
-            return choice, gone
-    return None

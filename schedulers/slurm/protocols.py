@@ -1,4 +1,4 @@
-"""What the passes need to know of priorities and of the limits of accounts, and what they tell them of jobs."""
+"""Interface of the passes to priorities and to the limits of accounts."""
 
 from __future__ import annotations
 
@@ -24,66 +24,66 @@ class Accounting:
     """
 
     told: dict[int, str] | None = None
-    """What jobs' priorities were made of when they started, for people, by their keys; None: nobody wants to know."""
+    """Parts of jobs' priorities when they started, for people, by their keys; None: nobody wants to know."""
     limits_resources = False  #: Whether :meth:`refusal_on` may refuse anything.
 
     def begin(self, controller_start: float, queues: Mapping[str, Queue] | None = None) -> None:
-        """A run begins; the controller started then (s, often negative), from which periods are counted; its partitions."""
+        """Begin a run with these partitions; periods count from ``controller_start`` (s, often negative)."""
 
     def submitted(self, ask: Ask, now: float, submit_time: float | None = None) -> None:
-        """The job is submitted, or submitted again when it is requeued: ``ask.submit_time`` is then that of the requeue.
+        """Note that the job is submitted, or requeued: then ``ask.submit_time`` is that of the requeue.
 
         ``submit_time`` (s) is when it was submitted, where it has been held until now.
         """
 
     def changed(self, ask: Ask, now: float) -> None:
-        """What the waiting job asks for has changed."""
+        """Note that the waiting job asks for something else."""
 
     def eligible(self, ask: Ask, now: float) -> None:
-        """From now on nothing but its turn keeps the job waiting: not held, begun, dependencies met. Its age counts from now."""
+        """Note that only its turn keeps the job waiting: not held, begun, dependencies met. Its age counts from now."""
 
     def held(self, ask: Ask) -> None:
-        """The job is held, or has to wait for others again: it has no priority until it is :meth:`eligible`."""
+        """Note that the job is held, or waits for others again: it has no priority until it is :meth:`eligible`."""
 
     def set_priority(self, ask: Ask, priority: int) -> None:
-        """An administrator has given the job a priority, which stays."""
+        """Give the job a priority that an administrator has chosen, which stays."""
 
     def tested(self, ask: Ask, cpus: int) -> None:
-        """The job has been tested for the first time, and would get this many CPUs: with whole nodes more than it asks for."""
+        """Note the job's first test, and the CPUs that it would get: with whole nodes more than it asks for."""
 
     def started(self, ask: Ask, partition: str, nodes: tuple[int, ...], cpus: int, now: float) -> None:
-        """The job has its nodes (positions in the platform, rising) and CPUs, in that of its partitions."""
+        """Note that the job has its nodes (positions in the platform, rising) and CPUs, in that of its partitions."""
 
     def suspended(self, ask: Ask, now: float) -> None:
-        """The job uses nothing until it is resumed."""
+        """Note that the job uses nothing until it is resumed."""
 
     def resumed(self, ask: Ask, now: float) -> None:
-        """The job goes on as it was."""
+        """Note that the job goes on as it was."""
 
     def ended(self, ask: Ask, now: float) -> None:
-        """The job has ended, however that came about; a requeued one is then submitted again."""
+        """Note that the job has ended, however that came about; a requeued one is then submitted again."""
 
     def withdrawn(self, ask: Ask, now: float) -> None:
-        """The job has left the queue without a start."""
+        """Note that the job has left the queue without a start."""
 
     def advance(self, now: float) -> bool:
-        """Bring usage, ages and shares up to the last period that is over; whether any priority may have changed."""
+        """Bring usage, ages and shares up to the last period that is over; return whether priorities may change."""
         return False
 
     def next_change(self, now: float) -> float:
-        """When :meth:`advance` next may find a change, s: the end of the period; inf: never."""
+        """Return when :meth:`advance` next may find a change, s: the end of the period; inf: never."""
         return math.inf
 
     @abstractmethod
     def priority(self, ask: Ask, partition: str) -> int:
-        """The job's priority in one of its partitions, higher first; 0: held."""
+        """Return the job's priority in one of its partitions, higher first; 0: held."""
 
     def quality(self, ask: Ask) -> QualityOfService | None:
-        """The job's quality of service; None where nobody knows it."""
+        """Return the job's quality of service; None where nobody knows it."""
         return None
 
     def refusal(self, ask: Ask, now: float) -> str:
-        """Why a limit of its association or quality of service keeps the job waiting now, in Slurm's word for it.
+        """Return Slurm's word for why a limit of its association or quality of service keeps the job waiting now.
 
         ``AssocGrpJobsLimit``, ``QOSMaxJobsPerUserLimit`` …; empty: none does. Only jobs that were :meth:`started` count.
         Slurm asks this before it tests the job: of numbers of jobs, and whether the job alone is too large.
@@ -106,7 +106,6 @@ class BasicPriority(Accounting):
         self._last = self._FIRST
 
     def begin(self, controller_start: float, queues: Mapping[str, Queue] | None = None) -> None:
-        """No job has been submitted."""
         self._given, self._nice, self._last = {}, {}, self._FIRST
 
     def submitted(self, ask: Ask, now: float, submit_time: float | None = None) -> None:
@@ -122,7 +121,7 @@ class BasicPriority(Accounting):
             self._nice[ask.key] = ask.nice
 
     def eligible(self, ask: Ask, now: float) -> None:
-        """A job that was held gets one less than the last, too."""
+        """Give a job that was held one less than the last, too."""
         self.submitted(ask, now)
 
     def held(self, ask: Ask) -> None:
@@ -139,7 +138,6 @@ class BasicPriority(Accounting):
         self._given.pop(ask.key, None)
 
     def priority(self, ask: Ask, partition: str) -> int:
-        """The number that it was given."""
         return self.given(ask.key)
 
     def given(self, key: int) -> int:

@@ -13,7 +13,7 @@ from schedulers.slurm.selection.node_sets import members
 
 
 class Reason(StrEnum):
-    """Why a job waits, as ``squeue`` has it."""
+    """Reason for which a job waits, as ``squeue`` has it."""
 
     NONE = "None"
     RESOURCES = "Resources"
@@ -34,10 +34,10 @@ class Reason(StrEnum):
 
 
 def order(cluster: SlurmCluster, asks: Iterable[Ask]) -> list[QueuedJob]:
-    """Jobs as they stand in the queue: once for each partition, the first to be looked at first.
+    """Return jobs as they stand in the queue: once for each partition, the first to be looked at first.
 
-    Those that could take nodes from others before these, where there is preemption; then by reservation, tier of the partition,
-    priority, submission in whole seconds, and number.
+    With preemption, jobs that could take nodes from others go before these. Then the order is by reservation, tier of
+    the partition, priority, submission in whole seconds, and number.
     """
     accounting = cluster.accounting
     entries = [entry for ask in asks for entry in cluster.entries(ask)]
@@ -63,7 +63,7 @@ def order(cluster: SlurmCluster, asks: Iterable[Ask]) -> list[QueuedJob]:
 
 
 def why_not_in(cluster: SlurmCluster, entry: QueuedJob) -> Reason:
-    """Why a job may not start in a partition whatever is free there: its state and limits; NONE: it may."""
+    """Return why a job may not start in a partition whatever is free there: its state and limits; NONE: it may."""
     queue = entry.queue
     if not queue.starts_jobs:
         return Reason.PARTITION_DOWN if queue.state == "DOWN" else Reason.PARTITION_INACTIVE

@@ -38,14 +38,18 @@ class RequestMaker:
         for job_id, said in more.items():
             given = with_positions(f"{where}, job {job_id}", said, positions)
             check(f"{where}, job {job_id}", given, len(node_names) or None)
-            _check_dependency(f"{where}, job {job_id}", given.get("dependency", ""))
+            if dependency := given.get("dependency"):
+                try:
+                    Dependency.parse(dependency)
+                except FormatError as error:
+                    raise InputError(f"{where}, job {job_id}, dependency", error.expected, dependency) from None
             self._more[job_id] = given
         self.aliases: Mapping[str, Mapping[str, str]] = {}  #: Names that an anonymised workload has changed.
         #: Whether any job waits for others.
         self.has_dependencies = any(given.get("dependency") for given in self._more.values())
 
     def of(self, job: Job, now: float) -> Ask:
-        """What a job asks for that is submitted now (s)."""
+        """Return what a job asks for that is submitted now (s)."""
         partition = job.partition
         array, _, task = job.job_id.partition("_")
         array_of = array if array.isdigit() and task.isdigit() else ""
@@ -77,7 +81,7 @@ class RequestMaker:
         return ask
 
     def plain(self, key: int, job_id: str, submit_time: float) -> Ask:
-        """The request of a job of which no more is known than what was said when this was made."""
+        """Return the request of a job of which no more is known than what was said when this was made."""
         return self._with_more(Ask(key, job_id, submit_time))
 
     def _with_more(self, ask: Ask) -> Ask:
@@ -91,7 +95,7 @@ class RequestMaker:
 
 
 def why_no_gpus(job: Job, ask: Ask, shares_cores: bool, widest: int) -> str:
-    """Why a job cannot have the GPUs that it asks for, as far as they are simulated; empty: it can, or asks for none.
+    """Say why a job cannot have the GPUs that it asks for, as far as they are simulated; empty: it can.
 
     ``widest`` is how many CPUs the widest node has: a job of more, on any number of nodes, says nothing of the GPUs on each.
     """
@@ -102,13 +106,6 @@ def why_no_gpus(job: Job, ask: Ask, shares_cores: bool, widest: int) -> str:
     if job.gpus % max(job.nodes, 1):
         return f"it asks for {job.gpus} GPUs on {job.nodes} nodes: only as many on each are simulated"
     return ""
-
-
-def _check_dependency(where: str, text: Any) -> None:
-    try:
-        Dependency.parse(text) if text else None
-    except FormatError as error:
-        raise InputError(f"{where}, dependency", error.expected, text) from None
 
 
 def _read(path: str) -> dict[str, dict[str, Any]]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RunningJobs:
-    """What the scheduler does to jobs that run, and what follows from their ends for the cluster.
+    """Jobs that run: what the scheduler does to them, and what follows from their ends for the cluster.
 
     ``waiting`` are the jobs that wait, by their keys; ``check_after`` says when limits are next checked after a time (s);
     ``note`` is told when something has ended (s).
@@ -42,7 +42,7 @@ class RunningJobs:
         self._check_after = check_after
         self._note = note
         self.killed: set[int] = set()  #: Jobs that have been killed, and of whose ends the run has not yet told.
-        self.lost: set[int] = set()  #: The same of jobs whose nodes went down: they are not slow to clean up.
+        self.lost: set[int] = set()  #: Jobs whose nodes went down, likewise: they are not slow to clean up.
         self.misses_ends = False  #: Whether the run may have forgotten to tell of ends.
 
     # ------------------------------------------------------------------ ends
@@ -63,7 +63,7 @@ class RunningJobs:
             yield from self._let_go(held, view)
 
     def _let_go(self, held: NodeHolder, view: View, waits_again: bool = False) -> Iterator[Decision]:
-        """A job has ended: others go on, and when its nodes are cleaned up they are free."""
+        """Let a job go that has ended: others go on, and when its nodes are cleaned up they are free."""
         key, now = held.ask.key, view.now
         if not held.ending:
             self._cluster.end(key)
@@ -82,7 +82,7 @@ class RunningJobs:
 
     @property
     def next_check(self) -> float:
-        """When a check will first find a job past its limit, s; inf: none."""
+        """Return when a check will first find a job past its limit, s; inf: none."""
         cluster = self._cluster
         if cluster.preemption is None:
             last = cluster.running.first + cluster.settings.over_time_limit
@@ -91,7 +91,7 @@ class RunningJobs:
         return last if last == math.inf else self._check_after(last)
 
     def _last_end(self, held: NodeHolder) -> float:
-        """After when a job that runs is killed, s."""
+        """Return after when a running job is killed, s."""
         if held.ending or not math.isnan(held.stopped):
             return math.inf
         return held.end + (0.0 if held.is_told else self._cluster.settings.over_time_limit)
@@ -112,7 +112,7 @@ class RunningJobs:
     # ------------------------------------------------------------------ preemption
 
     def stop(self, held: NodeHolder, view: View) -> Iterator[Decision]:
-        """A job loses its nodes to another."""
+        """Stop a job that loses its nodes to another."""
         preemption = self._cluster.preemption
         assert preemption is not None
         mode = preemption.mode(held).lower()
@@ -141,7 +141,7 @@ class RunningJobs:
             yield Preempt(stopped, "suspend", because=preemption.because, behind=job)
 
     def go_on(self, view: View) -> Iterator[Decision]:
-        """Suspended jobs go on whose cores no job of a higher tier uses any more, and no guest; their limits are put off."""
+        """Let suspended jobs go on if no job of a higher tier, and no guest, uses their cores; put off their limits."""
         preemption = self._cluster.preemption
         if preemption is None or not self._cluster.is_shared:
             return
@@ -156,5 +156,5 @@ class RunningJobs:
 
 
 def lives_on(held: NodeHolder, view: View) -> bool:
-    """Whether the run has the job among those that run or are suspended."""
+    """Return whether the run has the job among those that run or are suspended."""
     return held.ask.key in view.running_by_index or held.ask.key in view.suspended_by_index

@@ -35,6 +35,7 @@ from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import Reason, order, refused_in
 from schedulers.slurm.request_maker import RequestMaker, why_no_gpus
 from schedulers.slurm.running_jobs import RunningJobs
+from schedulers.slurm.selection.best_fit import ChosenNodes
 from schedulers.slurm.selection.node_sets import set_where
 from schedulers.slurm.settings import Settings, defaults_taken
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 REQUEUED_WAIT_S = 121.0
-"""How long a job that was requeued may not start."""
+"""Time, s, for which a requeued job may not start."""
 
 
 class Slurm(Scheduler):
@@ -173,7 +174,6 @@ class Slurm(Scheduler):
     def schedule(self, view: View) -> Iterable[Decision]:
         """Take in what happened; run the loops that are due."""
         now, self._has_passed = latest(view.now), True
-        # Commands of the administrator whose time has come.
         for decision in self._administrator.act(view):
             if isinstance(decision, Preempt):
                 lost = self._running.lost if decision.because == NODE_FAIL else self._running.killed
@@ -182,7 +182,6 @@ class Slurm(Scheduler):
             yield decision
         self._open_nodes()
         yield from self._news(view)
-        # Nodes whose clean-up is over are free.
         freed = self._clean_ups.advance(now)
         if freed in (Freed.JOB, Freed.KILLED_JOB):
             self.changed()
@@ -205,7 +204,10 @@ class Slurm(Scheduler):
             times.append(self._next_of_clock)
         if self._waiting:
             times.append(self._main.next_run(now))
-        if self._waiting and not self._is_stuck(now):
+        # Nobody who waits can start before something happens that is none of the scheduler's doing.
+        comes = self.cluster.held or self._clean_ups.next < math.inf or self._next_of_clock < math.inf
+        is_stuck = self._in_vain and not comes
+        if self._waiting and not is_stuck:
             times.append(self.cluster.accounting.next_change(now))
             if not self._settings.builtin:
                 times.append(self._next_of_backfill(now))
@@ -220,16 +222,12 @@ class Slurm(Scheduler):
         yield from self._running.follow(view)
         for job in view.submitted:
             known = self._waiting.get(job.index)
-            if (
-                (known is None or known[0] is not job)
-                and (reason := self._submitted(job, now))
-                and view.is_pending(job)
-            ):
-                yield Reject(job, reason)  # but for one that was cancelled in the instant in which it was submitted
+            if known is None or known[0] is not job:
+                reason = self._submitted(job, now)
+                if reason and view.is_pending(job):  # one may have been cancelled at once
+                    yield Reject(job, reason)
         if view.version is not self._version:
             self._version = view.version
-            # Guests have come or left: they are told of by what they hold, as often as anything on the machine
-            # changes.
             guests = tuple(view.guests)
             if guests != self._guests:
                 self._guests = guests
@@ -246,7 +244,7 @@ class Slurm(Scheduler):
             self.changed()
 
     def _pass_time(self, now: float) -> None:
-        """Jobs that time alone has made eligible, and advance reservations that begin or end: nobody tells the loops."""
+        """Note what time alone has changed, and nobody tells the loops: eligible jobs, and advance reservations."""
         if min(self._kept.next_time, self.cluster.next_boundary, self._next_deadline) <= now:
             if self.cluster.note_windows(now):
                 self.changed()
@@ -257,12 +255,10 @@ class Slurm(Scheduler):
             self._backfill.changed = self._backfill.changed or self._backfill.goes_on
 
     def _submitted(self, job: Job, now: float) -> str:
-        """A job joins the queue; or why it may not."""
+        """Put a job in the queue; return why it may not join."""
         ask = self._requests.of(job, now)
         if reason := self._why_not_taken(ask):
             return reason
-        # Give a job that says nothing of memory its partition's default; warn, once in a run, where nobody says
-        # anything.
         if not (ask.memory_per_node or ask.memory_per_cpu):
             settings, queue = self._settings, self.cluster.queues[ask.partitions[0]]
             ask.memory_per_node, ask.memory_per_cpu = queue.memory_per_node, queue.memory_per_cpu
@@ -320,13 +316,13 @@ class Slurm(Scheduler):
         return ""
 
     def keep(self, ask: Ask) -> None:
-        """A job that waits is looked at again, whether it is eligible."""
+        """Look again whether a job that waits is eligible."""
         if ask.key in self._waiting and self._view is not None:
             self._kept.add(ask, self._view.now)
             self._note_deadlines(self._view.now)
 
     def _why_never(self, ask: Ask, cores: int) -> str:
-        """Why no partition has nodes for a job of so many cores, however free they are; empty: one has."""
+        """Say why no partition has nodes for a job of so many cores, however free they are; empty: one has."""
         cluster = self.cluster
         if ask.least_nodes > cores:
             return f"it asks for {ask.least_nodes} nodes, and for {cores} cores"
@@ -341,7 +337,7 @@ class Slurm(Scheduler):
         return "requested node configuration is not available"
 
     def changed(self) -> None:
-        """Jobs, nodes or partitions have changed: both loops are to look at the queue. For who administers the machine, too."""
+        """Have both loops look at the queue, since jobs, nodes or partitions have changed."""
         self._main.ask()
         self._in_vain = False
         self._reorder()
@@ -358,7 +354,6 @@ class Slurm(Scheduler):
             now = view.now
             for key, (job, _) in list(self._waiting.items()):
                 if not view.is_pending(job):
-                    # The job has left the queue without a start.
                     ask = self._waiting.pop(key)[1]
                     self._kept.drop(ask.key)
                     self.cluster.accounting.withdrawn(ask, now)
@@ -377,7 +372,7 @@ class Slurm(Scheduler):
         self._next_deadline = min((time for time in missed if time > now), default=math.inf)
 
     def _miss_deadlines(self, view: View) -> Iterator[Decision]:
-        """Jobs that can no longer be over at their deadline never start."""
+        """Reject the jobs that can no longer be over at their deadline."""
         now = view.now
         for key in sorted(self._deadlines & self._waiting.keys()):
             job, ask = self._waiting[key]
@@ -397,10 +392,7 @@ class Slurm(Scheduler):
         for outcome in walk.decisions():
             yield from self._carry_out(outcome, view)
         preemption, held = self.cluster.preemption, self.cluster.held.values()
-        waits_for_time = (
-            preemption is not None and bool(self._queue) and bool(held) and preemption.may_change(view.now, held)
-        )
-        if waits_for_time:
+        if preemption is not None and self._queue and held and preemption.may_change(view.now, held):
             self._main.ask_whole()
         if walk.reasons != self._reasons or Reason.RESOURCES in walk.reasons.values():
             self._reasons = walk.reasons
@@ -413,7 +405,7 @@ class Slurm(Scheduler):
                     yield Hold(waiting[0], f"has Slurm's reason {reason}", blocks=blocks)
 
     def _run_backfill(self, view: View) -> Iterator[Decision]:
-        """A pass of backfilling, or what follows in one after a pause."""
+        """Run a pass of backfilling, or what follows in one after a pause."""
         settings = self._settings
         if self._walk is None:
             yield from self._miss_deadlines(view)
@@ -440,18 +432,18 @@ class Slurm(Scheduler):
             elif view.explains and outcome.start < math.inf:
                 yield Reserve(self._waiting[outcome.entry.ask.key][0], outcome.start)
         changed = self._backfill.changed or self._can_change(view.now)
-        # One that pauses is not left out though it would find nothing: it takes time.
+        # A pass that pauses is not left out though it would find nothing: it takes time.
         changed = changed or self._has_started or (self._walk.stirs and self._walk.has_paused)
         self._backfill.passed(view.now, changed, self._walk.stirs)
         self._walk = None
         self._in_vain = not self._has_started and len(self._waiting) <= settings.bf_max_job_test
 
     def _next_of_backfill(self, now: float) -> float:
-        """When its loop next does something, s: after a pause, or in a pass."""
+        """Return when its loop next does something, s: after a pause, or in a pass."""
         return self._backfill.next_pass(now) if self._walk is None else self._resume
 
     def _can_change(self, now: float) -> bool:
-        """Whether time alone may change what a pass decides, though nothing happens."""
+        """Return whether time alone may change what a pass decides, though nothing happens."""
         settings = self._settings
         if not self._waiting:
             return False
@@ -473,35 +465,32 @@ class Slurm(Scheduler):
         self._in_vain = False
         self._reorder()
         told = (self.cluster.accounting.told or {}).pop(key, "")
-        # As many cores as the job asks for on its nodes: where it has whole nodes, perhaps not all of them.
-        choice, left, ask = outcome.choice, job.requested_cores, outcome.entry.ask
-        if sum(choice.cpus) == left:
-            placed = Placement.on(dict(zip(choice.nodes, choice.cpus, strict=True)))
-        else:
-            cpus, per_node = choice.cpus, ask.tasks_per_node * ask.cpus_per_task
-            capped = tuple(min(most, per_node) for most in cpus)
-            if sum(capped) >= left:
-                cpus = capped
-            cores: dict[int, int] = {}
-            for place, (node, most) in enumerate(zip(choice.nodes, cpus, strict=True)):
-                cores[node] = max(min(most, left - (len(choice.nodes) - place - 1)), 1)
-                left -= cores[node]
-            placed = Placement.on(cores)
+        placed = _placement(outcome.choice, outcome.entry.ask, job.requested_cores)
         start = Start(job, placed, "; ".join(filter(None, (because, told))))
         yield from self._running.make_way(start.job, view)
         yield start
         yield from self._running.go_on(view)
 
-    def _is_stuck(self, now: float) -> bool:
-        """Whether nobody who waits can start before something happens that is none of the scheduler's doing."""
-        comes = self.cluster.held or self._clean_ups.next < math.inf or self._next_of_clock < math.inf
-        return self._in_vain and not comes
-
     @property
     def _next_of_clock(self) -> float:
-        """When time alone, or the administrator, next changes something, s."""
+        """Return when time alone, or the administrator, next changes something, s."""
         own = min(self._kept.next_time, self.cluster.next_boundary, self._next_deadline)
         return min(own, self._administrator.next_time)
+
+
+def _placement(choice: ChosenNodes, ask: Ask, cores: int) -> Placement:
+    """Place a job on as many cores as it asks for: with whole nodes perhaps not on all of theirs."""
+    if sum(choice.cpus) == cores:
+        return Placement.on(dict(zip(choice.nodes, choice.cpus, strict=True)))
+    cpus, per_node = choice.cpus, ask.tasks_per_node * ask.cpus_per_task
+    capped = tuple(min(most, per_node) for most in cpus)
+    if sum(capped) >= cores:
+        cpus = capped
+    placed: dict[int, int] = {}
+    for place, (node, most) in enumerate(zip(choice.nodes, cpus, strict=True)):
+        placed[node] = max(min(most, cores - (len(choice.nodes) - place - 1)), 1)
+        cores -= placed[node]
+    return Placement.on(placed)
 
 
 def _option(name: str) -> str:

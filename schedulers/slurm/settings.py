@@ -1,4 +1,4 @@
-"""What a slurm.conf says of how jobs are scheduled, as numbers, with Slurm's defaults for what it leaves out."""
+"""Settings of a slurm.conf on how jobs are scheduled, as numbers, with Slurm's defaults for what it leaves out."""
 
 from __future__ import annotations
 
@@ -14,21 +14,24 @@ from schedulers.slurm.priority.factors import Factors
 
 _WHO = "scheduler 'slurm'"
 _WITHOUT_EFFECT = ("sched_min_interval",)
+_ENDLESS = ("UNLIMITED", "INFINITE")
+_ENFORCED = {**dict.fromkeys(values.YES, "ANY"), **dict.fromkeys(values.NO, "NO")}
+"""Values of EnforcePartLimits that mean ANY or NO."""
 """Of the time that passes take, of which there is none here; what is said of it has to be numbers nevertheless."""
 
 
 PREEMPT_MODES = ("OFF", "REQUEUE", "CANCEL", "SUSPEND")
-"""What PreemptMode may say beside GANG."""
+"""Values of PreemptMode beside GANG."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptSettings:
-    """Who takes nodes from whom, and how. Times in s."""
+    """Settings of preemption: who takes nodes from whom, and how. Times in s."""
 
     by_qos: bool  #: preempt/qos; otherwise preempt/partition_prio.
     mode: str  #: Where a partition, or a quality of service, has none of its own.
     gang: bool  #: Jobs of a higher tier run on cores of others, which are suspended meanwhile.
-    modes: Mapping[str, str]  #: Of the partitions that have one of their own, by their names.
+    modes: Mapping[str, str]  #: Modes of the partitions that have their own, by their names.
     grace: Mapping[str, float]  #: How long jobs go on when they are preempted, by partition.
     exempt_time: float = 0.0  #: How long jobs run before they may be preempted.
     may_requeue: bool = True  #: JobRequeue; otherwise those that would be requeued are cancelled.
@@ -40,7 +43,7 @@ class PreemptSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Times in s. Names are Slurm's, of ``SchedulerParameters`` and of keys of their own."""
+    """Settings of the scheduler. Times in s. Names are Slurm's, of ``SchedulerParameters`` and of keys of their own."""
 
     builtin: bool = False  #: sched/builtin: there is no backfill.
     multifactor: bool = False  #: priority/multifactor; otherwise priority/basic.
@@ -78,7 +81,7 @@ class Settings:
 
     @property
     def bf_limits_tests(self) -> bool:
-        """Whether a backfill pass tests only so many jobs of a user, a partition or an association."""
+        """Return whether a backfill pass tests only so many jobs of a user, a partition or an association."""
         return bool(self.bf_max_job_part or self.bf_max_job_user_part or self.bf_max_job_user or self.bf_max_job_assoc)
 
     @classmethod
@@ -102,6 +105,8 @@ class Settings:
         kill_wait = float(_whole(machine, "KillWait"))
         of_a_node = _whole(machine, "DefMemPerNode")
         licences = machine.said("Licenses")
+        enforced = machine.said("EnforcePartLimits").upper()
+        is_endless = machine.said("OverTimeLimit").upper() in _ENDLESS
         return cls(
             builtin=machine.said("SchedulerType").lower().endswith("builtin"),
             multifactor=switches.multifactor,
@@ -127,10 +132,10 @@ class Settings:
             bf_max_time=parameters.number("bf_max_time", bf_interval),
             bf_continue=parameters.has("bf_continue"),
             default_queue_depth=parameters.whole("default_queue_depth", usual.default_queue_depth),
-            enforce_part_limits=_enforced(machine.said("EnforcePartLimits").upper()),
+            enforce_part_limits=_ENFORCED.get(enforced, enforced),
             batch_sched_delay=parameters.number("batch_sched_delay", usual.batch_sched_delay),
             sched_interval=parameters.number("sched_interval", usual.sched_interval, least=1.0),
-            over_time_limit=_minutes(machine, "OverTimeLimit"),
+            over_time_limit=math.inf if is_endless else 60.0 * _whole(machine, "OverTimeLimit"),
             kill_wait=kill_wait,
             def_memory_per_cpu=0 if of_a_node else _whole(machine, "DefMemPerCPU"),
             def_memory_per_node=of_a_node,
@@ -140,7 +145,7 @@ class Settings:
 
 
 def licences_of(text: str, where: str = "Licenses") -> dict[str, int]:
-    """How many of each licence ``foo:4,bar`` speaks of; also with ``;`` and ``=`` for the signs between. Raises FormatError."""
+    """Count the licences of ``foo:4,bar``; also with ``;`` and ``=`` for the signs between. Raises FormatError."""
     counts: dict[str, int] = {}
     for part in filter(None, text.replace(";", ",").split(",")):
         name, _, count = part.strip().replace("=", ":").partition(":")
@@ -175,19 +180,14 @@ def _place(partition: Partition, key: str) -> str:
     return ", ".join(filter(None, (partition.place, f"PartitionName={partition.name}, {key}")))
 
 
-def _enforced(text: str) -> str:
-    """EnforcePartLimits as ALL, ANY or NO."""
-    return {**dict.fromkeys(values.YES, "ANY"), **dict.fromkeys(values.NO, "NO")}.get(text, text)
-
-
 def _has_whole_nodes(machine: SlurmMachine) -> bool:
-    """Whether jobs have whole nodes, as by select/linear, which the plugins of Crays stand on unless told otherwise."""
+    """Return whether jobs have whole nodes, as by select/linear, the default below the plugins of Crays."""
     select = machine.said("SelectType").lower()
     return "linear" in select or ("cray" in select and "other_cons" not in machine.said("SelectTypeParameters").lower())
 
 
 def _select_parameters(machine: SlurmMachine, whole_nodes: bool) -> str:
-    """SelectTypeParameters in small letters. Raises InputError where select/cons_tres is not told what to give out."""
+    """Return SelectTypeParameters in small letters. Raises InputError where cons_tres is not told what to give out."""
     text = machine.said("SelectTypeParameters").lower().replace(" ", "")
     if not whole_nodes and not {word.removesuffix("_memory") for word in text.split(",")} & {
         "cr_cpu",
@@ -214,7 +214,7 @@ def defaults_taken(machine: SlurmMachine) -> str:
 def _preemption(
     machine: SlurmMachine, switches: Switches, parameters: _Parameters, whole_nodes: bool, kill_wait: float
 ) -> PreemptSettings | None:
-    """What is said of preemption; None without. Raises FormatError, and InputError for what is not simulated."""
+    """Read what is said of preemption; None without. Raises FormatError, and InputError for what is not simulated."""
     if switches.gang:
         refuse_slices(machine.partitions, by_tier=switches.preemption)
     said = machine.said("PreemptMode")
@@ -267,7 +267,7 @@ def _warn_of_preemption(machine: SlurmMachine, key: str, text: str) -> None:
 
 
 def _preempt_mode(where: str, text: str) -> tuple[str, bool]:
-    """A value of PreemptMode: what is done to jobs, and whether it has GANG."""
+    """Read a value of PreemptMode: what is done to jobs, and whether it has GANG."""
     words = [word.strip() for word in text.upper().split(",")]
     modes = [word for word in words if word != "GANG"] or ["OFF"]
     if len(modes) > 1 or modes[0] not in PREEMPT_MODES:
@@ -324,13 +324,9 @@ class _Parameters:
 
 
 def _whole(machine: SlurmMachine, key: str) -> int:
-    """A whole number; without a limit, the default."""
+    """Read a whole number; without a limit, the default."""
     text = machine.said(key)
-    text = DEFAULTS[key] if text.upper() in ("UNLIMITED", "INFINITE") else text
+    text = DEFAULTS[key] if text.upper() in _ENDLESS else text
     if not text.isdigit():
         raise FormatError(machine.where(key), "a whole number", text)
     return int(text)
-
-
-def _minutes(machine: SlurmMachine, key: str) -> float:
-    return math.inf if machine.said(key).upper() in ("UNLIMITED", "INFINITE") else 60.0 * _whole(machine, key)

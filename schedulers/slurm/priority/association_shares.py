@@ -15,7 +15,7 @@ from schedulers.slurm.priority.usage import Usage, decay_per_second
 
 
 class AssociationShares:
-    """What associations have used, and the fair share that Slurm gives them at the end of every PriorityCalcPeriod.
+    """Usage of associations, and the fair share that Slurm gives them at the end of every PriorityCalcPeriod.
 
     ``now`` (s) is when the first period begins. Jobs add to :attr:`usage`; positions are those in :attr:`accounts`.
 
@@ -35,13 +35,13 @@ class AssociationShares:
         self._take(norm_usage(self.usage.totals()))
 
     def _take(self, norm: list[float]) -> None:
-        """Fair shares are by this usage from now on, over that of the root."""
+        """Base the fair shares on this usage from now on, over that of the root."""
         self._norm = norm
         self._shares: FairShare | None = None
         self._factor: npt.NDArray[np.float64] | None = None
 
     def add(self, association: Association) -> int:
-        """There is another association, below one that there is; its position."""
+        """Add an association below one that exists; return its position."""
         self.accounts = replace(self.accounts, associations=(*self.accounts.associations, association))
         self._parents.append(self.accounts.parents[-1])
         self.usage.extend()
@@ -49,7 +49,7 @@ class AssociationShares:
         return len(self._parents) - 1
 
     def end_period(self, now: float, waiting: Mapping[int, int]) -> None:
-        """A period ends now (s); ``waiting`` are the jobs that wait, with positions of associations: the classic formula asks."""
+        """End a period now (s); the classic formula asks for ``waiting`` jobs with positions of associations."""
         if not self.is_classic:
             self.usage.end_period(now)
             self._take(norm_usage(self.usage.totals()))
@@ -63,7 +63,7 @@ class AssociationShares:
         self._take([seen.get(i, used) for i, used in enumerate(accounts)])
 
     def look_at(self, *positions: int) -> None:
-        """Slurm asks for the fair share of these associations, which may be the first time since the period ended."""
+        """Look at the fair share of these associations as Slurm does; the first look after a period counts."""
         unseen = self._unseen.intersection(positions)
         if unseen:
             self._unseen -= unseen
@@ -71,7 +71,7 @@ class AssociationShares:
             self._take([now[i] if i in unseen else used for i, used in enumerate(self._norm)])
 
     def sshare(self) -> FairShare:
-        """What ``sshare`` tells of all associations."""
+        """Return what ``sshare`` tells of all associations."""
         self.look_at(*self._unseen)
         return self._fair_share()
 
@@ -87,7 +87,7 @@ class AssociationShares:
 
     @property
     def factor(self) -> npt.NDArray[np.float64]:
-        """The fair-share factor of each association; and last, of those who have none, 0. All 0 where it weighs nothing."""
+        """Return each association's fair-share factor, and last a 0 for jobs without one; all 0 if it has no weight."""
         if self._factor is None:
             if self._factors.fairshare:
                 self._factor = np.append(np.nan_to_num(self._fair_share().factor), 0.0)

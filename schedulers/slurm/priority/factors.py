@@ -22,7 +22,7 @@ DAY_S = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """What a slurm.conf says of priorities: weights, times in s, and flags. The defaults are Slurm's."""
+    """Settings of priorities in a slurm.conf: weights, times in s, and flags. The defaults are Slurm's."""
 
     age: int = 0
     fairshare: int = 0
@@ -44,7 +44,10 @@ class Factors:
         """
 
         def read(key: str, parse: Callable[[str], Any]) -> Any:
-            return _value(machine, key, parse)
+            try:
+                return parse(machine.said(key))
+            except ValueError as error:
+                raise InputError(machine.where(key), str(error), machine.said(key)) from None
 
         flags = frozenset(filter(None, machine.said("PriorityFlags").lower().replace(" ", "").split(",")))
         counted = "slurmdbd" in machine.said("AccountingStorageType").lower()
@@ -72,12 +75,12 @@ class Factors:
         )
 
     def ages(self, seconds: Floats) -> Floats:
-        """Weighted age of jobs that have been eligible for so many seconds."""
+        """Return the weighted age of jobs that have been eligible for so many seconds."""
         oldest = self.max_age_s if self.max_age_s > 0.0 else math.inf
         return self.age * np.minimum(np.maximum(seconds, 0.0) / oldest, 1.0)
 
     def sizes(self, nodes: Floats, cpus: Floats, limits_s: Floats, all_nodes: int, all_cpus: int) -> Floats:
-        """Weighted size of jobs that ask for so many nodes and CPUs, for so long (s), of all that the cluster has."""
+        """Return the weighted size of jobs that ask for so many of the cluster's nodes and CPUs, for so long (s)."""
         if not self.job_size:
             return np.zeros(len(nodes))
         if "small_relative_to_time" in self.flags:
@@ -90,17 +93,10 @@ class Factors:
         return self.job_size * np.clip(factor, 0.0, 1.0)
 
     def of_largest(self, weight: int, value: float, largest: float, kind: str) -> float:
-        """Weighted priority of a partition or quality of service (``part``, ``qos``): over the largest there is."""
+        """Return the weighted priority of a partition or quality of service (``part``, ``qos``), over the largest."""
         if self.flags & {"no_normal_all", f"no_normal_{kind}"}:
             return weight * value
         return weight * value / largest if largest > 0.0 else 0.0
-
-
-def _value(machine: SlurmMachine, key: str, parse: Callable[[str], Any]) -> Any:
-    try:
-        return parse(machine.said(key))
-    except ValueError as error:
-        raise InputError(machine.where(key), str(error), machine.said(key)) from None
 
 
 def _weight(text: str) -> int:
@@ -130,7 +126,7 @@ def _positive(text: str) -> float:
 
 
 def warn_without_qualities(key: str, accounts: Accounts | None) -> None:
-    """Warn (ModelWarning) that a key of the slurm.conf has no effect if no accounts say which qualities of service there are."""
+    """Warn (ModelWarning) that a key of the slurm.conf has no effect if no accounts list the qualities of service."""
     if accounts is None or accounts.qos == Accounts().qos:
         text = "no accounts say which qualities of service there are (--accounts, from sacctmgr show qos)"
         warn_user(ModelWarning(f"slurm.conf: {key} counts for nothing: {text}"))

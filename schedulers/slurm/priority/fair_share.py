@@ -1,4 +1,4 @@
-"""How much of its share each user has had: Slurm's Fair Tree, and its classic formula (Slurm 22.05).
+"""Fair shares by how much of its share each user has had: Slurm's Fair Tree, and its classic formula (22.05).
 
 Both take a tree of associations, by the position of each one's parent (-1: the root, which comes first; a parent comes
 before its children), and the usage of each, which of an account contains that of all below it.
@@ -32,7 +32,7 @@ class ShareTree:
 
     @cached_property
     def above(self) -> list[int]:
-        """Parents, leaving out accounts with ``Fairshare=parent``, whose children are their parent's."""
+        """Return parents, leaving out accounts with ``Fairshare=parent``, whose children are their parent's."""
         above: list[int] = []
         for parent in self.parents:
             above.append(above[parent] if parent > 0 and self.shares[parent] is None else parent)
@@ -40,7 +40,7 @@ class ShareTree:
 
     @cached_property
     def level_shares(self) -> list[float]:
-        """Shares over the sum of those of all siblings; 0 where that is 0; of ``Fairshare=parent``: its parent's."""
+        """Return shares over the sum of all siblings' (0 where that is 0); with ``Fairshare=parent`` the parent's."""
         sums = [0] * len(self)
         for child, share in enumerate(self.shares):
             if child and share is not None:
@@ -56,7 +56,7 @@ class ShareTree:
 
     @cached_property
     def children(self) -> list[list[int]]:
-        """Children of every association that counts; accounts with ``Fairshare=parent`` are nobody's."""
+        """Return the children of every association that counts; accounts with ``Fairshare=parent`` are nobody's."""
         children: list[list[int]] = [[] for _ in self.parents]
         for child in range(1, len(self)):
             if self.is_user[child] or self.shares[child] is not None:
@@ -65,13 +65,13 @@ class ShareTree:
 
     @cached_property
     def users(self) -> int:
-        """How many users there are."""
+        """Return how many users there are."""
         return sum(self.is_user)
 
 
 @dataclass(frozen=True, slots=True)
 class FairShare:
-    """What ``sshare`` tells, one value for each association.
+    """Results as ``sshare`` tells them, one value for each association.
 
     ``factor``, in [0, 1], is the users'; of accounts Fair Tree has none (NaN). ``level_fs`` is Fair Tree's; NaN where shares
     are the parent's, and in the classic formula.
@@ -84,11 +84,17 @@ class FairShare:
 
 
 def fair_tree(tree: ShareTree, usage: Sequence[float]) -> FairShare:
-    """Fair Tree: users in the order in which a walk by falling level fair share meets them, rank over number of users."""
-    level_usage = [1.0] + [_share_of(usage[i], usage[tree.above[i]]) for i in range(1, len(tree))]
-    level_fs = [math.nan] + [_level_fs(tree.level_shares[i], level_usage[i]) for i in range(1, len(tree))]
-    told = [math.nan if share is None else fs for share, fs in zip(tree.shares, level_fs, strict=True)]
-    merit = [math.inf if share is None else fs for share, fs in zip(tree.shares, level_fs, strict=True)]
+    """Compute Fair Tree: users' ranks in a walk by falling level fair share, over the number of users."""
+    level_usage, level_fs = [1.0], [math.nan]
+    for i in range(1, len(tree)):
+        share, used = tree.level_shares[i], _share_of(usage[i], usage[tree.above[i]])
+        level_usage.append(used)
+        if share <= 0.0:
+            level_fs.append(0.0)
+        else:
+            level_fs.append(share / used if used > 0.0 else math.inf)
+    told = [math.nan if own is None else fs for own, fs in zip(tree.shares, level_fs, strict=True)]
+    merit = [math.inf if own is None else fs for own, fs in zip(tree.shares, level_fs, strict=True)]
     factor = np.full(len(tree), np.nan)
     left = rank = tree.users
     walk = _sorted_level(tree, 0, merit, False)
@@ -107,14 +113,8 @@ def _share_of(part: float, whole: float) -> float:
     return part / whole if whole > 0.0 else 0.0
 
 
-def _level_fs(shares: float, usage: float) -> float:
-    if shares <= 0.0:
-        return 0.0
-    return shares / usage if usage > 0.0 else math.inf
-
-
 def _sorted_level(tree: ShareTree, parent: int, merit: list[float], tied: bool) -> list[tuple[int, bool]]:
-    """Children in the order of the walk, the first one last, each with whether it ties with the one before.
+    """Return children in the order of the walk, the first one last, each with whether it ties with the one before.
 
     The first ties if its parent does. Users come before accounts of equal merit.
     """
@@ -124,12 +124,12 @@ def _sorted_level(tree: ShareTree, parent: int, merit: list[float], tied: bool) 
 
 
 def norm_usage(usage: Sequence[float]) -> list[float]:
-    """Usage of each association over that of the root; 0 where there is none."""
+    """Return the usage of each association over that of the root; 0 where there is none."""
     return [_share_of(used, usage[0]) for used in usage]
 
 
 def classic(tree: ShareTree, norm_usage: Sequence[float], dampening: float = 1.0) -> FairShare:
-    """The classic formula: 2 to the power of minus effective usage over normalised shares, over the dampening factor."""
+    """Compute the classic formula: 2 to the power of -(effective usage / normalised shares / dampening factor)."""
     norm, effective = [1.0] * len(tree), [1.0] * len(tree)
     for i in range(1, len(tree)):
         parent, share, used = tree.above[i], tree.level_shares[i], norm_usage[i]
@@ -138,9 +138,6 @@ def classic(tree: ShareTree, norm_usage: Sequence[float], dampening: float = 1.0
         else:
             norm[i] = norm[parent] * share
             effective[i] = used if parent == 0 else used + (effective[parent] - used) * share
-    factor = [_classic_factor(used, share, dampening) for used, share in zip(effective, norm, strict=True)]
+    pairs = zip(effective, norm, strict=True)
+    factor = [2.0 ** -(used / share / dampening) if share > 0.0 else 0.0 for used, share in pairs]
     return FairShare(np.array(norm), np.array(effective), np.array(factor), np.full(len(tree), np.nan))
-
-
-def _classic_factor(used: float, share: float, dampening: float) -> float:
-    return 2.0 ** -(used / share / dampening) if share > 0.0 else 0.0

@@ -26,7 +26,7 @@ _ROW = np.dtype(
         ("association", np.int64),
     ]
 )
-"""A waiting job: since when its age counts (s; inf: not yet), what it asks for, and the weighted parts of its priority."""
+"""Row of a waiting job: since when its age counts (s; inf: not yet), its request, and its priority's weighted parts."""
 
 
 class Multifactor(Accounting):
@@ -65,7 +65,7 @@ class Multifactor(Accounting):
         self.begin(0.0)
 
     def begin(self, controller_start: float, queues: Mapping[str, Queue] | None = None) -> None:
-        """A run begins; periods are counted from ``controller_start`` (s). Partitions are as configured, or ``queues``."""
+        """Begin a run with these partitions, or those configured; periods count from ``controller_start`` (s)."""
         self._queues = {each.name: Queue.of(each) for each in self._slurm.partitions} if queues is None else queues
         self._own: dict[tuple[str, str], int] = {}
         self._stranger_told = False
@@ -83,7 +83,7 @@ class Multifactor(Accounting):
     # ------------------------------------------------------------------ what becomes of jobs
 
     def submitted(self, ask: Ask, now: float, submit_time: float | None = None) -> None:
-        """The job waits from now on; its priority is worked out.
+        """Work out the priority of a job that waits from now on.
 
         ``submit_time`` (s) is when it was submitted, where it was held until now: with ACCRUE_ALWAYS its age counts from then.
         """
@@ -110,7 +110,7 @@ class Multifactor(Accounting):
         self._note_request(ask, now)
 
     def eligible(self, ask: Ask, now: float) -> None:
-        """The job's age counts from now on."""
+        """Count the job's age from now on."""
         if self._basic is not None:
             self._basic.eligible(ask, now)
         row = self._rows[self._slots[ask.key]]
@@ -129,11 +129,11 @@ class Multifactor(Accounting):
         self._direct[ask.key] = priority
 
     def tested(self, ask: Ask, cpus: int) -> None:
-        """From the next period on the job's size is what it would get."""
+        """Take what the job would get as its size, from the next period on."""
         self._rows[self._slots[ask.key]]["cpus"] = cpus
 
     def started(self, ask: Ask, partition: str, nodes: tuple[int, ...], cpus: int, now: float) -> None:
-        """The job waits no more, uses its CPUs, and counts in its limits."""
+        """Count a job that waits no more: it uses its CPUs, and counts in its limits."""
         if self.told is not None:
             self.told[ask.key] = self.tell(ask, partition)
         association = self._associations[ask.key]
@@ -145,30 +145,29 @@ class Multifactor(Accounting):
             self.shares.usage.start(ask.key, association, self._rates[ask.key], now)
 
     def _rate(self, ask: Ask, cpus: int) -> float:
-        """Weighted CPUs of a job that has this many."""
+        """Return the weighted CPUs of a job that has this many."""
         quality = self.quality(ask)
         return cpus * (1.0 if quality is None else quality.usage_factor)
 
     def suspended(self, ask: Ask, now: float) -> None:
-        """The job uses nothing until it is resumed; it still counts in its limits."""
+        """Count no use until the job is resumed; it still counts in its limits."""
         self.shares.usage.stop(ask.key, now)
 
     def resumed(self, ask: Ask, now: float, cpus: int | None = None) -> None:
-        """The job goes on, with other CPUs if they are given."""
+        """Count the job's use again, with other CPUs if they are given."""
         if ask.key in self._rates:
             if cpus is not None:
                 self._rates[ask.key] = self._rate(ask, cpus)
             self.shares.usage.start(ask.key, self._associations[ask.key], self._rates[ask.key], now)
 
     def ended(self, ask: Ask, now: float) -> None:
-        """The job uses nothing any more."""
+        """Count no use of the job any more."""
         self.shares.usage.stop(ask.key, now)
         self._limits.ended(ask.key)
         self._rates.pop(ask.key, None)
         del self._associations[ask.key]
 
     def withdrawn(self, ask: Ask, now: float) -> None:
-        """The job has left the queue without a start."""
         if self._basic is not None:
             self._basic.withdrawn(ask, now)
         self._leave(ask)
@@ -177,7 +176,7 @@ class Multifactor(Accounting):
     # ------------------------------------------------------------------ periods
 
     def advance(self, now: float) -> bool:
-        """Bring usage, shares and priorities up to the last period that is over by now; whether there was one."""
+        """Bring usage, shares and priorities up to the last period that is over; return whether there was one."""
         before = self._periods
         while self.next_change(now) <= now:
             time = self.next_change(now)
@@ -188,11 +187,11 @@ class Multifactor(Accounting):
         return self._periods > before
 
     def next_change(self, now: float) -> float:
-        """The end of the period, s."""
+        """Return the end of the period, s."""
         return self._start + (self._periods + 1) * self.factors.period_s
 
     def _work_out(self, rows: npt.NDArray[np.void], now: float) -> None:
-        """The parts of the priorities of waiting jobs, and what they make before those of the partition."""
+        """Work out the parts of the priorities of waiting jobs, and their sum before that of the partition."""
         factors = self.factors
         rows["age"] = factors.ages(math.floor(now) - rows["since"])
         rows["fairshare"] = factors.fairshare * self.shares.factor[rows["association"]]
@@ -202,7 +201,7 @@ class Multifactor(Accounting):
     # ------------------------------------------------------------------ priorities and limits
 
     def priority(self, ask: Ask, partition: str) -> int:
-        """The job's priority in one of its partitions, at least 1; 0: held."""
+        """Return the job's priority in one of its partitions, at least 1; 0: held."""
         if ask.held:
             return 0
         if ask.key in self._direct:
@@ -223,7 +222,7 @@ class Multifactor(Accounting):
         return np.where(slots < 0, 0.0, np.maximum(priorities, 1.0))
 
     def parts(self, ask: Ask, partition: str) -> Mapping[str, float]:
-        """The parts of its priority, weighted, by the names of ``sprio``; nice is subtracted. None in priority/basic."""
+        """Return the weighted parts of its priority, by the names of ``sprio``; nice is subtracted. Basic: none."""
         if self._basic is not None:
             return {}
         row = self._rows[self._slots[ask.key]]
@@ -236,7 +235,7 @@ class Multifactor(Accounting):
         }
 
     def tell(self, ask: Ask, partition: str) -> str:
-        """What a waiting job's priority is made of, for people."""
+        """Say what a waiting job's priority is made of, for people."""
         parts = self.parts(ask, partition)
         told = [f"{name} {value:.0f}" for name, value in parts.items() if value and name != "nice"]
         if parts.get("nice"):
@@ -244,15 +243,15 @@ class Multifactor(Accounting):
         return f"priority {self.priority(ask, partition)} ({', '.join(told)})" if told else ""
 
     def refusal(self, ask: Ask, now: float) -> str:
-        """Slurm's word for the limit that keeps the job waiting before nodes are chosen for it; empty: none does."""
+        """Return Slurm's word for the limit that keeps the job waiting before a choice of nodes; empty: none does."""
         return self._limits.refusal(self._demand(ask)) if self.limits_resources else ""
 
     def refusal_on(self, ask: Ask, nodes: tuple[int, ...], cpus: int, now: float) -> str:
-        """Slurm's word for the limit that would be exceeded if the job got these nodes and CPUs; empty: none."""
+        """Return Slurm's word for the limit that would be exceeded if the job got these nodes and CPUs; empty: none."""
         return self._limits.refusal_on(self._demand(ask), nodes, cpus) if self.limits_resources else ""
 
     def qos_priority(self, ask: Ask) -> int:
-        """The priority of its quality of service; 0 for one that nobody knows."""
+        """Return the priority of its quality of service; 0 for one that nobody knows."""
         quality = self.quality(ask)
         return 0 if quality is None else quality.priority
 
@@ -261,13 +260,13 @@ class Multifactor(Accounting):
         return self.shares.accounts.qos_by_name.get(self.qos(ask))
 
     def qos(self, ask: Ask) -> str:
-        """The job's quality of service: what it says, else its association's default, else ``normal``."""
+        """Return the job's quality of service: what it says, else its association's default, else ``normal``."""
         return self.shares.accounts.qos_of(ask.qos, self._associations.get(ask.key, -1))
 
     # ------------------------------------------------------------------ rows
 
     def _limit(self, ask: Ask) -> float:
-        """The job's time limit in the first of its partitions, s."""
+        """Return the job's time limit in the first of its partitions, s."""
         return ask.limit_in(self._queues.get(self._partition_of(ask)))
 
     def _note_request(self, ask: Ask, now: float) -> None:
@@ -294,7 +293,7 @@ class Multifactor(Accounting):
     # ------------------------------------------------------------------ associations
 
     def _association(self, ask: Ask) -> int:
-        """Position of the job's association; -1: none."""
+        """Return the position of the job's association; -1: none."""
         if self._given is None:
             # The association of a user in an account, where nobody has said which there are: made when first seen.
             account = ask.account.lower() or "none"

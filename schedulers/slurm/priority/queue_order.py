@@ -38,7 +38,7 @@ class MultifactorOrder:
         self._in_run: PrioritiesInRun | None = None
 
     def in_run(self, view: View) -> PrioritiesInRun:
-        """The order as it is in a run: the same for all who ask."""
+        """Return the order as it is in a run: the same for all who ask."""
         if self._in_run is None or self._in_run.view is not view:
             slurm = self._slurm or view.platform.slurm
             if slurm is None:
@@ -48,7 +48,7 @@ class MultifactorOrder:
         return self._in_run
 
     def __call__(self, job: Job | JobColumns, now: float) -> Any:
-        """Outside of a run nobody has waited or used anything, and all are equal."""
+        """Return equal keys: outside of a run nobody has waited or used anything."""
         return 0.0 if isinstance(job, Job) else np.zeros(len(job.index))
 
 
@@ -73,19 +73,19 @@ class PrioritiesInRun:
         view.followers.append(self.follow)
 
     def __call__(self, job: Job | JobColumns, now: float) -> Any:
-        """Least key first: priorities, negated; of one job, or of many at once."""
+        """Return priorities, negated, since the least key goes first; of one job, or of many at once."""
         if isinstance(job, Job):
             ask = self._asked(job, now)
             return -self.priorities.priority(ask, ask.partitions[0])
         return -self.priorities.priorities(job.index.tolist())
 
     def tell(self, job: Job) -> str:
-        """What a waiting job's priority is made of, for people."""
+        """Say what a waiting job's priority is made of, for people."""
         ask = self._asked(job, self.view.now)
         return self.priorities.tell(ask, ask.partitions[0])
 
     def _asked(self, job: Job, now: float) -> Ask:
-        """The request of a job that waits."""
+        """Return the request of a job that waits."""
         known = self._waiting.get(job.index)
         return self._join(job, now) if known is None else known[1]
 
@@ -105,7 +105,7 @@ class PrioritiesInRun:
         return ask
 
     def follow(self) -> None:
-        """Before a pass: what has been started since the last, the periods that are over, what has ended, and who came."""
+        """Follow what happened since the last pass: starts, periods that are over, ends, and new jobs."""
         view, now = self.view, self.view.now
         for running in view.ended:
             self._started(running)
@@ -117,7 +117,11 @@ class PrioritiesInRun:
             known, held = self._running.get(running.job.index), view.running_by_index.get(running.job.index)
             if known is not None and known[0] is running and held is not running:  # a grace also makes it news
                 del self._running[running.job.index]
-                self._ended(running, known[1], now)
+                if running.job.index in view.suspended_by_index:
+                    self.priorities.suspended(known[1], now)
+                    self._stopped[running.job.index] = known[1]
+                else:
+                    self.priorities.ended(known[1], now)
         for job in view.submitted:
             if self._waiting.get(job.index, (None,))[0] is not job and view.is_pending(job):
                 self._join(job, now)
@@ -126,7 +130,7 @@ class PrioritiesInRun:
                 self.priorities.withdrawn(self._waiting.pop(index)[1], now)
 
     def _started(self, running: Running) -> None:
-        """A job that has cores uses them from when it got them, if that is not known."""
+        """Count the cores of a job from when it got them, if that has not been done."""
         index, time, cpus = running.job.index, running.allocation_time, running.placement.cores
         known = self._running.get(index)
         if known is not None and known[0] is running:
@@ -141,13 +145,6 @@ class PrioritiesInRun:
         else:
             return  # started and ended in one instant
         self._running[index] = running, ask
-
-    def _ended(self, running: Running, ask: Ask, now: float) -> None:
-        if running.job.index in self.view.suspended_by_index:
-            self.priorities.suspended(ask, now)
-            self._stopped[running.job.index] = ask
-        else:
-            self.priorities.ended(ask, now)
 
 
 def multifactor(conf: str = "") -> MultifactorOrder:

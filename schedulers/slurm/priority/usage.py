@@ -1,4 +1,4 @@
-"""What users have used, as Slurm counts it: CPU-seconds that decay, added at every PriorityCalcPeriod and at a job's end."""
+"""Usage of users as Slurm counts it: CPU-seconds that decay, added at every PriorityCalcPeriod and at a job's end."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 LN_2 = 0.693
-"""What Slurm takes for the natural logarithm of 2."""
+"""Natural logarithm of 2, as Slurm has it."""
 
 
 def decay_per_second(half_life_s: float) -> float:
-    """What remains of usage after a second: ``1 - 0.693 / half life``, not below 0; 1 (all) for a half life of 0."""
+    """Return what remains of usage after a second: ``1 - 0.693 / half life``, at least 0; 1 for a half life of 0."""
     return max(0.0, 1.0 - LN_2 / half_life_s) if half_life_s > 0.0 else 1.0
 
 
@@ -37,19 +37,19 @@ class Usage:
         self._own = np.zeros(len(self.parents))
 
     def extend(self) -> None:
-        """There is another association, the last of ``parents``."""
+        """Add an association, the last of ``parents``."""
         self._own = np.append(self._own, 0.0)
 
     def begin(self, now: float) -> None:
-        """Periods are counted from now on (s)."""
+        """Count periods from now on (s)."""
         self._last = math.floor(now)
 
     def start(self, job: int, association: int, rate: float, now: float) -> None:
-        """A job uses ``rate`` weighted CPUs from now on (s)."""
+        """Count ``rate`` weighted CPUs for a job from now on (s)."""
         self._jobs[job] = association, rate, math.floor(now)
 
     def stop(self, job: int, now: float) -> None:
-        """The job uses nothing any more; what it used since the last period is added. One that used nothing is left alone."""
+        """Add what a job used since the last period, and count no more for it. One that used nothing is left alone."""
         if job in self._jobs:
             self._add(*self._jobs.pop(job), math.floor(now))
 
@@ -59,7 +59,7 @@ class Usage:
             self._own[association] += rate * seconds * self.decay**seconds
 
     def end_period(self, now: float, waiting: Mapping[int, int] = MappingProxyType({})) -> dict[int, float]:
-        """All usage decays over the period that ends now (s), and running jobs add theirs.
+        """Let all usage decay over the period that ends now (s), and add that of running jobs.
 
         Slurm goes through the jobs in their order, running and waiting ones. ``waiting`` has, by job, associations of which it
         looks at the usage when it comes by that job; what comes back is their part of all usage at that moment.
@@ -78,7 +78,7 @@ class Usage:
         return parts
 
     def totals(self) -> list[float]:
-        """Usage of each association with all below it, shape (associations,)."""
+        """Return the usage of each association with all below it, shape (associations,)."""
         totals: list[float] = self._own.tolist()
         for child in range(len(totals) - 1, 0, -1):
             totals[self.parents[child]] += totals[child]

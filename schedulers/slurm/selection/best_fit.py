@@ -39,7 +39,7 @@ class ChosenNodes:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Positions in the platform."""
+        """Return the nodes' positions in the platform."""
         if self._nodes is None:
             self._nodes = tuple(members(self.mask))
             self._cpus *= len(self._nodes)
@@ -48,17 +48,17 @@ class ChosenNodes:
 
     @property
     def cpus(self) -> tuple[int, ...]:
-        """On each of the nodes."""
+        """Return the CPUs on each of the nodes."""
         return self._cpus if self.nodes else ()
 
     @property
     def memory(self) -> tuple[float, ...]:
-        """On each of the nodes, MB."""
+        """Return the memory on each of the nodes, MB."""
         return self._memory if self.nodes else ()
 
 
 class Shape:
-    """What a job asks of nodes, worked out once for all the tests of a pass.
+    """Request of a job to nodes, worked out once for all the tests of a pass.
 
     ``whole_nodes``: nodes are given out whole, as select/linear and exclusive jobs have it. ``memory``, MB on a node and for
     each CPU, is 0 where it does not count. ``nodes`` are the least and the most that its partition gives a job; 0: any number.
@@ -109,27 +109,27 @@ class Shape:
         self._fits: NodeSet | None = None
 
     def fitting(self, facts: NodeFacts) -> NodeSet:
-        """Nodes that have what it needs on one."""
+        """Return the nodes that have what it needs on one."""
         if self._fits is None:
             self._fits = facts.at_least(self.least, self._least_mb)
         return self._fits
 
     def nodes_needed(self, facts: NodeFacts) -> int:
-        """How many nodes it needs at least."""
+        """Return how many nodes it needs at least."""
         return max(self.min_nodes, -(-self.cpus // facts.most_cpus))
 
     def least_of_each(self, facts: NodeFacts) -> int:
-        """CPUs that a job of a limited number of nodes has at least on each, where all others have all that a node has."""
+        """Return the least CPUs on each node of a job of limited nodes, where all others have all that a node has."""
         return self.cpus - (self._most - 1) * facts.most_cpus
 
     def needs_empty(self, facts: NodeFacts) -> bool:
-        """Whether a job that does not ask for whole nodes fits only on empty ones, and wherever there are enough of them."""
+        """Return whether a job that does not ask for whole nodes fits on any empty ones, and on no others."""
         if self.required or self._least_mb or self.fixed or not self.most_nodes:
             return False
         return self.least_of_each(facts) >= facts.most_cpus == facts.cpus_of_each
 
     def fills_nodes(self, facts: NodeFacts) -> bool:
-        """Whether a job that does not ask for whole nodes has all CPUs of as many nodes as it may have, of nodes all alike."""
+        """Return whether a job that does not ask for whole nodes gets all CPUs of all nodes that it may have."""
         each = facts.most_cpus
         if self.whole or self.ask.spread or len(facts.tiers) > 1 or not self.needs_empty(facts):
             return False
@@ -141,7 +141,7 @@ class Shape:
         )
 
     def usable(self, free: Free, within: NodeSet) -> NodeSet:
-        """Nodes of a set on which the job could have at least what it needs on one."""
+        """Return the nodes of a set on which the job could have at least what it needs on one."""
         if self.whole:
             return within & free.empty & self.fitting(free.facts)
         if self.ask.gpus_per_node:
@@ -151,7 +151,7 @@ class Shape:
         return within & free.at_least(self.least, self._least_mb)
 
     def may_fit(self, free: Free, within: NodeSet) -> bool:
-        """Whether there are enough nodes, and enough CPUs on all of them; the more is free, the sooner."""
+        """Return whether there are enough nodes, and enough CPUs on all of them; the more is free, the sooner."""
         return self.is_enough(free, self.usable(free, within))
 
     def is_enough(self, free: Free, usable: NodeSet) -> bool:
@@ -173,7 +173,7 @@ class Shape:
         return count * surely >= self.cpus or self.capacities(free).total(usable) >= self.cpus
 
     def capacities(self, free: Free) -> Capacities:
-        """CPUs that the job could have on each node that is usable."""
+        """Return the CPUs that the job could have on each node that is usable."""
         if self.whole:
             return free.facts.capacities
         if self.fixed:
@@ -182,64 +182,50 @@ class Shape:
 
 
 def choose(shape: Shape, free: Free, within: NodeSet) -> ChosenNodes | None:
-    """Nodes of a set on which the job can start with what is free; None if it cannot."""
+    """Choose nodes of a set on which the job can start with what is free; None if it cannot."""
     return choose_of(shape, free, shape.usable(free, within))
 
 
 def choose_of(shape: Shape, free: Free, usable: NodeSet) -> ChosenNodes | None:
     """Choose among nodes that are usable: for a job that wants whole nodes it does not matter what is free on others."""
-    choice = _chosen(shape, free, usable)
-    return None if choice is not None and shape.cores and sum(choice.cpus) < shape.cores else choice
-
-
-def _chosen(shape: Shape, free: Free, usable: NodeSet) -> ChosenNodes | None:
     if not shape.is_enough(free, usable):
         return None
+    choice = None
     if shape.whole and free.facts.cpus_of_each and not shape.required and not shape.ask.spread:
-        # Whole nodes of a set, of nodes that are all alike.
-        facts = free.facts
-        needed, each = shape.nodes_needed(facts), facts.cpus_of_each
-        wanted = max(shape.most_nodes, shape.min_nodes) if shape.most_nodes else needed
-        if wanted < needed or 0 < shape.cap < needed:
-            return None
-        chosen = 0
-        for tier in facts.tiers:
-            some = list(runs(usable & tier))
-            while some and wanted > 0:
-                first, length = some.pop(_best_run(some, max(needed, 1)) if len(some) > 1 else 0)
-                length = min(length, wanted)
-                chosen |= ((1 << length) - 1) << first
-                wanted -= length
-                needed -= length
-        return (
-            ChosenNodes.alike(chosen, each, shape.memory_per_node or shape.memory_per_cpu * each)
-            if needed <= 0
-            else None
-        )
-    if shape.fills_nodes(free.facts):
-        # What :class:`_Search` finds for a job that fills its nodes.
+        choice = _whole_nodes(shape, free.facts, usable)
+    elif shape.fills_nodes(free.facts):
+        # This is what :class:`_Search` finds for a job that fills its nodes.
         cpus = free.facts.most_cpus
         sets, before = _ever_larger(shape, usable, free), shape.capacities(free).before
         taken = empty_nodes(sets, usable & free.at_least(cpus), shape.most_nodes, before, cpus)
-        return ChosenNodes.alike(taken, cpus, 0.0) if taken else None
-    for nodes in _ever_larger(shape, usable, free):
-        search = _Search(shape, free)
-        if search.over(nodes):
-            # What the job gets on each of its nodes.
-            taken = search.taken
-            nodes = tuple(sorted(taken))
-            if shape.whole:
-                cpus = tuple(taken[node] for node in nodes)
-            elif shape.fixed:
-                cpus = (shape.fixed,) * len(nodes)
-            else:
-                most = [min(taken[node], shape.per_node or taken[node]) // shape.per_task for node in nodes]
-                cpus = _dealt(shape.cpus // shape.per_task, most, shape.per_task)
-            cpus = free.facts.in_whole_cores(nodes, cpus)
-            if shape.memory_per_node:
-                return ChosenNodes(nodes, cpus, (shape.memory_per_node,) * len(nodes))
-            return ChosenNodes(nodes, cpus, tuple(shape.memory_per_cpu * count for count in cpus))
-    return None
+        choice = ChosenNodes.alike(taken, cpus, 0.0) if taken else None
+    else:
+        for nodes in _ever_larger(shape, usable, free):
+            search = _Search(shape, free)
+            if search.over(nodes):
+                choice = search.choice()
+                break
+    return None if choice is not None and shape.cores and sum(choice.cpus) < shape.cores else choice
+
+
+def _whole_nodes(shape: Shape, facts: NodeFacts, usable: NodeSet) -> ChosenNodes | None:
+    """Return whole nodes of a set, where all nodes of the machine are alike."""
+    needed, each = shape.nodes_needed(facts), facts.cpus_of_each
+    wanted = max(shape.most_nodes, shape.min_nodes) if shape.most_nodes else needed
+    if wanted < needed or 0 < shape.cap < needed:
+        return None
+    chosen = 0
+    for tier in facts.tiers:
+        some = list(runs(usable & tier))
+        while some and wanted > 0:
+            first, length = some.pop(_best_run(some, max(needed, 1)) if len(some) > 1 else 0)
+            length = min(length, wanted)
+            chosen |= ((1 << length) - 1) << first
+            wanted -= length
+            needed -= length
+    if needed > 0:
+        return None
+    return ChosenNodes.alike(chosen, each, shape.memory_per_node or shape.memory_per_cpu * each)
 
 
 def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
@@ -256,7 +242,7 @@ def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
 
 
 def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]:
-    """The nodes; then, for a job that may have few, which small ones can lead astray, without the smallest, and so on."""
+    """Yield the nodes; for a job that may have few also without the smallest ones, which can lead astray."""
     yield usable
     if not shape.tries_larger or shape.fixed or not (shape.most_nodes or shape.cap) or shape.ask.spread:
         return
@@ -270,10 +256,11 @@ def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]
 
 
 class _Search:
-    """What a job still lacks while nodes are taken for it."""
+    """Search for nodes by taking them, with what the job still lacks."""
 
     def __init__(self, shape: Shape, free: Free):
         self._shape = shape
+        self._facts = free.facts
         self._tiers = free.facts.tiers
         self._capacities = shape.capacities(free)
         self._nodes = max(shape.most_nodes, shape.min_nodes)  # as many as it would like
@@ -285,7 +272,7 @@ class _Search:
         self.taken: dict[int, int] = {}  #: The CPUs that it may have at most on each of its nodes.
 
     def over(self, usable: NodeSet) -> bool:
-        """Take nodes of a set; whether they do."""
+        """Take nodes of a set; return whether they are enough."""
         if self._shape.ask.spread:
             nodes = members(usable)
             self._least = min(self._nodes, len(nodes))
@@ -294,6 +281,22 @@ class _Search:
             self._take(members(self._shape.required))
             self._take_by_runs(usable & ~self._shape.required)
         return self._nodes - self._spare <= 0 and self._cpus <= 0
+
+    def choice(self) -> ChosenNodes:
+        """Return the nodes that were taken, with what the job gets on each."""
+        shape, taken = self._shape, self.taken
+        nodes = tuple(sorted(taken))
+        if shape.whole:
+            cpus = tuple(taken[node] for node in nodes)
+        elif shape.fixed:
+            cpus = (shape.fixed,) * len(nodes)
+        else:
+            most = [min(taken[node], shape.per_node or taken[node]) // shape.per_task for node in nodes]
+            cpus = _dealt(shape.cpus // shape.per_task, most, shape.per_task)
+        cpus = self._facts.in_whole_cores(nodes, cpus)
+        if shape.memory_per_node:
+            return ChosenNodes(nodes, cpus, (shape.memory_per_node,) * len(nodes))
+        return ChosenNodes(nodes, cpus, tuple(shape.memory_per_cpu * count for count in cpus))
 
     def _take_by_runs(self, usable: NodeSet) -> None:
         before = self._capacities.before
@@ -342,7 +345,7 @@ class _Search:
 
 
 def _dealt(tasks: int, most: Sequence[int], per_task: int) -> tuple[int, ...]:
-    """CPUs on each node when the tasks are dealt out in turn, no node getting more than its most."""
+    """Return the CPUs on each node when the tasks are dealt out in turn, no node getting more than its most."""
     if sum(most) <= tasks:
         return tuple(limit * per_task for limit in most)
     level, left, full = 0, tasks, sorted(most)

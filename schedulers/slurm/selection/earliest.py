@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from schedulers.slurm.partitions import Queue
 
 _WINDOW = 30.0
-"""Bunches of jobs go by multiples of this on the clock, s."""
+"""Multiples of this time, s, on the clock separate bunches of jobs."""
 
 
 class LimitReleases:
-    """What is free when the jobs that run have ended by their limits: one after the other, or in bunches.
+    """Free CPUs and memory when the running jobs have ended by their limits: one after the other, or in bunches.
 
     select/linear takes them out one by one; cons_tres takes several at a time, ever more the later they end, and tests
     once for all of them. Jobs that are ``ending`` have all but left their nodes. ``epoch`` is what the clock shows at 0 s of
@@ -68,7 +68,7 @@ class LimitReleases:
         self._busy_after = list(accumulate(reversed(self._masks), or_, initial=0))[::-1]
 
     def expected_end(self, held: NodeHolder) -> float:
-        """When a job is taken to end, s: by its limit, or soon, if it has overrun that; and when a guest is to leave."""
+        """Return when a job is taken to end, s: by its limit, or soon after it; a guest when it is to leave."""
         if held.end > self._now:
             return held.end
         settings = self._settings
@@ -81,7 +81,7 @@ class LimitReleases:
     def first_fit(
         self, shape: Shape, within: NodeSet, least: int = 0, until: float = math.inf
     ) -> tuple[float, ChosenNodes | None] | None:
-        """The first time at which the job fits on nodes of a set, s, and where; None: it never does.
+        """Return the first time at which the job fits on nodes of a set, s, and where; None: it never does.
 
         It is known not to fit before ``least`` jobs have ended. Where it is clear that it does not fit until a time (s),
         ``until``, nothing is chosen.
@@ -92,12 +92,19 @@ class LimitReleases:
                 choice = self._choose(shape, self._after[0], within)
             if choice is not None:
                 return self._now, choice
-        for ended, last in self._stages(shape, within, least):
+        counts, first = self._counts(within), 0
+        if self._queue is None:  # ever more is free: the first that may be enough is found by halves
+            first = self._first_enough(counts, shape, within, bisect_left(counts, least))
+        for ended in counts[first:]:
+            last = ended - 1  # of those that have ended, the last one on these nodes
+            while not self._masks[last] & within and not self._settings.whole_nodes:
+                last -= 1
+            if not self._masks[last] & within:
+                continue
             time = self.expected_end(self._running[last])
             if time > until:
                 return time, None
             if shape.whole and self._queue is None:
-                # The nodes of a set that have what the job needs on one, and no jobs when so many have ended.
                 empty_after = within & shape.fitting(self._after[0].facts) & ~self._busy_after[ended]
                 choice = choose_of(shape, self._after[0], empty_after)
             else:
@@ -107,7 +114,7 @@ class LimitReleases:
         return None
 
     def least_ended(self, shape: Shape, within: NodeSet) -> int | None:
-        """How many jobs have to end at least until the job may fit on a part of a set; None: it never fits."""
+        """Return how many jobs have to end at least until the job may fit on a part of a set; None: it never fits."""
         if self._queue is not None or shape.may_fit(self._after[0], within):
             return 0
         counts = self._counts(within)
@@ -117,27 +124,11 @@ class LimitReleases:
         return counts[first - 1] + 1 if first else 1
 
     def end_of(self, ended: int) -> float:
-        """When so many jobs have ended at the soonest, s."""
+        """Return when so many jobs have ended at the soonest, s."""
         return max(self._end_times[ended - 1], self._now) if ended else self._now
 
-    def _stages(self, shape: Shape, within: NodeSet, least: int) -> Iterator[tuple[int, int]]:
-        """How many jobs have ended when one on these nodes has, or a bunch, from when on the job may fit; and the last on these.
-
-        Ever more is free: the first is found by halves.
-        """
-        counts = self._counts(within)
-        first = 0
-        if self._queue is None:
-            first = self._first_enough(counts, shape, within, bisect_left(counts, least))
-        for ended in counts[first:]:
-            last = ended - 1
-            while not self._masks[last] & within and not self._settings.whole_nodes:
-                last -= 1
-            if self._masks[last] & within:
-                yield ended, last
-
     def _counts(self, within: NodeSet) -> Sequence[int]:
-        """How many jobs have ended when one has, or a bunch with jobs on these nodes."""
+        """Return how many jobs have ended when one has, or a bunch with jobs on these nodes."""
         if self._settings.whole_nodes:
             return range(1, len(self._running) + 1)
         found = self._bunches.get(within)
@@ -146,7 +137,7 @@ class LimitReleases:
         return found
 
     def _first_enough(self, counts: Sequence[int], shape: Shape, within: NodeSet, known: int) -> int:
-        """The place of the first count after which the job may fit, from that which is ``known`` on; else one past the last."""
+        """Return the place of the first count, from ``known`` on, after which the job may fit; else one past all."""
         first, last = known, len(counts)
         facts = self._after[0].facts
         on_empty = shape.whole or shape.needs_empty(facts)
@@ -167,7 +158,10 @@ class LimitReleases:
         return choose(shape, free, within)
 
     def _in_bunches(self, within: NodeSet) -> Iterator[int]:
-        """How many have ended with each bunch: it grows, by jobs on these nodes, while the next of all ends within the window."""
+        """Yield how many jobs have ended with each bunch.
+
+        A bunch grows, by jobs on these nodes, while the next of all jobs ends within the window.
+        """
         index = self._next_on(within, 0)
         if index is None:
             return
@@ -191,7 +185,7 @@ class LimitReleases:
             index = self._next_on(within, boundary + 1)
 
     def _next_on(self, within: NodeSet, index: int) -> int | None:
-        """The first job on these nodes, from one on."""
+        """Return the first job on these nodes, from one on."""
         masks = self._masks
         for place in range(index, len(masks)):
             if masks[place] & within:
@@ -199,7 +193,7 @@ class LimitReleases:
         return None
 
     def _free_after(self, ended: int) -> Free:
-        """What is free when so many have ended."""
+        """Return what is free when so many have ended."""
         free = self._after.get(ended)
         if free is None:
             place = bisect_right(self._known, ended)

@@ -1,4 +1,4 @@
-"""Nodes for a job that fills all of its nodes: which the search over runs finds, without searching where it finds none."""
+"""Nodes for a job that fills all of its nodes, as the search over runs finds them, but quickly where it finds none."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _taken(nodes: NodeSet, empty: NodeSet, wanted: int, before: Counts, cpus: in
 
 
 def best_run(sizes: Counts, suffices: npt.NDArray[np.bool_]) -> int:
-    """Which of some runs is the smallest that suffices, or if none does the biggest; the first of equals."""
+    """Return the smallest of some runs that suffices, or if none does the biggest; the first of equals."""
     if suffices.any():
         return int(np.where(suffices, sizes, _MANY).argmin())
     return int(sizes.argmax())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 class LicencePlan:
-    """How many of each licence there are, and who has them when."""
+    """Plan of licences: how many of each there are, and who has them when."""
 
     def __init__(self, total: Mapping[str, int]):
         self._total = total
@@ -19,7 +19,7 @@ class LicencePlan:
             self._uses.append((start, end, licences))
 
     def wait(self, wanted: Mapping[str, int], start: float, end: float) -> float:
-        """Until when a job that would have them from ``start`` to ``end`` has to wait, s: 0 not at all, inf for ever.
+        """Return until when a job that wants them from ``start`` to ``end`` has to wait, s: 0 not at all, inf for ever.
 
         What begins at its end counts, too.
         """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 GUESTS = "(guests)"
-"""What stands for a partition where a guest holds cores of a node."""
+"""Name in the place of a partition where a guest holds cores of a node."""
 
 
 @dataclass(slots=True, eq=False)
@@ -27,11 +27,11 @@ class NodeHolder:
     """A job, or a guest, that holds nodes: CPUs and memory (MB) on each, and when its limit ends it."""
 
     ask: Ask
-    nodes: tuple[int, ...]  #: Rising.
-    cpus: tuple[int, ...]  #: On each of them.
+    nodes: tuple[int, ...]  #: Positions of its nodes, rising.
+    cpus: tuple[int, ...]  #: CPUs on each of them.
     memory: tuple[float, ...]
     start: float  #: s
-    end: float  #: By its limit, s.
+    end: float  #: End by its limit, s.
     ending: bool = False  #: Its end has come, its nodes are not yet cleaned up.
     made: float = math.nan  #: When Slurm made its record, s: at its submission, or when the task before it was started.
     partition: str = ""
@@ -44,7 +44,7 @@ class NodeHolder:
 
     @property
     def is_guest(self) -> bool:
-        """Whether no job holds them, but a process of a user's own: it has no limit, and cannot be preempted."""
+        """Return whether a process of a user's own holds them, not a job: it has no limit, and cannot be preempted."""
         return self.partition == GUESTS
 
     def __post_init__(self) -> None:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 NodeSet = int
-"""Bit i stands for node i, by its position in the platform."""
+"""Set of nodes: bit i stands for node i, by its position in the platform."""
 
 
 def set_of(nodes: Sequence[int]) -> NodeSet:
-    """The set of some nodes."""
+    """Return the set of some nodes."""
     octets = bytearray((max(nodes, default=0) >> 3) + 1)
     for node in nodes:
         octets[node >> 3] |= 1 << (node & 7)
@@ -27,13 +27,13 @@ def set_of(nodes: Sequence[int]) -> NodeSet:
 
 
 def bits(mask: NodeSet) -> npt.NDArray[np.uint8]:
-    """A set of nodes as zeros and ones, one for each node up to the last of the set, and some zeros."""
+    """Return a set of nodes as zeros and ones, one for each node up to the last of the set, and some zeros."""
     octets = mask.to_bytes((mask.bit_length() >> 3) + 1, "little")
     return np.unpackbits(np.frombuffer(octets, np.uint8), bitorder="little")
 
 
 def members(mask: NodeSet) -> list[int]:
-    """The nodes of a set, rising."""
+    """Return the nodes of a set, rising."""
     found: list[int] = bits(mask).nonzero()[0].tolist()
     return found
 
@@ -45,7 +45,7 @@ def edges(mask: NodeSet) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
 
 
 def runs(mask: NodeSet) -> Iterator[tuple[int, int]]:
-    """First node and length of each run of consecutive nodes of a set."""
+    """Return first node and length of each run of consecutive nodes of a set."""
     base = 0
     while mask:
         gap = (mask & -mask).bit_length() - 1
@@ -57,5 +57,5 @@ def runs(mask: NodeSet) -> Iterator[tuple[int, int]]:
 
 
 def set_where(nodes: npt.NDArray[np.bool_]) -> NodeSet:
-    """The set of the nodes for which it is so, shape (nodes,)."""
+    """Return the set of the nodes where the mask, shape (nodes,), is true."""
     return int.from_bytes(np.packbits(nodes, bitorder="little").tobytes(), "little")

@@ -22,7 +22,7 @@ class NodeTable:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for another reservation."""
+        """Return whether there is no room for another reservation."""
         return self._made >= self._size
 
     def over(self, nodes: NodeSet, start: float, end: float) -> tuple[NodeSet, float]:
@@ -44,7 +44,9 @@ class NodeTable:
     def first_open(
         self, nodes: NodeSet, start: float, length: float, least: int, not_before: float
     ) -> tuple[float, NodeSet, float]:
-        """The first time from ``start`` on at which ``least`` nodes are in no plan for ``length`` s, they, and when more are.
+        """Return the first time from ``start`` on at which ``least`` nodes are in no plan for ``length`` s.
+
+        With it come these nodes, and when more are.
 
         As long as more nodes come free before ``not_before`` it goes on, too; and it ends where none come free.
         """
@@ -68,7 +70,7 @@ class NodeTable:
             start, index = later, following
 
     def _gone_on(self, nodes: NodeSet, start: float, length: float, not_before: float) -> tuple[float, int]:
-        """The last time before ``not_before`` to which :meth:`first_open` comes, and the record that begins then.
+        """Return the last time before ``not_before`` that :meth:`first_open` comes to, and the record that begins then.
 
         From each time it sees as far as to the record after those that overlap its length.
         """
@@ -84,7 +86,7 @@ class NodeTable:
             start, index = ends[place], place + 1
 
     def overlaps(self, nodes: NodeSet, start: float, end: float) -> bool:
-        """Whether any of the nodes is in a plan between ``start`` and ``end``."""
+        """Return whether any of the nodes is in a plan between ``start`` and ``end``."""
         table = self._nodes
         first, last = bisect_right(self._ends, start), bisect_left(self._begins, end)
         return any(nodes & ~table[index] for index in range(first, last))

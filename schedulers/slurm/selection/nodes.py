@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Capacities:
-    """How many CPUs a job could have on each node, :attr:`of`, shape (nodes,)."""
+    """CPUs that a job could have on each node, :attr:`of`, shape (nodes,)."""
 
     def __init__(self, of: Counts):
         self.of = of
@@ -30,14 +30,14 @@ class Capacities:
 
     @property
     def before(self) -> Counts:
-        """The CPUs of all nodes before each, and last of all, shape (nodes + 1,)."""
+        """Return the CPUs of all nodes before each, and last of all, shape (nodes + 1,)."""
         if self._before is None:
             self._before = np.zeros(len(self.of) + 1, np.int64)
             np.cumsum(self.of, out=self._before[1:])
         return self._before
 
     def total(self, nodes: NodeSet) -> int:
-        """The CPUs of all nodes of a set."""
+        """Return the CPUs of all nodes of a set."""
         firsts, ends = edges(nodes)
         before = self.before
         return int((before[ends] - before[firsts]).sum())
@@ -53,7 +53,7 @@ class Capacities:
 
 
 class NodeFacts:
-    """What does not change about the nodes: CPUs, memory (MB; inf where unknown), weights, features, GPUs of one type on each.
+    """Fixed facts about the nodes: CPUs, memory (MB; inf where unknown), weights, features, GPUs of one type on each.
 
     ``threads`` are how many CPUs of each make a core; empty: 1. A core is never shared, so jobs hold all threads of theirs.
     """
@@ -75,7 +75,7 @@ class NodeFacts:
         alike = self.count and (self.cpus == self.cpus[0]).all()
         self.cpus_of_each = self.cpus.item(0) if alike else 0  #: CPUs of every node; 0: they differ.
         self.most_cpus = int(self.cpus.max(initial=1))  #: CPUs of the widest node.
-        self.least_cpus = self.cpus.min(initial=self.most_cpus).item()  #: And of the narrowest.
+        self.least_cpus = self.cpus.min(initial=self.most_cpus).item()  #: CPUs of the narrowest node.
         self.all: NodeSet = (1 << self.count) - 1
         self._at_least: dict[tuple[int, float], NodeSet] = {}
         by_weight: dict[int, NodeSet] = {}
@@ -88,7 +88,7 @@ class NodeFacts:
         self._gpu_types = [kind for kind, _ in gpus]
 
     def at_least(self, cpus: int, mb: float) -> NodeSet:
-        """Nodes that have so many CPUs, and so much memory."""
+        """Return the nodes that have so many CPUs, and so much memory."""
         if (cpus, mb) not in self._at_least:
             self._at_least[cpus, mb] = set_where((self.cpus >= cpus) & (self.memory >= mb))
         return self._at_least[cpus, mb]
@@ -101,7 +101,7 @@ class NodeFacts:
         return tuple((-(-np.array(cpus, np.int64) // threads) * threads).tolist())
 
     def with_gpus(self, count: int, kind: str) -> NodeSet:
-        """Nodes that have so many GPUs, of a type if it is named."""
+        """Return the nodes that have so many GPUs, of a type if it is named."""
         if not count:
             return self.all
         if self.gpus is None:
@@ -109,7 +109,7 @@ class NodeFacts:
         return set_of([n for n in np.flatnonzero(self.gpus >= count).tolist() if kind in ("", self._gpu_types[n])])
 
     def with_features(self, expression: str) -> NodeSet:
-        """Nodes that have the features of ``a&b`` (all) or ``a|b`` (one of them)."""
+        """Return the nodes that have the features of ``a&b`` (all) or ``a|b`` (one of them)."""
         if not expression:
             return self.all
         choices = [frozenset(choice.split("&")) for choice in expression.split("|")]
@@ -117,7 +117,7 @@ class NodeFacts:
 
 
 class Free:
-    """What is free on each node. Taking and releasing change it; a copy can be tried out."""
+    """Free CPUs, memory and GPUs of each node. Taking and releasing change it; a copy can be tried out."""
 
     def __init__(self, facts: NodeFacts):
         self.facts = facts
@@ -131,7 +131,7 @@ class Free:
 
     @property
     def empty(self) -> NodeSet:
-        """Nodes with no job, and no guest."""
+        """Return the nodes with no job, and no guest."""
         if self._empty is None:
             self._empty = set_where(self._jobs == 0)
         return self._empty
@@ -166,7 +166,7 @@ class Free:
         return other
 
     def take(self, held: NodeHolder) -> None:
-        """The job has its CPUs and memory."""
+        """Take the job's CPUs and memory."""
         nodes, cpus, memory = held.arrays
         self.cpus[nodes] -= cpus
         self.memory[nodes] -= memory
@@ -177,7 +177,7 @@ class Free:
         self._forget()
 
     def release(self, held: NodeHolder) -> None:
-        """The job gives them back."""
+        """Give the job's CPUs and memory back."""
         nodes, cpus, memory = held.arrays
         self.cpus[nodes] += cpus
         self.memory[nodes] += memory
@@ -188,7 +188,7 @@ class Free:
         self._forget()
 
     def with_gpus(self, count: int) -> NodeSet:
-        """Nodes with so many free GPUs."""
+        """Return the nodes with so many free GPUs."""
         return 0 if self._gpus is None else set_where(self._gpus >= count)
 
     def _forget(self) -> None:
@@ -196,7 +196,7 @@ class Free:
         self._capacities.clear()
 
     def at_least(self, cpus: int, mb: float = 0.0) -> NodeSet:
-        """Nodes with so many free CPUs, and so much free memory."""
+        """Return the nodes with so many free CPUs, and so much free memory."""
         mask = self._masks.get((mb, cpus))
         if mask is None:
             enough = self.cpus >= cpus

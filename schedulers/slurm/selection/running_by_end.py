@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,19 +16,15 @@ if TYPE_CHECKING:
 
 
 def _place(held: NodeHolder) -> tuple[float, float, int]:
-    """By what jobs are sorted: those that end together are as they stand in Slurm's list of jobs."""
+    """Return the key by which jobs are sorted: those that end together are as they stand in Slurm's list of jobs."""
     return held.end, held.made, held.ask.key
-
-
-def _end(held: NodeHolder) -> float:
-    return held.end
 
 
 class RunningByEnd:
     """Jobs in the order in which their limits end them.
 
-    What they hold stands in this order in arrays, made when first asked for and kept up to date then: so that what many
-    jobs give back is added up in one step. A job's end must not change while it is here.
+    Arrays in this order have what the jobs hold, so that what many jobs give back is added up in one step. They are
+    made when first asked for, and then kept up to date. A job's end must not change while it is here.
     """
 
     def __init__(self, jobs: Iterable[NodeHolder] = ()):
@@ -36,11 +33,11 @@ class RunningByEnd:
 
     @property
     def first(self) -> float:
-        """The first end, s; inf where nobody runs."""
+        """Return the first end, s; inf where nobody runs."""
         return self.jobs[0].end if self.jobs else float("inf")
 
     def add(self, held: NodeHolder) -> None:
-        """A job runs."""
+        """Add a job that runs."""
         insort(self.jobs, held, key=_place)
         if self._arrays is not None:
             place = self._offset(bisect_left(self.jobs, _place(held), key=_place))
@@ -51,7 +48,7 @@ class RunningByEnd:
             ]
 
     def remove(self, held: NodeHolder) -> None:
-        """A job runs no more."""
+        """Remove a job that runs no more."""
         index = bisect_left(self.jobs, _place(held), key=_place)
         if self._arrays is not None:
             place, more = self._offset(index), len(held.nodes)
@@ -59,7 +56,10 @@ class RunningByEnd:
         del self.jobs[index]
 
     def given_back(self, first: int, last: int) -> list[npt.NDArray[Any]]:
-        """What jobs ``first`` to ``last``, this one left out, hold: nodes, CPUs and memory (MB), an entry for each job's node."""
+        """Return what jobs ``first`` to ``last``, this one left out, hold, an entry for each job's node.
+
+        The arrays are nodes, CPUs and memory (MB).
+        """
         if self._arrays is None:
             ends, sizes = np.array([one.end for one in self.jobs], float), [len(one.nodes) for one in self.jobs]
             empty = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
@@ -74,5 +74,5 @@ class RunningByEnd:
         if not index:
             return 0
         end = self.jobs[index - 1].end
-        tied = bisect_left(self.jobs, end, key=_end)
+        tied = bisect_left(self.jobs, end, key=attrgetter("end"))
         return int(self._arrays[0].searchsorted(end)) + sum(len(held.nodes) for held in self.jobs[tied:index])
