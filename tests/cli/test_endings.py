@@ -291,8 +291,8 @@ def test_help_and_version(done) -> None:
     assert done().stdout == done("--help").stdout
     names = re.findall(r"^  ([a-z]+)  ", done("--help").stdout.partition("Commands:")[2], re.MULTILINE)
     learning = ["sweep", "train", "evaluate", "reproduce"]
-    looking = ["gantt", "explain", "explore", "lesson"]
-    assert names == ["demo", "run", "compare", "whatif", *learning, "optimum", *looking, "convert", "validate", "list"]
+    looking, checking = ["gantt", "explain", "explore", "lesson"], ["topology", "validate", "list"]
+    assert names == ["demo", "run", "compare", "whatif", *learning, "optimum", *looking, "convert", *checking]
     for name in names:
         assert done(name, "--help").stdout.startswith(f"Usage: cluster-sim {name}")
 

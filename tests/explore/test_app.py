@@ -25,7 +25,7 @@ from analysis.explore.runs import Choices, ExploreSession
 from analysis.pages.page import render
 from cluster_sim import InputError, Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
-from cluster_sim.cli.commands.explore import _desk
+from cluster_sim.cli.commands.explore import _session_of
 from tests.support.browser import browse
 
 from .conftest import Story
@@ -170,7 +170,7 @@ def test_a_scenario_is_kept_and_shared(tmp_path: Path, desk: ExploreSession) -> 
     sent = f"data:application/json;base64,{base64.b64encode(file['content'].encode()).decode()}"
     assert callbacks.opened_scenario(desk, sent, file["filename"]) == (now, beside, "")
     nothing_named = dict.fromkeys(("workload", "platform", "scheduler", "power_policy"), ())
-    begun = _desk(None, nothing_named, str(tmp_path / file["filename"]))
+    begun = _session_of(None, nothing_named, str(tmp_path / file["filename"]))
     assert (begun.first.plain(), begun.beside and begun.beside.plain()) == (now, beside)
     for wrong in (None, "data:,?", "data:x;base64,e30=", "data:x;base64,/w=="):
         kept, other, said = callbacks.opened_scenario(desk, wrong, "<b>.json")
@@ -183,7 +183,7 @@ def test_a_scenario_is_kept_and_shared(tmp_path: Path, desk: ExploreSession) -> 
         with pytest.raises(
             InputError, match=f"expected nothing that runs a Python file, or --scheduler {spec} as well"
         ):
-            _desk(None, nothing_named, str(python))
+            _session_of(None, nothing_named, str(python))
     hostile = file["content"].replace('"fcfs"', '"learned:agent"')
     sent = f"data:application/json;base64,{base64.b64encode(hostile.encode()).decode()}"
     assert callbacks.opened_scenario(desk, sent, "x.json")[2].startswith("scheduler: expected one of")
