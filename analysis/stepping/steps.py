@@ -14,7 +14,7 @@ from cluster_sim.errors import counted
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.machine.placement import Span
 from cluster_sim.platform.platform import Platform
-from cluster_sim.records.accounting import node_bounds
+from cluster_sim.records.energy_accounts import node_bounds
 from cluster_sim.records.result import Result
 from cluster_sim.run.decision_log import nodes_texts
 from cluster_sim.run.shortage import seconds

@@ -35,11 +35,11 @@ from cluster_sim.formats.batsim_results import (
 )
 from cluster_sim.machine.core_ranges import Holds, busy_intervals, by_unit
 from cluster_sim.platform.platform import Platform
-from cluster_sim.records.accounting import node_bounds
 from cluster_sim.records.attempt_tables import attempts_of
 from cluster_sim.records.clock_table import as_clock_table
 from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.empty_table import no_rows
+from cluster_sim.records.energy_accounts import node_bounds
 from cluster_sim.records.metrics import energy_delay_product, job_columns, mean_power, watt_minutes
 from cluster_sim.records.run_tables import idle_gaps
 from cluster_sim.records.saved_tables import InOnePart

@@ -13,12 +13,12 @@ import pandas as pd
 from cluster_sim.machine.core_ranges import busy_intervals
 from cluster_sim.machine.node import NodeState
 from cluster_sim.machine.transition_log import STATES as NODE_STATES
-from cluster_sim.records.accounting import EnergyAccounts, History, goes_on, node_bounds, settle
 from cluster_sim.records.assumptions import of_run
 from cluster_sim.records.attempt_tables import attempt_columns, lost_core_s, numbers_of_attempts
 from cluster_sim.records.clock_table import clock_table
 from cluster_sim.records.core_holds import CoreHolds, bounds_of_parts
 from cluster_sim.records.empty_table import no_rows
+from cluster_sim.records.energy_accounts import EnergyAccounts, History, goes_on, node_bounds, settle
 from cluster_sim.records.job_labels import job_labels
 from cluster_sim.records.metrics import InPieces, job_columns
 from cluster_sim.records.node_table import node_columns

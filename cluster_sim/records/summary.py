@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.core_ranges import Floats, Ints
-    from cluster_sim.records.accounting import EnergyAccounts
+    from cluster_sim.records.energy_accounts import EnergyAccounts
     from cluster_sim.run.jobs.attempts import Absence
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cluster_sim import CautionWarning, Result, Simulation, Workload
 from cluster_sim.machine.core_ranges import cut
 from cluster_sim.machine.node import NodeState
-from cluster_sim.records.accounting import EnergyAccounts, History, settle, sweep
+from cluster_sim.records.energy_accounts import EnergyAccounts, History, settle, sweep
 from tests.support.contract import checks, full
 from tests.support.contract.runs import LIST_SPECS, Case, Order, cases, orders
 

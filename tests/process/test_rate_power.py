@@ -14,7 +14,7 @@ from cluster_sim.machine.transition_log import TransitionLog
 from cluster_sim.models.power import LinearPower, Load
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions, ProcessorType
 from cluster_sim.records import Result
-from cluster_sim.records.accounting import History, settle
+from cluster_sim.records.energy_accounts import History, settle
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import Fcfs, IdleTimeout

@@ -17,7 +17,7 @@ from cluster_sim.machine.bookings import MB_PER_GB, tasks_in
 from cluster_sim.machine.core_ranges import by_unit, cut
 from cluster_sim.machine.placement import Placement, place
 from cluster_sim.platform.node_state import NodeState
-from cluster_sim.records.accounting import node_bounds
+from cluster_sim.records.energy_accounts import node_bounds
 from cluster_sim.records.reasons.conditions import MIN_CORES
 from cluster_sim.records.reasons.spells import SUSPENDED
 from cluster_sim.run.shortage import ASKS, missing

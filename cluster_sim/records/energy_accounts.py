@@ -1,4 +1,4 @@
-"""Where the energy went: every joule to a tenant (an attempt of a job), to idle hardware, to a transition or to being off.
+"""Energy accounts: every joule goes to a tenant (an attempt of a job), to idle hardware, to a transition or to being off.
 
 * A busy processor's power is shared by its tenants: each pays for its cores, and for its share by cores held of what
   the processor draws beside them (``PowerModel.shared_watts``).
