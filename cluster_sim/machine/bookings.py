@@ -264,8 +264,8 @@ class Bookings(Availability):
             # Guests may wait for what has become free.
             for node, *_ in (*allocation.idle, *allocation.pieces):
                 self.guests.look_at(node)
-            for node in self.guest_nodes if allocation.spans else ():
-                if any(first <= node < stop for first, stop, _, _ in allocation.spans):
+            for first, stop, _, _ in allocation.spans:
+                for node in self.guest_nodes.intersection(range(first, stop)):
                     self.guests.look_at(node)
 
     def take_back(self, allocation: Allocation) -> None:

@@ -122,7 +122,8 @@ class Admission:
 
     def admit(self, job: Job) -> None:
         """Show the job to schedulers, unless its advance reservation has not begun, or it is over a limit."""
-        if any(gate is not None and gate.holds(job) for gate in (self._gate, self._limits)):
+        gate, limits = self._gate, self._limits
+        if (gate is not None and gate.holds(job)) or (limits is not None and limits.holds(job)):
             if not self._simulation.attempts.has_waited(job):
                 self._late[job.index] = math.nan
             return
