@@ -6,8 +6,6 @@ is loaded at its first use: torch takes seconds, and stepping an environment doe
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from cluster_sim.offered import offered
 
 __getattr__, __dir__, __all__ = offered(__name__, __file__)
@@ -20,9 +18,11 @@ ENVIRONMENTS = {
 }
 """Gymnasium's ids of the environments, and their places."""
 
-with suppress(ImportError):  # without Gymnasium nothing is registered
+try:
     import gymnasium
-
+except ImportError:
+    pass  # nothing can be registered
+else:
     for _name, _entry_point in ENVIRONMENTS.items():
         if _name not in gymnasium.registry:
             gymnasium.register(_name, _entry_point)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, wraps
+from functools import cache, lru_cache, wraps
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol
 
@@ -409,9 +409,13 @@ def observes_together(thing: object) -> bool:
     A call of numpy costs as much for one as for many. If a class overrides ``observe`` alone, the ``observe_together``
     that it inherits observes something else.
     """
+    return _kind_observes_together(type(thing))  # type: ignore[arg-type]
+
+
+@cache
+def _kind_observes_together(kind: type) -> bool:
     alone, together = (
-        next((base for base in type(thing).__mro__ if name in vars(base)), None)
-        for name in ("observe", "observe_together")
+        next((base for base in kind.__mro__ if name in vars(base)), None) for name in ("observe", "observe_together")
     )
     return alone is not None and together is not None and issubclass(together, alone)
 

@@ -101,7 +101,9 @@ class InputKeys(_JobsKeys):
     fold: tuple[Whole, Count] | None = _field(
         "[k, n]: leave out days k, k + n, k + 2n, …, to test on them", strict=False
     )
-    fresh: bool = _field("every episode is a new draw of the generator that `workload` names", False)
+    fresh: bool = _field(
+        "every episode is a new draw of the generator that `workload` names; its spec has no seed", False
+    )
     also: list[AlsoKeys] | None = _field(
         "further logs, each as likely as the first; on other machines only for job-choice",
         min_length=1,
@@ -199,7 +201,9 @@ class ValidationKeys(InputKeys):
 class WarmStartKeys(OwnKeys):
     """Learning from the decisions of a heuristic before learning from reward."""
 
-    teacher: str = _field("who is imitated", ...)
+    teacher: str = _field(
+        "who is imitated: a scheduler (job-node), an order of jobs (job-choice), a name (node-shutdown)", ...
+    )
     episodes: Count = _field("how many of its episodes to learn from", 16)
     rounds: Whole = _field("rounds in which the agent plays that many episodes and the teacher corrects it", 0)
     options: dict[str, Any] = _field("options of the imitation, such as {epochs: 20}", default_factory=dict)
@@ -221,7 +225,7 @@ class Config(OwnKeys):
         "what is minimised: a key of summary.json, or reward; the reward's metric unless given"
     )
     limits: dict[str, Annotated[float | str, BeforeValidator(_limit)]] = _field(
-        "limits of metrics' validation means: numbers, or such as 0.5 of timeout:0",
+        "limits of metrics' validation means: numbers, or such as 0.5 of timeout:0; the best agent stays furthest below",
         default_factory=dict,
     )
     baselines: list[str] = _field("schedulers (of node-shutdown: power policies) to compare with", default_factory=list)

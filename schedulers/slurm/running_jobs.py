@@ -116,12 +116,10 @@ class RunningJobs:
         preemption = self._cluster.preemption
         assert preemption is not None
         mode = preemption.mode(held).lower()
-        assert self._cluster.preemption is not None
         waiting, running = self._waiting.get(held.preemptor), view.running_by_index.get(held.preemptor)
         behind = waiting[0] if waiting is not None else running.job if running is not None else None
         job = view.running_by_index[held.ask.key].job
-        preempt = Preempt(job, mode, because=self._cluster.preemption.because, behind=behind)
-        yield preempt
+        yield Preempt(job, mode, because=preemption.because, behind=behind)
         self.killed.add(held.ask.key)
         yield from self._let_go(held, view, waits_again=mode == "requeue")
 
