@@ -180,7 +180,7 @@ def _warn(
             "Elapsed is their run time",
         ),
         ("parts of heterogeneous jobs", sum("+" in jobs.ids[row] for row in rows), "each counts as a job of its own"),
-        ("with licences", sum(bool(facts.licenses[row]) for row in rows), "which are kept but not simulated"),
+        ("with licences", sum(bool(facts.licenses[row]) for row in rows), "which only the scheduler slurm simulates"),
         ("with a number given before", jobs.reused, "told apart by #2"),
         (
             "with a list of array tasks that Slurm has cut short",
