@@ -29,11 +29,15 @@ def platform_tree(platform: Platform) -> go.Figure:
     for name in graph:  # a box comes after what it is in
         parents |= {inside: name for inside in graph.neighbors(name) if inside not in parents}
     boxes = [graph.nodes[name] for name in parents]
-    labels = [platform.id, *(name.rpartition(".")[2] for name in list(parents)[1:])]
+    names = [platform.id, *list(parents)[1:]]
+    labels = [
+        name if box["kind"] in ("platform", "cluster") else name.rpartition(".")[2]
+        for name, box in zip(names, boxes, strict=True)
+    ]
     hovers = [
-        f"{box['kind']}{' of type ' + box['type'] if 'type' in box else ''}, {number(box['cores'])} "
+        f"{name}: {box['kind']}{' of type ' + box['type'] if 'type' in box else ''}, {number(box['cores'])} "
         f"core{'s' * (box['cores'] != 1)}, {number(box['gflops'])} GFLOPS"
-        for box in boxes
+        for name, box in zip(names, boxes, strict=True)
     ]
     figure = go.Figure(
         go.Treemap(
@@ -42,7 +46,7 @@ def platform_tree(platform: Platform) -> go.Figure:
             parents=list(parents.values()),
             values=[box["cores"] for box in boxes],
             hovertext=plotly_text(hovers),
-            hovertemplate="%{id}<br>%{hovertext}<extra></extra>",
+            hovertemplate="%{hovertext}<extra></extra>",
             branchvalues="total",
             maxdepth=-1 if len(boxes) <= FEW_BOXES else 3,
             marker={"colors": [_COLOURS[box["kind"]] for box in boxes], "line": {"color": "#FFFFFF", "width": 1}},

@@ -37,5 +37,8 @@ def test_names_are_escaped() -> None:
     """A platform's name is text, not markup."""
     from dataclasses import replace
 
-    title = platform_tree(replace(LAB, id="<b>lab</b>")).layout.title.text
-    assert "<b>" not in title
+    figure = platform_tree(replace(LAB, id="<b>lab</b>"))
+    (tree,) = figure.data
+    shown = [figure.layout.title.text, *tree.labels, *tree.hovertext]
+    assert not any("<b>" in text for text in shown)
+    assert "%{id}" not in tree.hovertemplate
