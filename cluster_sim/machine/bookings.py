@@ -261,12 +261,7 @@ class Bookings(Availability):
                     there -= 1
                     used[there == 0] = 0.0
         if self.guest_nodes:
-            # Guests may wait for what has become free.
-            for node, *_ in (*allocation.idle, *allocation.pieces):
-                self.guests.look_at(node)
-            for first, stop, _, _ in allocation.spans:
-                for node in self.guest_nodes.intersection(range(first, stop)):
-                    self.guests.look_at(node)
+            self.guests.look_at_released(allocation)
 
     def take_back(self, allocation: Allocation) -> None:
         """Give back the cores of the last allocation, made in this instant, as if it had not been."""

@@ -65,7 +65,7 @@ class Request(Put["SharedCores"]):
         self.since = float("inf")  #: When it was granted, s,
         self.expected_end = float("inf")  #: when it should give them back,
         self.until = float("inf")  #: and when it did; inf: not yet.
-        self.lost = False  #: Whether the node has broken down under it.
+        self.lost = False  #: True if the node has broken down under it.
         self.allocation: Allocation | None = None  #: What it holds; None before it is granted, and afterwards.
         self.loads: list[Load] = []  #: Tasks that its owner runs on its cores.
         super().__init__(resource)
@@ -151,8 +151,9 @@ class SharedCores(BaseResource[Request, Release]):
     def users(self) -> list[Request | Running]:
         """Return what holds cores of it: granted requests, in the order of their grants, then jobs."""
         own = self.processor_range
-        requests = [request for request in self._machine.guests.held if request.holds(own)]
-        return [*requests, *self._machine.observer.jobs_on(own)]
+        machine = self._machine
+        requests = [request for request in machine.guests.held if request.holds(own)]
+        return [*requests, *machine.observer.jobs_on(machine.first_core[own.start], machine.first_core[own.stop])]
 
     @property
     def queue(self) -> list[Request]:
@@ -256,11 +257,21 @@ class Guests:
 
     def look_at(self, node: int) -> None:
         """Have the requests for a node looked at later in this instant, because something has become free on it."""
-        if self._waiting.get(node):
-            self._machine.guest_nodes.add(node)
-            if not self._to_look_at:
-                self._env.at(self._env.now, GRANT).callbacks.append(self._grant)
-            self._to_look_at.add(node)
+        if not self._waiting.get(node):
+            self._machine.guest_nodes.discard(node)
+            return
+        self._machine.guest_nodes.add(node)
+        if not self._to_look_at:
+            self._env.at(self._env.now, GRANT).callbacks.append(self._grant)
+        self._to_look_at.add(node)
+
+    def look_at_released(self, allocation: Allocation) -> None:
+        """Have the requests looked at for the nodes of which an allocation has given back cores."""
+        for node, *_ in (*allocation.idle, *allocation.pieces):
+            self.look_at(node)
+        for node in tuple(self._machine.guest_nodes) if allocation.spans else ():
+            if any(first <= node < stop for first, stop, _, _ in allocation.spans):
+                self.look_at(node)
 
     def _grant(self, event: Event) -> None:
         nodes, self._to_look_at = sorted(self._to_look_at), set()

@@ -44,12 +44,8 @@ class Observer(Protocol):
         """Kill the jobs that hold cores of a node; how many there are."""
         ...
 
-    def running_on_core(self, processor: int, core: int) -> Running | None:
-        """Return the running job that holds a core."""
-        ...
-
-    def jobs_on(self, processors: range) -> list[Running]:
-        """Return the running jobs that hold cores of processors."""
+    def jobs_on(self, first: int, stop: int) -> list[Running]:
+        """Return the running jobs that hold any of the platform's cores ``first`` to ``stop`` - 1."""
         ...
 
     def guest_left(self, guest: Request) -> None:

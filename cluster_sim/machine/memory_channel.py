@@ -18,6 +18,8 @@ from cluster_sim.engine import PlannedEvent
 from cluster_sim.models.processor_step import Phase, TaskProgress, adapt, complete, demand_of, next_end
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from cluster_sim.engine import Environment
     from cluster_sim.models.contention import Contention
 
@@ -39,6 +41,16 @@ class TaskGroup(TaskProgress, Put["MemoryChannel"]):
         self.resource = channel
         channel.put_queue.append(self)
         channel._do_put(self)
+
+    def cancel(self) -> None:
+        """Stop the tasks if they have not ended, which changes the speed of the others."""
+        if self in self.resource.put_queue:
+            self.resource.withdraw(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.resource.release(self)
 
 
 class MemoryChannel(BaseResource[TaskGroup, Release]):
@@ -125,8 +137,10 @@ class MemoryChannel(BaseResource[TaskGroup, Release]):
         return True
 
     def _do_get(self, release: Release) -> bool:
-        """Take out the group of a release."""
-        self.withdraw(release.request)  # type: ignore[arg-type]
+        """Take out the group of a release; releasing it once more changes nothing, as in SimPy."""
+        group: TaskGroup = release.request  # type: ignore[assignment]
+        if group in self.put_queue or group in self._ended:
+            self.withdraw(group)
         release.succeed()
         return True
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
 from cluster_sim.machine.guest_requests import SharedCores
+from cluster_sim.machine.running import Running
 from cluster_sim.platform.hardware import is_number, p_state_of, power_by_square
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.node import Node
-    from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import ProcessorType
     from cluster_sim.workload.jobs import Job
 
@@ -102,16 +102,18 @@ class ProcessorView:
 
     def user_of(self, core: int) -> Request | Running | None:
         """Return what holds a core of this processor: a guest's request or a running job; None if it is free."""
-        for request in self._machine.guests.held:
+        machine = self._machine
+        for request in machine.guests.held:
             pieces = request.allocation.pieces if request.allocation else ()
             if any(processor == self.index and mask >> core & 1 for _, processor, mask, _ in pieces):
                 return request
-        return self._machine.observer.running_on_core(self.index, core)
+        number = machine.first_core[self.index] + core
+        return next(iter(machine.observer.jobs_on(number, number + 1)), None)
 
     def job_on(self, core: int) -> Job | None:
-        """The job that holds a core of this processor."""
-        running = self._machine.observer.running_on_core(self.index, core)
-        return None if running is None else running.job
+        """Return the job that holds a core of this processor; None also where a guest does."""
+        user = self.user_of(core)
+        return user.job if isinstance(user, Running) else None
 
     def __repr__(self) -> str:
         return (

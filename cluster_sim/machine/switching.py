@@ -36,8 +36,6 @@ class Transition(EagerProcess):
 class Rest(EagerProcess):
     """The process of a node that is OFF or broken. It ends when the node boots, breaks down, or is OFF again."""
 
-    env: Environment
-
     def __init__(self, env: Environment):
         self.over = env.event()
         super().__init__(env, self._wait())
@@ -128,7 +126,7 @@ class Switching:
     def end_rests(self, nodes: Sequence[int]) -> None:
         """End the processes of nodes that change their state."""
         for node in self._resting.keys() & nodes if self._resting else ():
-            self.env.deliver(self._resting.pop(node).over)
+            self._resting.pop(node).over.succeed()
 
     def course(self, transition: Transition, end: float) -> Generator[Event, Any, None]:
         """Make the process of a transition: its time passes, and the nodes that have not broken down are OFF, or on."""

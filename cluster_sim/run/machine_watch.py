@@ -49,23 +49,13 @@ class MachineWatch:
             self._run.life.kill_soon(job.index, reason, AttemptEnd.FAILED)
         return len(jobs)
 
-    def running_on_core(self, processor: int, core: int) -> Running | None:
-        """Return the running job that holds a core of a processor."""
-        machine = self._run.machine
-        number = machine.first_core[processor] + core
-        for running in self._running.values():
-            if any(first <= number <= last for first, last in machine.core_ranges(running._allocation)):
-                return running
-        return None
-
-    def jobs_on(self, processors: range) -> list[Running]:
-        """Return the running jobs that hold cores of processors, in the order in which they got them."""
-        machine = self._run.machine
-        first, stop = machine.first_core[processors.start], machine.first_core[processors.stop]
+    def jobs_on(self, first: int, stop: int) -> list[Running]:
+        """Return the running jobs that hold any of the platform's cores ``first`` to ``stop`` - 1, oldest first."""
+        ranges = self._run.machine.core_ranges
         return [
             running
             for running in self._running.values()
-            if any(low < stop and first <= high for low, high in machine.core_ranges(running._allocation))
+            if any(low < stop and first <= high for low, high in ranges(running._allocation))
         ]
 
     def guest_left(self, guest: Request) -> None:

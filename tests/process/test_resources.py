@@ -221,6 +221,40 @@ def test_a_channel_serves_everybody_at_once() -> None:
     assert (released.processed, second.triggered, channel.count) == (True, False, 0)
 
 
+def channel_of_two() -> tuple[Environment, MemoryChannel]:
+    """Return a channel on which three tasks of 40 MB/s each run slower than two, and its clock."""
+    env = Environment()
+    processor = ProcessorType("p", 4, 1.0, contention={"bandwidth": 100.0})
+    return env, MemoryChannel(env, contention_models.make("roofline").on(processor))
+
+
+def test_who_leaves_a_channel_early_frees_its_bandwidth() -> None:
+    """By cancelling, or by leaving the block; both tell the others at once."""
+    for leave in ("cancel", "block"):
+        env, channel = channel_of_two()
+        stays = channel.request(2, [(100.0, 40.0)])
+        with channel.request(1, [(100.0, 40.0)]) as leaves:
+            env.run(10)
+            assert (channel.demand, stays.speed < 1.0) == (120.0, True)
+            if leave == "cancel":
+                leaves.cancel()
+                assert (channel.demand, stays.speed, channel.users) == (80.0, 1.0, (stays,))
+        assert (channel.demand, stays.speed, channel.users, leaves.triggered) == (80.0, 1.0, (stays,), False)
+
+
+def test_a_group_that_has_ended_leaves_the_channel_with_its_block() -> None:
+    """Until then its cores are held; a second release changes nothing, and later ones work."""
+    env, channel = channel_of_two()
+    with channel.request(1, [(5.0, 40.0)]) as group:
+        env.run(group)
+        assert channel.ended_groups == (group,)
+    assert channel.ended_groups == ()
+    channel.release(group)
+    other = channel.request(1, [(5.0, 40.0)])
+    channel.release(other)
+    assert channel.users == ()
+
+
 def test_all_three_are_simpy_resources() -> None:
     """By type, with SimPy's words."""
     simulation = busy_machine()
@@ -266,7 +300,39 @@ def test_a_broken_node_has_a_process_until_it_is_repaired() -> None:
     assert outage is not None
     assert outage.is_alive
     node.repair()
-    assert not outage.is_alive
+    assert node.process is not outage
     assert node.process is not None
+    simulation.env.run(1.5)
+    assert not outage.is_alive
     simulation.env.run(500)
     assert node.process is None
+
+
+def test_a_process_goes_on_as_itself_after_it_has_woken_a_node() -> None:
+    """The end of a sleep is an event like others: it does not run inside the process that ends it."""
+    simulation = busy_machine()
+    node = simulation.node(0)
+    node.fail()
+    simulation.env.run(1)
+    assert node.process is not None
+    seen = []
+
+    def repair() -> Process:
+        yield simulation.env.timeout(0)
+        node.repair()
+        seen.append(simulation.env.active_process)
+
+    process = simulation.env.process(repair())
+    simulation.env.run(2)
+    assert seen == [process]
+
+
+def test_nobody_waits_once_the_last_request_is_cancelled() -> None:
+    """The machine need not look for requests when cores become free."""
+    simulation = busy_machine()
+    simulation.env.run(BEGIN)
+    waiting = simulation.node(0).request(4)
+    simulation.env.run(2)
+    assert simulation.machine.guest_nodes == {0}
+    waiting.cancel()
+    assert simulation.machine.guest_nodes == set()

@@ -229,11 +229,7 @@ class MachineWithoutRun:
         """Return 0: no job runs."""
         return 0
 
-    def running_on_core(self, processor: int, core: int) -> Running | None:
-        """No job runs."""
-        return None
-
-    def jobs_on(self, processors: range) -> list[Running]:
+    def jobs_on(self, first: int, stop: int) -> list[Running]:
         """No job runs."""
         return []
 
