@@ -200,8 +200,8 @@ def _name_groups(figure: go.Figure, rows: pd.DataFrame) -> None:
     """Draw lines between the nodes' groups, and the nodes' names and the legend at the right, with room for both."""
     node = rows["node"].to_numpy()
     begins = np.flatnonzero(np.append(True, node[1:] != node[:-1])) if len(node) else np.zeros(0, dtype=np.int64)
-    ends = [*(begins[1:] - 1).tolist(), len(node) - 1] if len(begins) <= MOST_NAMED else []
-    for first, last in zip(begins.tolist(), ends, strict=False):
+    groups = pairwise([*begins.tolist(), len(node)]) if len(begins) <= MOST_NAMED else ()
+    for first, stop in groups:
         if first:
             figure.add_hline(y=first - 0.5, line={"color": GRID, "width": 1.5})
         figure.add_annotation(
@@ -209,7 +209,7 @@ def _name_groups(figure: go.Figure, rows: pd.DataFrame) -> None:
             x=1.005,
             xref="paper",
             xanchor="left",
-            y=(first + last) / 2,
+            y=(first + stop - 1) / 2,
             showarrow=False,
         )
     names = [note.text for note in figure.layout.annotations]

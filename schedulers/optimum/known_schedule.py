@@ -43,8 +43,12 @@ class Follow(Scheduler):
         self._submitted |= {job.job_id: job for job in view.submitted}
         not_yet = []
         for start in self._left:
-            job, cores = self._submitted.get(start.job_id), start.placement.cores_by_node().items()
-            if job is None or start.start_time > view.now or any(view.free_cores[node] < n for node, n in cores):
+            job = self._submitted.get(start.job_id)
+            if (
+                job is None
+                or start.start_time > view.now
+                or any(view.free_cores[node] < cores for node, cores in start.placement.cores_by_node().items())
+            ):
                 not_yet.append(start)
             elif view.is_pending(job):
                 if view.allows(job, start.placement):
