@@ -190,7 +190,7 @@ def test_texts_from_the_input_stay_texts() -> None:
 
 
 def test_a_run_without_a_log_is_read_off_its_records() -> None:
-    """Its steps are the three starts; what is said of them is what the records know."""
+    """The page has the three starts as steps, and says of them what the records know."""
     text = animation(small(explain=False))
     data = data_of(text)
     assert "kept no log of decisions" in text
@@ -420,7 +420,7 @@ def test_a_stopped_job_and_a_guest_in_a_browser(tmp_path: Path) -> None:
 
 
 def test_a_job_that_waits_again_in_vain() -> None:
-    """Its node broken for good, a requeued job is in the queue up to the end, and one that is killed there no longer."""
+    """If its node stays broken, a requeued job is in the queue up to the end. A job killed in the queue leaves it."""
     for kills, waiting in ((False, 1), (True, 0)):
         columns = workload_of((0, 2, 10), (0, 1, 30), job_id=["a", "b"])
         simulation = Simulation(Platform.homogeneous(2, 2), columns, make_scheduler("fcfs"))

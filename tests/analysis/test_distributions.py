@@ -59,7 +59,7 @@ def test_ecdf_by_hand(result: Result) -> None:
 
 
 def test_a_thinned_ecdf_lies_on_the_curve() -> None:
-    """Of 1,000 steps 50 are kept, each a step of the whole, with the last one."""
+    """The thinned curve keeps 50 of 1,000 steps, each a step of the whole curve, and the last one is among them."""
     jobs = {"submit_time": np.zeros(1000), "requested_cores": np.ones(1000, int), "recorded_run_time": np.ones(1000)}
     many = Simulation(Platform.homogeneous(1, 1), Workload(jobs), make_scheduler("fcfs")).run()
     (trace,) = ecdf(many, most_points=50).data

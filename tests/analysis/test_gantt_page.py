@@ -322,7 +322,7 @@ def test_dark_charts_are_printed_on_white(in_browser: dict[str, Any]) -> None:
 
 
 def test_a_chart_of_a_row_per_job_is_a_tool_too(in_browser: dict[str, Any]) -> None:
-    """It is drawn, with a name for each row, and has its table."""
+    """The chart is drawn with a name for each row, and has its table."""
     assert sorted(in_browser["jobs"]["rows"]) == ["a", "b", "c"]
     assert len(in_browser["jobs"]["ticks"]) == 3
 
@@ -363,8 +363,10 @@ def test_shades_are_of_all_that_is_held(in_browser: dict[str, Any]) -> None:
 
 
 def test_a_curve_of_many_steps_is_exact_where_few_are_in_view(in_browser: dict[str, Any]) -> None:
-    """Of 6,000 steps the whole is 1,500 means with their range, as :mod:`analysis.figures.timelines` makes them; ten in view are
-    drawn themselves, and named without a word of means."""
+    """The whole of 6,000 steps is drawn as 1,500 means with their range. If ten steps are in view, they are drawn themselves.
+
+    :mod:`analysis.figures.timelines` makes the means; the name of the curve speaks of them only where they are drawn.
+    """
     time, value = (np.array(each) for each in CURVE)
     (mean, low, high), (exact, *no_band) = in_browser["curves"]
     edges, expected = coarsened(time, value, 1_500)

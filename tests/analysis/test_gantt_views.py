@@ -52,7 +52,7 @@ def test_numbers_are_shaded_in_steps_with_a_colour_bar(small: FakeResult) -> Non
 
 
 def test_values_over_many_orders_have_logarithmic_steps() -> None:
-    """Of 1, 10, 100 and 100,000 s no two have the same shade; jobs without a value are apart."""
+    """Waits of 1, 10, 100 and 100,000 s have four shades; a job without a value has another one."""
     classes = by_number("wait_time")(pd.DataFrame({"wait_time": [1.0, 10.0, 100.0, 100_000.0, np.nan]}))
     assert len(set(classes.code.tolist())) == 5
     assert classes.names[classes.code[-1]] == "no Wait time"
@@ -177,7 +177,7 @@ def test_slider_has_the_rows_only(small: FakeResult) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"panels": ()}, {"start_date": "2024-01-01"}, {"x_range": (2.0, 12.0)}])
 def test_slider_is_a_copy_of_the_rows_without_ids(small: FakeResult, options: dict[str, object]) -> None:
-    """It begins and ends where the axes above do, so nothing is masked; ids, which are as large there, are on another axis."""
+    """The slider begins and ends where the axes above do, so nothing is masked. Ids stand on another axis."""
     figure = gantt(small, slider=True, **options)
     times, rows, slider = figure.layout.xaxis, figure.layout.yaxis, figure.layout.xaxis.rangeslider
     assert list(slider.range) == list(times.range)
@@ -247,7 +247,7 @@ def test_a_row_per_job_grouped_by_node(small: FakeResult) -> None:
 
 
 def test_legend_and_names_of_nodes_have_their_own_places(many: Callable[[int, int], FakeResult]) -> None:
-    """Of many users the legend is as long as the names' column: it stands at the figure's edge, and both have room."""
+    """A legend of many users stands at the figure's edge, beside the column of names, and both have room."""
     result = many(400, 8)
     result.jobs["user"] = [f"somebody {row % 12}" for row in range(len(result.jobs))]
     layout = gantt_by_job(result, colour_by="user").layout
@@ -336,7 +336,7 @@ def test_a_comparison_needs_two_runs(small: FakeResult) -> None:
     ],
 )
 def test_a_comparison_is_of_the_same_jobs(small: FakeResult, column: str, value: object, said: str) -> None:
-    """Another id, width or time of submission than in the first run is refused, and the job named."""
+    """A job with another id, width or submission than in the first run is refused by its name."""
     jobs = small.jobs.copy()
     jobs.loc[jobs["job_id"] == "b", column] = value
     with pytest.raises(InputError, match=said):

@@ -71,7 +71,7 @@ def test_what_was_lost_is_paler() -> None:
 
 @pytest.mark.parametrize("make", [suspended, requeued, resized])
 def test_polygons_have_a_hover_for_each_piece(make: Any) -> None:
-    """The same words as bars have."""
+    """A polygon says the same words as a bar."""
     result: Result = make()
     (points,) = [t for t in gantt(result, drawing="polygons").data if t.meta == "hover" and t.customdata[0][0] == "a"]
     assert sorted(row[-1] for row in points.customdata) == sorted(said(gantt(result)))
