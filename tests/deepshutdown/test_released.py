@@ -58,10 +58,10 @@ def ours(taurus: tuple[Platform, dict[int, Workload]]) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def imitated(taurus: tuple[Platform, dict[int, Workload]]) -> pd.DataFrame:
-    """The rules of their program in our machine, on every second day."""
+    """The rules of their program in our machine."""
     platform, days = taurus
     rows = {}
-    for number, day in list(days.items())[::2]:
+    for number, day in days.items():
         for minutes in (1, 10):
             policy = ReleasedTimeout(minutes)
             run = Simulation(platform, day, ReleasedScheduler(policy), policy, enforce_walltime=True, until=DAY_S)
@@ -89,11 +89,11 @@ def test_the_released_identity_holds_in_our_runs(ours: pd.DataFrame, released: p
 
 
 def test_their_rules_in_our_machine_give_their_figures(imitated: pd.DataFrame, released: pd.DataFrame) -> None:
-    """Every figure of these 24 days of Timeout (1), and of 22 of Timeout (10); the other two change the mean by 0.3 %."""
+    """Every figure of all 48 days of Timeout (1), and of 44 of Timeout (10); the other four change the mean by 0.2 %."""
     theirs = released.loc[imitated.index, COMPARED]
     same = ((imitated[COMPARED] - theirs).abs() < 1e-6).all(axis=1)
-    assert same["Timeout (1)"].sum() == 24
-    assert same["Timeout (10)"].sum() >= 22
+    assert same["Timeout (1)"].sum() == 48
+    assert same["Timeout (10)"].sum() >= 44
     means, expected = imitated.groupby(level=0).mean(), theirs.groupby(level=0).mean()
     for name in COMPARED:
         assert means[name].tolist() == pytest.approx(expected[name].tolist(), rel=4e-3), name
