@@ -132,7 +132,7 @@ class _ByHand:
         for running in view.running:
             cores = [count for processor, count in view.held_cores(running.job) if view.node_of(processor) in nodes]
             if cores:
-                until = "" if simulation.machine.follows_rates else f" until {truth.true_end(running):g} s"
+                until = "" if simulation.machine.power.follows_rates else f" until {truth.true_end(running):g} s"
                 holders.append(f"{running.job.job_id} has {sum(cores)}{until}")
         free = max(int(view.free_cores[node]) for node in nodes)
         name = view.platform.node_name(nodes[0]).rpartition(".")[2]

@@ -1,7 +1,8 @@
 """Cores and memory without a job: SimPy requests that a process of the user's own makes of a processor or a node.
 
-A *guest* holds cores beside the jobs and by the same books: what either gets is booked by ``Bookings.hold``. What it runs
-on them goes through the same memory channels, so it slows jobs and is slowed by them, and stands in the same ledger.
+A *guest* holds cores beside the jobs and by the same books: what either gets is an allocation of the machine's cores.
+What it runs on them goes through the same memory channels, so it slows jobs and is slowed by them, and stands in the same
+ledger.
 In a process::
 
     with processor.request(cores=4, owner="backup") as held:
@@ -12,7 +13,7 @@ In a process::
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from simpy.core import BoundClass
@@ -20,19 +21,19 @@ from simpy.events import Event
 from simpy.resources.base import BaseResource, Put
 from simpy.resources.resource import Release
 
-from cluster_sim.engine import GRANT
 from cluster_sim.errors import InputError, NodeStateError, SimulationError
 from cluster_sim.machine.allocation import NOBODY, Allocation, lowest_bits
-from cluster_sim.machine.bookings import MB_PER_GB
+from cluster_sim.machine.memory import MB_PER_GB
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform.hardware import is_count, is_number
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from cluster_sim.machine.machine import Machine
-    from cluster_sim.machine.memory_channel import TaskGroup
-    from cluster_sim.machine.running import Running
+    from cluster_sim.machine.cores import Cores
+    from cluster_sim.machine.ledger import Ledger
+    from cluster_sim.machine.memory_channel import MemoryChannel, TaskGroup
+    from cluster_sim.machine.power.power_meter import PowerMeter
 
 FIRST_TENANT = NOBODY - 1
 """Number of the first guest in the ledger; the next is one less, and so on."""
@@ -56,6 +57,8 @@ class Request(Put["SharedCores"]):
 
     Use it as a context manager, as SimPy's own: leaving the block gives back what was granted, or withdraws the request.
     """
+
+    job = None  #: Whose it is: nobody's; an allocation has that of its job.
 
     def __init__(self, resource: SharedCores, cores: int, memory_mb: float, owner: str, lasts_s: float):
         self.cores = cores
@@ -94,7 +97,7 @@ class Request(Put["SharedCores"]):
         """Return whether it holds cores of processors, or memory beside all of them."""
         if self.allocation is None:
             return False
-        return self.processors == processors or any(piece[1] in processors for piece in self.allocation.pieces)
+        return self.processors == processors or self.allocation.has_any_of(processors)
 
     def cancel(self) -> None:
         """Withdraw the request if it has not been granted; a request behind it may fit now."""
@@ -129,12 +132,13 @@ class SharedCores(BaseResource[Request, Release]):
     To grant by another rule, override ``_do_put``: it grants a request by calling the base's, or leaves it waiting.
     """
 
-    def __init__(self, machine: Machine, node: int, processors: range):
-        super().__init__(machine.env, machine.first_core[processors.stop] - machine.first_core[processors.start])
-        self._machine = machine
+    def __init__(self, guests: Guests, node: int, processors: range):
+        cores = guests.cores
+        super().__init__(cores.env, cores.first_core[processors.stop] - cores.first_core[processors.start])
+        self._guests = guests
         self.node_index = node
         self.processor_range = processors
-        self.put_queue = machine.guests.queue_of(node)
+        self.put_queue = cores.queue_of(node)
 
     @property
     def name(self) -> str:
@@ -144,16 +148,16 @@ class SharedCores(BaseResource[Request, Release]):
     @property
     def count(self) -> int:
         """Return how many of its cores jobs and requests hold."""
-        masks = self._machine.free_mask
+        masks = self._guests.cores.free_mask
         return int(self._capacity) - sum(masks[processor].bit_count() for processor in self.processor_range)
 
     @property
-    def users(self) -> list[Request | Running]:
-        """Return what holds cores of it: granted requests, in the order of their grants, then jobs."""
+    def users(self) -> list[Request | Allocation]:
+        """Return what holds cores of it: granted requests, in the order of their grants, then allocations of jobs."""
         own = self.processor_range
-        machine = self._machine
-        requests = [request for request in machine.guests.held if request.holds(own)]
-        return [*requests, *machine.observer.jobs_on(machine.first_core[own.start], machine.first_core[own.stop])]
+        held = self._guests.cores.allocations.values()
+        of_jobs = [each for each in held if each.processors is None and each.has_any_of(own)]
+        return [*(request for request in self._guests.held if request.holds(own)), *of_jobs]
 
     @property
     def queue(self) -> list[Request]:
@@ -163,23 +167,23 @@ class SharedCores(BaseResource[Request, Release]):
 
     def trigger(self) -> None:
         """Look at the requests that wait, later in this instant."""
-        self._machine.guests.look_at(self.node_index)
+        self._guests.cores.look_at(self.node_index)
 
     def _trigger_put(self, release: Release | None) -> None:
         self.trigger()
 
     def _do_put(self, request: Request) -> bool:
         """Grant a request if its cores and its memory are free and the node is on."""
-        fits = self._machine.guests.fits(request)
+        fits = self._guests.fits(request)
         if fits:
-            self._machine.guests.give(request)
+            self._guests.give(request)
         return fits
 
     def _do_get(self, release: Release) -> bool:
         """Give back what a request was granted."""
         request: Request = release.request  # type: ignore[assignment]
         if request.is_held:
-            self._machine.guests.leave(request)
+            self._guests.leave(request)
         release.succeed()
         return True
 
@@ -194,7 +198,7 @@ class SharedCores(BaseResource[Request, Release]):
 
     def _ask(self, cores: int, memory_gb: float, owner: str, expected_s: float | None) -> Request:
         """Make a request. Raises InputError for more than there is, and for arguments of wrong types."""
-        most, node_mb = int(self._capacity), self._machine.memory_mb[self.node_index]
+        most, node_mb = int(self._capacity), self._guests.cores.memory.capacity[self.node_index]
         if not is_count(cores, most, least=0) or not (cores or memory_gb):
             raise InputError(f"{self.name}.request, cores", f"1 to {most} cores", cores)
         if not is_number(memory_gb) or not 0.0 <= memory_gb * MB_PER_GB <= node_mb:
@@ -203,7 +207,7 @@ class SharedCores(BaseResource[Request, Release]):
             raise InputError(f"{self.name}.request, owner", "a name", owner)
         if expected_s is not None and not (is_number(expected_s) and expected_s > 0.0):
             raise InputError(f"{self.name}.request, expected_s", "seconds above 0, or None", expected_s)
-        self._machine.guests.tenant(owner)
+        self._guests.tenant(owner)
         lasts_s = float("inf") if expected_s is None else float(expected_s)
         return Request(self, int(cores), memory_gb * MB_PER_GB, owner, lasts_s)
 
@@ -221,19 +225,30 @@ class Load:
 
 
 class Guests:
-    """The requests of a machine, and what has been granted.
+    """The requests that have been granted to guests, and what they run on their cores.
 
-    :class:`SharedCores` says when they are granted.
+    :class:`SharedCores` says when one is granted.
     """
 
-    def __init__(self, machine: Machine):
-        self._machine = machine
-        self._env = machine.env
+    def __init__(
+        self,
+        cores: Cores,
+        power: PowerMeter,
+        ledger: Ledger,
+        channel: Callable[[int], MemoryChannel],
+        has_left: Callable[[Request], None],
+        moves_memory: Callable[[int], None],
+    ):
+        self.cores = cores
+        self._env = cores.env
+        self._power = power
+        self._ledger = ledger
+        self._channel = channel  # of a processor
+        self._has_left = has_left  # told of a guest that has given its cores back
+        self._moves_memory = moves_memory  # told of a processor on which one is about to move memory
         self.names: list[str] = []  #: Owners, by the order of their first request.
-        self._waiting: dict[int, list[Request]] = defaultdict(list)  # by node, in order of request
         self.held: list[Request] = []  #: Requests that have been granted and hold something now.
         self.granted: list[Request] = []  #: All that have been granted so far, for explanations.
-        self._to_look_at: set[int] = set()  # nodes on which something may be granted now
 
     def __bool__(self) -> bool:
         """Whether any guest holds anything."""
@@ -251,55 +266,20 @@ class Guests:
 
     # ------------------------------------------------------------------ requests
 
-    def queue_of(self, node: int) -> list[Request]:
-        """Return the requests that wait for a node or its processors, in the order in which they were made."""
-        return self._waiting[node]
-
-    def look_at(self, node: int) -> None:
-        """Have the requests for a node looked at later in this instant, because something has become free on it."""
-        if not self._waiting.get(node):
-            self._machine.guest_nodes.discard(node)
-            return
-        self._machine.guest_nodes.add(node)
-        if not self._to_look_at:
-            self._env.at(self._env.now, GRANT).callbacks.append(self._grant)
-        self._to_look_at.add(node)
-
-    def look_at_released(self, allocation: Allocation) -> None:
-        """Have the requests looked at for the nodes of which an allocation has given back cores."""
-        for node, *_ in (*allocation.idle, *allocation.pieces):
-            self.look_at(node)
-        for node in tuple(self._machine.guest_nodes) if allocation.spans else ():
-            if any(first <= node < stop for first, stop, _, _ in allocation.spans):
-                self.look_at(node)
-
-    def _grant(self, event: Event) -> None:
-        nodes, self._to_look_at = sorted(self._to_look_at), set()
-        for node in nodes:
-            queue = self._waiting[node]
-            awaited: set[int] = set()  # processors that an earlier request waits for
-            for request in list(queue):
-                if not (awaited.isdisjoint(request.processors) and request.resource._do_put(request)):
-                    awaited.update(request.processors)
-            queue[:] = [request for request in queue if not request.triggered]
-            if not queue:
-                self._machine.guest_nodes.discard(node)
-
     def fits(self, request: Request) -> bool:
         """Return whether the cores and the memory of a request are free, and its node is on."""
-        machine = self._machine
-        node = request.node
-        free = sum(machine.free_mask[p].bit_count() for p in request.processors)
-        if not machine.powered_on[node]:
+        cores, node = self.cores, request.node
+        free = sum(cores.free_mask[p].bit_count() for p in request.processors)
+        if not cores.nodes.powered_on[node]:
             return False
-        if min(free, machine.free.item(node)) < request.cores:  # an exclusive job has its node to itself
+        if min(free, cores.free.item(node)) < request.cores:  # an exclusive job has its node to itself
             return False
-        return bool(request.memory_mb <= machine.memory_mb[node] - machine.memory_used[node] + BYTE_MB)
+        return bool(request.memory_mb <= cores.memory.capacity[node] - cores.memory.used[node] + BYTE_MB)
 
     def give(self, request: Request) -> None:
         """Give a request its cores and memory; its event happens."""
         tenant, processors = self.tenant(request.owner), request.processors
-        request.allocation = self._machine.hold(
+        request.allocation = self.cores.request(
             request.placement, request.memory_mb, tenant=tenant, processors=processors
         )
         request.since = self._env.now
@@ -315,8 +295,8 @@ class Guests:
         allocation, request.allocation = request.allocation, None
         request.until = self._env.now
         self.held.remove(request)
-        self._machine.release(allocation)
-        self._machine.observer.guest_left(request)
+        self.cores.give_back(allocation)
+        self._has_left(request)
 
     def evict(self, node: int, reason: str) -> None:
         """A node breaks down: its guests lose what they hold, and what they run fails."""
@@ -334,7 +314,6 @@ class Guests:
         for name, value in (("seconds", seconds), ("mem_mb_per_s", mem_mb_per_s)):
             if not is_number(value) or not 0.0 <= value < float("inf"):
                 raise InputError(f"{where}.load, {name}", "a finite number, 0 or more", value)
-        machine = self._machine
         for request in self.held:
             mask = self._idle_cores(request, processor) if request.owner == owner else 0
             if mask.bit_count() >= cores:
@@ -343,11 +322,11 @@ class Guests:
             raise InputError(f"{where}.load, owner", f"a guest that holds {cores} idle cores there", owner)
         mask = lowest_bits(mask, cores)
         if mem_mb_per_s > 0.0:
-            machine.observer.traffic_on(processor)
+            self._moves_memory(processor)
         tenant = self.tenant(owner)
-        machine.load_cores(processor, cores)
-        entry = machine.ledger.load(self._env.now, tenant, machine.ranges_of(processor, mask))
-        group = machine.channel(processor).request(cores, [(float(seconds), float(mem_mb_per_s))], owner=tenant)
+        self._power.load_cores(processor, cores)
+        entry = self._ledger.load(self._env.now, tenant, self.cores.ranges_of(processor, mask))
+        group = self._channel(processor).request(cores, [(float(seconds), float(mem_mb_per_s))], owner=tenant)
         load = Load(request, processor, mask, group, entry)
         request.loads.append(load)
         group.callbacks.append(lambda event: self._complete(load))
@@ -373,8 +352,7 @@ class Guests:
             load.over.defused = True
 
     def _end(self, load: Load) -> None:
-        machine = self._machine
         load.request.loads.remove(load)
-        machine.ledger.load_until[load.entry] = self._env.now
+        self._ledger.load_until[load.entry] = self._env.now
         load.group.resource.withdraw(load.group)
-        machine.unload_cores(load.processor, load.mask.bit_count())
+        self._power.unload_cores(load.processor, load.mask.bit_count())

@@ -11,7 +11,7 @@ from cluster_sim.errors import InputError, PlacementError
 
 if TYPE_CHECKING:
     from cluster_sim.machine.allocation import Allocation
-    from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.node import MachineParts
     from cluster_sim.platform.platform import ProcessorType
     from cluster_sim.workload.jobs import Job
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class JobClocks:
     """The processors that run in a p-state chosen for their job, and how they ran before."""
 
-    def __init__(self, machine: Machine):
+    def __init__(self, machine: MachineParts):
         self._machine = machine
         self._processors: dict[int, list[int]] = {}  # of each job that was given a p-state
         self.before: dict[int, ProcessorType] = {}  #: By processor of such a job: what it goes back to at the end.
@@ -32,10 +32,10 @@ class JobClocks:
         """
         machine = self._machine
         alone = {node for node, _ in allocation.idle}
-        held = machine.cores_by_processor(allocation)
+        held = machine.cores.cores_by_processor(allocation)
         for processor, cores in held:
             kind = machine.type_of[processor]
-            if cores < kind.cores and machine.node_of(processor) not in alone:
+            if cores < kind.cores and machine.cores.node_of(processor) not in alone:
                 name = machine.processor(processor).name
                 found = f"{cores} of the {kind.cores} cores of {name}"
                 raise PlacementError(
@@ -66,7 +66,7 @@ class JobClocks:
         if had is None:
             return
         p_state = self.chosen[had[0]]
-        has = [processor for processor, _ in self._machine.cores_by_processor(allocation)]
+        has = [processor for processor, _ in self._machine.cores.cores_by_processor(allocation)]
         self._processors[job.index] = has
         for processor in had:
             if processor not in has:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from operator import index
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
 
 import numpy as np
 
@@ -13,9 +13,42 @@ from cluster_sim.errors import InputError, PlacementError, counted
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.machine.eligibility import Eligibility
     from cluster_sim.machine.intervals import IntervalSet
-    from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.memory import Memory
+    from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.jobs import Job
+
+
+class FreeCores(Protocol):
+    """What placements look at: the cores of the machine, or a copy to try out on it what comes later."""
+
+    platform: Platform
+    widest: int
+    shapes: bool
+    eligibility: Eligibility | None
+    memory: Memory
+    free: npt.NDArray[Any]
+    available: IntervalSet
+    asleep: IntervalSet
+    is_on: npt.NDArray[np.bool_]
+    is_off: npt.NDArray[np.bool_]
+
+    @property
+    def free_total(self) -> int:
+        """Return the free cores of all nodes that can be used."""
+        ...
+
+    @property
+    def all_on(self) -> bool:
+        """Return whether all nodes are on, and none is withheld."""
+        ...
+
+    @property
+    def now(self) -> float:
+        """Return the time, s."""
+        ...
+
 
 Span = tuple[int, int, int]
 """Nodes ``first`` … ``stop - 1`` by platform index, and the cores taken on each of them."""
@@ -92,6 +125,16 @@ class Placement:
         more = {node: cores for node, cores in more.items() if cores > 0}
         return Placement.on(more) if more else None
 
+    def shrunk(self, cores: int) -> Placement:
+        """Return it with only so many cores: it gives up the last nodes of the platform first."""
+        own = self.cores_by_node()
+        spare = self.cores - cores
+        for node in sorted(own, reverse=True):
+            less = min(spare, own[node])
+            own[node] -= less
+            spare -= less
+        return Placement.on({node: count for node, count in own.items() if count})
+
     def __repr__(self) -> str:
         parts = (
             f"node {first}: {taken}" if stop == first + 1 else f"nodes {first}-{stop - 1}: {taken} each"
@@ -134,21 +177,21 @@ def _is_possible(job: Job, wanted: list[int]) -> bool:
 
 
 def why_impossible(
-    machine: Machine, job: Job, memory: bool = False, gpus: bool = False, spreads_tasks: bool = False
+    pool: FreeCores, job: Job, memory: bool = False, gpus: bool = False, spreads_tasks: bool = False
 ) -> str:
     """Say why the job could not be placed even on the empty machine (memory and GPUs if they count); empty: it could.
 
     Where the scheduler ``spreads_tasks`` as it will, its nodes need not be wide enough for even parts.
     """
-    platform, cores = machine.platform, job.requested_cores
+    platform, cores = pool.platform, job.requested_cores
     if cores > platform.core_count:
         return f"it asks for {cores} cores, the platform has {platform.core_count}"
     if job.gpus and not gpus:
         return f"it asks for {counted(job.gpus, 'GPU')}, which only the scheduler slurm gives"
     by_memory = memory and job.memory > 0.0
     wanted = shape(job)
-    eligibility = machine.eligibility
-    never = eligibility.why_never(job, machine.env.now) if eligibility is not None else ""
+    eligibility = pool.eligibility
+    never = eligibility.why_never(job, pool.now) if eligibility is not None else ""
     allowed = eligibility.nodes(job) if eligibility is not None else None
     if never or (wanted is None and not by_memory and allowed is None):
         return never
@@ -162,8 +205,8 @@ def why_impossible(
     if capacity.sum() < cores:
         return f"it asks for {cores} cores on nodes{where}, which have {capacity.sum()}"
     if by_memory:
-        capacity = np.minimum(capacity, machine.room(job.memory, if_empty=True))
-    if wanted is None and cores > (machine.widest if eligibility is None else eligibility.widest(job)):
+        capacity = np.minimum(capacity, pool.memory.room(job.memory, if_empty=True))
+    if wanted is None and cores > (pool.widest if eligibility is None else eligibility.widest(job)):
         enough = capacity.sum() >= cores
         return "" if enough else f"no set of nodes{where} has memory for {cores} tasks of {job.memory:g} MB"
     wishes = wanted or [cores]
@@ -177,7 +220,7 @@ def why_impossible(
 
 
 def place(
-    machine: Machine,
+    pool: FreeCores,
     job: Job,
     order: npt.NDArray[np.float64] | None = None,
     memory: bool = False,
@@ -193,72 +236,92 @@ def place(
     may be taken on each node: the plan of a scheduler that has promised the others. Only nodes that are eligible for the
     job at ``time`` (s, by default now) are taken, and only empty ones if it wants them for itself.
     """
-    if order is not None and getattr(order, "shape", None) != (machine.platform.node_count,):
+    if order is not None and getattr(order, "shape", None) != (pool.platform.node_count,):
         found = getattr(order, "shape", None)
         raise InputError(
             "node order",
-            f"a number for each node, an array of shape ({machine.platform.node_count},)",
+            f"a number for each node, an array of shape ({pool.platform.node_count},)",
             order if found is None else f"one of shape {found}",
         )
     cores = job.requested_cores
-    if cores > machine.free_total:
+    if cores > pool.free_total:
         return None
-    rooms: npt.NDArray[np.integer] | None = machine.room(job.memory) if memory and job.memory > 0.0 else None
+    rooms: npt.NDArray[np.integer] | None = pool.memory.room(job.memory) if memory and job.memory > 0.0 else None
     if within is not None:
         rooms = within if rooms is None else np.minimum(rooms, within)
-    widest = machine.widest
-    if machine.eligibility is not None:
-        widest = machine.eligibility.widest(job)
-        rooms = open_rooms(machine, job, time, rooms, within)
-    wanted = shape(job) if machine.shapes else None
+    widest = pool.widest
+    if pool.eligibility is not None:
+        widest = pool.eligibility.widest(job)
+        rooms = open_rooms(pool, job, time, rooms, within)
+    wanted = shape(job) if pool.shapes else None
     if wanted is not None:
-        return _place_shaped(machine, wanted, order, rooms) if _is_possible(job, wanted) else None
+        return _place_shaped(pool, wanted, order, rooms) if _is_possible(job, wanted) else None
     if cores <= widest:
         if order is None and rooms is None:
-            for nodes in (machine.available, machine.asleep):
-                node = _first_with(machine, nodes, cores)
+            for nodes in (pool.available, pool.asleep):
+                node = _first_with(pool, nodes, cores)
                 if node is not None:
                     return Placement(((node, node + 1, cores),))
             return None
-        for candidates in _candidates(machine, _capacity(machine, rooms), cores):
+        for candidates in _candidates(pool, _capacity(pool, rooms), cores):
             if len(candidates):
                 best = candidates[0] if order is None else candidates[np.argmin(order[candidates])]
                 return Placement(((int(best), int(best) + 1, cores),))
         return None
     if order is None and rooms is None:
-        return _place_wide(machine, cores)
-    return _place_wide_in_order(machine, cores, order, rooms)
+        return _place_wide(pool, cores)
+    return _place_wide_in_order(pool, cores, order, rooms)
+
+
+def grown(
+    pool: FreeCores, placement: Placement, cores: int, rooms: npt.NDArray[np.integer] | None = None
+) -> Placement | None:
+    """Return ``placement`` with more cores, ``cores`` in all, on its own nodes first; None if too few are free.
+
+    ``rooms``, shape (nodes,), are the most cores that may be added on each node.
+    """
+    own = placement.cores_by_node()
+    missing = cores - placement.cores
+    free = np.where(pool.is_on, _capacity(pool, rooms), 0)
+    others = [node for node in np.flatnonzero(free).tolist() if node not in own]
+    for node in (*own, *others):
+        if missing <= 0:
+            break
+        more = min(missing, int(free[node]))
+        own[node] = own.get(node, 0) + more
+        missing -= more
+    return Placement.on(own) if missing <= 0 else None
 
 
 def open_rooms(
-    machine: Machine,
+    pool: FreeCores,
     job: Job,
     time: float | None,
     rooms: npt.NDArray[np.integer] | None,
     within: npt.NDArray[np.integer] | None,
 ) -> npt.NDArray[np.integer] | None:
     """Return ``rooms``, the most cores to be taken on each node, with none on nodes that are not eligible now."""
-    assert machine.eligibility is not None
-    cores = machine.platform.node_cores
-    allowed = machine.eligibility.open_at(job, machine.env.now if time is None else time)
+    assert pool.eligibility is not None
+    cores = pool.platform.node_cores
+    allowed = pool.eligibility.open_at(job, pool.now if time is None else time)
     if job.exclusive:
-        empty = (machine.free if within is None else np.minimum(machine.free, within)) == cores
+        empty = (pool.free if within is None else np.minimum(pool.free, within)) == cores
         allowed = empty if allowed is None else allowed & empty
     if allowed is None:
         return rooms
     return np.where(allowed, cores if rooms is None else rooms, 0)
 
 
-def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:
+def _first_with(pool: FreeCores, nodes: IntervalSet, cores: int) -> int | None:
     """Return the first of ``nodes`` (a set of usable nodes with free cores) that has that many free cores."""
-    free = machine.free
+    free = pool.free
     if not nodes:
         return None
     start = nodes.first()
     if free.item(start) >= cores:
         return start
     # While all nodes are on, those between the runs have no free core, and can be compared along with the others.
-    runs = ((start, len(free)),) if machine.all_on else nodes
+    runs = ((start, len(free)),) if pool.all_on else nodes
     for first, stop in runs:
         # Looked at in growing windows: the answer is usually near, and comparing a whole large machine is not free.
         window = 256
@@ -272,23 +335,23 @@ def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:
     return None
 
 
-def _capacity(machine: Machine, rooms: npt.NDArray[np.integer] | None) -> npt.NDArray[np.integer]:
+def _capacity(pool: FreeCores, rooms: npt.NDArray[np.integer] | None) -> npt.NDArray[np.integer]:
     """Return the most cores that can be taken on each node."""
-    return machine.free if rooms is None or rooms is machine.free else np.minimum(machine.free, rooms)
+    return pool.free if rooms is None or rooms is pool.free else np.minimum(pool.free, rooms)
 
 
-def _candidates(machine: Machine, capacity: npt.NDArray[np.integer], cores: int) -> Iterable[npt.NDArray[np.int64]]:
+def _candidates(pool: FreeCores, capacity: npt.NDArray[np.integer], cores: int) -> Iterable[npt.NDArray[np.int64]]:
     """Yield the nodes of that much capacity: those that are on, then those that would have to be booted."""
-    for usable in (machine.is_on, machine.is_off):
+    for usable in (pool.is_on, pool.is_off):
         yield ((capacity >= cores) & usable).nonzero()[0]
 
 
-def _place_wide(machine: Machine, cores: int) -> Placement | None:
+def _place_wide(pool: FreeCores, cores: int) -> Placement | None:
     """Take free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
-    free, spans = machine.free, list[Span]()
-    for nodes in (machine.available, machine.asleep):
+    free, spans = pool.free, list[Span]()
+    for nodes in (pool.available, pool.asleep):
         for first, stop in nodes:
-            if machine.widest == 1:
+            if pool.widest == 1:
                 taken = min(stop - first, cores)
                 spans.append((first, first + taken, 1))
                 cores -= taken
@@ -313,12 +376,12 @@ def _end_of_run(free: npt.NDArray[np.int32], first: int, stop: int) -> int:
 
 
 def _place_wide_in_order(
-    machine: Machine, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
+    pool: FreeCores, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
 ) -> Placement | None:
     """Free cores node by node in the given order, nodes that are on before those that would have to be booted."""
-    capacity = _capacity(machine, rooms)
+    capacity = _capacity(pool, rooms)
     spans: list[Span] = []
-    for candidates in _candidates(machine, capacity, 1):
+    for candidates in _candidates(pool, capacity, 1):
         ranked = candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
         counts = capacity[ranked]
         reached = counts.cumsum()
@@ -346,15 +409,15 @@ def _runs(nodes: list[int], taken: list[int]) -> list[Span]:
 
 
 def _place_shaped(
-    machine: Machine,
+    pool: FreeCores,
     wanted: list[int],
     order: npt.NDArray[np.float64] | None,
     rooms: npt.NDArray[np.integer] | None,
 ) -> Placement | None:
-    capacity = _capacity(machine, rooms)
+    capacity = _capacity(pool, rooms)
     ordered = [
         candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
-        for candidates in _candidates(machine, capacity, min(wanted))
+        for candidates in _candidates(pool, capacity, min(wanted))
     ]
     ranked = np.concatenate(ordered)
     spans: list[Span] = []

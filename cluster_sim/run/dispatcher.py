@@ -93,7 +93,7 @@ class Dispatcher:
             check_decision(decision)
             self._life.require_pending(decision.job)
             if isinstance(decision, Reserve) and decision.placement is not None:
-                self._life.machine.check_nodes_of(decision.placement)
+                self._life.machine.cores.check_nodes_of(decision.placement)
             if self._decision_log is not None:
                 self._decision_log.note(self._env.now, decision)
         elif isinstance(decision, Change):

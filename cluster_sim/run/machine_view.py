@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,51 +31,92 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return glass
 
 
+def forwarded(path: str, doc: str) -> Any:
+    """Return a property that reads ``path`` from the object, which costs no call of a Python function."""
+    return property(attrgetter(path), doc=doc)
+
+
 class MachineView:
     """The nodes of a run, what is free on them and what they draw, as policies may see them. It is live.
 
     Arrays have one entry per node, in platform order; they cannot be written to, nor can nodes be told anything here.
     """
 
+    now: float = forwarded("_machine.env.now", "The time on the run's clock, s.")
+    version: object = forwarded(
+        "_cores.version",
+        "Another object after every change of what is free: while it is the same, nothing started, ended or switched.",
+    )
+    platform: Platform = forwarded("_machine.platform", "The hardware.")
+    contention: ContentionModel = forwarded(
+        "_machine.models.contention",
+        "How tasks on one processor slow each other; it answers for processors that do not exist, too.",
+    )
+    processor_models: ProcessorModels = forwarded(
+        "_machine.models",
+        "Types of processors with both models applied to them.",
+    )
+    power_model: PowerModel = forwarded(
+        "_machine.models.power",
+        "What processors draw; it answers for processors that do not exist, too.",
+    )
+    clock_changes: Sequence[tuple[float, int, ProcessorType]] = forwarded(
+        "_machine.ledger.clock_changes",
+        "Every change of a processor's clock so far: time (s), processor by position, its type from then on.",
+    )
+    free_total: int = forwarded(
+        "_cores.free_total",
+        "Free cores of all nodes that are on, or off and can be booted.",
+    )
+    withheld_count: int = forwarded(
+        "_states.withheld_count",
+        "How many nodes the power policy keeps from the scheduler.",
+    )
+    offered_cores: int = forwarded(
+        "_states.offered_cores",
+        "The cores, free or not, of the nodes that are not withheld: nobody can be promised more.",
+    )
+    transition_ends: Mapping[int, float] = forwarded(
+        "_states.transition_ends",
+        "When nodes in transition should be on, or OFF, s, by node; one that takes longer stays.",
+    )
+    state_changes: TransitionLog = forwarded(
+        "_machine.ledger.transitions",
+        "Every change of a node's state so far: time (s), node, state, W drawn when not on.",
+    )
+    watts: float = forwarded("_machine.power.watts", "What the machine draws now, W.")
+    energy_j: float = forwarded("_machine.power.energy_j", "The energy since the start of the run, J.")
+    power_budget: PowerBudget | None = forwarded(
+        "_machine.budget",
+        "The limit that a power policy has set to what the machine may draw.",
+    )
+    capacity_changes: int = forwarded(
+        "_states.changes",
+        "How often a node has become usable or ceased to be, or is to be usable later than was known.",
+    )
+
     def __init__(self, machine: Machine):
         self._machine = machine
+        self._cores, self._states = machine.cores, machine.nodes
         self._nodes: dict[int, NodeView] = {}
         #: Free cores of each node.
-        self.free_cores: npt.NDArray[np.int32] = _read_only(machine.free)
+        self.free_cores: npt.NDArray[np.int32] = _read_only(self._cores.free)
         #: MB in use on each node.
-        self.memory_used: npt.NDArray[np.float64] = _read_only(machine.memory_used)
+        self.memory_used: npt.NDArray[np.float64] = _read_only(self._cores.memory.used)
         #: MB that each node has; inf when not given.
-        self.memory_capacity: npt.NDArray[np.float64] = _read_only(machine.memory_mb)
+        self.memory_capacity: npt.NDArray[np.float64] = _read_only(self._cores.memory.capacity)
         #: Memory bandwidth that the running tasks on each node ask for, MB/s.
         self.demand: npt.NDArray[np.float64] = _read_only(machine.demand)
         #: Which nodes a scheduler can use at once: idle or computing, and not withheld.
-        self.is_on: npt.NDArray[np.bool_] = _read_only(machine.is_on)
+        self.is_on: npt.NDArray[np.bool_] = _read_only(self._states.is_on)
         #: Which nodes are OFF, and would be booted for a job: not withheld.
-        self.is_off: npt.NDArray[np.bool_] = _read_only(machine.is_off)
+        self.is_off: npt.NDArray[np.bool_] = _read_only(self._states.is_off)
         #: Which nodes are idle or computing, withheld or not: for power policies.
-        self.powered_on: npt.NDArray[np.bool_] = _read_only(machine.powered_on)
+        self.powered_on: npt.NDArray[np.bool_] = _read_only(self._states.powered_on)
         #: Which nodes are OFF, withheld or not: for power policies.
-        self.powered_off: npt.NDArray[np.bool_] = _read_only(machine.powered_off)
+        self.powered_off: npt.NDArray[np.bool_] = _read_only(self._states.powered_off)
         #: Which nodes the power policy keeps from the scheduler.
-        self.withheld: npt.NDArray[np.bool_] = _read_only(machine.withheld)
-
-    @property
-    def now(self) -> float:
-        """Return the time on the run's clock, s."""
-        return self._machine.env.now
-
-    @property
-    def version(self) -> object:
-        """Return an object that is another one after every change of what is free.
-
-        While it is the same, nothing started, ended or switched.
-        """
-        return self._machine.version
-
-    @property
-    def platform(self) -> Platform:
-        """Return the hardware."""
-        return self._machine.platform
+        self.withheld: npt.NDArray[np.bool_] = _read_only(self._states.withheld)
 
     def node(self, index: int) -> NodeView:
         """Return a node, by its position in the platform, to look at. Decisions and ``simulation.node`` change it.
@@ -91,64 +133,19 @@ class MachineView:
         """Return all nodes; for a large platform use the arrays."""
         return (self.node(i) for i in range(self.platform.node_count))
 
-    @property
-    def contention(self) -> ContentionModel:
-        """Return how tasks on one processor slow each other; it answers for processors that do not exist, too."""
-        return self._machine.contention
-
-    @property
-    def processor_models(self) -> ProcessorModels:
-        """Return types of processors with both models applied to them."""
-        return self._machine.models
-
-    @property
-    def power_model(self) -> PowerModel:
-        """Return what processors draw; it answers for processors that do not exist, too."""
-        return self._machine.power
-
     def processors_of(self, node: int) -> range:
         """Return the processors of a node, by their positions in the platform."""
-        return self._machine.processors_of(node)
+        return self._cores.processors_of(node)
 
     def node_of(self, processor: int) -> int:
         """Return the node that a processor is in, both by their positions in the platform."""
-        return self._machine.node_of(processor)
-
-    @property
-    def clock_changes(self) -> Sequence[tuple[float, int, ProcessorType]]:
-        """Return every change of a processor's clock so far: time (s), processor by position, its type from then on."""
-        return self._machine.ledger.clock_changes
+        return self._cores.node_of(processor)
 
     @property
     def usable_cores(self) -> npt.NDArray[np.int32]:
         """Free cores of each node that is on, or off and can be booted; of the others 0."""
-        machine = self._machine
-        return self.free_cores if machine.all_on else np.where(machine.is_on | machine.is_off, machine.free, 0)
-
-    @property
-    def free_total(self) -> int:
-        """Free cores of all nodes that are on, or off and can be booted."""
-        return self._machine.free_total
-
-    @property
-    def withheld_count(self) -> int:
-        """Return how many nodes the power policy keeps from the scheduler."""
-        return self._machine.withheld_count
-
-    @property
-    def offered_cores(self) -> int:
-        """Return the cores, free or not, of the nodes that are not withheld: nobody can be promised more."""
-        return self._machine.offered_cores
-
-    @property
-    def transition_ends(self) -> Mapping[int, float]:
-        """Return when nodes in transition should be on, or OFF, s, by node; one that takes longer stays."""
-        return self._machine.transition_ends
-
-    @property
-    def state_changes(self) -> TransitionLog:
-        """Return every change of a node's state so far: time (s), node, state, W drawn when not on."""
-        return self._machine.ledger.transitions
+        states = self._states
+        return self.free_cores if states.all_on else np.where(states.is_on | states.is_off, self._cores.free, 0)
 
     @cached_property
     def textual_rank(self) -> npt.NDArray[np.float64]:
@@ -165,12 +162,12 @@ class MachineView:
     @cached_property
     def node_max_watts(self) -> npt.NDArray[np.float64]:
         """Return the most that each node can draw: all its cores busy, W."""
-        return self._by_type(lambda node: sum(self._machine.max_watts(p) for p in node.processors))
+        return self._by_type(lambda node: sum(self._machine.power.max_watts(p) for p in node.processors))
 
     @cached_property
     def node_bandwidth(self) -> npt.NDArray[np.float64]:
         """Return the bandwidth that each node serves before tasks slow each other, MB/s; inf where they never do."""
-        return self._by_type(lambda node: sum(self._machine.contention.on(p).threshold for p in node.processors))
+        return self._by_type(lambda node: sum(self._machine.models.contention.on(p).threshold for p in node.processors))
 
     def _by_type(self, figure: Callable[[NodeType], float]) -> npt.NDArray[np.float64]:
         figures = np.array([figure(node_type) for node_type in self.platform.node_types], np.float64)
@@ -185,30 +182,10 @@ class MachineView:
         return np.array([sum(self._machine.achieved_gflops(p.index) for p in node.processors) for node in self.nodes()])
 
     @property
-    def watts(self) -> float:
-        """Return what the machine draws now, W."""
-        return self._machine.watts
-
-    @property
-    def energy_j(self) -> float:
-        """Return the energy since the start of the run, J."""
-        return self._machine.energy_j
-
-    @property
-    def power_budget(self) -> PowerBudget | None:
-        """Return the limit that a power policy has set to what the machine may draw."""
-        return self._machine.budget
-
-    @property
-    def capacity_changes(self) -> int:
-        """Return how often a node has become usable or ceased to be, or is to be usable later than was known."""
-        return self._machine.capacity_changes
-
-    @property
     def boot_delays(self) -> npt.NDArray[np.float64] | None:
         """Return how long each node should boot for a job that gets it, s, shape (nodes,); None if no node has to.
 
         0 of a node that is on, or will be when it can be had; of one that is OFF, or will be, the mean time of its boot,
         withheld or not.
         """
-        return self._machine.boot_delays()
+        return self._machine.switching.boot_delays()

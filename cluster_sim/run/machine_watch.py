@@ -33,30 +33,23 @@ class MachineWatch:
         if state is NodeState.SWITCHING_ON or state is NodeState.SWITCHING_OFF:
             return
         # A job that waits may fit now; a job's own nodes are news to none. But booting may have weighed on a power cap.
-        if run.scheduler is None or (self._pending and (machine.budget is not None or machine.have_free_cores(nodes))):
+        if run.scheduler is None or (
+            self._pending and (machine.budget is not None or machine.cores.have_free_cores(nodes))
+        ):
             run.request_pass()
-        if run.passes.follow_switching or (state is not NodeState.OFF and machine.have_free_cores(nodes)):
+        if run.passes.follow_switching or (state is not NodeState.OFF and machine.cores.have_free_cores(nodes)):
             run.passes.request_policy()
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
         """Kill the jobs that hold cores of a node; how many there are."""
         machine, changes = self._run.machine, self._run.life.changes
         jobs = changes.suspended_on(node)
-        if machine.free[node] < machine.platform.node_cores[node]:
+        if machine.cores.free[node] < machine.platform.node_cores[node]:
             changes.forget_changes_to(node)
             jobs += [running.job for running in self._running.values() if running.placement.covers(node)]
         for job in jobs:
             self._run.life.kill_soon(job.index, reason, AttemptEnd.FAILED)
         return len(jobs)
-
-    def jobs_on(self, first: int, stop: int) -> list[Running]:
-        """Return the running jobs that hold any of the platform's cores ``first`` to ``stop`` - 1, oldest first."""
-        ranges = self._run.machine.core_ranges
-        return [
-            running
-            for running in self._running.values()
-            if any(low < stop and first <= high for low, high in ranges(running._allocation))
-        ]
 
     def guest_left(self, guest: Request) -> None:
         """Ask for a pass: a guest has given cores back that a job may wait for."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.machine.bookings import tasks_in
+from cluster_sim.machine.intervals import IntervalSet
 from cluster_sim.machine.placement import Placement, place
 
 if TYPE_CHECKING:
@@ -27,20 +27,22 @@ class Outlook:
     """
 
     def __init__(self, machine: Machine, empty: bool = False, withheld: bool = False):
-        self.env = machine.env
+        cores, states = machine.cores, machine.nodes
+        self.now = machine.env.now
         self.platform = machine.platform
-        self.widest = machine.widest
-        self.shapes = machine.shapes
-        self.eligibility = machine.eligibility
-        self.memory_mb = machine.memory_mb
+        self.widest = cores.widest
+        self.shapes = cores.shapes
+        self.eligibility = cores.eligibility
+        self.memory = cores.memory.copy(empty)
         nodes = self.platform.node_count
-        self.memory_used = np.zeros(nodes) if empty else machine.memory_used.copy()
-        self._withheld = machine.withheld if machine.withheld_count and not withheld else None
-        usable = machine.powered_on | machine.powered_off if withheld else machine.is_on | machine.is_off
+        self._withheld = states.withheld if states.withheld_count and not withheld else None
+        usable = states.powered_on | states.powered_off if withheld else states.is_on | states.is_off
         self.is_on = np.ones(nodes, bool) if empty else usable
         self.is_off = np.zeros(nodes, bool)
+        self.all_on = False  #: Nobody looks for free cores in sets of nodes here, and these are empty.
+        self.available, self.asleep = IntervalSet(), IntervalSet()
         #: Free cores of each node, shape (nodes,).
-        self.free = self.platform.node_cores.astype(np.int64) if empty else np.where(usable, machine.free, 0)
+        self.free = self.platform.node_cores.astype(np.int64) if empty else np.where(usable, cores.free, 0)
         self.free_total = int(self.free.sum())
 
     def release(self, running: Running) -> None:
@@ -79,7 +81,7 @@ class Outlook:
     def _add(self, job: Job, placement: Placement, memory: float, sign: int) -> None:
         for first, stop, cores in placement.spans:
             if memory:
-                self.memory_used[first:stop] -= sign * memory * cores
+                self.memory.used[first:stop] -= sign * memory * cores
             held = self.cores_held(job, first, stop, cores)
             self.free[first:stop] += sign * held
             self.free_total += sign * _total(held, stop - first)
@@ -89,10 +91,6 @@ class Outlook:
         if self.eligibility is not None and job.exclusive:
             return self.platform.node_cores[first:stop]
         return cores
-
-    def room(self, memory: float) -> npt.NDArray[np.int64]:
-        """Return for how many tasks of ``memory`` MB every node has memory left, shape (nodes,)."""
-        return tasks_in(self.memory_mb - self.memory_used, memory, self.platform.core_count)
 
     def place(
         self,
@@ -106,11 +104,11 @@ class Outlook:
 
         ``time`` says which advance reservations are open to it; for the rest see ``View.place``.
         """
-        return place(cast("Machine", self), job, order, memory, self.free if within is None else within, time)
+        return place(self, job, order, memory, self.free if within is None else within, time)
 
     def fits(self, job: Job, placement: Placement, time: float | None = None) -> bool:
         """Return whether the job could have just these cores at ``time`` (s, by default now)."""
-        time = self.env.now if time is None else time
+        time = self.now if time is None else time
         allowed = None if self.eligibility is None else self.eligibility.open_at(job, time)
         return all(
             bool(self.is_on[first:stop].all())

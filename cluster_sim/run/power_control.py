@@ -44,7 +44,7 @@ class PowerControl:
         if isinstance(decision, SwitchOff):
             nodes, machine = self._without_suspended(self._nodes_of(decision)), self._machine
             each_once = len(set(nodes)) == len(nodes)
-            if nodes and each_once and all(map(machine.is_idle, nodes)):
+            if nodes and each_once and all(map(machine.cores.is_idle, nodes)):
                 machine.switching.switch_off(nodes)
             else:
                 for node in nodes:
@@ -53,7 +53,7 @@ class PowerControl:
             self._switch(self._machine.node(self._position(decision, decision.node)), on=True)
         elif isinstance(decision, (Withhold, Offer)):
             nodes, withheld = self._nodes_of(decision), isinstance(decision, Withhold)
-            changed = self._machine.withhold(self._without_suspended(nodes) if withheld else nodes, withheld)
+            changed = self._machine.cores.withhold(self._without_suspended(nodes) if withheld else nodes, withheld)
             if changed and isinstance(decision, Offer):
                 self._simulation.request_pass()  # one that comes after the scheduler's pass has another follow
         elif isinstance(decision, SetPState):

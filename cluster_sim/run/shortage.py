@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,8 +16,22 @@ from cluster_sim.platform.node_state import NodeState
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.machine.guest_requests import Departure
     from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.placement import FreeCores
     from cluster_sim.workload.jobs import Job
+
+
+class States(Protocol):
+    """The states of nodes, by position, and which a power policy withholds."""
+
+    withheld: npt.NDArray[np.bool_]
+
+    @property
+    def state(self) -> Sequence[NodeState]:
+        """Return the state of each node."""
+        ...
+
 
 MOST_GUESTS = 3
 """Guests that are named before the rest is counted."""
@@ -41,28 +55,30 @@ def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "th
     off-reservation)``, where ``policy`` is the name of the power policy. So are guests that hold cores it might have:
     ``(backup, a guest, holds 2 cores until 10 s)``.
     """
-    return "" if place(machine, job, None, memory) is not None else missing(machine, job, memory, policy)
+    if place(machine.cores, job, None, memory) is not None:
+        return ""
+    return missing(machine.cores, machine.nodes, machine.guests.expected(), job, memory, policy)
 
 
-def missing(machine: Machine, job: Job, memory: bool, policy: str) -> str:
-    """Say what a job lacks that does not fit."""
-    free, where, widest = machine.free, "", machine.widest
+def missing(pool: FreeCores, states: States, guests: Sequence[Departure], job: Job, memory: bool, policy: str) -> str:
+    """Say what a job lacks that does not fit on a pool of cores, on nodes in such states, where guests hold some."""
+    free, where, widest = pool.free, "", pool.widest
     mask = None
-    if machine.eligibility is not None:
-        mask, widest = machine.eligibility.nodes(job), machine.eligibility.widest(job)
+    if pool.eligibility is not None:
+        mask, widest = pool.eligibility.nodes(job), pool.eligibility.widest(job)
         free = free if mask is None else np.where(mask, free, 0)
-        particular = machine.eligibility.described(job)
+        particular = pool.eligibility.described(job)
         where = f" on nodes{particular}" if particular else ""
         if job.exclusive:
-            free = np.where(machine.free == machine.platform.node_cores, free, 0)
+            free = np.where(pool.free == pool.platform.node_cores, free, 0)
             where += ", on nodes where nothing else runs" if where else " on nodes where nothing else runs"
     if memory and job.memory > 0.0:
-        free = np.minimum(free, machine.room(job.memory))
+        free = np.minimum(free, pool.memory.room(job.memory))
         where += f" with {job.memory:g} MB for each"
-    usable = machine.is_on | machine.is_off
+    usable = pool.is_on | pool.is_off
     beyond_reach = np.flatnonzero((free > 0) & ~usable).tolist()
     free = np.where(usable, free, 0)
-    wanted = shape(job) if machine.shapes else None
+    wanted = shape(job) if pool.shapes else None
     cores, total, most = job.requested_cores, int(free.sum()), int(free.max(initial=0))
     lacking = ""
     if wanted:
@@ -79,32 +95,32 @@ def missing(machine: Machine, job: Job, memory: bool, policy: str) -> str:
         lacking = f"asks for {counted(cores, 'core')}{where}, no node has more than {most} free"
     if not lacking:
         return CLOSED
-    remarks = [_why_not(machine, beyond_reach, policy)] if beyond_reach else []
-    remarks += _guests(machine, mask) if machine.guests else []
+    remarks = [_why_not(states, beyond_reach, policy)] if beyond_reach else []
+    remarks += _named(guests, mask, pool.now)
     return f"{lacking} ({', '.join(remarks)})" if remarks else lacking
 
 
-def _why_not(machine: Machine, nodes: list[int], policy: str) -> str:
+def _why_not(states: States, nodes: list[int], policy: str) -> str:
     """Say why no job can be given these nodes: ``2 of 4 nodes are withheld by off-reservation, 1 is booting``."""
-    withheld = sum(machine.withheld[node] for node in nodes)
-    states = Counter(machine.node_states[node] for node in nodes if not machine.withheld[node])
+    withheld = sum(states.withheld[node] for node in nodes)
+    counts = Counter(states.state[node] for node in nodes if not states.withheld[node])
     said = [(withheld, f"is withheld by {policy}", f"are withheld by {policy}")]
-    said += [(states[state], *words) for state, words in OUT_OF_USE.items()]
+    said += [(counts[state], *words) for state, words in OUT_OF_USE.items()]
     (count, one, several), *others = [row for row in said if row[0]]
-    first = f"{count:,} of {counted(len(machine.node_states), 'node')} {one if count == 1 else several}"
+    first = f"{count:,} of {counted(len(states.state), 'node')} {one if count == 1 else several}"
     return ", ".join([first, *(f"{count:,} {one if count == 1 else several}" for count, one, several in others)])
 
 
-def _guests(machine: Machine, mask: npt.NDArray[np.bool_] | None) -> list[str]:
+def _named(guests: Sequence[Departure], mask: npt.NDArray[np.bool_] | None, now: float) -> list[str]:
     """Say for each guest how many cores it holds of the nodes that a job may use, and until when it should."""
     cores: dict[str, int] = {}
     until: dict[str, float] = {}
-    for guest in machine.guests.expected():
+    for guest in guests:
         if mask is None or mask[guest.node]:
             cores[guest.owner] = cores.get(guest.owner, 0) + guest.cores
             until[guest.owner] = max(until.get(guest.owner, 0.0), guest.expected_end)
     told = [
-        f"{owner}, a guest, holds {counted(count, 'core')} {expected(until[owner], machine.env.now)}"
+        f"{owner}, a guest, holds {counted(count, 'core')} {expected(until[owner], now)}"
         for owner, count in cores.items()
     ]
     left = len(told) - MOST_GUESTS

@@ -170,17 +170,18 @@ class Simulation:
         self._pending: dict[int, Job] = {}
         self._running: dict[int, Running] = {}
         watch = MachineWatch(self, self._pending, self._running)
-        self.machine = Machine(self.env, platform, models, watch, self.quirks)
-        self.machine.shapes = bool((columns["nodes"] > 0).any() or (columns["ntasks_per_node"] > 0).any())
-        self.machine.uses_memory = bool((columns["memory"] > 0).any())
+        rng = None
+        if any(kind.transitions.switch_on_distribution for kind in platform.node_types):
+            rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[1])
+        self.machine = Machine(self.env, platform, models, watch, self.quirks, rng)
+        self.machine.cores.shapes = bool((columns["nodes"] > 0).any() or (columns["ntasks_per_node"] > 0).any())
+        self.machine.cores.uses_memory = bool((columns["memory"] > 0).any())
         by_request = not getattr(scheduler, "keeps_reservations", False)
-        self.machine.eligibility = Eligibility.of(platform, columns, reservations, by_request=by_request)
+        self.machine.cores.eligibility = Eligibility.of(platform, columns, reservations, by_request=by_request)
         # Even where nothing contends, node orders look at the bandwidth that running tasks ask for.
-        on_channels = self.machine.follows_rates or bool((columns["mem_vol"] > 0).any())
+        on_channels = self.machine.power.follows_rates or bool((columns["mem_vol"] > 0).any())
         self.executor = Executor(self.machine, work, self._running, on_channels)
         job_clocks = JobClocks(self.machine)
-        if any(kind.transitions.switch_on_distribution for kind in platform.node_types):
-            self.machine.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[1])
         self.attempts = Attempts(len(workload))
         self.decision_log = DecisionLog() if explain else None
         self.notices = Notices(self.env)
@@ -267,7 +268,7 @@ class Simulation:
         if self.power_policy is not None:
             spec = str(getattr(self.power_policy, "spec", ""))
             view.power_policy = spec.partition(":")[0] or type(self.power_policy).__name__
-        view.counts_memory = self.machine.uses_memory and (self.scheduler is None or self.scheduler.memory)
+        view.counts_memory = self.machine.cores.uses_memory and (self.scheduler is None or self.scheduler.memory)
         return view
 
     # ------------------------------------------------------------------ running
@@ -314,7 +315,7 @@ class Simulation:
             return  # only somebody who holds the run open has not released it
         are = "is" if left == 1 else "are"
         cause = "the scheduler starts none of them"
-        if count := self.machine.withheld_count:
+        if count := self.machine.nodes.withheld_count:
             policy = type(self.power_policy).__name__
             cause += f", and {policy} withholds {counted(count, 'node')} without having asked to be woken (WakeAt)"
         message = f"{counted(left, 'job')} {are} unfinished and nothing is left to happen: {cause}"

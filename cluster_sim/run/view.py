@@ -12,7 +12,7 @@ import numpy as np
 from cluster_sim.errors import SimulationError
 from cluster_sim.machine.course import CourseProgress
 from cluster_sim.machine.eligibility import Eligibility
-from cluster_sim.machine.placement import Placement, open_rooms, place
+from cluster_sim.machine.placement import Placement, grown, open_rooms, place
 from cluster_sim.run.decisions import Decision, Reject, Start, check_decision
 from cluster_sim.run.machine_view import MachineView
 from cluster_sim.run.outlook import Outlook
@@ -85,7 +85,7 @@ class View(MachineView):
 
         bench = MachineWithoutRun(platform)
         jobs = requests(pending.jobs) if isinstance(pending, Workload) else list(pending)
-        bench.machine.eligibility = Eligibility.of(platform, jobs[0]._columns if jobs else {}, reservations)
+        bench.machine.cores.eligibility = Eligibility.of(platform, jobs[0]._columns if jobs else {}, reservations)
         view = cls(bench.machine, {job.index: job for job in jobs}, {})
         view._is_by_hand = True
         view.submitted = jobs
@@ -106,10 +106,10 @@ class View(MachineView):
         check_decision(decision)
         if isinstance(decision, Start):
             job = decision.job
-            allocation = self._machine.hold(decision.placement, job.memory, job)
-            for processor, _ in self._machine.cores_by_processor(allocation) if decision.p_state is not None else ():
+            allocation = self._cores.request(decision.placement, job.memory, job, request=job)
+            for processor, _ in self._cores.cores_by_processor(allocation) if decision.p_state is not None else ():
                 self._machine.processor(processor).set_p_state(decision.p_state or 0)
-            self._machine.load(allocation)
+            self._machine.power.load(allocation)
             self._running[job.index] = Running(job, decision.placement, allocation, self.now)
         if isinstance(decision, (Start, Reject)):
             del self._pending[decision.job.index]
@@ -186,7 +186,7 @@ class View(MachineView):
 
     def held_cores(self, job: Job) -> list[tuple[int, int]]:
         """Return (processor, cores held on it) of a running job, by position. Raises KeyError for any other job."""
-        return self._machine.cores_by_processor(self._running[job.index]._allocation)
+        return self._cores.cores_by_processor(self._running[job.index]._allocation)
 
     def running_job(self, job: Job) -> Running:
         """Return what there is to know about a job that holds cores. Raises KeyError for any other job."""
@@ -214,10 +214,12 @@ class View(MachineView):
         with ``memory`` the nodes have room for what the job's tasks occupy. A job with a p-state of its own gets whole nodes.
         """
         machine, job = self._machine, running.job
-        rooms: npt.NDArray[np.integer] | None = machine.room(job.memory) if memory and job.memory > 0.0 else None
-        if machine.eligibility is not None:
-            rooms = open_rooms(machine, self._request(job, cores), None, rooms, None)
-        placement = machine.grown(running.placement, cores, rooms)
+        rooms: npt.NDArray[np.integer] | None = (
+            self._cores.memory.room(job.memory) if memory and job.memory > 0.0 else None
+        )
+        if self._cores.eligibility is not None:
+            rooms = open_rooms(self._cores, self._request(job, cores), None, rooms, None)
+        placement = grown(self._cores, running.placement, cores, rooms)
         if placement is None or (self._changes is not None and not self._changes.keeps_its_clock(running, placement)):
             return None
         more = None if machine.budget is None else placement.beyond(running.placement)
@@ -229,7 +231,7 @@ class View(MachineView):
 
         One for which a p-state was chosen can give up whole nodes only, which is not looked at here.
         """
-        return self._machine.shrunk(running.placement, cores)
+        return running.placement.shrunk(cores)
 
     def place(
         self,
@@ -244,16 +246,16 @@ class View(MachineView):
         the nodes must have room for the job's memory too. ``within``, shape (nodes,), are the most cores that may be
         taken on each node.
         """
-        placement = place(self._machine, job, order, memory, within)
+        placement = place(self._cores, job, order, memory, within)
         if placement is not None and self._machine.budget is not None:
             placement = self._machine.budget.fit(
                 job,
                 placement,
-                lambda other, room: place(self._machine, job, order if other is None else other, memory, room),
+                lambda other, room: place(self._cores, job, order if other is None else other, memory, room),
                 within,
             )
         if placement is not None:
-            placement.found_at = self._machine.version
+            placement.found_at = self._cores.version
         return placement
 
     def allows(self, job: Job, placement: Placement, p_state: int | None = None) -> bool:
@@ -273,7 +275,7 @@ class View(MachineView):
 
     def fits(self, job: Job, placement: Placement) -> bool:
         """Return whether a job that waits, or is suspended, could have just these cores now: for those that it had."""
-        return self._machine.can_hold(placement, self._request(job, placement.cores)) and self.allows(job, placement)
+        return self._cores.can_hold(placement, self._request(job, placement.cores)) and self.allows(job, placement)
 
     def _request(self, job: Job, cores: int) -> Job:
         return job.on_cores(cores) if self._changes is None else self._changes.request(job, cores)
@@ -281,17 +283,17 @@ class View(MachineView):
     @property
     def counts_only(self) -> bool:
         """Return whether any free cores serve any job: one-core nodes, no wishes for nodes, tags or reservations."""
-        return self._machine.widest == 1 and self.one_node_rule
+        return self._cores.widest == 1 and self.one_node_rule
 
     @property
     def turning_times(self) -> list[float]:
         """Return when advance reservations begin or end, s."""
-        eligibility = self._machine.eligibility
+        eligibility = self._cores.eligibility
         return [] if eligibility is None else eligibility.turning_times
 
     def boot_time(self, placement: Placement) -> float:
         """Return how long it should take until all nodes of a placement are on, s."""
-        return 0.0 if self._machine.all_on else self._machine.boot_time(placement)
+        return 0.0 if self._states.all_on else self._states.boot_time(placement)
 
     def outlook(self, empty: bool = False, withheld: bool = False) -> Outlook:
         """Return a copy of what is free now (or, ``empty``, with no job running) to try out what comes later.
@@ -305,32 +307,32 @@ class View(MachineView):
     @property
     def one_node_rule(self) -> bool:
         """Return whether every job that fits the widest node goes on one: none asks for particular or whole nodes."""
-        return not self._machine.shapes and self._machine.eligibility is None
+        return not self._cores.shapes and self._cores.eligibility is None
 
     @property
     def restricts(self) -> bool:
         """Return whether it can matter to a job which nodes it gets: tags, exclusive nodes, advance reservations."""
-        return self._machine.eligibility is not None
+        return self._cores.eligibility is not None
 
     def eligible(self, job: Job) -> npt.NDArray[np.bool_] | None:
         """Return the nodes that the job may ever use: they have its tags, and are in its reservation; None: all."""
-        eligibility = self._machine.eligibility
+        eligibility = self._cores.eligibility
         return None if eligibility is None else eligibility.nodes(job)
 
     def open_at(self, job: Job, time: float) -> npt.NDArray[np.bool_] | None:
         """Return those of the nodes that no advance reservation closes from ``time`` (s) until the job should end."""
-        eligibility = self._machine.eligibility
+        eligibility = self._cores.eligibility
         return None if eligibility is None else eligibility.open_at(job, time)
 
     def widest_node(self, job: Job) -> int:
         """Return the cores of the widest node that the job may use: one that asks for no more goes on one node."""
-        eligibility = self._machine.eligibility
-        return self._machine.widest if eligibility is None else eligibility.widest(job)
+        eligibility = self._cores.eligibility
+        return self._cores.widest if eligibility is None else eligibility.widest(job)
 
     @property
     def reservations(self) -> tuple[Window, ...]:
         """Return the advance reservations that are not over, by start."""
-        eligibility = self._machine.eligibility
+        eligibility = self._cores.eligibility
         return () if eligibility is None else tuple(w for w in eligibility.windows if w.end > self.now)
 
     def shortage(self, job: Job, memory: bool = False) -> str:

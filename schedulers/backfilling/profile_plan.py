@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.engine import SAME_INSTANT, latest
-from cluster_sim.machine.bookings import tasks_in
+from cluster_sim.machine.memory import tasks_in
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.run.outlook import offered
@@ -48,7 +48,7 @@ class ProfilePlan:
         free: Amount = self._view.free_total
         if not counted:
             now = self._view.outlook()
-            free = self._with_memory(now.free, np.minimum(now.memory_mb - now.memory_used, MOST_MB))
+            free = self._with_memory(now.free, np.minimum(now.memory.capacity - now.memory.used, MOST_MB))
         self.profile = AvailabilityProfile(self._view.now, free)
         self._cut_at_windows()
         self._endless: Amount = self._nothing()  # held by jobs that requested no time

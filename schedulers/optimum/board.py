@@ -76,7 +76,7 @@ class Board:
         self._work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
         self.platform = platform
         bench = MachineWithoutRun(platform).machine
-        self.jobs: list[Job] = [job for job in requests(workload.jobs) if not why_impossible(bench, job)]
+        self.jobs: list[Job] = [job for job in requests(workload.jobs) if not why_impossible(bench.cores, job)]
         if left_out := len(workload) - len(self.jobs):
             text = f"{left_out} of {counted(len(workload), 'job')} can never run on it, and the optimum is without them"
             warnings.warn(f"platform '{platform.id}': {text}", ModelWarning, stacklevel=3)

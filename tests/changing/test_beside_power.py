@@ -239,13 +239,13 @@ def test_whole_nodes_with_no_job_have_all_their_memory_free(cancelled: float, me
     used: dict[float, list[float]] = {}
     for time in (2.5, 6.0, 9.0):
         simulation.env.at(time).callbacks.append(
-            lambda event, time=time: used.update({time: simulation.machine.memory_used.tolist()})
+            lambda event, time=time: used.update({time: simulation.machine.cores.memory.used.tolist()})
         )
     result = simulation.run()
     assert result.jobs["finish_time"].tolist() == [cancelled, 7.0]
     assert used[2.5] == pytest.approx([0.6, 0.6])
     assert used[6.0 if cancelled < 6.0 else 9.0] == pytest.approx([meanwhile, meanwhile])
-    assert simulation.machine.memory_used.tolist() == [0.0, 0.0]
+    assert simulation.machine.cores.memory.used.tolist() == [0.0, 0.0]
 
 
 def test_a_node_with_no_job_has_all_its_memory_free() -> None:
@@ -262,7 +262,7 @@ def test_a_node_with_no_job_has_all_its_memory_free() -> None:
     for script in ({}, {1.0: stop, 12.0: cancel}):
         simulation = Simulation(Platform.homogeneous(1, 3), Workload(jobs), Scripted(script))
         simulation.run()
-        assert simulation.machine.memory_used.tolist() == [0.0]
+        assert simulation.machine.cores.memory.used.tolist() == [0.0]
 
 
 def resize_0(view: View) -> Iterable[Decision]:

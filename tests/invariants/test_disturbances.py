@@ -36,7 +36,7 @@ def test_whatever_happens_the_books_are_right(case: Case, plan: list[Order], sch
     full.check_result(replace(case, scheduler=scheduler, orders=tuple(plan)), result)
     # The machine's own meter runs on where a job is refused after the last completion; the records end with that.
     if result.power["time"].iloc[-1] == simulation.env.now:
-        assert simulation.machine.energy_j == pytest.approx(result.summary()["energy_j"], rel=1e-9, abs=1e-9)
+        assert simulation.machine.power.energy_j == pytest.approx(result.summary()["energy_j"], rel=1e-9, abs=1e-9)
 
 
 @settings(max_examples=25)
@@ -47,11 +47,11 @@ def test_all_is_free_again_when_all_is_over(case: Case, plan: list[Order]) -> No
     checks.check_all_is_free(simulation)
     machine, platform = simulation.machine, simulation.platform
     states = [simulation.node(i).state for i in range(platform.node_count)]
-    assert [i for i in range(platform.node_count) if i in machine.asleep] == [
+    assert [i for i in range(platform.node_count) if i in machine.cores.asleep] == [
         i for i, state in enumerate(states) if state is NodeState.OFF
     ]
     usable = [state in (NodeState.IDLE, NodeState.OFF) for state in states]
-    assert machine.free_total == int(platform.node_cores[usable].sum())
+    assert machine.cores.free_total == int(platform.node_cores[usable].sum())
 
 
 def history_of(simulation: Simulation) -> History:

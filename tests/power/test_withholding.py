@@ -45,9 +45,9 @@ def test_a_withheld_node_is_not_free(withheld: tuple[Withhold, ...]) -> None:
     assert (view.free_total, view.withheld_count, view.offered_cores) == (1, 2, 1)
     assert (view.is_on.tolist(), view.is_off.tolist()) == ([False, True, False], [False, False, False])
     assert (view.powered_on.tolist(), view.powered_off.tolist()) == ([True, True, False], [False, False, True])
-    assert (list(machine.available), list(machine.asleep)) == ([(1, 2)], [])
+    assert (list(machine.cores.available), list(machine.cores.asleep)) == ([(1, 2)], [])
     with pytest.raises(PlacementError, match="failed, in transition or withheld"):
-        machine.hold(Placement.on({0: 1}))
+        machine.cores.request(Placement.on({0: 1}))
     assert simulation.run().jobs["start_time"].tolist() == [10.0 + 1.0]
     assert (view.free_total, view.withheld_count, view.offered_cores) == (3, 0, 3)
 

@@ -446,5 +446,5 @@ def test_handles_show_the_machine_in_mid_run() -> None:
 def test_nodes_in_any_order_keep_their_own_watts() -> None:
     """Nodes 0, 2, 1 and 3 go off, drawing 1, 3, 2 and 4 W there: each has its own, whatever the order of the list."""
     simulation = Simulation(Platform.homogeneous(nodes=4, cores=1), jobs((0, 1, 1)), Fcfs())
-    simulation.machine.enter([0, 2, 1, 3], NodeState.OFF, [1.0, 3.0, 2.0, 4.0])
-    assert [simulation.machine.node_watts(node) for node in range(4)] == [1.0, 2.0, 3.0, 4.0]
+    simulation.machine.switching.enter([0, 2, 1, 3], NodeState.OFF, [1.0, 3.0, 2.0, 4.0])
+    assert [simulation.machine.power.node_watts(node) for node in range(4)] == [1.0, 2.0, 3.0, 4.0]

@@ -12,7 +12,7 @@ from simpy.resources.base import BaseResource
 from cluster_sim import Platform, ProcessorType, Simulation, Workload
 from cluster_sim.engine import Environment
 from cluster_sim.machine.memory_channel import MemoryChannel
-from cluster_sim.machine.processor import Processor
+from cluster_sim.machine.node import Processor
 from cluster_sim.models.contention import contention_models
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
 from schedulers import IdleTimeout, make_scheduler
@@ -333,6 +333,6 @@ def test_nobody_waits_once_the_last_request_is_cancelled() -> None:
     simulation.env.run(BEGIN)
     waiting = simulation.node(0).request(4)
     simulation.env.run(2)
-    assert simulation.machine.guest_nodes == {0}
+    assert simulation.machine.cores.awaited == {0}
     waiting.cancel()
-    assert simulation.machine.guest_nodes == set()
+    assert simulation.machine.cores.awaited == set()

@@ -71,7 +71,7 @@ class Watched:
         free = [
             cores
             for cores, on, off in zip(
-                machine.free.tolist(), machine.is_on.tolist(), machine.is_off.tolist(), strict=True
+                machine.cores.free.tolist(), machine.nodes.is_on.tolist(), machine.nodes.is_off.tolist(), strict=True
             )
             if on or off
         ]

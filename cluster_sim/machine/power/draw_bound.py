@@ -11,7 +11,7 @@ from cluster_sim.machine.node import NodeState
 
 if TYPE_CHECKING:
     from cluster_sim.machine.job_clocks import JobClocks
-    from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.node import MachineParts
     from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import ProcessorType
 
@@ -23,7 +23,7 @@ class DrawBound:
     to its clock. ``running`` are the jobs that have their cores; :meth:`start` has to be told of every one that gets some.
     """
 
-    def __init__(self, machine: Machine, clocks: JobClocks, running: Iterable[Running] = ()):
+    def __init__(self, machine: MachineParts, clocks: JobClocks, running: Iterable[Running] = ()):
         self._machine = machine
         self._clocks = clocks
         self._booting = list(running)  # of them, those that wait for their nodes
@@ -31,7 +31,7 @@ class DrawBound:
 
     def start(self, running: Running) -> None:
         """Count in a job that has been allocated its cores."""
-        if not self._machine.all_on:
+        if not self._machine.nodes.all_on:
             self._booting.append(running)
 
     def _bound(
@@ -43,14 +43,16 @@ class DrawBound:
         """Return W that the machine may come to draw with ``extra`` cores busy, if ``kinds`` run at other clocks."""
         machine = self._machine
         cores = self._pledged()
-        nodes = {machine.node_of(processor) for processor in (*cores, *extra, *self._clocks.before, *(kinds or ()))}
-        if not machine.all_on:
-            nodes.update(np.flatnonzero(~(machine.powered_on | machine.powered_off)).tolist())
-        if machine.follows_rates:
-            nodes.update(machine.node_of(processor) for processor in machine.channels)
+        nodes = {
+            machine.cores.node_of(processor) for processor in (*cores, *extra, *self._clocks.before, *(kinds or ()))
+        }
+        if not machine.nodes.all_on:
+            nodes.update(np.flatnonzero(~(machine.nodes.powered_on | machine.nodes.powered_off)).tolist())
+        if machine.power.follows_rates:
+            nodes.update(machine.cores.node_of(processor) for processor in machine.channels)
         for processor, count in extra.items():
             cores[processor] = cores.get(processor, 0) + count
-        total = machine.watts
+        total = machine.power.watts
         for node in sorted(nodes):
             total += self._node_bound(node, cores, extra, p_state, kinds or {}) - machine.node(node).watts
         return total
@@ -60,7 +62,7 @@ class DrawBound:
         self._booting = [job for job in self._booting if job.start_time == float("inf") and not job._ended]
         cores: dict[int, int] = {}
         for job in self._booting:
-            for processor, count in self._machine.cores_by_processor(job._allocation):
+            for processor, count in self._machine.cores.cores_by_processor(job._allocation):
                 cores[processor] = cores.get(processor, 0) + count
         return cores
 
@@ -78,15 +80,15 @@ class DrawBound:
             off = machine.switching.failed_off(number)
             return max(node.watts, node.type.transitions.off_w) if off else node.watts
         loaded, wanted = 0.0, False
-        for processor in machine.processors_of(number):
+        for processor in machine.cores.processors_of(number):
             kind = kinds.get(processor, machine.type_of[processor])
             more = cores.get(processor, 0)
             wanted = wanted or more > 0
             loaded += self._processor_bound(processor, kind, more, p_state if processor in extra else None)
-        if machine.powered_on[number]:
+        if machine.nodes.powered_on[number]:
             return loaded
         costs = node.type.transitions
-        booting = machine.idle_watts(number) if costs.switch_on_w is None else costs.switch_on_w
+        booting = machine.power.idle_watts(number) if costs.switch_on_w is None else costs.switch_on_w
         match node.state:
             case NodeState.SWITCHING_ON:
                 return max(node.watts, loaded)
@@ -99,8 +101,8 @@ class DrawBound:
 
     def _processor_bound(self, processor: int, kind: ProcessorType, more: int, p_state: int | None) -> float:
         """Return the most W of a processor with ``more`` cores busy, also before and after a job in a p-state."""
-        busy = self._machine.busy[processor] + more
-        if not busy and self._machine.is_unused(processor):
+        busy = self._machine.power.busy[processor] + more
+        if not busy and self._machine.power.is_unused(processor):
             return 0.0
         most = self._table(kind)[busy]
         if p_state is not None:
@@ -114,5 +116,5 @@ class DrawBound:
     def _table(self, kind: ProcessorType) -> list[float]:
         table = self._tables.get(kind)
         if table is None:
-            table = self._tables[kind] = self._machine.table(kind)
+            table = self._tables[kind] = self._machine.power.table(kind)
         return table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cluster_sim.machine.node import NodeState
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.node import MachineParts
     from cluster_sim.platform.platform import ProcessorType
     from cluster_sim.workload.jobs import Job
 
@@ -24,7 +24,7 @@ class LoneDraw:
     for a wider one it is a bound from below: every core is counted at the least that a core costs on its node.
     """
 
-    def __init__(self, machine: Machine, table: Callable[[ProcessorType], list[float]]):
+    def __init__(self, machine: MachineParts, table: Callable[[ProcessorType], list[float]]):
         self._machine = machine
         self._table = table
         self._made_for = (-1, -1)
@@ -37,7 +37,7 @@ class LoneDraw:
         if self._made_for != (len(machine.ledger.transitions), len(machine.ledger.clock_changes)):
             self._look()
         cores = job.requested_cores
-        if cores <= machine.widest and not job.is_shaped:
+        if cores <= machine.cores.widest and not job.is_shaped:
             return self._rest_w + min(added[cores] for _, added in self._added if len(added) > cores)
         total = self._rest_w
         by_cost = sorted(
@@ -57,8 +57,12 @@ class LoneDraw:
         kinds: Counter[tuple[int, bool, tuple[ProcessorType, ...]]] = Counter()
         type_of_node = machine.platform.type_of_node.tolist()
         for node, number in enumerate(type_of_node):
-            processors = tuple(machine.type_of[p] for p in machine.processors_of(node))
-            off = machine.node(node).state in (NodeState.OFF, NodeState.SWITCHING_OFF) if not machine.all_on else False
+            processors = tuple(machine.type_of[p] for p in machine.cores.processors_of(node))
+            off = (
+                machine.node(node).state in (NodeState.OFF, NodeState.SWITCHING_OFF)
+                if not machine.nodes.all_on
+                else False
+            )
             kinds[number, off, processors] += 1
         self._added = []
         for (number, off, processors), count in kinds.items():

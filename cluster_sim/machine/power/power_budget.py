@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.job_clocks import JobClocks
-    from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.node import MachineParts
     from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import ProcessorType
     from cluster_sim.workload.jobs import Job
@@ -47,7 +47,7 @@ class PowerBudget(DrawBound):
 
     def __init__(
         self,
-        machine: Machine,
+        machine: MachineParts,
         clocks: JobClocks,
         limit_w: float,
         slow: bool = False,
@@ -65,8 +65,8 @@ class PowerBudget(DrawBound):
         self._slowed: dict[int, int] = {} if last is None else last._slowed
         self._ladders: dict[str, list[int]] = {}
         expected = "a power model whose watts grow with the busy cores and are greatest at full speed"
-        name = describe(machine.power)
-        if machine.follows_rates and not getattr(machine.power, "draws_most_at_full_speed", False):
+        name = describe(machine.models.power)
+        if machine.power.follows_rates and not getattr(machine.models.power, "draws_most_at_full_speed", False):
             raise InputError("power cap", expected, name)
         for kind in machine.platform.processor_types:
             for state in range(max(len(kind.p_states), 1)):
@@ -150,8 +150,8 @@ class PowerBudget(DrawBound):
         """Return cores of each processor that a placement takes: idle ones in processor order."""
         machine, cores = self._machine, {}
         for node, wanted in placement.cores_by_node().items():
-            for processor in machine.processors_of(node):
-                taken = min(machine.free_mask[processor].bit_count(), wanted)
+            for processor in machine.cores.processors_of(node):
+                taken = min(machine.cores.free_mask[processor].bit_count(), wanted)
                 if taken:
                     cores[processor] = taken
                     wanted -= taken
@@ -164,16 +164,19 @@ class PowerBudget(DrawBound):
     ) -> tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.integer] | None]:
         """Return where to look instead: for a job on one node, where it is allowed; else on nodes that cost least a core."""
         machine = self._machine
-        free = machine.free if within is None else np.minimum(machine.free, within)
-        usable = machine.is_on | machine.is_off
+        free = machine.cores.free if within is None else np.minimum(machine.cores.free, within)
+        usable = machine.nodes.is_on | machine.nodes.is_off
         one = len(placement.spans) == 1 and placement.spans[0][1] - placement.spans[0][0] == 1
         cores = placement.spans[0][2] if one else 1
         order = np.full(len(free), np.inf)
         costs: dict[object, float] = {}
         for node in np.flatnonzero(usable & (free >= cores)).tolist():
             taken = cores if one else int(free[node])
-            processors = machine.processors_of(node)
-            kinds = [(id(machine.type_of[p]), machine.busy[p], machine.free_mask[p].bit_count()) for p in processors]
+            processors = machine.cores.processors_of(node)
+            kinds = [
+                (id(machine.type_of[p]), machine.power.busy[p], machine.cores.free_mask[p].bit_count())
+                for p in processors
+            ]
             # Nodes with the same key cost the same.
             key = tuple(kinds), machine.node(node).state, machine.platform.type_of_node[node], taken
             if key not in costs:
@@ -209,8 +212,8 @@ class PowerBudget(DrawBound):
         for processor, kind in enumerate(machine.type_of):
             # Only clocks that count may change, and not while a job runs in a p-state of its own.
             if kind.p_states and processor not in self._clocks.before and kind.p_state is not None:
-                node = machine.node_of(processor)
-                counts = processor in cores or machine.powered_on[node] or not machine.powered_off[node]
+                node = machine.cores.node_of(processor)
+                counts = processor in cores or machine.nodes.powered_on[node] or not machine.nodes.powered_off[node]
                 if counts and processor not in fixed:
                     heap.append((-self._watts_of(processor, kind, cores), processor, kind))
         heapify(heap)
@@ -221,7 +224,7 @@ class PowerBudget(DrawBound):
             if place + 1 == len(ladder):
                 continue
             lower = kind.in_p_state(ladder[place + 1])
-            node = machine.node_of(processor)
+            node = machine.cores.node_of(processor)
             bound -= self._node_bound(node, cores, extra, p_state, kinds)
             kinds[processor] = lower
             bound += self._node_bound(node, cores, extra, p_state, kinds)
@@ -231,7 +234,7 @@ class PowerBudget(DrawBound):
         return None
 
     def _watts_of(self, processor: int, kind: ProcessorType, cores: Mapping[int, int]) -> float:
-        return self._table(kind)[self._machine.busy[processor] + cores.get(processor, 0)]
+        return self._table(kind)[self._machine.power.busy[processor] + cores.get(processor, 0)]
 
     def _ladder(self, kind: ProcessorType) -> list[int]:
         """Return the p-states of a type from the one that draws most at full load to the one that draws least."""
@@ -269,10 +272,10 @@ class PowerBudget(DrawBound):
                 del self._slowed[processor]
                 continue
             higher = kind.in_p_state(ladder[place - 1])
-            node = machine.node_of(processor)
+            node = machine.cores.node_of(processor)
             raised = bound - self._node_bound(node, cores, {}, None, kinds)
             raised += self._node_bound(node, cores, {}, None, {**kinds, processor: higher})
-            if not machine.powered_off[node] and raised > self._most_w:
+            if not machine.nodes.powered_off[node] and raised > self._most_w:
                 continue
             bound, kinds[processor] = raised, higher
             heappush(heap, (self._watts_of(processor, higher, cores), processor, higher))

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import sub
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.machine.node import NodeState
-from cluster_sim.machine.resizing import Resizing
 from cluster_sim.models.processor_step import ProcessorModels, loads_of
+from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
-    from cluster_sim.engine import Environment
     from cluster_sim.machine.allocation import Allocation
+    from cluster_sim.machine.cores import Cores
+    from cluster_sim.machine.ledger import Ledger
     from cluster_sim.machine.memory_channel import MemoryChannel
-    from cluster_sim.platform.platform import Platform, ProcessorType
+    from cluster_sim.platform.hardware import ProcessorType
 
 
 WATTS_FALL = 1e-4
@@ -31,36 +32,49 @@ a small one. A sum of less than 1 W is left as it is, unless it has come to more
 """
 
 
-class PowerMeter(Resizing):
-    """Columns of loaded cores and of what is drawn, and the few operations that change them."""
+class PowerMeter:
+    """Columns of loaded cores and of what is drawn, and the few operations that change them.
 
-    def __init__(self, env: Environment, platform: Platform, models: ProcessorModels, quirks: frozenset[str]):
-        super().__init__(env, platform)
-        self.models = models
-        self.contention = models.contention
-        self.power = models.power
-        types = platform.processor_types
+    ``type_of`` are the processors' types with the clocks that they have now; ``channels`` say where watts follow the speeds
+    of tasks how fast these are.
+    """
+
+    def __init__(
+        self,
+        cores: Cores,
+        models: ProcessorModels,
+        type_of: list[ProcessorType],
+        channels: dict[int, MemoryChannel],
+        ledger: Ledger,
+        quirks: frozenset[str],
+    ):
+        self._env = cores.env
+        self._cores = cores
+        self._nodes = cores.nodes
+        self._models = models
+        self._channels = channels
+        self._ledger = ledger
+        platform = cores.platform
         # By number, not by looking types up: hashing one for each of 100,000 processors takes longer than all the rest.
-        numbers = platform.type_of_processor.tolist()
-        tables = [self.table(kind) for kind in types]
-        self.type_of: list[ProcessorType] = [types[i] for i in numbers]
-        self.table_of: list[list[float]] = [tables[i] for i in numbers]
+        tables = [self.table(kind) for kind in platform.processor_types]
+        self.type_of = type_of
+        self.table_of: list[list[float]] = [tables[i] for i in platform.type_of_processor.tolist()]
         self.busy = [0] * platform.processor_count  #: Busy cores of each processor.
-        self.node_states = [NodeState.IDLE] * platform.node_count  #: IDLE also while a node computes.
-        self._draws_w = [0.0] * platform.node_count  # what each draws when not on
+        self._draws_w = [0.0] * platform.node_count  # what each node draws when not on
         self._one_processor_a_node = platform.processor_count == platform.node_count
         #: True if watts follow the tasks' speeds.
-        self.follows_rates = bool(getattr(self.power, "follows_rates", False))
+        self.follows_rates = bool(getattr(models.power, "follows_rates", False))
         self._rate_watts: dict[int, float] = {}
-        self.channels: dict[int, MemoryChannel] = {}  #: By processor; made for the first task group.
         unused_draw_nothing = "unused-processors-draw-nothing" in quirks
         self._never_used = bytearray(b"\1") * platform.processor_count if unused_draw_nothing else None
         self.watts = 0.0  #: What the whole machine draws now.
         self._least_w = self._most_w = 0.0  # between these the sum is exact enough
         self._energy_j = 0.0
         self._since = 0.0
-        self._power_times, self._power_watts = self.ledger.power_times, self.ledger.power_watts
+        self._power_times, self._power_watts = ledger.power_times, ledger.power_watts
         self._loading_watts: list[float] | None = None
+        if self._never_used is None:
+            self._add_watts(float(np.sum([table[0] for table in self.table_of])))
 
     @property
     def loading_watts(self) -> list[float]:
@@ -71,17 +85,17 @@ class PowerMeter(Resizing):
 
     def table(self, kind: ProcessorType) -> list[float]:
         """Return watts of a processor for 0, 1, … all of its cores busy."""
-        return self.models.watts(kind)
+        return self._models.watts(kind)
 
     # ------------------------------------------------------------------ watts and energy
 
     @property
     def energy_j(self) -> float:
         """Return the energy since the start, J."""
-        return self._energy_j + self.watts * (self.env.now - self._since)
+        return self._energy_j + self.watts * (self._env.now - self._since)
 
     def _add_watts(self, watts: float) -> None:
-        now = self.env.now
+        now = self._env.now
         if now > self._since:
             self._energy_j += self.watts * (now - self._since)
             self._since = now
@@ -91,7 +105,7 @@ class PowerMeter(Resizing):
         if total < self._least_w if watts < 0.0 else total > self._most_w:
             # Make the sum anew if it has fallen far, and set the bounds within which it is exact enough.
             if total < self._least_w:
-                self.watts = total = math.fsum(map(self.node_watts, range(self.platform.node_count)))
+                self.watts = total = math.fsum(map(self.node_watts, range(len(self._draws_w))))
             self._most_w = 2.0 * total
             self._least_w = max(WATTS_FALL * total - 1.0, 0.0)  # below 0 it is rounding alone
         self._power_watts[-1] = total
@@ -100,7 +114,7 @@ class PowerMeter(Resizing):
         """Return what a node draws with no busy core."""
         if self._never_used is None and self._one_processor_a_node:
             return self.table_of[node][0]
-        return sum(self.table_of[p][0] for p in self.processors_of(node) if not self.is_unused(p))
+        return sum(self.table_of[p][0] for p in self._cores.processors_of(node) if not self.is_unused(p))
 
     def idle_watts_of(self, nodes: Sequence[int]) -> list[float]:
         """Return what each of some nodes draws with no busy core."""
@@ -109,15 +123,15 @@ class PowerMeter(Resizing):
             return [tables[node][0] for node in nodes]
         return [self.idle_watts(node) for node in nodes]
 
-    def _update_rate_watts(self, processor: int) -> None:
-        """Set what a processor draws by how fast its tasks run now."""
-        if not self.powered_on[self.node_of(processor)]:
+    def measure(self, processor: int) -> None:
+        """Set what a processor draws by how fast its tasks run now, where watts follow that."""
+        if not self._nodes.powered_on[self._cores.node_of(processor)]:
             return
-        kind, channel = self.type_of[processor], self.channels[processor]
+        kind, channel = self.type_of[processor], self._channels[processor]
         owners = [group.owner for group in (*channel.users, *channel.ended_groups)]
         waiting = [group.tasks for group in channel.ended_groups]
         idle = self.table_of[processor][0]
-        shared, own = self.models.of(kind).draw(loads_of(channel.users, waiting))
+        shared, own = self._models.of(kind).draw(loads_of(channel.users, waiting))
         before = self._rate_watts.get(processor, 0.0 if self.is_unused(processor) else idle)
         if self._never_used is not None:
             self._never_used[processor] = 0
@@ -127,7 +141,7 @@ class PowerMeter(Resizing):
             of_owner = dict.fromkeys(owners, 0.0)
             for owner, watts in zip(owners, own, strict=True):
                 of_owner[owner] += watts
-        self.ledger.rated_watts.append((self.env.now, processor, shared, of_owner))
+        self._ledger.rated_watts.append((self._env.now, processor, shared, of_owner))
         self._add_watts(self._rate_watts[processor] - before)
 
     def processor_watts(self, processor: int) -> float:
@@ -148,15 +162,51 @@ class PowerMeter(Resizing):
 
     def node_watts(self, node: int) -> float:
         """Return what a node draws now."""
-        if self.node_states[node] is NodeState.IDLE:
-            return sum(self.processor_watts(processor) for processor in self.processors_of(node))
+        if self._nodes.state[node] is NodeState.IDLE:
+            return sum(self.processor_watts(processor) for processor in self._cores.processors_of(node))
         return self._draws_w[node]
+
+    def enter(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:
+        """Have nodes, all of which were in one state, draw what they draw in another: ``draws_w``, each W when not on."""
+        states, draws = self._nodes.state, self._draws_w
+        if states[nodes[0]] is not NodeState.IDLE:
+            drew_w: Sequence[float] = [draws[node] for node in nodes]
+        elif not self._rate_watts:
+            drew_w = self.idle_watts_of(nodes)
+        else:
+            drew_w = [self.node_watts(node) for node in nodes]
+            for node in nodes:
+                for processor in self._cores.processors_of(node):
+                    # Nothing runs there; what it draws when it is on again depends on its clock then.
+                    self._rate_watts.pop(processor, None)
+        first, stop = nodes[0], nodes[0] + len(nodes)
+        if nodes[-1] == stop - 1 and len(nodes) > 1 and list(nodes) == list(range(first, stop)):
+            states[first:stop] = [state] * len(nodes)
+            draws[first:stop] = draws_w
+        else:
+            for node, draw in zip(nodes, draws_w, strict=True):
+                states[node] = state
+                draws[node] = draw
+        self._add_watts(sum(map(sub, draws_w, drew_w)))
+
+    def change_clock(self, processor: int, kind: ProcessorType) -> None:
+        """Have a processor draw what ``kind`` does from now on."""
+        before = self.table_of[processor]
+        busy = self.busy[processor]
+        self.type_of[processor], self.table_of[processor] = kind, self.table(kind)
+        self._loading_watts = None
+        if (
+            self._nodes.powered_on[self._cores.node_of(processor)]
+            and not self.is_unused(processor)
+            and processor not in self._rate_watts
+        ):
+            self._add_watts(self.table_of[processor][busy] - before[busy])
 
     # ------------------------------------------------------------------ loading cores
 
     def load(self, allocation: Allocation) -> None:
         """Make the cores of an allocation busy."""
-        self.ledger.loaded_from[allocation.hold] = self.env.now
+        self._ledger.loaded_from[allocation.hold] = self._env.now
         if self.follows_rates:
             self._count_busy(allocation, 1)
             return
@@ -166,9 +216,9 @@ class PowerMeter(Resizing):
         loading = self._loading_watts or self.loading_watts
         for _, _, begin, end in allocation.spans:
             if self._never_used is not None:
-                added += sum(self._load_on(p, self._cores_of[p]) for p in range(begin, end))
+                added += sum(self._load_on(p, self._cores.of_processor[p]) for p in range(begin, end))
             else:
-                self.busy[begin:end] = self._cores_of[begin:end]
+                self.busy[begin:end] = self._cores.of_processor[begin:end]
                 added += loading[end] - loading[begin]
         self._add_watts(added)
 
@@ -184,7 +234,7 @@ class PowerMeter(Resizing):
         busy, table = self.busy[processor], self.table_of[processor]
         self.busy[processor] = busy - cores
         if self.follows_rates:
-            self._update_rate_watts(processor)
+            self.measure(processor)
         else:
             self._add_watts(table[busy - cores] - table[busy])
 
@@ -199,10 +249,10 @@ class PowerMeter(Resizing):
 
     def _count_busy(self, allocation: Allocation, sign: int) -> None:
         """Count busy cores where the channels say what they draw."""
-        for processor, count in self.cores_by_processor(allocation):
+        for processor, count in self._cores.cores_by_processor(allocation):
             self.busy[processor] += sign * count
             if sign < 0:
-                self._update_rate_watts(processor)
+                self.measure(processor)
 
     def unload(self, allocation: Allocation) -> None:
         """Make the cores of an allocation idle; their tasks have left the channels."""

@@ -74,7 +74,7 @@ class Conditions:
         """Return the conditions of a run as it stands."""
         machine = simulation.machine
         columns = simulation.jobs.columns
-        eligibility = machine.eligibility
+        eligibility = machine.cores.eligibility
         windows = () if eligibility is None else eligibility.windows
         return cls(
             {

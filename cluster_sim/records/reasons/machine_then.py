@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import counted
-from cluster_sim.machine.bookings import MB_PER_GB, tasks_in
 from cluster_sim.machine.core_ranges import by_unit, cut
+from cluster_sim.machine.intervals import IntervalSet
+from cluster_sim.machine.memory import Memory
 from cluster_sim.machine.placement import Placement, place
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.energy_accounts import node_bounds
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.core_ranges import Ints
     from cluster_sim.machine.eligibility import Eligibility
-    from cluster_sim.machine.machine import Machine
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.reasons.conditions import Conditions
     from cluster_sim.records.reasons.spells import Spell, Spells
@@ -39,12 +39,6 @@ STATES = tuple(NodeState)
 _ON = STATES.index(NodeState.IDLE)
 _OFF = STATES.index(NodeState.OFF)
 _SWITCHING_ON, _SWITCHING_OFF = STATES.index(NodeState.SWITCHING_ON), STATES.index(NodeState.SWITCHING_OFF)
-
-
-class Clock(NamedTuple):
-    """A clock in place of the run's environment, of which eligibility asks the time."""
-
-    now: float
 
 
 class Suspension(NamedTuple):
@@ -270,13 +264,12 @@ class MachineThen:
     def __init__(self, history: MachineHistory):
         platform = self.platform = history.platform
         self.widest, self.shapes, self.eligibility = platform.widest_node, history.shapes, history.eligibility
-        self.guests: tuple[object, ...] = ()  # they are named among the holders
-        capacity = [np.inf if kind.memory_gb is None else kind.memory_gb * MB_PER_GB for kind in platform.node_types]
-        self.memory_mb = np.array(capacity)[platform.type_of_node]
-        self.memory_used = np.zeros(platform.node_count)
+        self.all_on = False  # nobody looks for free cores in sets of nodes here, and these are empty
+        self.available, self.asleep = IntervalSet(), IntervalSet()
+        self.memory = Memory(platform)
         self.free = platform.node_cores.astype(np.int64)  #: Free cores of each node, shape (nodes,).
         self.withheld = np.zeros(platform.node_count, bool)
-        self.env = Clock(-np.inf)
+        self.now = -np.inf  #: s.
         self._codes = np.full(platform.node_count, _ON)
         self._history = history
         self._reached = [0, 0, 0, 0]
@@ -290,7 +283,7 @@ class MachineThen:
         self._all_usable = bool(self._usable.all())
 
     @property
-    def node_states(self) -> list[NodeState]:
+    def state(self) -> list[NodeState]:
         """Return the state of each node."""
         return [STATES[code] for code in self._codes.tolist()]
 
@@ -307,7 +300,7 @@ class MachineThen:
     def go_on(self, time: float) -> None:
         """Let all happen up to and at ``time``, s."""
         history = self._history
-        self.env = Clock(time)
+        self.now = time
         for kind, changes in enumerate((history.cores, history.memory, history.states, history.withheld)):
             first = self._reached[kind]
             if first == len(changes.times) or changes.times[first] > time:
@@ -321,20 +314,15 @@ class MachineThen:
                 np.subtract.at(more, end, cores)
                 self.free += np.cumsum(more[:-1])
             elif kind == 1:
-                np.add.at(self.memory_used, *columns)
+                np.add.at(self.memory.used, *columns)
             else:
                 (self._codes, self.withheld)[kind - 2][columns[0]] = columns[1]
                 self._usable_changed()
 
-    def room(self, memory: float, if_empty: bool = False) -> npt.NDArray[np.int64]:
-        """Return for how many tasks of ``memory`` MB every node has memory left, shape (nodes,)."""
-        left = self.memory_mb if if_empty else self.memory_mb - self.memory_used
-        return tasks_in(left, memory, self.platform.core_count)
-
     def copy(self) -> MachineThen:
         """Return a copy, on which holds can be released without changing this one."""
         other = copy(self)
-        other.free, other.memory_used, other._codes = self.free.copy(), self.memory_used.copy(), self._codes.copy()
+        other.free, other.memory, other._codes = self.free.copy(), self.memory.copy(), self._codes.copy()
         return other
 
     def release(self, hold: int) -> None:
@@ -342,7 +330,7 @@ class MachineThen:
         held = self._history.pieces
         node = int(held.node[hold])
         self.free[node] += int(held.kept[hold])
-        self.memory_used[node] -= float(held.memory[hold])
+        self.memory.used[node] -= float(held.memory[hold])
 
     def is_back(self, node: int) -> None:
         """End the transition of a node."""
@@ -351,7 +339,7 @@ class MachineThen:
 
     def placed(self, row: int) -> Placement | None:
         """Return where the job could be placed, as far as the machine goes."""
-        suspension = self._history.suspended(row, self.env.now)
+        suspension = self._history.suspended(row, self.now)
         if suspension is not None:
             free = self.usable_free
             fits = all(free[node] >= cores for node, cores in suspension.cores.items())
@@ -364,7 +352,7 @@ class MachineThen:
                 node = int(free.argmax())
                 return Placement.on({node: cores}) if free[node] >= cores else None
             return Placement(()) if cores <= free.sum() else None
-        return place(cast("Machine", self), job, None, self._history.counts_memory, self.free)
+        return place(self, job, None, self._history.counts_memory, self.free)
 
     def _is_open(self, row: int, suspension: Suspension) -> bool:
         """Return whether advance reservations leave a suspended job its nodes for the rest of its time."""
@@ -372,21 +360,21 @@ class MachineThen:
             return True
         job = self._history.jobs[row]
         rest = Job(job._columns, row, job.job_id, job.submit_time, job.requested_cores, suspension.left)
-        mask = self.eligibility.open_at(rest, self.env.now)
+        mask = self.eligibility.open_at(rest, self.now)
         return mask is None or bool(mask[list(suspension.cores)].all())
 
     def shortage(self, row: int) -> str:
         """Say what the job asks for and what there is of it, as a clause about the job; empty if it fits."""
         if self.placed(row) is not None:
             return ""
-        suspension = self._history.suspended(row, self.env.now)
+        suspension = self._history.suspended(row, self.now)
         if suspension is not None:
             free, cores = self.usable_free, suspension.cores
             left, needs = sum(min(int(free[node]), count) for node, count in cores.items()), sum(cores.values())
             what = f"{left:,} free" if left < needs else "which an advance reservation keeps from it now"
             return f"is suspended and needs its {counted(needs, 'core')} back, {what}"
         narrowest = self._history.narrowest.get(row)
-        text = missing(
-            cast("Machine", self), narrowest or self._history.jobs[row], self._history.counts_memory, self._policy
-        )
+        # Guests are named among the holders.
+        job = narrowest or self._history.jobs[row]
+        text = missing(self, self, (), job, self._history.counts_memory, self._policy)
         return text.replace(ASKS, f"{ASKS}at least ", 1) if narrowest is not None and text.startswith(ASKS) else text

@@ -437,7 +437,7 @@ class InstantsOfWait:
     def reasons(self, time: float, rows: Sequence[int]) -> list[str]:
         """Return the reasons of waiting jobs, by their rows, just before a time (s, no earlier than the last)."""
         before = math.nextafter(time, -math.inf)
-        if before != self._machine.env.now:
+        if before != self._machine.now:
             self._told.clear()
             self._machine.go_on(before)
         for row in rows:
@@ -451,7 +451,7 @@ class _Holders:
 
     def __init__(self, history: MachineHistory, ends: np.ndarray, row: int, machine: MachineThen):
         self._history = history
-        time = self._time = machine.env.now
+        time = self._time = machine.now
         machine = machine.copy()
         held = np.flatnonzero((history.pieces.start <= time) & (history.pieces.end > time))
         # Those that are late may end any moment; when, is not known.

@@ -60,10 +60,10 @@ class Admission:
 
     def prepare(self) -> None:
         """Look at what jobs may ask for besides cores."""
-        scheduler, eligibility = self._simulation.scheduler, self._machine.eligibility
+        scheduler, eligibility = self._simulation.scheduler, self._machine.cores.eligibility
         self._by_memory = scheduler is not None and scheduler.memory and bool((self._columns["memory"] > 0).any())
         #: True if a job can ask for more than cores.
-        self._has_wishes = self._machine.shapes or self._by_memory or eligibility is not None
+        self._has_wishes = self._machine.cores.shapes or self._by_memory or eligibility is not None
         self._has_wishes = self._has_wishes or bool((self._columns["gpus"] > 0).any())
         if self._gate is None and eligibility is not None:
             self._gate = WindowGate(self._env, eligibility, self.admit, self._refuse, self._turn)
@@ -92,7 +92,7 @@ class Admission:
         """Take in a job that arrives now."""
         if job.requested_cores > self._core_count or self._has_wishes:
             least = job.on_cores(job.min_cores) if self._chooses_cores else job
-            reason = why_impossible(self._machine, least, self._by_memory, self._gives_gpus, self._spreads_tasks)
+            reason = why_impossible(self._machine.cores, least, self._by_memory, self._gives_gpus, self._spreads_tasks)
             if reason:
                 self.reject(job, reason)
                 return
@@ -179,5 +179,5 @@ class Admission:
 
     def _turn(self) -> None:
         """Ask for a pass: the window of an advance reservation begins or ends."""
-        self._machine.version = object()
+        self._machine.cores.version = object()
         self._simulation.request_pass()

@@ -114,7 +114,9 @@ class Executor:
 
     def _rates(self, running: Running) -> set[float]:
         """Return operations/s of the cores of a job."""
-        return {self._machine.type_of[p].ops_per_s for p, _ in self._machine.cores_by_processor(running._allocation)}
+        return {
+            self._machine.type_of[p].ops_per_s for p, _ in self._machine.cores.cores_by_processor(running._allocation)
+        }
 
     def whole_seconds(self, running: Running) -> float:
         """Return how long all of the job's work takes on the cores that it has, undisturbed, s."""
@@ -139,7 +141,7 @@ class Executor:
         course = running._course
         fixed = self.work.is_fixed(running.job.index) or (course is not None and not course.is_working)
         groups: list[Event] = []
-        for processor, tasks in self._machine.cores_by_processor(running._allocation):
+        for processor, tasks in self._machine.cores.cores_by_processor(running._allocation):
             phases = self._phases(running, self._machine.type_of[processor].ops_per_s)
             begun = since
             if begun is not None:
@@ -169,7 +171,7 @@ class Executor:
                 self._move(job)
 
     def _meets_traffic(self, running: Running) -> bool:
-        held = self._machine.cores_by_processor(running._allocation)
+        held = self._machine.cores.cores_by_processor(running._allocation)
         return any(processor in self._shared for processor, _ in held)
 
     def _move(self, job: Running) -> None:
@@ -194,7 +196,7 @@ class Executor:
         since = running.start_time if running._course is None else running._course.since
         left = total = 0.0
         on_channels = self.on_channels or any(isinstance(group, TaskGroup) for group in running._groups)
-        for processor, tasks in self._machine.cores_by_processor(running._allocation):
+        for processor, tasks in self._machine.cores.cores_by_processor(running._allocation):
             phases = self._phases(running, self._machine.type_of[processor].ops_per_s)
             seconds = sum([seconds for seconds, _ in phases])
             total += tasks * seconds
@@ -228,10 +230,6 @@ class MachineWithoutRun:
     def kill_jobs_on(self, node: int, reason: str) -> int:
         """Return 0: no job runs."""
         return 0
-
-    def jobs_on(self, first: int, stop: int) -> list[Running]:
-        """No job runs."""
-        return []
 
     def guest_left(self, guest: Request) -> None:
         """Do nothing: no job waits."""

@@ -131,13 +131,13 @@ class JobChanges:
         suspended = Suspended(job, running.placement, running._attempt, self._env.now, memory, p_state)
         self._suspended[job.index] = suspended
         self._end_with_window(suspended)
-        self._machine.keep_memory(running.placement, memory)
-        self._machine.withhold(running.placement.nodes, False)  # only there it goes on without a restart
+        self._machine.cores.keep_memory(running.placement, memory)
+        self._machine.cores.withhold(running.placement.nodes, False)  # only there it goes on without a restart
         self._request_pass()
 
     def _end_with_window(self, suspended: Suspended) -> None:
         """Kill a job that is still suspended when its advance reservation ends: it can never go on."""
-        job, eligibility = suspended.job, self._machine.eligibility
+        job, eligibility = suspended.job, self._machine.cores.eligibility
         if eligibility is None or not job.reservation:
             return
 
@@ -170,13 +170,13 @@ class JobChanges:
         moves = placement != suspended.placement
         counts = self._suspended_time_counts and 0.0 < job.requested_time < inf
         meanwhile = (self._env.now - suspended.since) / job.requested_time if counts else 0.0
-        self._machine.drop_memory(suspended.placement, suspended.memory_mb)
+        self._machine.cores.drop_memory(suspended.placement, suspended.memory_mb)
         course.used += meanwhile
         try:
             running = life.set_out(job, placement, course, suspended.attempt, suspended.p_state, restarts=moves)
         except PlacementError:
             course.used -= meanwhile
-            self._machine.keep_memory(suspended.placement, suspended.memory_mb)
+            self._machine.cores.keep_memory(suspended.placement, suspended.memory_mb)
             raise
         del self._suspended[job.index]
         self._attempts.suspended.discard(suspended.attempt)
@@ -196,7 +196,7 @@ class JobChanges:
         """Take out a suspended job, which is to be killed; None if it is not suspended."""
         suspended = self._suspended.pop(index, None)
         if suspended is not None:
-            self._machine.drop_memory(suspended.placement, suspended.memory_mb)
+            self._machine.cores.drop_memory(suspended.placement, suspended.memory_mb)
             self._attempts.suspended.discard(suspended.attempt)
             self._note_left(suspended)
         return suspended
@@ -230,7 +230,7 @@ class JobChanges:
             more = placement.beyond(running.placement)
             if more is not None:
                 memory = running._allocation.memory_mb
-                course.reserved = self._machine.hold(more, memory, None, running._attempt)
+                course.reserved = self._machine.cores.request(more, memory, running.job, running._attempt)
         else:
             self._make_room_for(running, placement)
             self._life.stages.cut_short(course)
@@ -257,7 +257,8 @@ class JobChanges:
             raise PlacementError(f"{who} cannot change its cores now")
         if not job.min_cores <= placement.cores <= job.max_cores:
             raise PlacementError(f"{who} can have {job.min_cores} to {job.max_cores} cores, {placement!r} has others")
-        more = self._machine.check_change(running._allocation, placement, course.request(placement.cores))
+        self._machine.cores.check_change(running._allocation, placement, course.request(placement.cores))
+        more = placement.beyond(running.placement)
         budget = self._machine.budget
         p_state = self.p_state_of(job)
         if p_state is not None:
@@ -287,7 +288,7 @@ class JobChanges:
                     f"{who}: it can have nodes as it has them, and whole ones; others share their clocks"
                 )
             try:
-                for processor in machine.processors_of(node):
+                for processor in machine.cores.processors_of(node):
                     machine.type_of[processor].in_p_state(p_state)
             except InputError as error:
                 raise PlacementError(f"{who}: {error}") from None
@@ -332,7 +333,7 @@ class JobChanges:
         if reserved is not None:
             assert running is not None
             assert target is not None
-            self._machine.release(reserved)
+            self._machine.cores.give_back(reserved)
             self._spare(running, target)
 
     def _spare(self, running: Running, target: Placement) -> None:
@@ -349,7 +350,7 @@ class JobChanges:
         asks = course.next_cores and job.malleable and not job.exclusive
         wanted = min(max(course.next_cores, job.min_cores), job.max_cores) if asks else own
         if wanted < own and course.target is None and self.p_state_of(job) is None:
-            self.resize(job, self._machine.shrunk(running.placement, wanted))
+            self.resize(job, running.placement.shrunk(wanted))
         elif wanted > own:
             course.asks = wanted
         if (course.asks and course.target is None) or (self._at_boundaries and job.malleable):
@@ -369,7 +370,7 @@ class JobChanges:
         assert target is not None
         course.target = course.reserved = None
         if reserved is not None:
-            self._machine.release(reserved)
+            self._machine.cores.give_back(reserved)
         try:
             self._make_room_for(running, target)
         except PlacementError:
@@ -389,10 +390,11 @@ class JobChanges:
         running, machine = course.running, self._machine
         assert running is not None
         self._count_time(course, running)
-        machine.unload(running._allocation)
-        allocation = machine.change(running._allocation, placement, running.job, running._attempt)
+        allocation = running._allocation
+        machine.power.unload(allocation)
+        machine.cores.change(allocation, placement)
         self._life.job_clocks.follow(running.job, allocation)
-        machine.load(allocation)
+        machine.power.load(allocation)
         # The job goes on, with these cores, as another object.
         other = Running(running.job, placement, allocation, self._env.now, running._attempt)
         other.allocation_time, other._groups = running.allocation_time, running._groups

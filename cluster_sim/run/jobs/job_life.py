@@ -112,16 +112,16 @@ class JobLife:
         Raises PlacementError as :meth:`start`.
         """
         machine = self.machine
-        memory = job.memory if machine.uses_memory else 0.0
+        memory = job.memory if machine.cores.uses_memory else 0.0
         budget = machine.budget
         slower = {} if budget is None else budget.require(job, placement, p_state)
-        request = job if machine.eligibility is None else self.changes.request(job, placement.cores)
-        allocation = machine.hold(placement, memory, request, attempt)
+        request = job if machine.cores.eligibility is None else self.changes.request(job, placement.cores)
+        allocation = machine.cores.request(placement, memory, job, attempt, request=request)
         if p_state is not None:
             try:
                 self.job_clocks.choose(job, allocation, p_state)
             except PlacementError:
-                machine.take_back(allocation)
+                machine.cores.take_back(allocation)
                 raise
         running = self.running[job.index] = Running(job, placement, allocation, self._env.now, attempt)
         if course is not None:
@@ -132,11 +132,11 @@ class JobLife:
         if budget is not None:
             budget.slow_down(slower)  # not before nothing can be refused any more
             budget.start(running)
-        if machine.all_on or machine.has_ready_nodes(placement):
+        if machine.nodes.all_on or machine.nodes.has_ready_nodes(placement):
             self.begin(running)
         else:
             running.start_time = inf
-            running.expected_start = self._env.now + machine.boot_time(placement)
+            running.expected_start = self._env.now + machine.nodes.boot_time(placement)
         # Boots begin after the pass, or a node would be in transition for what the scheduler still decides in it.
         kind = EagerProcess if running.start_time < inf else Process
         process = execute(self, running) if course is None else pursue(self, course, running)
@@ -157,7 +157,7 @@ class JobLife:
         running.start_time = running.expected_start = self._env.now
         if self.job_clocks.chosen:
             self.job_clocks.begin(running.job)
-        self.machine.load(running._allocation)
+        self.machine.power.load(running._allocation)
         if running._course is None:
             self._executor.start_tasks(running)
         else:
@@ -244,8 +244,8 @@ class JobLife:
                 left, begun = self._network.cancel(running._transfer), self.courses.of(job)
                 if begun is not None and left is not None:
                     begun.to_exchange = left * len(running.placement.nodes) / self._volume(running)
-            self.machine.unload(running._allocation)
-        self.machine.release(running._allocation)
+            self.machine.power.unload(running._allocation)
+        self.machine.cores.give_back(running._allocation)
         if course is not None:
             self.changes.let_go(course)
             course.running = None

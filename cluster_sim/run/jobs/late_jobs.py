@@ -43,17 +43,17 @@ class LateJobs:
     def _prepare_for(self, job: Job) -> None:
         """Look from now on at what this job asks for, if no job of the run has asked for it so far."""
         run, machine = self._run, self._run.machine
-        shaped = machine.shapes or job.is_shaped
-        memory = machine.uses_memory or job.memory > 0.0
-        eligible = machine.eligibility
+        shaped = machine.cores.shapes or job.is_shaped
+        memory = machine.cores.uses_memory or job.memory > 0.0
+        eligible = machine.cores.eligibility
         if eligible is None and (job.requires or job.exclusive or job.reservation):
             eligible = Eligibility(run.platform)
         run.life.communicates = run.life.communicates or run.executor.work.comm_vol(job.index) > 0.0
         if job.mem_vol > 0.0:
             run.executor.move_to_channels()
-        if (shaped, memory, eligible) == (machine.shapes, machine.uses_memory, machine.eligibility):
+        if (shaped, memory, eligible) == (machine.cores.shapes, machine.cores.uses_memory, machine.cores.eligibility):
             return
-        machine.shapes, machine.uses_memory, machine.eligibility = shaped, memory, eligible
+        machine.cores.shapes, machine.cores.uses_memory, machine.cores.eligibility = shaped, memory, eligible
         run.view.counts_memory = memory and (run.scheduler is None or run.scheduler.memory)
         run.admission.prepare()
         if run.scheduler is not None:  # it may count only cores, for want of other wishes: it begins anew

@@ -335,7 +335,7 @@ def check_energy_identities(result: Result, simulation: Simulation | None = None
     assert (result.power["watts"] >= 0.0).all()
     assert (np.diff(result.power["time"]) >= 0).all()
     if simulation is not None and result.power["time"].iloc[-1] == simulation.env.now:
-        assert simulation.machine.energy_j == close
+        assert simulation.machine.power.energy_j == close
 
 
 def check_second_opinion(result: Result, unused_draw_nothing: bool = False) -> None:
@@ -631,24 +631,24 @@ def _same(found: Any, expected: float | None) -> None:
 def check_books(simulation: Simulation) -> None:
     """At any time during a run: what is free in all, and the nodes in which placements look for it, are by the nodes' columns."""
     machine = simulation.machine
-    usable = machine.is_on | machine.is_off
-    assert machine.free_total == int(machine.free[usable].sum())
+    usable = machine.nodes.is_on | machine.nodes.is_off
+    assert machine.cores.free_total == int(machine.cores.free[usable].sum())
     nodes = range(simulation.platform.node_count)
-    for found, mask in ((machine.available, machine.is_on), (machine.asleep, machine.is_off)):
-        assert [node for node in nodes if node in found] == np.flatnonzero(mask & (machine.free > 0)).tolist()
+    for found, mask in ((machine.cores.available, machine.nodes.is_on), (machine.cores.asleep, machine.nodes.is_off)):
+        assert [node for node in nodes if node in found] == np.flatnonzero(mask & (machine.cores.free > 0)).tolist()
 
 
 def check_all_is_free(simulation: Simulation) -> None:
     """After a run no core is held or busy, no memory used, no bandwidth asked for, and the machine's books agree."""
     machine, platform = simulation.machine, simulation.platform
     for node in range(platform.node_count):
-        machine.withhold([node], False)  # as a power policy would, in the end
-    assert machine.free.tolist() == platform.node_cores.tolist()
-    assert machine.busy == [0] * platform.processor_count
-    assert not machine.memory_used.any()
+        machine.cores.withhold([node], False)  # as a power policy would, in the end
+    assert machine.cores.free.tolist() == platform.node_cores.tolist()
+    assert machine.power.busy == [0] * platform.processor_count
+    assert not machine.cores.memory.used.any()
     assert machine.demand == pytest.approx(0.0, abs=1e-9)
     states = [simulation.node(i).state for i in range(platform.node_count)]
-    assert [i for i in range(platform.node_count) if i in machine.available] == [
+    assert [i for i in range(platform.node_count) if i in machine.cores.available] == [
         i for i, state in enumerate(states) if state is NodeState.IDLE
     ]
-    assert machine.watts == pytest.approx(sum(simulation.node(i).watts for i in range(platform.node_count)))
+    assert machine.power.watts == pytest.approx(sum(simulation.node(i).watts for i in range(platform.node_count)))
