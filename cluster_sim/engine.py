@@ -81,10 +81,14 @@ class PlannedEvent(Event):
 class EagerProcess(simpy.Process):
     """A process that runs to the first event it waits for when it is made, not when an event of its own starts it.
 
-    With a plain process a job costs five events; this saves the one that only starts it.
+    With a plain process a job costs five events; this saves the one that only starts it. If not ``at_once``, it is started
+    as any process.
     """
 
-    def __init__(self, env: Environment, generator: Generator[Event, Any, Any]):
+    def __init__(self, env: Environment, generator: Generator[Event, Any, Any], at_once: bool = True):
+        if not at_once:
+            super().__init__(env, generator)
+            return
         # As in simpy.Process, but for the last two steps.
         self.env = env
         self.callbacks: list[Any] = []

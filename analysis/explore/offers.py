@@ -20,7 +20,7 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.specs import platforms
 from cluster_sim.registry import Registry, Spec
 from cluster_sim.run.hosts import platform_of_log
-from cluster_sim.run.passes import PowerProcess, SchedulerProcess
+from cluster_sim.run.policies import PowerPolicy, Scheduler
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 
 T = TypeVar("T")
@@ -50,8 +50,8 @@ class Offers:
 
     workloads: Mapping[str, OfferedItem[Workload]]
     platforms: Mapping[str, OfferedItem[Platform]]
-    schedulers: Mapping[str, OfferedItem[SchedulerProcess]]
-    power_policies: Mapping[str, OfferedItem[PowerProcess]]
+    schedulers: Mapping[str, OfferedItem[Scheduler]]
+    power_policies: Mapping[str, OfferedItem[PowerPolicy]]
 
     @classmethod
     def of(

@@ -15,6 +15,7 @@ from cluster_sim.machine.placement import Placement
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.result import Result
 from cluster_sim.run.decisions import Start, WakeAt
+from cluster_sim.run.policies import Scheduler
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
@@ -76,11 +77,9 @@ def _node(platform: Platform, job_id: str, node: str | int) -> int:
     raise InputError(f"job {job_id}", f"a node of {', '.join(name.rpartition('.')[2] for name in names)}", node)
 
 
-class _ByHand:
+class _ByHand(Scheduler):
     """Scheduler that starts each job at its planned time, or raises why it cannot."""
 
-    memory = False
-    clairvoyant = False
     spec = "by hand"
 
     def __init__(self, entries: list[_Entry], workload: Workload):
@@ -90,7 +89,7 @@ class _ByHand:
     def begin(self, view: View) -> None:
         """Do nothing: the plan is made."""
 
-    def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
+    def attend(self, simulation: Any) -> Generator[Event, Any, None]:
         """Run as a process that starts jobs at their planned times."""
         view = simulation.view
         while True:
@@ -101,7 +100,7 @@ class _ByHand:
                 simulation.apply(Start(job, self._placement(simulation, job, entry)))
             if self._due:
                 simulation.apply(WakeAt(self._due[0].start))
-            view.pass_is_over()
+            simulation.news.pass_is_over()
 
     def _pending(self, view: View, entry: _Entry) -> Job:
         for job in view.pending:

@@ -1,6 +1,6 @@
 """How far a job is in its work, and what it does next: its parts, checkpoints, restarts and changes of its cores.
 
-Passive: :mod:`cluster_sim.run.jobs.staged` takes a job through its course, stage by stage. A job that has no parts, makes no
+Passive: :mod:`cluster_sim.run.jobs.attempt` takes a job through its course, stage by stage. A job that has no parts, makes no
 checkpoints, and is neither suspended nor resized nor started on other cores than it requested has none.
 """
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.allocation import Allocation
     from cluster_sim.machine.placement import Placement
-    from cluster_sim.machine.running import Running
 
 NOTHING = 1e-9
 """A piece of work that is this part of an interval between checkpoints, or of a part of the work, is a rounding error."""
@@ -80,7 +79,6 @@ class Course:
         self.stage: Stage | None = None  #: What its tasks do now; None: nothing.
         self.since = inf  #: Since when, s.
         self._whole_s = 0.0  # how long all the work takes, as it was when the stage began
-        self.running: Running | None = None  #: What there is to know of it on the machine; None while it has no cores.
         self.target: Placement | None = None  #: The cores on which it does its next part, if these are others,
         self.reserved: Allocation | None = None  #: and what it holds for that already.
         self.asks = 0  #: Cores that it asks for, for its next part; 0: it asks for no others.

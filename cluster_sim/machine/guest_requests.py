@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from cluster_sim.machine.cores import Cores
+    from cluster_sim.machine.hub import Hub
     from cluster_sim.machine.ledger import Ledger
     from cluster_sim.machine.memory_channel import MemoryChannel, TaskGroup
     from cluster_sim.machine.power.power_meter import PowerMeter
@@ -235,17 +236,15 @@ class Guests:
         cores: Cores,
         power: PowerMeter,
         ledger: Ledger,
+        hub: Hub,
         channel: Callable[[int], MemoryChannel],
-        has_left: Callable[[Request], None],
-        moves_memory: Callable[[int], None],
     ):
         self.cores = cores
         self._env = cores.env
         self._power = power
         self._ledger = ledger
         self._channel = channel  # of a processor
-        self._has_left = has_left  # told of a guest that has given its cores back
-        self._moves_memory = moves_memory  # told of a processor on which one is about to move memory
+        self._hub = hub
         self.names: list[str] = []  #: Owners, by the order of their first request.
         self.held: list[Request] = []  #: Requests that have been granted and hold something now.
         self.granted: list[Request] = []  #: All that have been granted so far, for explanations.
@@ -296,7 +295,8 @@ class Guests:
         request.until = self._env.now
         self.held.remove(request)
         self.cores.give_back(allocation)
-        self._has_left(request)
+        for hear in self._hub.guest_left:
+            hear(request)
 
     def evict(self, node: int, reason: str) -> None:
         """A node breaks down: its guests lose what they hold, and what they run fails."""
@@ -322,7 +322,8 @@ class Guests:
             raise InputError(f"{where}.load, owner", f"a guest that holds {cores} idle cores there", owner)
         mask = lowest_bits(mask, cores)
         if mem_mb_per_s > 0.0:
-            self._moves_memory(processor)
+            for hear in self._hub.memory_moves:
+                hear(processor)
         tenant = self.tenant(owner)
         self._power.load_cores(processor, cores)
         entry = self._ledger.load(self._env.now, tenant, self.cores.ranges_of(processor, mask))

@@ -6,16 +6,16 @@ thousands; :class:`Node` and :class:`Processor` are handles on one row, made whe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cluster_sim.machine.cores import Cores
-from cluster_sim.machine.guest_requests import Guests, Request
+from cluster_sim.machine.guest_requests import Guests
+from cluster_sim.machine.hub import Hub
 from cluster_sim.machine.ledger import Ledger
 from cluster_sim.machine.memory_channel import MemoryChannel
-from cluster_sim.machine.node import Node, NodeState, Processor
+from cluster_sim.machine.node import Node, Processor
 from cluster_sim.machine.node_states import NodeStates
 from cluster_sim.machine.power.power_meter import PowerMeter
 from cluster_sim.machine.switching import Switching
@@ -26,30 +26,6 @@ if TYPE_CHECKING:
     from cluster_sim.engine import Environment
     from cluster_sim.machine.power.power_budget import PowerBudget
     from cluster_sim.platform.platform import Platform, ProcessorType
-
-
-class Observer(Protocol):
-    """The simulation that runs jobs on the machine, as far as the machine tells and asks it."""
-
-    def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
-        """Hear that nodes have entered a state."""
-        ...
-
-    def kill_jobs_on(self, node: int, reason: str) -> int:
-        """Kill the jobs that hold cores of a node; how many there are."""
-        ...
-
-    def guest_left(self, guest: Request) -> None:
-        """Hear that a guest has given its cores back."""
-        ...
-
-    def traffic_on(self, processor: int) -> None:
-        """Hear that a guest is about to move memory there: its jobs have to be on the channel."""
-        ...
-
-    def rates_will_change(self) -> None:
-        """Hear that a clock is about to change: work in progress has to be on the channels."""
-        ...
 
 
 class Machine:
@@ -63,7 +39,7 @@ class Machine:
         env: Environment,
         platform: Platform,
         models: ProcessorModels,
-        observer: Observer,
+        hub: Hub | None = None,
         quirks: frozenset[str] = frozenset(),
         rng: np.random.Generator | None = None,
     ):
@@ -80,14 +56,9 @@ class Machine:
         self.channels: dict[int, MemoryChannel] = {}  #: By processor; made for the first task group.
         self.demand = np.zeros(platform.node_count)  #: MB/s that the tasks on each node ask for.
         self.power = PowerMeter(self.cores, models, self.type_of, self.channels, self.ledger, quirks)
-        self.switching = Switching(
-            self.cores, self.power, self.ledger.transitions, self.node, observer.nodes_changed, rng
-        )
-        self.guests = Guests(
-            self.cores, self.power, self.ledger, self.channel, observer.guest_left, observer.traffic_on
-        )
-        self.kill_jobs_on = observer.kill_jobs_on
-        self._rates_will_change = observer.rates_will_change
+        self.hub = hub or Hub()  #: Who hears of what happens on it.
+        self.switching = Switching(self.cores, self.power, self.ledger.transitions, self.hub, self.node, rng)
+        self.guests = Guests(self.cores, self.power, self.ledger, self.hub, self.channel)
         self._nodes: dict[int, Node] = {}
         self._processors: dict[int, Processor] = {}
         self._at_job_boundaries = "contention-at-job-boundaries" in quirks
@@ -139,7 +110,8 @@ class Machine:
 
     def set_clock(self, processor: int, kind: ProcessorType) -> None:
         """Give a processor the clock and watts of ``kind``; the number of its cores stays."""
-        self._rates_will_change()
+        for prepare in self.hub.clock_changes:
+            prepare()
         ratio = kind.ops_per_s / self.type_of[processor].ops_per_s
         self.power.change_clock(processor, kind)
         self.ledger.clock_changes.append((self.env.now, processor, kind))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.allocation import Allocation
     from cluster_sim.machine.cores import Cores
     from cluster_sim.machine.guest_requests import Guests, Request
+    from cluster_sim.machine.hub import Hub
     from cluster_sim.machine.ledger import Ledger
     from cluster_sim.machine.memory_channel import MemoryChannel
     from cluster_sim.machine.node_states import NodeStates
@@ -45,6 +46,7 @@ class MachineParts(Protocol):
     channels: dict[int, MemoryChannel]
     guests: Guests
     switching: Switching
+    hub: Hub
 
     def node(self, index: int) -> Node:
         """Return the handle of a node."""
@@ -56,10 +58,6 @@ class MachineParts(Protocol):
 
     def set_clock(self, processor: int, kind: ProcessorType) -> None:
         """Give a processor the clock and watts of ``kind``."""
-        ...
-
-    def kill_jobs_on(self, node: int, reason: str) -> int:
-        """Kill the jobs that hold cores of a node; how many there are."""
         ...
 
 
@@ -365,7 +363,7 @@ class Node(NodeView, SharedCores):
 
     def _break_down(self) -> Generator[Event, Any, None]:
         self._machine.guests.evict(self.index, f"{self.name} failed")
-        while self._machine.kill_jobs_on(self.index, f"{self.name} failed"):
+        while sum(kill(self.index, f"{self.name} failed") for kill in self._machine.hub.node_fails):
             yield self._env.timeout(0)  # the kills happen first
         if self._state is not NodeState.FAILED:  # else told so twice in this instant
             self._machine.switching.fail(self.index)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from cluster_sim.engine import Environment
     from cluster_sim.machine.cores import Cores
+    from cluster_sim.machine.hub import Hub
     from cluster_sim.machine.power.power_meter import PowerMeter
     from cluster_sim.machine.transition_log import TransitionLog
     from cluster_sim.platform.hardware import PowerTransitions
@@ -58,15 +59,15 @@ class Switching:
         cores: Cores,
         power: PowerMeter,
         transitions: TransitionLog,
+        hub: Hub,
         handle: Callable[[int], Any],
-        has_changed: Callable[[Sequence[int], NodeState], None],
         rng: np.random.Generator | None = None,
     ):
         self._cores = cores
         self._power = power
         self._transitions = transitions
         self._handle = handle  # of a node, for those who wait for it
-        self._has_changed = has_changed
+        self._hub = hub
         self._rng = rng
         self.nodes = cores.nodes
         self.env = cores.env
@@ -89,7 +90,8 @@ class Switching:
         self._book(nodes, state, draws_w)
         for node in self._resting.keys() & nodes if self._resting else ():
             self._resting.pop(node).over.succeed()
-        self._has_changed(nodes, state)
+        for hear in self._hub.nodes_changed:
+            hear(nodes, state)
 
     def _book(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:
         self._transitions.add(self.env.now, nodes, state, draws_w)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
+    from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.running import Running
+    from cluster_sim.run.jobs.job_changes import JobChanges
+    from cluster_sim.run.jobs.live_jobs import LiveJobs
+    from cluster_sim.run.news import News
+    from cluster_sim.run.view import About
     from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.work import Work
 
@@ -16,8 +21,19 @@ if TYPE_CHECKING:
 class ClairvoyantView(View):
     """A view that also tells how long jobs really run, for policies that say in their class that they are clairvoyant."""
 
-    work: Work
-    kills_at_walltime = False  #: True if a job ends at its requested time in any case.
+    def __init__(
+        self,
+        machine: Machine,
+        live: LiveJobs[Any],
+        news: News,
+        changes: JobChanges | None,
+        about: About,
+        work: Work,
+        kills_at_walltime: bool,
+    ):
+        super().__init__(machine, live, news, changes, about)
+        self.work = work
+        self.kills_at_walltime = kills_at_walltime  #: True if a job ends at its requested time in any case.
 
     def run_time(self, job: Job, ops_per_s: float | None = None) -> float:
         """Return the uncontended run time of a job's work on cores of that rate (default: the platform's fastest), s.

@@ -28,8 +28,12 @@ if TYPE_CHECKING:
     from simpy.events import EventPriority
 
     from cluster_sim.engine import Environment
+    from cluster_sim.run.decision_log import DecisionLog
+    from cluster_sim.run.jobs.admission import Admission
+    from cluster_sim.run.jobs.job_life import JobLife
+    from cluster_sim.run.news import News
+    from cluster_sim.run.passes import Passes
     from cluster_sim.run.power_control import PowerControl
-    from cluster_sim.run.simulation import Simulation
 
 SCHEDULERS: tuple[type, ...] = get_args(Decision)
 """Decisions that a scheduler may make."""
@@ -44,16 +48,25 @@ class Dispatcher:
     program outside decides in its place. Either has its kinds of decisions; only ``Reject`` and ``WakeAt`` are both's.
     """
 
-    def __init__(self, simulation: Simulation, power_control: PowerControl):
-        self._env = simulation.env
-        self._life = simulation.life
-        self._start = simulation.life.start
-        self._admission = simulation.admission
-        self._decision_log = simulation.decision_log
-        self._passes = simulation.passes
-        self._view = simulation.view
+    def __init__(
+        self,
+        life: JobLife,
+        admission: Admission,
+        passes: Passes,
+        news: News,
+        power_control: PowerControl,
+        decision_log: DecisionLog | None,
+        after_each_event: bool,
+    ):
+        self._env = life.machine.env
+        self._life = life
+        self._start = life.start
+        self._admission = admission
+        self._decision_log = decision_log
+        self._passes = passes
+        self._news = news
         # Where each event has a pass of its own, jobs that end in an instant are before the scheduler's alarm clock.
-        self._wakes = WALLTIME if simulation.after_each_event else NORMAL
+        self._wakes = WALLTIME if after_each_event else NORMAL
         self._power_control = power_control
 
     def apply(self, decision: Decision | PowerDecision) -> None:
@@ -104,7 +117,7 @@ class Dispatcher:
     def _change(self, decision: Change) -> None:
         """Carry out a decision about a job that has begun."""
         check_decision(decision)
-        self._view.changes_jobs()
+        self._news.changes_jobs()
         changes = self._life.changes
         if isinstance(decision, Preempt):
             changes.preempt(decision)

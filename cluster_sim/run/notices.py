@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.engine import OBSERVE
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from simpy.events import Event
 
     from cluster_sim.engine import Environment
+    from cluster_sim.machine.hub import Hub
     from cluster_sim.machine.node import Node, NodeState
     from cluster_sim.workload.jobs import Job
 
@@ -46,25 +49,40 @@ class Notices:
     the first request nothing is collected.
     """
 
-    def __init__(self, env: Environment):
+    def __init__(self, env: Environment, hub: Hub, node: Callable[[int], Node]):
         self._env = env
-        self.wanted = False  #: True if a process has ever asked; looked at before every note.
+        self._hub = hub
+        self._node = node  # the handle of one
         self._events: dict[str, Event] = {}
         self._collected: dict[str, list[Any]] = {}
+        self._follows = False  # whether a process has ever asked
 
     def on(self, name: str) -> Event:
         """Return the event of the next delivery of that kind."""
         if name not in NOTICES:
             raise InputError("simulation.on", f"one of {', '.join(NOTICES)}", name)
-        self.wanted = True
+        if not self._follows:
+            self._follow()
         return self._events.setdefault(name, self._env.event())
 
-    def note(self, name: str, what: object) -> None:
+    def _follow(self) -> None:
+        """Hear what happens from now on."""
+        self._follows = True
+        hub = self._hub
+        hub.submitted.append(partial(self._note, "job_submitted"))
+        hub.started.append(partial(self._note, "job_started"))
+        hub.over.append(lambda job, outcome: self._note(f"job_{outcome}", job))
+        hub.nodes_changed.append(self._note_nodes)
+
+    def _note_nodes(self, nodes: Sequence[int], state: NodeState) -> None:
+        for node in nodes:
+            self._note("node_state_changed", (self._node(node), state))
+
+    def _note(self, name: str, what: object) -> None:
         """Collect that something of that kind happened now."""
-        if self.wanted:
-            if not self._collected:
-                self._env.at(self._env.now, OBSERVE).callbacks.append(self._deliver)
-            self._collected.setdefault(name, []).append(what)
+        if not self._collected:
+            self._env.at(self._env.now, OBSERVE).callbacks.append(self._deliver)
+        self._collected.setdefault(name, []).append(what)
 
     def _deliver(self, event: Event) -> None:
         collected, self._collected = self._collected, {}

@@ -50,7 +50,7 @@ class Outlook:
         placement = offered(running.placement, self._withheld)
         for first, stop, _ in placement.spans:
             self.is_on[first:stop] = True
-        self.give_back(running.job, placement, running._allocation.memory_mb)
+        self.give_back(running.job, placement, running.memory_mb)
 
     def held_by(self, running: Running) -> int:
         """Return how many cores :meth:`release` frees: all of its nodes where a job has these for itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,11 @@ from cluster_sim.run.decisions import (
 
 if TYPE_CHECKING:
     from cluster_sim.machine.job_clocks import JobClocks
+    from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.node import Node
-    from cluster_sim.run.simulation import Simulation
-    from cluster_sim.workload.jobs import Job
+    from cluster_sim.run.jobs.admission import Admission
+    from cluster_sim.run.jobs.attempt import Attempt
+    from cluster_sim.run.jobs.live_jobs import LiveJobs
 
 
 class PowerControl:
@@ -30,13 +33,23 @@ class PowerControl:
     Nodes with suspended jobs in their memory stay on and on offer: decisions to switch them off or withhold them pass over them.
     """
 
-    def __init__(self, simulation: Simulation, pending: dict[int, Job], job_clocks: JobClocks):
-        self._simulation = simulation
-        self._env = simulation.env
-        self._machine = simulation.machine
-        self._platform = simulation.platform
-        self._pending = pending
+    def __init__(
+        self,
+        machine: Machine,
+        live: LiveJobs[Attempt],
+        admission: Admission,
+        job_clocks: JobClocks,
+        request_pass: Callable[[], None],
+        policy: str,
+    ):
+        self._env = machine.env
+        self._machine = machine
+        self._platform = machine.platform
+        self._live = live
+        self._admission = admission
         self._job_clocks = job_clocks
+        self._request_pass = request_pass
+        self._policy = policy  # what it is called in messages
         self._has_refused = False  # whether a decision has been refused, and said so
 
     def apply(self, decision: NodeDecision) -> None:
@@ -55,7 +68,7 @@ class PowerControl:
             nodes, withheld = self._nodes_of(decision), isinstance(decision, Withhold)
             changed = self._machine.cores.withhold(self._without_suspended(nodes) if withheld else nodes, withheld)
             if changed and isinstance(decision, Offer):
-                self._simulation.request_pass()  # one that comes after the scheduler's pass has another follow
+                self._request_pass()  # one that comes after the scheduler's pass has another follow
         elif isinstance(decision, SetPState):
             last = self._platform.processor_count - 1
             if not is_count(decision.processor, last, 0):
@@ -68,13 +81,13 @@ class PowerControl:
                 raise _wrong(decision, "watts", "W, 0 or more, inf for no limit", decision.watts)
             if not isinstance(decision.slow, bool):
                 raise _wrong(decision, "slow", "True or False", decision.slow)
-            machine, running = self._machine, self._simulation.life.running.values()
-            budget = PowerBudget(machine, self._job_clocks, decision.watts, decision.slow, running, machine.budget)
+            machine, holders = self._machine, self._live.holders.values()
+            budget = PowerBudget(machine, self._job_clocks, decision.watts, decision.slow, holders, machine.budget)
             machine.budget = budget
             # Jobs that can never fit under the budget are refused.
-            for job in list(self._pending.values()):
+            for job in list(self._live.pending.values()):
                 if reason := budget.why_never(job):
-                    self._simulation.admission.reject(job, reason)
+                    self._admission.reject(job, reason)
 
     def _nodes_of(self, decision: SwitchOff | Withhold | Offer) -> list[int]:
         """Return positions of the nodes that a decision names."""
@@ -86,7 +99,7 @@ class PowerControl:
 
     def _without_suspended(self, nodes: list[int]) -> list[int]:
         """Return the nodes on which no suspended job keeps its memory."""
-        suspended = self._simulation.view.suspended_by_index
+        suspended = self._live.suspended
         if not suspended:
             return nodes
         kept = {node for one in suspended.values() for node in one.placement.nodes}
@@ -112,8 +125,7 @@ class PowerControl:
         except NodeStateError as error:
             if not self._has_refused:
                 self._has_refused = True
-                policy = type(self._simulation.power_policy).__name__
-                message = f"{policy}, at {self._env.now:g} s: {error}; the decision is refused, as all such are"
+                message = f"{self._policy}, at {self._env.now:g} s: {error}; the decision is refused, as all such are"
                 warn_user(ModelWarning(message))
 
 

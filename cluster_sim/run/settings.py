@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.passes import PowerProcess, SchedulerProcess
+    from cluster_sim.run.policies import PowerPolicy, Scheduler
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.workload import Workload
 
@@ -420,8 +420,8 @@ def simulation_of(
     says: Mapping[str, Any],
     platform: Platform,
     workload: Workload,
-    scheduler: SchedulerProcess,
-    power: PowerProcess | None,
+    scheduler: Scheduler,
+    power: PowerPolicy | None,
 ) -> Simulation:
     """Make the simulation that settings describe, by name; those left out are Simulation's own. Raises InputError."""
     from cluster_sim.run.simulation import Simulation

@@ -18,7 +18,6 @@ from cluster_sim.machine.job_clocks import JobClocks
 from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.node import Node
 from cluster_sim.machine.placement import Placement
-from cluster_sim.machine.running import Running
 from cluster_sim.models.contention import ContentionModel
 from cluster_sim.models.network import NetworkModel, network_models
 from cluster_sim.models.power import PowerModel
@@ -34,20 +33,24 @@ from cluster_sim.run.end_of_run import EndOfRun
 from cluster_sim.run.failures import Failures, failure_models
 from cluster_sim.run.hosts import as_counted
 from cluster_sim.run.jobs.admission import Admission
+from cluster_sim.run.jobs.attempt import Attempt
 from cluster_sim.run.jobs.attempts import AttemptEnd, Attempts
 from cluster_sim.run.jobs.execution import Executor
 from cluster_sim.run.jobs.job_life import JobLife
 from cluster_sim.run.jobs.late_jobs import LateJobs
+from cluster_sim.run.jobs.live_jobs import LiveJobs
 from cluster_sim.run.jobs.run_jobs import RunJobs
-from cluster_sim.run.machine_watch import MachineWatch
+from cluster_sim.run.news import News
 from cluster_sim.run.notices import Notices
 from cluster_sim.run.own_processes import Process, name_of, start
-from cluster_sim.run.passes import Passes, PowerProcess, SchedulerProcess, Steered
+from cluster_sim.run.passes import Passes
+from cluster_sim.run.policies import PowerPolicy, Scheduler, Steered, traits_of
 from cluster_sim.run.power_control import PowerControl
 from cluster_sim.run.progress import Progress
 from cluster_sim.run.quirks import known_quirks
+from cluster_sim.run.rules import Rules
 from cluster_sim.run.service import serve
-from cluster_sim.run.view import View
+from cluster_sim.run.view import About, View
 from cluster_sim.spelling import Guess
 from cluster_sim.workload.advance_reservations import AdvanceReservation, reservations_of
 from cluster_sim.workload.jobs import Job
@@ -85,8 +88,8 @@ class Simulation:
         self,
         platform: Platform,
         workload: Workload,
-        scheduler: SchedulerProcess | str | None = None,
-        power: PowerProcess | str | None = None,
+        scheduler: Scheduler | str | None = None,
+        power: PowerPolicy | str | None = None,
         seed: int = 0,
         enforce_walltime: bool = False,
         quirks: Iterable[str] = (),
@@ -102,16 +105,16 @@ class Simulation:
         suspended_time_counts: bool = False,
         accounts: Accounts | None = None,
         processes: Iterable[Process | str] = (),
-        power_policy: PowerProcess | str | None = None,
+        power_policy: PowerPolicy | str | None = None,
     ):
         if power_policy is not None:
             if power is not None:
                 raise InputError("Simulation", "power or power_policy, which are the same", "both")
             power = power_policy
         if isinstance(scheduler, str):
-            scheduler = cast("SchedulerProcess", sibling("schedulers").make_scheduler(scheduler))
+            scheduler = cast("Scheduler", sibling("schedulers").make_scheduler(scheduler))
         if isinstance(power, str):
-            power = cast("PowerProcess", sibling("schedulers").make_power_policy(power))
+            power = cast("PowerPolicy", sibling("schedulers").make_power_policy(power))
         _check_kind("scheduler", scheduler, hasattr(scheduler, "memory"), "Fcfs() or make_scheduler('fcfs')")
         _check_kind("power", power, not hasattr(power, "schedule"), "AlwaysOn() or make_power_policy('always-on')")
         for name, value, sign in (("Platform", platform, "node_types"), ("Workload", workload, "counts_hosts")):
@@ -164,48 +167,24 @@ class Simulation:
         )
 
         self.jobs = RunJobs(workload)  #: Those of the workload, and those that are submitted while the run goes on.
-        columns = self.jobs.columns
-        reference = workload.reference_gflops
-        work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
-        self._pending: dict[int, Job] = {}
-        self._running: dict[int, Running] = {}
-        watch = MachineWatch(self, self._pending, self._running)
-        rng = None
-        if any(kind.transitions.switch_on_distribution for kind in platform.node_types):
-            rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[1])
-        self.machine = Machine(self.env, platform, models, watch, self.quirks, rng)
-        self.machine.cores.shapes = bool((columns["nodes"] > 0).any() or (columns["ntasks_per_node"] > 0).any())
-        self.machine.cores.uses_memory = bool((columns["memory"] > 0).any())
-        by_request = not getattr(scheduler, "keeps_reservations", False)
-        self.machine.cores.eligibility = Eligibility.of(platform, columns, reservations, by_request=by_request)
-        # Even where nothing contends, node orders look at the bandwidth that running tasks ask for.
-        on_channels = self.machine.power.follows_rates or bool((columns["mem_vol"] > 0).any())
-        self.executor = Executor(self.machine, work, self._running, on_channels)
-        job_clocks = JobClocks(self.machine)
+        self.live: LiveJobs[Attempt] = LiveJobs()  #: Those that wait, hold cores or are suspended.
         self.attempts = Attempts(len(workload))
         self.decision_log = DecisionLog() if explain else None
-        self.notices = Notices(self.env)
-        self.closing = EndOfRun(self.env, self.jobs, self.attempts, self.until)
         self._told: set[str] = set()  #: Kinds of cautions that the user has been warned of.
         self.stopped_at = self.until  #: Up to when the caller wants the records; None: to the last completion.
-        #: True if passes follow each single event, not each instant (a quirk).
-        self.after_each_event = "pass-after-each-event" in self.quirks
-        self.view = self._make_view()
-        self.admission = Admission(self, self.jobs.requests, self._pending)
-        self.admission.process.callbacks.append(lambda event: self.closing.check())  # of a workload without jobs
-        self.power_view = self._power_view()  #: What the power policy sees of the run.
-        self.passes = Passes(self.env, self.view, scheduler, power, self.after_each_event)
+        self.machine = self._make_machine(models, reservations)
+        self.news = News()
+        self.news.follow(self.machine.hub, for_power=power is not None)
+        after_each_event = "pass-after-each-event" in self.quirks
+        self.passes = Passes(self.machine, self.live, self.news, scheduler, power, after_each_event)
         #: Have the policies decide, once, when all else of this instant has happened.
         self.request_pass = self.passes.request
         #: The event of the next scheduling pass, for the process of a scheduler.
         self.pass_due = self.passes.due
         #: The event of the power policy's next turn, for its process: RESERVE or REACT of :mod:`cluster_sim.engine`.
         self.power_turn_due = self.passes.power_due
-        self.life = JobLife(self, self._pending, self._running, job_clocks)
-        self.view._changes = self.power_view._changes = self.life.changes
-        self._late_jobs = LateJobs(self, self._pending)
-        #: Carry out what a policy decides, see :meth:`~cluster_sim.run.dispatcher.Dispatcher.apply`.
-        self.apply = Dispatcher(self, PowerControl(self, self._pending, job_clocks)).apply
+        self.notices = Notices(self.env, self.machine.hub, self.machine.node)
+        self._make_life(after_each_event)
         self.has_failed = False  #: True if it ended in an error.
         self._has_begun = False
         named = {"scheduler": scheduler, "power policy": power, "failure model": self.failures}
@@ -222,6 +201,71 @@ class Simulation:
         self.processes = [name_of(each) for each in processes]  #: Of the user's, by name.
         start(self, processes)
 
+    def _make_machine(self, models: ProcessorModels, reservations: Sequence[AdvanceReservation]) -> Machine:
+        """Make the machine, and note what jobs may ask of it."""
+        platform, columns = self.platform, self.jobs.columns
+        rng = None
+        if any(kind.transitions.switch_on_distribution for kind in platform.node_types):
+            rng = np.random.default_rng(np.random.SeedSequence(self.seed).spawn(2)[1])
+        machine = Machine(self.env, platform, models, quirks=self.quirks, rng=rng)
+        cores = machine.cores
+        cores.shapes = bool((columns["nodes"] > 0).any() or (columns["ntasks_per_node"] > 0).any())
+        cores.uses_memory = bool((columns["memory"] > 0).any())
+        by_request = not traits_of(self.scheduler, Scheduler()).keeps_reservations
+        cores.eligibility = Eligibility.of(platform, columns, reservations, by_request=by_request)
+        return machine
+
+    def _make_life(self, after_each_event: bool) -> None:
+        """Make what takes jobs from their submission to their end, and the views of it for policies."""
+        machine, live, workload, columns = self.machine, self.live, self.workload, self.jobs.columns
+        traits = traits_of(self.scheduler, Scheduler())
+        reference = workload.reference_gflops
+        work = Work(columns, self.platform.fastest_ops_per_s if reference is None else reference * 1e9)
+        # Even where nothing contends, node orders look at the bandwidth that running tasks ask for.
+        on_channels = machine.power.follows_rates or bool((columns["mem_vol"] > 0).any())
+        executor = Executor(machine, work, live.holders, on_channels, self.request_pass, self.attempts.stages)
+        self.admission = Admission(
+            machine, workload, self.jobs.requests, live.pending, self.attempts, self.decision_log,
+            traits, self.accounts, self.request_pass, after_each_event,
+        )  # fmt: skip
+        self.closing = EndOfRun(self.env, self.jobs, self.attempts, machine.hub, self.until)
+        self.admission.process.callbacks.append(self.closing.check)  # of a workload without jobs
+        rules = Rules(
+            self.enforce_walltime,
+            self.suspended_time_counts,
+            after_each_event,
+            self.failures,
+            traits.at_boundaries,
+            self.power_policy is not None,
+            "the scheduler" if self.scheduler is None else type(self.scheduler).__name__,
+        )
+        job_clocks = JobClocks(machine)
+        self.life = JobLife(
+            machine, self.jobs, live, executor, self.network, self.admission, self.attempts, job_clocks,
+            rules, self.request_pass, self.news, self.decision_log,
+        )  # fmt: skip
+        spec = str(getattr(self.power_policy, "spec", ""))
+        policy = type(self.power_policy).__name__
+        self._about = About(
+            self.scheduler is None or traits.memory,
+            self.decision_log is not None,
+            self.accounts,
+            workload.aliases,
+            "the power policy" if self.power_policy is None else spec.partition(":")[0] or policy,
+            self.seed,
+            self.quirks,
+        )
+        self.view = self.clairvoyant_view() if traits.clairvoyant else self._plain_view()
+        self.power_view = self.view  #: What the power policy sees of the run: what the scheduler does, or more.
+        if not traits.clairvoyant and self.power_policy is not None and self.power_policy.clairvoyant:
+            self.power_view = self.clairvoyant_view()
+        control = PowerControl(machine, live, self.admission, job_clocks, self.request_pass, policy)
+        #: Carry out what a policy decides, see :meth:`~cluster_sim.run.dispatcher.Dispatcher.apply`.
+        self.apply = Dispatcher(
+            self.life, self.admission, self.passes, self.news, control, self.decision_log, after_each_event
+        ).apply
+        self._late_jobs = LateJobs(self.jobs, self.life, self.admission, self._begin_anew)
+
     start, simulate = Guess("run()"), Guess("run()")
     time, now = Guess("env.now"), Guess("env.now")
 
@@ -237,39 +281,21 @@ class Simulation:
         serve(self._policies, self, self._has_begun)
         self._has_begun = True
 
-    def _power_view(self) -> View:
-        """Return the scheduler's view, or one that knows more, for a clairvoyant power policy."""
-        if not getattr(self.power_policy, "clairvoyant", False) or isinstance(self.view, ClairvoyantView):
-            return self.view
-        view = self._make_view(clairvoyant=True)
-        for name in ("submitted", "ended", "vacated", "resumed", "at_boundary", "suspended_by_index"):
-            setattr(view, name, getattr(self.view, name))  # one list each, which the pass clears
-        return view
+    def _plain_view(self) -> View:
+        return View(self.machine, self.live, self.news, self.life.changes, self._about)
 
     def clairvoyant_view(self) -> ClairvoyantView:
         """Return a view that also knows how long jobs really run: for judges from outside, such as a reward."""
-        view = self._make_view(clairvoyant=True)
-        assert isinstance(view, ClairvoyantView)
-        view._changes = self.life.changes
-        return view
+        changes, work = self.life.changes, self.life.executor.work
+        return ClairvoyantView(self.machine, self.live, self.news, changes, self._about, work, self.enforce_walltime)
 
-    def _make_view(self, clairvoyant: bool = False) -> View:
-        clairvoyant = clairvoyant or (self.scheduler is not None and self.scheduler.clairvoyant)
-        kind = ClairvoyantView if clairvoyant else View
-        view = kind(self.machine, self._pending, self._running)
-        if isinstance(view, ClairvoyantView):
-            view.work = self.executor.work
-            view.kills_at_walltime = self.enforce_walltime
-        view.seed = self.seed
-        view.accounts = self.accounts
-        view.aliases = self.workload.aliases
-        view.quirks = self.quirks
-        view.explains = self.decision_log is not None
-        if self.power_policy is not None:
-            spec = str(getattr(self.power_policy, "spec", ""))
-            view.power_policy = spec.partition(":")[0] or type(self.power_policy).__name__
-        view.counts_memory = self.machine.cores.uses_memory and (self.scheduler is None or self.scheduler.memory)
-        return view
+    def _begin_anew(self) -> None:
+        """Have the scheduler look again at what jobs ask for: it may count only cores, for want of other wishes."""
+        if self.scheduler is not None:
+            self.news.submitted[:] = list(self.live.pending.values())
+            self.news.ended.clear()
+            self.scheduler.begin(self.view)
+            self.request_pass()
 
     # ------------------------------------------------------------------ running
 
@@ -336,7 +362,7 @@ class Simulation:
         if self.scheduler is not None:
             raise SimulationError("a simulation that has a scheduler cannot be stepped: leave the scheduler out")
         self._serve()
-        self.view.pass_is_over()
+        self.news.pass_is_over()
         due, closing = self.pass_due(), self.closing
         try:
             while not (closing.is_over or due.processed):
@@ -346,7 +372,8 @@ class Simulation:
             return None
         if self.is_over:
             return None
-        self.view.pass_begins()
+        for follow in self.view.followers:
+            follow()
         return self.view
 
     def decide(self, *placements: tuple[Job, Placement]) -> View:

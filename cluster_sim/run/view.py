@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cluster_sim.engine import Environment
 from cluster_sim.errors import SimulationError
+from cluster_sim.machine.allocation import Allocation
 from cluster_sim.machine.course import CourseProgress
 from cluster_sim.machine.eligibility import Eligibility
+from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.placement import Placement, grown, open_rooms, place
+from cluster_sim.machine.running import Running
+from cluster_sim.models.processor_step import models_of
 from cluster_sim.run.decisions import Decision, Reject, Start, check_decision
-from cluster_sim.run.machine_view import MachineView
+from cluster_sim.run.jobs.live_jobs import Held, LiveJobs
+from cluster_sim.run.machine_view import MachineView, forwarded
+from cluster_sim.run.news import News
 from cluster_sim.run.outlook import Outlook
 from cluster_sim.run.shortage import shortage
 from cluster_sim.workload.jobs import requests
@@ -22,15 +29,31 @@ from cluster_sim.workload.jobs import requests
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.guest_requests import Departure, Request
-    from cluster_sim.machine.machine import Machine
-    from cluster_sim.machine.running import Running
+    from cluster_sim.machine.guest_requests import Departure
     from cluster_sim.platform.accounts import Accounts
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.jobs.job_changes import JobChanges, Spared, Suspended
+    from cluster_sim.run.jobs.job_changes import JobChanges
+    from cluster_sim.run.jobs.live_jobs import Suspended
     from cluster_sim.workload.advance_reservations import AdvanceReservation, Window
     from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What policies may know of a run that does not change."""
+
+    places_memory: bool = False  #: Whether the scheduler has jobs get the memory that they ask for.
+    explains: bool = False
+    accounts: Accounts | None = None
+    aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    power_policy: str = "the power policy"
+    seed: int = 0
+    quirks: frozenset[str] = frozenset()
+
+
+BY_HAND = About()
+"""Of a view without a run."""
 
 
 class View(MachineView):
@@ -42,34 +65,47 @@ class View(MachineView):
     :meth:`by_hand` makes a view without a simulation, so that a policy can be tested on a state written down in a test.
     """
 
-    counts_memory = False  #: True if jobs ask for memory and the scheduler (any, if there is none) has them get it.
-    explains = False  #: True if the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
-    _changes: JobChanges | None = None  # what knows how far running jobs are
-    accounts: Accounts | None = None  #: Who may have how much of the machine, if the run has accounts.
-    aliases: Mapping[str, Mapping[str, str]] = MappingProxyType({})  #: Names that an anonymised workload has changed.
-    power_policy = "the power policy"  #: What the power policy is called, for reasons.
-    seed = 0  #: The run's seed.
-
-    def __init__(self, machine: Machine, pending: dict[int, Job], running: dict[int, Running]):
+    def __init__(
+        self,
+        machine: Machine,
+        live: LiveJobs[Any],
+        news: News,
+        changes: JobChanges | None = None,
+        about: About = BY_HAND,
+    ):
         super().__init__(machine)
-        self._pending = pending
-        self._running = running
-        self.submitted: list[Job] = []  #: Jobs that joined the queue since the last scheduling pass.
-        self.ended: list[Running] = []  #: Jobs that gave their cores back since the last scheduling pass.
-        #: The same since the power policy last reacted, and suspended jobs that left the memory of their nodes; empty if
-        self.vacated: list[Running | Request | Suspended | Spared] = []  #: there is none.
-        self.resumed: list[
-            Running
-        ] = []  #: Jobs that, since the last pass, went on after a suspension, or with other cores or another limit.
-        self.at_boundary: list[
-            Running
-        ] = []  #: Jobs that wait, at the end of a part, for what this pass decides of them.
-        self._is_by_hand = False
-        self._seen: tuple[int, ...] | None = None  # how much of the news this pass has seen; None: all
-        self.suspended_by_index: dict[int, Suspended] = {}  #: Suspended jobs by their index.
+        self._live = live
+        self._pending = live.pending
+        self._running = live.running
+        self._changes = changes  # what knows how far running jobs are
+        self._about = about
+        self.places_memory = about.places_memory  #: Whether the scheduler has jobs get the memory that they ask for.
+        #: Jobs that joined the queue since the last scheduling pass.
+        self.submitted = news.submitted
+        #: Jobs that gave their cores back since the last scheduling pass.
+        self.ended = news.ended
+        #: Who did since the power policy last reacted, and suspended jobs that left the memory of their nodes; empty if there
+        #: is none.
+        self.vacated = news.vacated
+        #: Jobs that, since the last pass, went on after a suspension, or with other cores or another limit.
+        self.resumed = news.resumed
+        #: Jobs that wait, at the end of a part, for what this pass decides of them.
+        self.at_boundary = news.at_boundary
+        #: Suspended jobs by their index.
+        self.suspended_by_index = live.suspended
         #: Called before each pass of the scheduler, by what has to know what every pass brings.
         self.followers: list[Callable[[], None]] = []
-        self.quirks: frozenset[str] = frozenset()  #: Quirks of published programs that the run reproduces.
+
+    accounts: Accounts | None = forwarded("_about.accounts", "Who may have how much of the machine; None: all may.")
+    aliases: Mapping[str, Mapping[str, str]] = forwarded(
+        "_about.aliases", "Names that an anonymised workload has changed."
+    )
+    explains: bool = forwarded(
+        "_about.explains", "Whether the run logs decisions: ``Hold`` and ``Reserve`` are worth it."
+    )
+    power_policy: str = forwarded("_about.power_policy", "What the power policy is called, for reasons.")
+    quirks: frozenset[str] = forwarded("_about.quirks", "Quirks of published programs that the run reproduces.")
+    seed: int = forwarded("_about.seed", "The run's seed.")
 
     @classmethod
     def by_hand(
@@ -80,15 +116,14 @@ class View(MachineView):
         reservations: Iterable[AdvanceReservation] = (),
     ) -> View:
         """Make a view of an idle machine with these jobs pending, at time 0; :meth:`apply` applies decisions."""
-        from cluster_sim.run.jobs.execution import MachineWithoutRun
         from cluster_sim.workload.workload import Workload
 
-        bench = MachineWithoutRun(platform)
+        machine = Machine(Environment(), platform, models_of(platform))
         jobs = requests(pending.jobs) if isinstance(pending, Workload) else list(pending)
-        bench.machine.cores.eligibility = Eligibility.of(platform, jobs[0]._columns if jobs else {}, reservations)
-        view = cls(bench.machine, {job.index: job for job in jobs}, {})
-        view._is_by_hand = True
-        view.submitted = jobs
+        machine.cores.eligibility = Eligibility.of(platform, jobs[0]._columns if jobs else {}, reservations)
+        news = News()
+        news.submitted += jobs
+        view = cls(machine, LiveJobs({job.index: job for job in jobs}), news)
         view.rng = np.random.default_rng(seed)
         return view
 
@@ -97,52 +132,31 @@ class View(MachineView):
 
         Raises PlacementError, InputError for a decision with a value of a wrong kind, and SimulationError in a run.
         """
-        from cluster_sim.machine.running import Running
-
-        if not self._is_by_hand:
+        if self._about is not BY_HAND:
             raise SimulationError(
                 "view.apply is for views made by hand: yield the decision, and the run carries it out"
             )
         check_decision(decision)
         if isinstance(decision, Start):
             job = decision.job
-            allocation = self._cores.request(decision.placement, job.memory, job, request=job)
+            allocation = Allocation(self._cores, decision.placement, job.memory, job, request=job)
             for processor, _ in self._cores.cores_by_processor(allocation) if decision.p_state is not None else ():
                 self._machine.processor(processor).set_p_state(decision.p_state or 0)
             self._machine.power.load(allocation)
-            self._running[job.index] = Running(job, decision.placement, allocation, self.now)
+            running = self._running[job.index] = Running(job, decision.placement, self.now, memory_mb=job.memory)
+            self._live.holders[job.index] = Held(running, allocation)
         if isinstance(decision, (Start, Reject)):
             del self._pending[decision.job.index]
-
-    def pass_begins(self) -> None:
-        """Call the followers: the scheduler's pass is next."""
-        for follow in self.followers:
-            follow()
-
-    def pass_is_over(self) -> None:
-        """Clear the news that the scheduler has seen."""
-        if self._seen is None:
-            self.submitted.clear()
-            self.ended.clear()
-            if self.resumed:
-                self.resumed.clear()
-            if self.at_boundary:
-                self.at_boundary.clear()
-            return
-        # What this pass's own decisions brought, it has not seen: the next pass does.
-        for news, seen in zip(self._news, self._seen, strict=True):
-            del news[:seen]
-        self._seen = None
-
-    def changes_jobs(self) -> None:
-        """Note that this pass changes jobs that have begun: what that brings is news for the next one."""
-        if self._seen is None:
-            self._seen = tuple(map(len, self._news))
 
     @cached_property
     def rng(self) -> np.random.Generator:
         """Return the scheduler's own random numbers, seeded by the run's seed."""
         return np.random.default_rng(np.random.SeedSequence(self.seed).spawn(1)[0])
+
+    @property
+    def counts_memory(self) -> bool:
+        """Return whether jobs ask for memory and the scheduler (any, if there is none) has them get it."""
+        return self._cores.uses_memory and self.places_memory
 
     # ------------------------------------------------------------------ jobs
 
@@ -186,15 +200,11 @@ class View(MachineView):
 
     def held_cores(self, job: Job) -> list[tuple[int, int]]:
         """Return (processor, cores held on it) of a running job, by position. Raises KeyError for any other job."""
-        return self._cores.cores_by_processor(self._running[job.index]._allocation)
+        return self._cores.cores_by_processor(self._live.holders[job.index].allocation)
 
     def running_job(self, job: Job) -> Running:
         """Return what there is to know about a job that holds cores. Raises KeyError for any other job."""
         return self._running[job.index]
-
-    @property
-    def _news(self) -> tuple[list[Any], ...]:
-        return self.submitted, self.ended, self.resumed, self.at_boundary
 
     @property
     def suspended(self) -> tuple[Suspended, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from cluster_sim.run.passes import SchedulerProcess
+from cluster_sim.run.policies import Scheduler
 from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Reward(Protocol):
         ...
 
 
-def run_alike(simulation: Simulation, scheduler: SchedulerProcess) -> Simulation:
+def run_alike(simulation: Simulation, scheduler: Scheduler) -> Simulation:
     """Run another scheduler on the machine, jobs and rules of ``simulation``, with all nodes on; return the run."""
     from cluster_sim.run.simulation import Simulation as Run
 

@@ -23,7 +23,7 @@ from schedulers.queue.orders import NodeOrder, node_orders, platform_order, spec
 if TYPE_CHECKING:
     from simpy import Event
 
-    from cluster_sim.run.jobs.job_changes import Suspended
+    from cluster_sim.run.jobs.live_jobs import Suspended
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.jobs import Job
 
@@ -80,7 +80,7 @@ class Preemptive(Scheduler):
         self._suspended: dict[int, Suspended] = {}  # those that have joined the queue
         self._leaving: dict[int, float] = {}  # jobs in their grace: since when they have their cores
 
-    def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
+    def attend(self, simulation: Any) -> Generator[Event, Any, None]:
         self._not_begun = simulation
         return super().attend(simulation)
 

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cluster_sim.engine import Environment
 from cluster_sim.errors import InputError, ModelWarning, counted
+from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.placement import shape, why_impossible
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.models.processor_step import (
+    models_of,
     ProcessorModels,
     TaskProgress,
     adapt,
@@ -29,7 +32,6 @@ from cluster_sim.models.processor_step import (
     next_end,
 )
 from cluster_sim.platform.platform import Platform, ProcessorType
-from cluster_sim.run.jobs.execution import MachineWithoutRun
 from cluster_sim.workload.fields import JOB_FIELDS
 from cluster_sim.workload.jobs import Job, requests
 from cluster_sim.workload.work import Work
@@ -75,7 +77,7 @@ class Board:
         reference = workload.reference_gflops
         self._work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
         self.platform = platform
-        bench = MachineWithoutRun(platform).machine
+        bench = Machine(Environment(), platform, models_of(platform))
         self.jobs: list[Job] = [job for job in requests(workload.jobs) if not why_impossible(bench.cores, job)]
         if left_out := len(workload) - len(self.jobs):
             text = f"{left_out} of {counted(len(workload), 'job')} can never run on it, and the optimum is without them"

@@ -77,7 +77,7 @@ class Watched:
         ]
         pending = simulation.view.pending
         self.moments[simulation.env.now] = Moment(
-            {job.job_id: place(machine, job, None, memory) is not None for job in pending},
+            {job.job_id: place(machine.cores, job, None, memory) is not None for job in pending},
             sum(free),
             max(free, default=0),
             {job.job_id: (job.submit_time, job.index) for job in pending},

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from cluster_sim.machine.node import NodeState
 
 if TYPE_CHECKING:
+    from cluster_sim.machine.allocation import Allocation
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.node import MachineParts
     from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import ProcessorType
+
+
+class Holder(Protocol):
+    """A job that holds cores."""
+
+    @property
+    def running(self) -> Running:
+        """Return what policies see of it."""
+        ...
+
+    @property
+    def allocation(self) -> Allocation:
+        """Return its cores."""
+        ...
 
 
 class DrawBound:
@@ -23,16 +38,16 @@ class DrawBound:
     to its clock. ``running`` are the jobs that have their cores; :meth:`start` has to be told of every one that gets some.
     """
 
-    def __init__(self, machine: MachineParts, clocks: JobClocks, running: Iterable[Running] = ()):
+    def __init__(self, machine: MachineParts, clocks: JobClocks, holders: Iterable[Holder] = ()):
         self._machine = machine
         self._clocks = clocks
-        self._booting = list(running)  # of them, those that wait for their nodes
+        self._booting = list(holders)  # of them, those that wait for their nodes
         self._tables: dict[ProcessorType, list[float]] = {}
 
-    def start(self, running: Running) -> None:
+    def start(self, holder: Holder) -> None:
         """Count in a job that has been allocated its cores."""
         if not self._machine.nodes.all_on:
-            self._booting.append(running)
+            self._booting.append(holder)
 
     def _bound(
         self,
@@ -59,10 +74,14 @@ class DrawBound:
 
     def _pledged(self) -> dict[int, int]:
         """Return cores of processors that will be busy when nodes have booted."""
-        self._booting = [job for job in self._booting if job.start_time == float("inf") and not job._ended]
+        self._booting = [
+            holder
+            for holder in self._booting
+            if holder.running.start_time == float("inf") and not holder.running.has_ended
+        ]
         cores: dict[int, int] = {}
-        for job in self._booting:
-            for processor, count in self._machine.cores.cores_by_processor(job._allocation):
+        for holder in self._booting:
+            for processor, count in self._machine.cores.cores_by_processor(holder.allocation):
                 cores[processor] = cores.get(processor, 0) + count
         return cores
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from cluster_sim.errors import InputError, PlacementError
 from cluster_sim.machine.placement import Placement
-from cluster_sim.machine.power.draw_bound import DrawBound
+from cluster_sim.machine.power.draw_bound import DrawBound, Holder
 from cluster_sim.machine.power.lone_draw import LoneDraw
 from cluster_sim.registry import describe
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.node import MachineParts
-    from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import ProcessorType
     from cluster_sim.workload.jobs import Job
 
@@ -51,10 +50,10 @@ class PowerBudget(DrawBound):
         clocks: JobClocks,
         limit_w: float,
         slow: bool = False,
-        running: Iterable[Running] = (),
+        holders: Iterable[Holder] = (),
         last: PowerBudget | None = None,
     ):
-        super().__init__(machine, clocks, running)
+        super().__init__(machine, clocks, holders)
         self._of_what = "that it draws, or will by what is decided" if self._booting else "of the idle machine"
         self.limit_w = limit_w
         self.slow = slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.machine.placement import why_impossible
@@ -15,8 +16,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.machine.machine import Machine
+    from cluster_sim.platform.accounts import Accounts
+    from cluster_sim.run.decision_log import DecisionLog
+    from cluster_sim.run.jobs.attempts import Attempts
+    from cluster_sim.run.policies import Scheduler
     from cluster_sim.workload.jobs import Job
+    from cluster_sim.workload.workload import Workload
 
 
 class Admission:
@@ -27,41 +33,53 @@ class Admission:
     are those that schedulers see.
     """
 
-    def __init__(self, simulation: Simulation, columns: dict[str, npt.NDArray[Any]], pending: dict[int, Job]):
-        self._simulation = simulation
-        self._env = simulation.env
-        self._machine = simulation.machine
-        self._notices = simulation.notices
+    def __init__(
+        self,
+        machine: Machine,
+        workload: Workload,
+        columns: dict[str, npt.NDArray[Any]],
+        pending: dict[int, Job],
+        attempts: Attempts,
+        decision_log: DecisionLog | None,
+        scheduler: Scheduler,
+        accounts: Accounts | None,
+        request_pass: Callable[[], None],
+        one_by_one: bool,
+    ):
+        self._machine = machine
+        self._env = machine.env
+        self._hub = machine.hub
         self._columns = columns
         self._pending = pending
-        self._core_count = simulation.platform.core_count
+        self._attempts = attempts
+        self._decision_log = decision_log
+        self._scheduler = scheduler
+        self._request_pass = request_pass
+        platform = machine.platform
+        self._core_count = platform.core_count
         self._gate: WindowGate | None = None
         self._limits: LimitGate | None = None
-        accounts, platform = simulation.accounts, simulation.platform
-        keeps_limits = bool(getattr(simulation.scheduler, "keeps_limits", False))
-        self._chooses_cores = bool(getattr(simulation.scheduler, "chooses_cores", False))
-        if accounts is not None and not keeps_limits and limits_hold(platform):
-            self._limits = LimitGate(self._env, accounts, platform, self.admit, self._chooses_cores)
-        self._gives_gpus = bool(getattr(simulation.scheduler, "gives_gpus", False))
-        self._spreads_tasks = bool(getattr(simulation.scheduler, "spreads_tasks", False))
-        self.prepare()
+        if accounts is not None and not scheduler.keeps_limits and limits_hold(platform):
+            self._limits = LimitGate(self._env, accounts, platform, self.admit, scheduler.chooses_cores)
         self._precedence: Precedence | None = None
         # When jobs joined the queue, for the first time, that may have been held on their way, s; NaN: not yet.
         self._late: dict[int, float] = {}
-        if has_dependencies(simulation.workload):
+        if has_dependencies(workload):
             acts = (self.submit, self.admit, self.reject)
-            self._precedence = Precedence(self._env, simulation.workload, columns, *acts)
+            self._precedence = Precedence(self._env, workload, columns, *acts)
             self._late = dict.fromkeys(self._precedence.waiting, math.nan)
+            self._hub.over.append(self._precedence.over)
+        if self._limits is not None:
+            self._hub.over.append(self._limits.over)
+        self.prepare()
         others = self._precedence.following if self._precedence is not None else frozenset[int]()
         #: The process that submits jobs, each at its time.
-        self.process = self._env.process(
-            arrivals(self._env, columns, len(simulation.workload), self.submit, others, simulation.after_each_event)
-        )
+        self.process = self._env.process(arrivals(self._env, columns, len(workload), self.submit, others, one_by_one))
 
     def prepare(self) -> None:
         """Look at what jobs may ask for besides cores."""
-        scheduler, eligibility = self._simulation.scheduler, self._machine.cores.eligibility
-        self._by_memory = scheduler is not None and scheduler.memory and bool((self._columns["memory"] > 0).any())
+        eligibility = self._machine.cores.eligibility
+        self._by_memory = self._scheduler.memory and bool((self._columns["memory"] > 0).any())
         #: True if a job can ask for more than cores.
         self._has_wishes = self._machine.cores.shapes or self._by_memory or eligibility is not None
         self._has_wishes = self._has_wishes or bool((self._columns["gpus"] > 0).any())
@@ -76,10 +94,11 @@ class Admission:
 
     def readmit(self, job: Job) -> None:
         """Let a job that ran wait again, in its old place; one killed while it waited for others may still have to."""
-        if self._waits_in_vain(job):
+        if self._precedence is not None and job.index in self._precedence.refused:
+            self.reject(job, self._precedence.refused[job.index])
             return
-        if self._notices.wanted:
-            self._notices.note("job_submitted", job)
+        for hear in self._hub.submitted:
+            hear(job)
         if self._precedence is not None and self._precedence.holds(job):
             return
         later = [index for index in self._pending if index > job.index]
@@ -90,59 +109,49 @@ class Admission:
 
     def submit(self, job: Job) -> None:
         """Take in a job that arrives now."""
+        reason = ""
         if job.requested_cores > self._core_count or self._has_wishes:
-            least = job.on_cores(job.min_cores) if self._chooses_cores else job
-            reason = why_impossible(self._machine.cores, least, self._by_memory, self._gives_gpus, self._spreads_tasks)
-            if reason:
-                self.reject(job, reason)
-                return
-        if self._waits_in_vain(job):
-            return
-        if self._machine.budget is not None:
+            scheduler = self._scheduler
+            least = job.on_cores(job.min_cores) if scheduler.chooses_cores else job
+            cores, by_memory = self._machine.cores, self._by_memory
+            reason = why_impossible(cores, least, by_memory, scheduler.gives_gpus, scheduler.spreads_tasks)
+        if not reason and self._precedence is not None:
+            reason = self._precedence.refused.get(job.index, "")
+        if not reason and self._machine.budget is not None:
             reason = self._machine.budget.why_never(job)
-            if reason:
-                self.reject(job, reason)
-                return
-        if self._limits is not None:
+        if not reason and self._limits is not None:
             reason = self._limits.why_never(job)
-            if reason:
-                self.reject(job, reason)
-                return
-        if self._notices.wanted:
-            self._notices.note("job_submitted", job)
+        if reason:
+            self.reject(job, reason)
+            return
+        for hear in self._hub.submitted:
+            hear(job)
         if self._precedence is None or not self._precedence.holds(job):
             self.admit(job)
 
-    def _waits_in_vain(self, job: Job) -> bool:
-        """Reject a job if one that it waits for should have completed and did not; whether that is so."""
-        if self._precedence is None or job.index not in self._precedence.refused:
-            return False
-        self.reject(job, self._precedence.refused[job.index])
-        return True
-
     def admit(self, job: Job) -> None:
         """Show the job to schedulers, unless its advance reservation has not begun, or it is over a limit."""
-        gate, limits = self._gate, self._limits
+        gate, limits, attempts = self._gate, self._limits, self._attempts
         if (gate is not None and gate.holds(job)) or (limits is not None and limits.holds(job)):
-            if not self._simulation.attempts.has_waited(job):
+            if not attempts.has_waited(job):
                 self._late[job.index] = math.nan
             return
         if self._late and math.isnan(self._late.get(job.index, 0.0)):
             self._late[job.index] = self._env.now
         self._pending[job.index] = job
-        self._simulation.attempts.joined(self._env.now, job)
-        self._simulation.view.submitted.append(job)
-        self._simulation.request_pass()
+        if attempts.any_came_back:
+            attempts.joined(self._env.now, job)
+        for hear in self._hub.queued:
+            hear(job)
 
     def reject(self, job: Job, reason: str) -> None:
         """Refuse a job for good, whether it waits or is just being submitted."""
-        simulation = self._simulation
         waited = self.withdraw(job.index) is not None
-        simulation.attempts.rejected(self._env.now, job, reason, waited)
-        if simulation.decision_log is not None:
-            simulation.decision_log.rejected(self._env.now, job, reason)
-        self._notices.note("job_rejected", job)
-        simulation.life.over(job, "rejected")
+        self._attempts.rejected(self._env.now, job, reason, waited)
+        if self._decision_log is not None:
+            self._decision_log.rejected(self._env.now, job, reason)
+        for hear in self._hub.over:
+            hear(job, "rejected")
 
     def withdraw(self, index: int) -> Job | None:
         """Take out a job that waits, in the queue or on its way to it; None if it does not."""
@@ -154,13 +163,6 @@ class Admission:
         if job is None and self._limits is not None:
             job = self._limits.withdraw(index)
         return job
-
-    def over(self, job: Job, outcome: str) -> None:
-        """Let others go on that waited for a job that is over, with ``outcome`` completed, killed or rejected."""
-        if self._precedence is not None:
-            self._precedence.over(job, outcome)
-        if self._limits is not None:
-            self._limits.over(job)
 
     def times(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return when each job is submitted and eligible to start, s; NaN: it depends on jobs not yet over."""
@@ -175,9 +177,9 @@ class Admission:
         """Reject a job if it is still in the queue."""
         if self._pending.get(job.index) is job:
             self.reject(job, reason)
-            self._simulation.request_pass()
+            self._request_pass()
 
     def _turn(self) -> None:
         """Ask for a pass: the window of an advance reservation begins or ends."""
         self._machine.cores.version = object()
-        self._simulation.request_pass()
+        self._request_pass()

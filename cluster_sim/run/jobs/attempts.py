@@ -87,6 +87,7 @@ class Attempts:
         self.reason: dict[int, str] = {}  #: Why it was killed or rejected,
         self.left_queue: dict[int, float] = {}  #: and when, if it waited, s; by index.
         self.over = 0  #: Jobs that are completed, killed or rejected.
+        self.any_came_back = False  #: True if any job has been taken out of the queue, or waits again.
         self.suspended: set[int] = set()  #: Attempts that have lost their cores and are to go on.
         self.suspensions = 0  #: How often one was, and was not stopped by the scheduler before it had cores again.
         self.stages = StageLog()  #: What they did beside their work.
@@ -123,6 +124,7 @@ class Attempts:
 
     def withdrawn(self, now: float, job: Job, reason: str, in_queue: bool) -> None:
         """Enter that a job that waited was killed: ``in_queue``, or on its way there."""
+        self.any_came_back = True
         if in_queue:
             self._taken_out[job.index] = now
         elif job.index in self._back and job.index in self._taken_out:  # once more since it came back: another gap
@@ -152,6 +154,7 @@ class Attempts:
 
     def requeued(self, now: float, job: Job) -> None:
         """Enter that a job that ran, or was killed, is to wait again: on its way to the queue."""
+        self.any_came_back = True
         index = job.index
         if self.state[index] == _KILLED:
             self.state[index] = 0

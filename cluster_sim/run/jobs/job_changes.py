@@ -2,67 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from cluster_sim.engine import WALLTIME
+from simpy.events import URGENT, Event
+
+from cluster_sim.engine import CHANGE, WALLTIME
 from cluster_sim.errors import InputError, PlacementError
 from cluster_sim.machine.course import CourseProgress
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
+from cluster_sim.run.jobs.attempt import REPLANNED, STOPPED, Attempt, Kill
 from cluster_sim.run.jobs.attempts import AttemptEnd
-from cluster_sim.run.jobs.execution import REPLANNED, STOPPED, Kill
+from cluster_sim.run.jobs.live_jobs import LiveJobs, Spared, Suspended
 
 if TYPE_CHECKING:
-    from simpy.events import Event
-
     from cluster_sim.machine.course import Course
+    from cluster_sim.machine.job_clocks import JobClocks
+    from cluster_sim.machine.machine import Machine
     from cluster_sim.run.decisions import Preempt
-    from cluster_sim.run.jobs.job_life import JobLife
-    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.jobs.attempts import Attempts
+    from cluster_sim.run.jobs.courses import Courses
+    from cluster_sim.run.jobs.execution import Executor
+    from cluster_sim.run.news import News
+    from cluster_sim.run.rules import Rules
     from cluster_sim.workload.jobs import Job
 
 _OUTCOMES = {"requeue": AttemptEnd.PREEMPTED, "cancel": AttemptEnd.CANCELLED, "timeout": AttemptEnd.TIMEOUT}
 
 
-@dataclass(frozen=True, slots=True)
-class Suspended:
-    """A job that has lost its cores and keeps its work, and its memory on its nodes."""
+class Life(Protocol):
+    """The life of jobs as far as changes of running jobs need it, see :class:`~cluster_sim.run.jobs.job_life.JobLife`."""
 
-    job: Job
-    placement: Placement  #: The cores that it had.
-    attempt: int  #: Its number in the records.
-    since: float  #: s.
-    memory_mb: float  #: That each of its tasks occupies meanwhile.
-    p_state: int | None = None  #: That was chosen for it, and in which it goes on.
+    machine: Machine
+    live: LiveJobs[Attempt]
+    executor: Executor
+    attempts: Attempts
+    job_clocks: JobClocks
+    courses: Courses
 
+    def set_out(
+        self, job: Job, placement: Placement, course: Course | None, number: int, p_state: int | None, restarts: bool
+    ) -> Running:
+        """Give a job its cores for the rest of an attempt."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class Spared:
-    """Cores that were held for a job's next part, and that it will not have."""
+    def limit(self, attempt: Attempt) -> None:
+        """Have a job killed when it has run as long as it may."""
+        ...
 
-    placement: Placement
+    def vacate(self, attempt: Attempt) -> None:
+        """Give back the cores of a job."""
+        ...
+
+    def end(self, attempt: Attempt, kill: Kill | None = None) -> None:
+        """End a job."""
+        ...
+
+    def kill_soon(self, index: int, reason: str, outcome: AttemptEnd) -> None:
+        """Kill a job in this instant."""
+        ...
+
+    def note_loss(self, job: Job) -> None:
+        """Note that a job loses cores before its end."""
+        ...
+
+    def time_ratio(self, running: Running) -> float:
+        """Return how many times as long a job takes on its cores as on those that it requested."""
+        ...
 
 
 class JobChanges:
     """Preempts, resumes and resizes jobs, when a scheduler decides so or a job comes to the end of a part."""
 
-    def __init__(self, simulation: Simulation, life: JobLife):
-        self._env = simulation.env
-        self._machine = simulation.machine
-        self._executor = simulation.executor
-        self._running = life.running
+    def __init__(self, life: Life, news: News, rules: Rules, request_pass: Callable[[], None]):
         self._life = life
-        self._attempts = simulation.attempts
-        self._view = simulation.view
-        self._request_pass = simulation.request_pass
-        self._suspended = simulation.view.suspended_by_index
-        self._suspended_time_counts = simulation.suspended_time_counts
-        self._at_boundaries = bool(getattr(simulation.scheduler, "at_boundaries", False))
-        self._has_power_policy = simulation.power_policy is not None
-        self._after_each_event = simulation.after_each_event
+        self._machine = life.machine
+        self._env = life.machine.env
+        self._live = life.live
+        self._executor = life.executor
+        self._attempts = life.attempts
+        self._news = news
+        self._rules = rules
+        self._request_pass = request_pass
+        #: The phase of an instant in which what the scheduler decided on jobs at the end of a part happens.
+        self._after_pass = URGENT if rules.after_each_event else CHANGE
         self._told_at = -1.0  # when a pass was last asked for because of a resize, s
 
     # ------------------------------------------------------------------ taking cores away
@@ -73,63 +98,62 @@ class JobChanges:
         Raises PlacementError for another job.
         """
         index = decision.job.index
-        if index in self._suspended and decision.mode != "suspend":
+        if index in self._live.suspended and decision.mode != "suspend":
             self._life.kill_soon(index, decision.because or "preempted", _OUTCOMES[decision.mode])
             return
-        running = self._require_running(decision.job)
+        attempt = self._require_running(decision.job)
         if decision.grace_s <= 0.0:
-            self._take(running, decision)
+            self._take(attempt, decision)
             return
+        running = attempt.running
         running.limit_s = min(running.limit_s, self._env.now + decision.grace_s - running.expected_start)
-        self._view.ended.append(running)
-        self._view.resumed.append(running)
+        self._news.ended.append(running)
+        self._news.resumed.append(running)
         since = running.allocation_time
 
         def take_later(event: Event) -> None:
             # The job may have ended meanwhile, or have lost its cores and got others.
-            holder = self._running.get(index)
-            if holder is not None and holder.allocation_time == since and not holder._ended:
+            holder = self._live.holders.get(index)
+            if holder is None or holder.running.has_ended:
+                return
+            if holder.running.allocation_time == since:
                 self._take(holder, decision)
                 self._request_pass()
 
         # A job that ends in the instant in which its grace is over has ended.
         self._env.at(self._env.now + decision.grace_s, WALLTIME).callbacks.append(take_later)
 
-    def _take(self, running: Running, decision: Preempt) -> None:
-        reason = decision.because or "preempted"
-        process = running._process
-        assert process is not None
+    def _take(self, attempt: Attempt, decision: Preempt) -> None:
         if decision.mode == "suspend":
-            self._suspend(running)
+            self._suspend(attempt)
         else:
-            self._life.end(running, Kill(reason, _OUTCOMES[decision.mode]))
-        process.interrupt(STOPPED)
+            self._life.end(attempt, Kill(decision.because or "preempted", _OUTCOMES[decision.mode]))
+        attempt.interrupt(STOPPED)
 
-    def _suspend(self, running: Running) -> None:
-        job, life = running.job, self._life
+    def _suspend(self, attempt: Attempt) -> None:
+        job, running, life, course = attempt.job, attempt.running, self._life, attempt.course
         life.note_loss(job)
-        course = running._course
         if course is None:
-            done = self._executor.work_done(running)
+            done = self._executor.work_done(attempt)
             course = life.courses.begin(job, len(running.placement.nodes))
             if done > 0.0:  # its first stage was all its work
                 core_s = (self._env.now - running.start_time) * running.placement.cores
-                course.begin(self._executor.whole_seconds(running))
-                if running._transfer is not None:  # what comes after all work
+                course.begin(self._executor.whole_seconds(attempt))
+                if attempt.transfer is not None:  # what comes after all work
                     course.complete(core_s)
                 else:
                     course.interrupt(done, core_s)
         else:
-            life.stages.cut_short(course)
+            self._executor.cut_short(attempt, course)
         self._count_time(course, running)
-        running._ended = True
-        self._attempts.suspended.add(running._attempt)
+        running.has_ended = True
+        self._attempts.suspended.add(running.attempt)
         self._attempts.suspensions += 1
         p_state = self.p_state_of(job)
-        life.vacate(running)
-        memory = running._allocation.memory_mb
-        suspended = Suspended(job, running.placement, running._attempt, self._env.now, memory, p_state)
-        self._suspended[job.index] = suspended
+        life.vacate(attempt)
+        memory = running.memory_mb
+        suspended = Suspended(job, running.placement, running.attempt, self._env.now, memory, p_state)
+        self._live.suspended[job.index] = suspended
         self._end_with_window(suspended)
         self._machine.cores.keep_memory(running.placement, memory)
         self._machine.cores.withhold(running.placement.nodes, False)  # only there it goes on without a restart
@@ -142,7 +166,7 @@ class JobChanges:
             return
 
         def kill(event: Event) -> None:
-            if self._suspended.get(job.index) is suspended:
+            if self._live.suspended.get(job.index) is suspended:
                 reason = f"advance reservation '{job.reservation}' was over while it was suspended"
                 self._life.kill_soon(job.index, reason, AttemptEnd.KILLED)
 
@@ -158,7 +182,7 @@ class JobChanges:
 
     def resume(self, job: Job, placement: Placement) -> None:
         """Let a suspended job go on, on these cores. Raises PlacementError, with nothing changed, when it cannot."""
-        suspended = self._suspended.get(job.index)
+        suspended = self._live.suspended.get(job.index)
         if suspended is None:
             raise PlacementError(f"job {job.job_id} is not suspended")
         life = self._life
@@ -168,19 +192,19 @@ class JobChanges:
             had = suspended.placement.cores
             raise PlacementError(f"job {job.job_id} had {had} cores and is not malleable, {placement!r} has others")
         moves = placement != suspended.placement
-        counts = self._suspended_time_counts and 0.0 < job.requested_time < inf
+        counts = self._rules.suspended_time_counts and 0.0 < job.requested_time < inf
         meanwhile = (self._env.now - suspended.since) / job.requested_time if counts else 0.0
         self._machine.cores.drop_memory(suspended.placement, suspended.memory_mb)
         course.used += meanwhile
         try:
-            running = life.set_out(job, placement, course, suspended.attempt, suspended.p_state, restarts=moves)
+            running = life.set_out(job, placement, course, suspended.attempt, suspended.p_state, moves)
         except PlacementError:
             course.used -= meanwhile
             self._machine.cores.keep_memory(suspended.placement, suspended.memory_mb)
             raise
-        del self._suspended[job.index]
+        del self._live.suspended[job.index]
         self._attempts.suspended.discard(suspended.attempt)
-        self._view.resumed.append(running)
+        self._news.resumed.append(running)
         self._note_left(suspended)
 
     def request(self, job: Job, cores: int) -> Job:
@@ -194,7 +218,7 @@ class JobChanges:
 
     def withdraw(self, index: int) -> Suspended | None:
         """Take out a suspended job, which is to be killed; None if it is not suspended."""
-        suspended = self._suspended.pop(index, None)
+        suspended = self._live.suspended.pop(index, None)
         if suspended is not None:
             self._machine.cores.drop_memory(suspended.placement, suspended.memory_mb)
             self._attempts.suspended.discard(suspended.attempt)
@@ -203,12 +227,12 @@ class JobChanges:
 
     def _note_left(self, suspended: Suspended) -> None:
         """Tell the power policy of nodes that need not stay on any more for a suspended job."""
-        if self._has_power_policy:
-            self._view.vacated.append(suspended)
+        if self._rules.has_power_policy:
+            self._news.vacated.append(suspended)
 
     def suspended_on(self, node: int) -> list[Job]:
         """Return suspended jobs that keep something on a node."""
-        return [one.job for one in self._suspended.values() if one.placement.covers(node)]
+        return [one.job for one in self._live.suspended.values() if one.placement.covers(node)]
 
     # ------------------------------------------------------------------ changing their number
 
@@ -217,37 +241,34 @@ class JobChanges:
 
         What it is to get is held for it from now on. Raises PlacementError, with nothing changed, when it cannot be.
         """
-        running = self._require_running(job)
-        course = running._course
-        self._check_resize(running, placement)
-        assert course is not None
+        attempt = self._require_running(job)
+        running, course = attempt.running, self._check_resize(attempt, placement)
         if course.at_boundary:
             self._make_room_for(running, placement)
-            self._change(course, placement)  # it waits for the end of this pass
+            self._change(attempt, course, placement)  # it waits for the end of this pass
         elif course.changes_at_boundaries:
             # The change waits for the end of the part; cores that the job does not have yet are held for it.
             course.target = placement
             more = placement.beyond(running.placement)
             if more is not None:
-                memory = running._allocation.memory_mb
-                course.reserved = self._machine.cores.request(more, memory, running.job, running._attempt)
+                cores = self._machine.cores
+                course.reserved = cores.request(more, running.memory_mb, job, running.attempt)
         else:
             self._make_room_for(running, placement)
-            self._life.stages.cut_short(course)
-            process = running._process
-            self._change(course, placement)
-            self._life.stages.begin_next(course)
-            assert process is not None
-            process.interrupt(REPLANNED)
+            self._executor.cut_short(attempt, course)
+            self._change(attempt, course, placement)
+            self._executor.begin_stage(attempt, course)
+            attempt.interrupt(REPLANNED)
             gives_up = running.placement.beyond(placement) is not None
-            someone = self._view.pending_count or self._suspended or self._has_power_policy
+            someone = self._live.pending or self._live.suspended or self._rules.has_power_policy
             # Others may have at once what jobs give up: one more pass in this instant, however many jobs do so.
             if gives_up and someone and self._told_at != self._env.now:
                 self._told_at = self._env.now
                 self._request_pass()
 
-    def _check_resize(self, running: Running, placement: Placement) -> None:
-        job, course = running.job, running._course
+    def _check_resize(self, attempt: Attempt, placement: Placement) -> Course:
+        """Return the course of a job that could have these cores. Raises PlacementError if it could not."""
+        job, running, course = attempt.job, attempt.running, attempt.course
         who = f"job {job.job_id}"
         if course is None or not job.malleable:
             raise PlacementError(f"{who} is not malleable: its cores cannot change while it runs")
@@ -257,7 +278,7 @@ class JobChanges:
             raise PlacementError(f"{who} cannot change its cores now")
         if not job.min_cores <= placement.cores <= job.max_cores:
             raise PlacementError(f"{who} can have {job.min_cores} to {job.max_cores} cores, {placement!r} has others")
-        self._machine.cores.check_change(running._allocation, placement, course.request(placement.cores))
+        self._machine.cores.check_change(attempt.allocation, placement, course.request(placement.cores))
         more = placement.beyond(running.placement)
         budget = self._machine.budget
         p_state = self.p_state_of(job)
@@ -265,6 +286,7 @@ class JobChanges:
             self._check_clocks(running, placement, p_state)
         if more is not None and budget is not None and not budget.allows(more, p_state):
             raise PlacementError(f"{who} cannot have {placement!r} now: it {budget.why_not()}")
+        return course
 
     def keeps_its_clock(self, running: Running, placement: Placement) -> bool:
         """Return whether a job could have these cores and run in the p-state that was chosen for it, if one was."""
@@ -302,7 +324,7 @@ class JobChanges:
 
         ``limit_s`` is how long it may run at most from its start on, or since it went on, or has these cores.
         """
-        job, course, start = running.job, running._course, running.expected_start
+        job, course, start = running.job, self._course_of(running), running.expected_start
         if course is None:
             return start + self.undisturbed(job, work_s, limit_s)
         whole_s = work_s * self._life.time_ratio(running)
@@ -311,7 +333,7 @@ class JobChanges:
 
     def can_resize(self, running: Running) -> bool:
         """Return whether a job's cores can be changed: it is malleable, works, and no change of it is under way."""
-        course = running._course
+        course = self._course_of(running)
         if course is None or not running.job.malleable or course.target is not None or running.start_time == inf:
             return False
         if running.job.exclusive:  # nobody may join it on what it would give up
@@ -320,18 +342,17 @@ class JobChanges:
 
     def forget_changes_to(self, node: int) -> None:
         """Let jobs keep their cores that were to have more, after the part that runs, on a node that breaks down."""
-        for running in self._running.values() if self._life.courses.wanted else ():
-            course = running._course
+        for attempt in self._live.holders.values() if self._life.courses.wanted else ():
+            course = attempt.course
             if course is not None and course.target is not None and course.target.covers(node):
-                self.let_go(course)
+                self.let_go(attempt.running, course)
                 self._request_pass()
 
-    def let_go(self, course: Course) -> None:
+    def let_go(self, running: Running, course: Course) -> None:
         """Free what is held for a job's next part: it will not have these cores."""
-        running, target, reserved = course.running, course.target, course.reserved
+        target, reserved = course.target, course.reserved
         course.target = course.reserved = None
         if reserved is not None:
-            assert running is not None
             assert target is not None
             self._machine.cores.give_back(reserved)
             self._spare(running, target)
@@ -339,13 +360,12 @@ class JobChanges:
     def _spare(self, running: Running, target: Placement) -> None:
         """Tell the power policy of nodes that need not stay on any more for a job's next part."""
         spared = target.beyond(running.placement)
-        if self._has_power_policy and spared is not None:
-            self._view.vacated.append(Spared(spared))
+        if self._rules.has_power_policy and spared is not None:
+            self._news.vacated.append(Spared(spared))
 
-    def at_boundary(self, course: Course) -> Generator[Event, Any, None]:
+    def at_boundary(self, attempt: Attempt, course: Course) -> Generator[Event, Any, None]:
         """End a part of a job: it says what it asks for, the scheduler decides, and its cores change."""
-        running = course.running
-        assert running is not None
+        running = attempt.running
         job, own = running.job, running.placement.cores
         asks = course.next_cores and job.malleable and not job.exclusive
         wanted = min(max(course.next_cores, job.min_cores), job.max_cores) if asks else own
@@ -353,20 +373,19 @@ class JobChanges:
             self.resize(job, running.placement.shrunk(wanted))
         elif wanted > own:
             course.asks = wanted
-        if (course.asks and course.target is None) or (self._at_boundaries and job.malleable):
-            self._view.at_boundary.append(running)
+        if (course.asks and course.target is None) or (self._rules.at_boundaries and job.malleable):
+            self._news.at_boundary.append(running)
             self._request_pass()
-            yield self._env.at(self._env.now, self._life.after_pass)
+            yield self._env.at(self._env.now, self._after_pass)
         course.asks = 0
         if course.target is not None:
-            self._change_as_planned(course)
-        if course.running is not running and not self._after_each_event:
+            self._change_as_planned(attempt, course)
+        if attempt.running is not running and not self._rules.after_each_event:
             self._request_pass()  # others may have what it has given up
 
-    def _change_as_planned(self, course: Course) -> None:
+    def _change_as_planned(self, attempt: Attempt, course: Course) -> None:
         """Give the job the cores that were planned from here on, unless a power cap no longer allows it more."""
-        running, target, reserved = course.running, course.target, course.reserved
-        assert running is not None
+        running, target, reserved = attempt.running, course.target, course.reserved
         assert target is not None
         course.target = course.reserved = None
         if reserved is not None:
@@ -377,7 +396,7 @@ class JobChanges:
             self._spare(running, target)
             self._request_pass()  # others may have what was held for it
             return
-        self._change(course, target)
+        self._change(attempt, course, target)
 
     def _make_room_for(self, running: Running, placement: Placement) -> None:
         """Slow processors down where a power cap asks for it. Raises PlacementError where that would not be enough."""
@@ -385,37 +404,33 @@ class JobChanges:
         if budget is not None and more is not None:
             budget.slow_down(budget.require(running.job, more, self.p_state_of(running.job)))
 
-    def _change(self, course: Course, placement: Placement) -> None:
+    def _change(self, attempt: Attempt, course: Course, placement: Placement) -> None:
         """Replace the job's cores by the others; its tasks are stopped."""
-        running, machine = course.running, self._machine
-        assert running is not None
+        running, allocation, machine = attempt.running, attempt.allocation, self._machine
         self._count_time(course, running)
-        allocation = running._allocation
         machine.power.unload(allocation)
         machine.cores.change(allocation, placement)
         self._life.job_clocks.follow(running.job, allocation)
         machine.power.load(allocation)
-        # The job goes on, with these cores, as another object.
-        other = Running(running.job, placement, allocation, self._env.now, running._attempt)
-        other.allocation_time, other._groups = running.allocation_time, running._groups
-        other._process, other._course, other._transfer = running._process, running._course, running._transfer
-        running._ended = True
-        if other._course is not None:
-            other._course.running = other
-        self._running[running.job.index] = other
-        self._view.ended.append(running)
-        if self._has_power_policy:
-            self._view.vacated.append(running)
-        self._view.resumed.append(other)
+        # Policies see the job go on, with these cores, as another object.
+        other = Running(running.job, placement, self._env.now, running.attempt, running.memory_mb)
+        other.allocation_time = running.allocation_time
+        running.has_ended = True
+        attempt.running, attempt.whole_s = other, None
+        self._live.running[running.job.index] = other
+        self._news.ended.append(running)
+        if self._rules.has_power_policy:
+            self._news.vacated.append(running)
+        self._news.resumed.append(other)
         other.limit_s = course.time_left(placement.cores)
         course.reconfigure()
-        self._life.limit(other)
+        self._life.limit(attempt)
 
     # ------------------------------------------------------------------ what can be known
 
     def progress(self, running: Running) -> CourseProgress:
         """Return how far a running job is, as its user could know it."""
-        course = running._course
+        course = self._course_of(running)
         lasted = self._env.now - running.start_time if running.start_time < inf else 0.0
         if course is None:
             return CourseProgress(0, 1, lasted * running.placement.cores, False, 0)
@@ -424,8 +439,13 @@ class JobChanges:
             lost += (self._env.now - course.since) * running.placement.cores
         return CourseProgress(course.part, len(course.parts), lost, self.can_resize(running), course.asks)
 
-    def _require_running(self, job: Job) -> Running:
-        running = self._running.get(job.index)
-        if running is None or running._ended:
+    def _course_of(self, running: Running) -> Course | None:
+        """Return the course of a job that holds cores; None if all its work is one stage, or it has ended."""
+        attempt = self._live.holders.get(running.job.index)
+        return None if attempt is None else attempt.course
+
+    def _require_running(self, job: Job) -> Attempt:
+        attempt = self._live.holders.get(job.index)
+        if attempt is None or attempt.running.has_ended:
             raise PlacementError(f"job {job.job_id} is not running")
-        return running
+        return attempt

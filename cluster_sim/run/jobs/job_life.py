@@ -3,84 +3,91 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from simpy.events import URGENT, Event, Process
+from simpy.events import Event
 
-from cluster_sim.engine import CHANGE, WALLTIME, EagerProcess, latest
+from cluster_sim.engine import WALLTIME, latest
 from cluster_sim.errors import InputError, PlacementError, SimulationError
+from cluster_sim.machine.allocation import Allocation
 from cluster_sim.machine.running import Running
 from cluster_sim.registry import describe
-from cluster_sim.run.jobs.attempts import STATES, AttemptEnd, Stopped
+from cluster_sim.run.jobs.attempt import Attempt, Kill, Steps
+from cluster_sim.run.jobs.attempts import STATES, AttemptEnd, Attempts, Stopped
 from cluster_sim.run.jobs.courses import Courses, asks_for
-from cluster_sim.run.jobs.execution import Kill, execute
 from cluster_sim.run.jobs.job_changes import JobChanges
-from cluster_sim.run.jobs.staged import Stages, pursue
 from cluster_sim.workload.jobs import Job, JobState
 
 if TYPE_CHECKING:
     from cluster_sim.machine.course import Course
     from cluster_sim.machine.job_clocks import JobClocks
+    from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.placement import Placement
-    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.decision_log import DecisionLog
+    from cluster_sim.run.jobs.admission import Admission
+    from cluster_sim.run.jobs.execution import Executor
+    from cluster_sim.run.jobs.live_jobs import LiveJobs
+    from cluster_sim.run.jobs.run_jobs import RunJobs
+    from cluster_sim.run.news import News
+    from cluster_sim.run.rules import Rules
 
 
 MOST_LOSSES_AT_ONE_TIME = 1_000
 
 
-class JobLife:
+class JobLife(Steps):
     """Starts and ends the jobs of a run, and keeps its records of them.
 
-    ``pending`` and ``running`` are the run's jobs that wait and that hold cores, by their index.
+    ``live`` are the jobs that wait, hold cores or are suspended.
     """
 
     def __init__(
         self,
-        simulation: Simulation,
-        pending: dict[int, Job],
-        running: dict[int, Running],
+        machine: Machine,
+        jobs: RunJobs,
+        live: LiveJobs[Attempt],
+        executor: Executor,
+        network: Any,
+        admission: Admission,
+        attempts: Attempts,
         job_clocks: JobClocks,
+        rules: Rules,
+        request_pass: Callable[[], None],
+        news: News,
+        decision_log: DecisionLog | None,
     ):
-        self._env = simulation.env
-        self.machine = simulation.machine
-        self._network = simulation.network
-        self._executor = simulation.executor
+        self.machine = machine
+        self._env = machine.env
+        self._hub = machine.hub
+        self._jobs = jobs
+        self.live = live
+        self.executor = executor
+        self._network = network
+        self._admission = admission
+        self.attempts = attempts
         self.job_clocks = job_clocks
-        self._pending = pending
-        self.running = running  #: Jobs that hold cores, by their index.
-        self._jobs = simulation.jobs
-        self._attempts = simulation.attempts
-        self._admission = simulation.admission
-        self._notices = simulation.notices
-        self._decision_log = simulation.decision_log
-        self._view = simulation.view
-        self._request_pass = simulation.request_pass
-        self._check_end = simulation.closing.check
-        self._enforces_walltime = simulation.enforce_walltime
-        self._has_power_policy = simulation.power_policy is not None
-        self._scheduler = simulation.scheduler
-        self._failures = simulation.failures
+        self._rules = rules
+        self._request_pass = request_pass
+        self._decision_log = decision_log
         self._losses: Counter[int] = Counter()  # how often each job lost its cores in the instant
         self._losses_at = -1.0  # of this time, s
-        mtbf = inf if simulation.failures is None else simulation.failures.mtbf_s
-        self.courses: Courses = Courses(simulation.jobs.columns, mtbf)
-        self.stages = Stages(simulation.executor, simulation.request_pass, simulation.attempts.stages)
-        #: The phase of an instant in which what the scheduler decided on jobs at the end of a part happens.
-        self.after_pass = URGENT if simulation.after_each_event else CHANGE
-        self.changes = JobChanges(simulation, self)
+        mtbf = inf if rules.failures is None else rules.failures.mtbf_s
+        self.courses = Courses(jobs.columns, mtbf)
+        self.changes = JobChanges(self, news, rules, request_pass)
         #: True if any job has data to exchange when its tasks have ended.
-        self.communicates = bool((simulation.jobs.columns["comm_vol"] > 0).any())
+        self.communicates = bool((jobs.columns["comm_vol"] > 0).any())
+        self._hub.node_fails.append(self._kill_jobs_on)
 
     def require_pending(self, job: Job) -> None:
         """Raise PlacementError unless the job waits, and is the one of the queue, not a copy of it on other cores."""
-        pending = self._pending.get(job.index)
+        pending = self.live.pending.get(job.index)
         if pending is not job:
             if pending is not None and pending.job_id == job.job_id:
                 expected = "the job of view.pending, on cores that view.place(job.on_cores(n)) has found"
                 raise PlacementError(f"job {job.job_id} is a copy of the one that waits: decide on {expected}")
-            has = " any more: it has its cores" if job.index in self.running else ""
+            has = " any more: it has its cores" if job.index in self.live.running else ""
             raise PlacementError(f"job {job.job_id} is not pending{has}")
 
     def start(self, job: Job, placement: Placement, p_state: int | None = None) -> None:
@@ -92,163 +99,171 @@ class JobLife:
             course = None
             if placement.cores != job.requested_cores:
                 raise PlacementError(f"job {job.job_id} {asks_for(job)}, {placement!r} has {placement.cores}")
-        self.set_out(job, placement, course, len(self._attempts.job), p_state)
-        del self._pending[job.index]
-        self._attempts.begin(job)
+        self.set_out(job, placement, course, len(self.attempts.job), p_state)
+        del self.live.pending[job.index]
+        self.attempts.begin(job)
 
     def set_out(
         self,
         job: Job,
         placement: Placement,
         course: Course | None,
-        attempt: int,
+        number: int,
         p_state: int | None = None,
         restarts: bool = False,
     ) -> Running:
         """Give a job its cores for an attempt, or the rest of one; it begins as soon as its nodes are on.
 
-        It ``restarts`` if it goes on elsewhere than it was.
-
+        The attempt has this ``number`` among all. It ``restarts`` if it goes on elsewhere than it was.
         Raises PlacementError as :meth:`start`.
         """
-        machine = self.machine
-        memory = job.memory if machine.cores.uses_memory else 0.0
+        machine, cores = self.machine, self.machine.cores
+        memory = job.memory if cores.uses_memory else 0.0
         budget = machine.budget
         slower = {} if budget is None else budget.require(job, placement, p_state)
-        request = job if machine.cores.eligibility is None else self.changes.request(job, placement.cores)
-        allocation = machine.cores.request(placement, memory, job, attempt, request=request)
+        request = job if cores.eligibility is None else self.changes.request(job, placement.cores)
+        allocation = Allocation(cores, placement, memory, job, number, None, request)
         if p_state is not None:
             try:
                 self.job_clocks.choose(job, allocation, p_state)
             except PlacementError:
-                machine.cores.take_back(allocation)
+                cores.take_back(allocation)
                 raise
-        running = self.running[job.index] = Running(job, placement, allocation, self._env.now, attempt)
+        running = self.live.running[job.index] = Running(job, placement, self._env.now, number, memory)
         if course is not None:
-            running._course, course.running = course, running
             running.limit_s = course.time_left(placement.cores)
             if restarts:
                 course.restart()
         if budget is not None:
             budget.slow_down(slower)  # not before nothing can be refused any more
-            budget.start(running)
-        if machine.nodes.all_on or machine.nodes.has_ready_nodes(placement):
-            self.begin(running)
-        else:
+        are_ready = machine.nodes.all_on or machine.nodes.has_ready_nodes(placement)
+        if not are_ready:
             running.start_time = inf
             running.expected_start = self._env.now + machine.nodes.boot_time(placement)
-        # Boots begin after the pass, or a node would be in transition for what the scheduler still decides in it.
-        kind = EagerProcess if running.start_time < inf else Process
-        process = execute(self, running) if course is None else pursue(self, course, running)
-        running._process = kind(self._env, process)
+        attempt = Attempt(self._env, self, running, allocation, course, are_ready)
+        self.live.holders[job.index] = attempt
+        if budget is not None:
+            budget.start(attempt)
         return running
 
-    def boot(self, running: Running) -> Generator[Event, Any, None]:
-        """Boot the nodes of a job, and begin when they are on. Part of the job's process."""
-        switching, nodes = self.machine.switching, running.placement.nodes
+    # ------------------------------------------------------------------ the steps of an attempt
+
+    def boot(self, attempt: Attempt) -> Generator[Event, Any, None]:
+        """Boot the nodes of a job, and wait until they are on."""
+        switching, nodes = self.machine.switching, attempt.running.placement.nodes
         switching.switch_on(nodes)
         yield from switching.wait_for(nodes)
-        self.begin(running)
 
-    def begin(self, running: Running) -> None:
-        """Begin the tasks of a job, whose nodes are ready. Called by the job's process."""
+    def begin(self, attempt: Attempt) -> None:
+        """Begin the tasks of a job, whose nodes are ready."""
+        running, now = attempt.running, self._env.now
         if self._decision_log is not None and running.start_time == inf:
-            self._decision_log.booted(self._env.now, running.job.index, self._env.now > latest(running.expected_start))
-        running.start_time = running.expected_start = self._env.now
+            self._decision_log.booted(now, running.job.index, now > latest(running.expected_start))
+        running.start_time = running.expected_start = now
         if self.job_clocks.chosen:
             self.job_clocks.begin(running.job)
-        self.machine.power.load(running._allocation)
-        if running._course is None:
-            self._executor.start_tasks(running)
+        self.machine.power.load(attempt.allocation)
+        if attempt.course is None:
+            self.executor.start_tasks(attempt)
         else:
-            self.stages.begin_next(running._course)
-        if self._notices.wanted:
-            self._notices.note("job_started", running.job)
-        if self._enforces_walltime:
-            self.limit(running)
+            self.executor.begin_stage(attempt, attempt.course)
+        for hear in self._hub.started:
+            hear(running.job)
+        if self._rules.enforce_walltime:
+            self.limit(attempt)
 
-    def limit(self, running: Running) -> None:
+    def go_on(self, attempt: Attempt, course: Course) -> Generator[Event, Any, bool]:
+        """End the stage of a job, if it is in one, and begin the next; return whether there is one."""
+        if course.stage is not None:
+            self.executor.complete_stage(attempt, course)
+        if course.at_boundary:
+            yield from self.changes.at_boundary(attempt, course)
+            course.at_boundary = False
+        return course.stage is None and self.executor.begin_stage(attempt, course)
+
+    def limit(self, attempt: Attempt) -> None:
         """Have a job killed when it has run as long as it may, where walltimes are enforced."""
-        if self._enforces_walltime and running.limit_s < inf:
-            limit = self._env.at(self._env.now + running.limit_s, WALLTIME)
-            limit.callbacks.append(lambda event: self._interrupt(running, Kill("walltime", AttemptEnd.TIMEOUT)))
+        running = attempt.running
+        if self._rules.enforce_walltime and running.limit_s < inf:
 
-    def communicate(self, running: Running) -> None:
-        """Start what the tasks of a job exchange after their end, if they have not yet. Called by the job's process."""
-        volume = self._volume(running)
-        if running._course is not None:
-            volume *= running._course.to_exchange
-        nodes = running.placement.nodes
-        if running._transfer is None and volume > 0.0 and len(nodes) > 1:
+            def stop(event: Event) -> None:
+                if attempt.running is running:  # else its cores have changed, and another limit holds
+                    self._interrupt(attempt, Kill("walltime", AttemptEnd.TIMEOUT))
+
+            self._env.at(self._env.now + running.limit_s, WALLTIME).callbacks.append(stop)
+
+    def communicate(self, attempt: Attempt) -> Event | None:
+        """Start what the tasks of a job exchange after their end, if they have not yet; None: they have nothing to."""
+        volume = self._volume(attempt.job)
+        if attempt.course is not None:
+            volume *= attempt.course.to_exchange
+        nodes = attempt.running.placement.nodes
+        if attempt.transfer is None and volume > 0.0 and len(nodes) > 1:
             transfer = self._network.transfer(nodes, volume / len(nodes))
             if transfer is not None and not isinstance(transfer, Event):
                 raise InputError(
                     f"network model {describe(self._network)}, transfer", "an event, or None", repr(transfer)
                 )
-            running._transfer = transfer
+            attempt.transfer = transfer
+        return attempt.transfer
 
     def time_ratio(self, running: Running) -> float:
         """Return how many times as long a job takes on its cores as on those that it requested."""
-        return self._executor.work.time_ratio(running.job.index, running.placement.cores)
+        return self.executor.work.time_ratio(running.job.index, running.placement.cores)
 
-    def _volume(self, running: Running) -> float:
+    def _volume(self, job: Job) -> float:
         """Return what all tasks of a job exchange, MB."""
-        return self._executor.work.comm_vol(running.job.index) * running.job.requested_cores
+        return self.executor.work.comm_vol(job.index) * job.requested_cores
 
-    def end(self, running: Running, kill: Kill | None = None) -> None:
-        """End a job: its work is done, or it has been killed. Called by the job's process."""
-        job = running.job
-        running._ended = True
+    def end(self, attempt: Attempt, kill: Kill | None = None) -> None:
+        """End a job: its work is done, or it has been killed."""
+        job, course = attempt.job, attempt.course
+        attempt.running.has_ended = True
         if kill is not None:
-            course = running._course
             if course is None:
-                stopped = Stopped(kill.outcome, self._executor.work_done(running), kill.reason)
+                stopped = Stopped(kill.outcome, self.executor.work_done(attempt), kill.reason)
             else:
-                self.stages.cut_short(course)
+                self.executor.cut_short(attempt, course)
                 stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s)
-            self._attempts.stopped[running._attempt] = stopped
-        self.vacate(running)
-        self._request_pass()
-        if kill is not None and self._waits_again(job, kill):
+            self.attempts.stopped[attempt.running.attempt] = stopped
+        self.vacate(attempt)
+        if kill is None:
+            self.attempts.completed(job)
+            if course is not None:
+                self.courses.forget(job)
+        elif self._waits_again(job, kill):
             self._queue_again(job)
             return
-        if kill is None:
-            self._attempts.completed(job)
-            if running._course is not None:
-                self.courses.forget(job)
         else:
-            self._attempts.killed(self._env.now, job, kill.reason)
-        if self._notices.wanted:
-            self._notices.note("job_completed" if kill is None else "job_killed", job)
-        self.over(job, "completed" if kill is None else "killed")
+            self.attempts.killed(self._env.now, job, kill.reason)
+        for hear in self._hub.over:
+            hear(job, "completed" if kill is None else "killed")
 
     def _waits_again(self, job: Job, kill: Kill) -> bool:
         """Return whether a job whose attempt was stopped joins the queue again."""
         if kill.outcome is AttemptEnd.FAILED:
             course = self.courses.of(job)
             saved = 0.0 if course is None else course.saved
-            return self._failures is not None and self._failures.allows_another(job, saved)
+            return self._rules.failures is not None and self._rules.failures.allows_another(job, saved)
         return kill.outcome in (AttemptEnd.REQUEUED, AttemptEnd.PREEMPTED)
 
-    def vacate(self, running: Running) -> None:
+    def vacate(self, attempt: Attempt) -> None:
         """Give back the cores of a job, and what is held for it: it is over, or suspended."""
-        job, course = running.job, running._course
-        del self.running[job.index]
-        self._view.ended.append(running)
-        if self._has_power_policy:
-            self._view.vacated.append(running)
+        running, job, course = attempt.running, attempt.job, attempt.course
+        del self.live.running[job.index], self.live.holders[job.index]
         if running.start_time < inf:
-            self._executor.stop_tasks(running)
-            if running._transfer is not None:
+            self.executor.stop_tasks(attempt)
+            if attempt.transfer is not None:
                 # It exchanges nothing more for now; if it is suspended, it keeps what it has exchanged.
-                left, begun = self._network.cancel(running._transfer), self.courses.of(job)
+                left, begun = self._network.cancel(attempt.transfer), self.courses.of(job)
                 if begun is not None and left is not None:
-                    begun.to_exchange = left * len(running.placement.nodes) / self._volume(running)
-            self.machine.power.unload(running._allocation)
-        self.machine.cores.give_back(running._allocation)
+                    begun.to_exchange = left * len(running.placement.nodes) / self._volume(job)
+            self.machine.power.unload(attempt.allocation)
+        self.machine.cores.give_back(attempt.allocation)
+        for hear in self._hub.vacated:
+            hear(running)
         if course is not None:
-            self.changes.let_go(course)
-            course.running = None
+            self.changes.let_go(running, course)
             course.at_boundary, course.asks = False, 0  # one that is suspended there goes on with its next part
         if self.job_clocks.chosen:
             self.job_clocks.end(job, running.start_time < inf)
@@ -256,12 +271,12 @@ class JobLife:
     def requeue(self, job: Job | str, reason: str) -> None:
         """Have a job that runs or was killed wait again, see :meth:`~cluster_sim.run.simulation.Simulation.requeue`."""
         index = self._jobs.index(job, "simulation.requeue")
-        state = STATES[self._attempts.state[index]]
+        state = STATES[self.attempts.state[index]]
         if state in (JobState.COMPLETED, JobState.REJECTED):
             raise InputError("simulation.requeue", "a job that runs, waits or was killed", f"{state} job {job}")
         if state is JobState.KILLED:
             self._queue_again(self._jobs.job(index))
-        elif index in self.running or index in self._view.suspended_by_index:
+        elif index in self.live.running or index in self.live.suspended:
             self.kill_soon(index, reason or "requeued", AttemptEnd.REQUEUED)
 
     def note_loss(self, job: Job) -> None:
@@ -272,9 +287,9 @@ class JobLife:
             self._losses_at = now
         self._losses[job.index] += 1
         if self._losses[job.index] > MOST_LOSSES_AT_ONE_TIME:
-            scheduler = "the scheduler" if self._scheduler is None else type(self._scheduler).__name__
+            times = f"{self._losses[job.index]:,} times at {now:g} s"
             raise SimulationError(
-                f"job {job.job_id} has lost cores {self._losses[job.index]:,} times at {now:g} s: {scheduler} gives it cores "
+                f"job {job.job_id} has lost cores {times}: {self._rules.scheduler} gives it cores "
                 "and takes them, or a process has it requeued, in circles, and the clock does not go on"
             )
 
@@ -283,7 +298,7 @@ class JobLife:
         course = self.courses.of(job)
         if course is not None:
             course.go_back()
-        self._attempts.requeued(self._env.now, job)
+        self.attempts.requeued(self._env.now, job)
         self._admission.readmit(job)
 
     def kill_soon(self, index: int, reason: str, outcome: AttemptEnd) -> None:
@@ -294,39 +309,44 @@ class JobLife:
         self._env.timeout(0).callbacks.append(lambda event: self._kill(index, reason, outcome))
 
     def _kill(self, index: int, reason: str, outcome: AttemptEnd) -> None:
-        running, in_queue = self.running.get(index), index in self._pending
+        attempt, in_queue = self.live.holders.get(index), index in self.live.pending
         waiting = self._admission.withdraw(index) if outcome is AttemptEnd.KILLED else None
         suspended = self.changes.withdraw(index)
-        if running is not None:
-            self._interrupt(running, Kill(reason, outcome))
+        if attempt is not None:
+            self._interrupt(attempt, Kill(reason, outcome))
         elif suspended is not None:
             job, kill = suspended.job, Kill(reason, outcome)
             course = self.courses.of(job)
             assert course is not None
             stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s, self._env.now)
-            self._attempts.stopped[suspended.attempt] = stopped
+            self.attempts.stopped[suspended.attempt] = stopped
             if kill.outcome in (AttemptEnd.PREEMPTED, AttemptEnd.CANCELLED):
-                self._attempts.suspensions -= 1  # it has taken these cores once, and the outcome says so
+                self.attempts.suspensions -= 1  # it has taken these cores once, and the outcome says so
             self._request_pass()
             if self._waits_again(job, kill):
                 self._queue_again(job)
             else:
-                self._attempts.killed_suspended(self._env.now, job, kill.reason)
-                self._notices.note("job_killed", job)
-                self.over(job, "killed")
+                self.attempts.killed_suspended(self._env.now, job, kill.reason)
+                for hear in self._hub.over:
+                    hear(job, "killed")
         elif waiting is not None:
-            self._attempts.withdrawn(self._env.now, waiting, reason, in_queue)
-            self._notices.note("job_killed", waiting)
+            self.attempts.withdrawn(self._env.now, waiting, reason, in_queue)
             self._request_pass()
-            self.over(waiting, "killed")
+            for hear in self._hub.over:
+                hear(waiting, "killed")
 
-    def _interrupt(self, running: Running, kill: Kill) -> None:
-        if not running._ended:
-            running._ended = True  # a second kill in the same instant finds it so
-            assert running._process is not None
-            running._process.interrupt(kill)
+    def _interrupt(self, attempt: Attempt, kill: Kill) -> None:
+        if not attempt.running.has_ended:
+            attempt.running.has_ended = True  # a second kill in the same instant finds it so
+            attempt.interrupt(kill)
 
-    def over(self, job: Job, outcome: str) -> None:
-        """Tell others that a job is completed, killed or rejected. Called when it has been recorded."""
-        self._admission.over(job, outcome)
-        self._check_end()
+    def _kill_jobs_on(self, node: int, reason: str) -> int:
+        """Kill the jobs that hold cores of a node, which breaks down; how many there are."""
+        cores = self.machine.cores
+        jobs = self.changes.suspended_on(node)
+        if cores.free[node] < self.machine.platform.node_cores[node]:
+            self.changes.forget_changes_to(node)
+            jobs += [running.job for running in self.live.running.values() if running.placement.covers(node)]
+        for job in jobs:
+            self.kill_soon(job.index, reason, AttemptEnd.FAILED)
+        return len(jobs)

@@ -99,7 +99,7 @@ class LimitGate:
                 return waiting.pop(index)
         return None
 
-    def over(self, job: Job) -> None:
+    def over(self, job: Job, outcome: str) -> None:
         """Count out a job that is over; others may be within their limits now."""
         demand = self._inside.pop(job.index, None)
         if demand is not None:

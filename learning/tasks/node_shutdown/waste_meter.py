@@ -9,7 +9,7 @@ import numpy as np
 
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import PowerDecision
-from cluster_sim.run.passes import Steered
+from cluster_sim.run.policies import Steered
 from cluster_sim.run.view import View
 
 if TYPE_CHECKING:

@@ -1,0 +1,159 @@
+"""The base of schedulers and power policies: SimPy processes that policies need not know about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cluster_sim.engine import REACT, RESERVE, SCHEDULE
+from cluster_sim.errors import SimulationError
+from cluster_sim.registry import describe
+from cluster_sim.run.decisions import Decision, PowerDecision
+
+if TYPE_CHECKING:
+    from simpy.events import Event, EventPriority
+
+    from cluster_sim.run.contract import Run
+    from cluster_sim.run.view import View
+
+
+def take_turns(
+    policy: Scheduler | PowerPolicy,
+    simulation: Run,
+    view: View,
+    due: Callable[[], Event],
+    turns: Mapping[EventPriority, Callable[[View], Iterable[Decision | PowerDecision]]],
+) -> Generator[Event, Any, None]:
+    """Make the process of a policy: wait for each turn that is ``due``, let it decide, carry the decisions out.
+
+    ``turns`` has the method for each of the phases ``RESERVE``, ``SCHEDULE`` and ``REACT`` in which the policy decides.
+    """
+    policy.begin(view)
+    apply = simulation.apply
+    while True:
+        turn = yield due()
+        for follow in view.followers if turn == SCHEDULE else ():
+            follow()
+        decisions = turns[turn](view)
+        if not hasattr(decisions, "__iter__"):
+            method = f"{type(policy).__name__}.{turns[turn].__name__}"
+            found = "None" if decisions is None else f"one {type(decisions).__name__}"
+            raise SimulationError(f"{method} returned {found}: yield decisions, or return a list")
+        for decision in decisions:
+            apply(decision)
+        if turn == SCHEDULE:
+            simulation.news.pass_is_over()
+
+
+class Scheduler:
+    """Decides which pending job starts next, and where.
+
+    To write one, derive from this class and write :meth:`schedule`; leave :meth:`attend`, which is the SimPy process that
+    waits for scheduling passes. Set ``memory`` if your placements respect the nodes' memory (jobs that no node has memory
+    for are then rejected when submitted), ``clairvoyant`` if you need to know true run times. An object serves one run
+    at a time: while that is not over, another run with it is refused.
+
+    There is one pass in every instant in which something happened: a job was submitted, ended or was killed, a node
+    became ready, went OFF or failed, or a :class:`~cluster_sim.run.decisions.WakeAt` is due.
+    """
+
+    memory = False
+    clairvoyant = False
+    chooses_cores = False  #: Whether it gives jobs other numbers of cores than they request, if they can run on these.
+    #: Whether it keeps to the limits of accounts itself; else jobs over one do not join the queue.
+    keeps_limits = False
+    keeps_reservations = False  #: Whether it says who ends before an advance reservation; else requests do.
+    spreads_tasks = False  #: Whether it decides how many tasks each of a job's `nodes` gets; else all get as many.
+    gives_gpus = False  #: Whether it knows where GPUs are free; else jobs that need some are rejected.
+    at_boundaries = False  #: Whether it decides whenever a malleable job comes to the end of a part.
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {describe(self)}>"
+
+    def begin(self, view: View) -> None:
+        """Begin a run; forget everything about the last one. By default there is nothing to do.
+
+        A command first begins a run without jobs, of another object, to see whether anything is refused.
+        """
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """Hold a pass: yield ``Start``, ``Reject`` and ``WakeAt`` decisions. After each, ``view`` shows its effect."""
+        raise SimulationError(f"{type(self).__name__} has no schedule method")
+
+    def attend(self, simulation: Run) -> Generator[Event, Any, None]:
+        """Run the scheduler's process: wait for each pass and carry its decisions out."""
+        return take_turns(self, simulation, simulation.view, simulation.pass_due, {SCHEDULE: self.schedule})
+
+
+class PowerPolicy:
+    """Decides when nodes sleep and wake, beside any scheduler.
+
+    To write one, derive from this class and write one of the two methods; leave :meth:`attend`, which is the SimPy
+    process that waits for the policy's turns. ``reserve`` runs before the scheduler's pass of an instant (nodes it
+    switches off are gone for the scheduler), ``react`` after it. Both are also called when the run begins, when nodes
+    have been switched, and at the times asked for by :class:`~cluster_sim.run.decisions.WakeAt`. These calls need no
+    pass of the scheduler. Set ``clairvoyant`` if you need to know true run times.
+
+    A policy that need not be told of everything saves time if it sets to False: ``follows_switching``, that a node went
+    OFF, or came on for the job that holds it; ``follows_submissions``, that jobs came or started, and what else has the
+    scheduler decide, as long as no job ended; ``reserves``, that the scheduler is about to decide, without a ``reserve``.
+
+    Set ``switches`` to False if the policy leaves nodes on, so that a check does not speak of what switching costs.
+
+    A job can be started on a node that is OFF: it is booted for it. But only the policy can offer a node again that it
+    withholds. So it has to ask to be woken, and let every job have its nodes in the end.
+    """
+
+    clairvoyant = False
+    switches = True
+    follows_submissions = True
+    follows_switching = True
+    reserves = True
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {describe(self)}>"
+
+    def begin(self, view: View) -> None:
+        """Begin a run; forget everything about the last one. By default there is nothing to do."""
+
+    def reserve(self, view: View) -> Iterable[PowerDecision]:
+        """Decide before the scheduler's pass: ``SwitchOn``, ``SwitchOff``, ``Withhold``, ``Offer`` and ``WakeAt``."""
+        return ()
+
+    def react(self, view: View) -> Iterable[PowerDecision]:
+        """Decide after the scheduler's pass: yield the same kinds of decisions."""
+        return ()
+
+    def attend(self, simulation: Run) -> Generator[Event, Any, None]:
+        """Run the policy's process: wait for its turns before and after the pass and carry its decisions out."""
+        turns = {RESERVE: self.reserve, REACT: self.react}
+        return take_turns(self, simulation, simulation.power_view, simulation.power_turn_due, turns)
+
+
+Policy = TypeVar("Policy", Scheduler, PowerPolicy)
+
+
+def traits_of(policy: object, base: Policy) -> Policy:
+    """Return what is declared of a policy: itself, or ``base`` with what one that is not derived from it says of itself."""
+    if isinstance(policy, type(base)):
+        return policy
+    for name, default in vars(type(base)).items():
+        if isinstance(default, bool):
+            setattr(base, name, getattr(policy, name, default))
+    return base
+
+
+class Steered(PowerPolicy):
+    """A power policy whose decisions come from outside: from the program that drives the simulation.
+
+    ``Simulation.step_to_power_decision`` stops where it would decide, before the scheduler's pass. To write one that is
+    asked less often, derive from it and set ``is_due`` in ``reserve`` only when that program is to decide; what
+    ``reserve`` and ``react`` return is carried out all the same.
+    """
+
+    is_due = False  #: True if a decision is waited for.
+
+    def reserve(self, view: View) -> Iterable[PowerDecision]:
+        """Let the program outside decide before the scheduler's pass."""
+        self.is_due = True
+        return ()
