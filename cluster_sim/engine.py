@@ -26,8 +26,9 @@ and fails where another SimPy does it otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from heapq import heapify, heappop, heappush
+from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,7 @@ Each addition is off by 2**-53 of the time at most, so this is some 500 addition
 NEVER = float("inf")
 """A time, s, that does not come: the clock stays finite."""
 
+_ONE = (None,)
 _PRECISION_S = 1e-9
 """Times less apart than this are one instant in SimGrid."""
 
@@ -112,30 +114,35 @@ class Environment(simpy.Environment):
         now = property(attrgetter("_now"), doc="The current simulation time, s.")
 
     def step(self) -> None:
-        """Process the next event: as in SimPy, but for the second step. Raises EmptySchedule if there is none."""
-        queue = self._queue
-        try:
-            time, _, _, event = first = heappop(queue)
-        except IndexError:
-            raise EmptySchedule from None
-        if time != self._begun:
-            if queue and queue[0][0] <= time * SAME_INSTANT:
-                time, _, _, event = self._join(first, time * SAME_INSTANT)
-            self._now = self._begun = time
+        """Process the next event. Raises EmptySchedule if there is none."""
+        self._process_events(_ONE)
 
-        callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
-        try:
-            for callback in callbacks:
-                callback(event)
-        except StopSimulation:
-            # The rest of the callbacks are for when the simulation goes on.
-            event.callbacks = callbacks[callbacks.index(callback) + 1 :]
-            self.schedule(event, EventPriority(-1))
-            raise
-        if not event._ok and not hasattr(event, "_defused"):
-            error = type(event._value)(*event._value.args)
-            error.__cause__ = event._value
-            raise error
+    def _process_events(self, turns: Iterable[None]) -> None:
+        """Process an event in each turn: as in SimPy, but for the second step. Raises EmptySchedule if there is none."""
+        queue = self._queue
+        for _ in turns:
+            try:
+                time, _, _, event = first = heappop(queue)
+            except IndexError:
+                raise EmptySchedule from None
+            if time != self._begun:
+                if queue and queue[0][0] <= time * SAME_INSTANT:
+                    time, _, _, event = self._join(first, time * SAME_INSTANT)
+                self._now = self._begun = time
+
+            callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
+            try:
+                for callback in callbacks:
+                    callback(event)
+            except StopSimulation:
+                # The rest of the callbacks are for when the simulation goes on.
+                event.callbacks = callbacks[callbacks.index(callback) + 1 :]
+                self.schedule(event, EventPriority(-1))
+                raise
+            if not event._ok and not hasattr(event, "_defused"):
+                error = type(event._value)(*event._value.args)
+                error.__cause__ = event._value
+                raise error
 
     def _join(self, first: Any, limit: float) -> Any:
         """Make one instant of the event that would be next and all that are planned for up to ``limit`` (s).
@@ -173,8 +180,10 @@ class Environment(simpy.Environment):
 
         What is planned for just before ``until`` (s) and is one instant with what comes later has not happened then.
         """
-        if until is None or isinstance(until, Event):
+        if "step" in vars(self):  # somebody traces events, as SimPy's manual says
             return super().run(until)
+        if until is None or isinstance(until, Event):
+            return self._run_until(until)
         if not until > self._now:  # NaN neither
             raise InputError(at_users_line("env.run, until"), f"a time after now, {self._now:g} s", until)
         queue, near = self._queue, until / SAME_INSTANT**2 - _PRECISION_S
@@ -186,6 +195,21 @@ class Environment(simpy.Environment):
         except StopSimulation as stop:
             return stop.args[0]
         self._now = until
+        return None
+
+    def _run_until(self, event: Event | None) -> Any:
+        """Run to an event, or while there is any, as SimPy does, without a call for each step."""
+        if event is not None:
+            if event.callbacks is None:
+                return event.value
+            event.callbacks.append(StopSimulation.callback)
+        try:
+            self._process_events(repeat(None))
+        except StopSimulation as stop:
+            return stop.args[0]
+        except EmptySchedule:
+            if event is not None:
+                raise RuntimeError(f'No scheduled events left but "until" event was not triggered: {event}') from None
         return None
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
@@ -246,11 +270,12 @@ class SimGridEnvironment(Environment):
             first = self._last(first, first + _PRECISION_S)
         return self._last(first, first * SAME_INSTANT)
 
-    def step(self) -> None:
-        """Process the next event, with all that are to happen in its instant at one time."""
+    def _process_events(self, turns: Iterable[None]) -> None:
+        """Process an event in each turn, with all that are to happen in its instant at one time."""
         queue = self._queue
-        if len(queue) > 1 and queue[0][0] != self._begun:
-            limit = queue[0][0] + _PRECISION_S
-            if min(queue[1:3])[0] < limit:
-                heappush(queue, self._join(heappop(queue), limit))
-        super().step()
+        for _ in turns:
+            if len(queue) > 1 and queue[0][0] != self._begun:
+                limit = queue[0][0] + _PRECISION_S
+                if min(queue[1:3])[0] < limit:
+                    heappush(queue, self._join(heappop(queue), limit))
+            super()._process_events(_ONE)

@@ -100,7 +100,7 @@ class _ByHand(Scheduler):
                 simulation.apply(Start(job, self._placement(simulation, job, entry)))
             if self._due:
                 simulation.apply(WakeAt(self._due[0].start))
-            simulation.news.pass_is_over()
+            simulation.passes.pass_is_over()
 
     def _pending(self, view: View, entry: _Entry) -> Job:
         for job in view.pending:

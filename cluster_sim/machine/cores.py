@@ -24,7 +24,7 @@ from cluster_sim.errors import PlacementError
 from cluster_sim.machine.allocation import NOBODY, Allocation, lowest_bits
 from cluster_sim.machine.intervals import IntervalSet
 from cluster_sim.machine.ledger import Ledger
-from cluster_sim.machine.memory import Memory
+from cluster_sim.machine.memory import NodeMemory
 from cluster_sim.machine.node_states import NodeStates, all_true
 from cluster_sim.machine.placement import Placement
 
@@ -50,7 +50,7 @@ class Cores(BaseResource[Any, Release]):
         self.nodes = nodes
         self.is_on, self.is_off = nodes.is_on, nodes.is_off
         self._ledger = ledger
-        self.memory = Memory(platform)
+        self.memory = NodeMemory(platform)
         self.widest = platform.widest_node
         self.shapes = True  #: True if any job of the workload fixes nodes or tasks per node.
         self.uses_memory = False  #: True if any job of the workload asks for memory.

@@ -40,12 +40,6 @@ class _Pieces:
     def __init__(self) -> None:
         self.entry, self.first, self.last = array("q"), array("q"), array("q")
 
-    def add(self, entry: int, ranges: Iterable[tuple[int, int]]) -> None:
-        for first, last in ranges:
-            self.entry.append(entry)
-            self.first.append(first)
-            self.last.append(last)
-
     def take_back(self, entry: int) -> None:
         while self.entry and self.entry[-1] == entry:
             for column in (self.entry, self.first, self.last):
@@ -90,7 +84,11 @@ class Ledger:
         self.held_from.append(now)
         self.loaded_from.append(NAN)
         self.held_until.append(OPEN)
-        self._pieces.add(number, ranges)
+        pieces = self._pieces
+        for first, last in ranges:
+            pieces.entry.append(number)
+            pieces.first.append(first)
+            pieces.last.append(last)
         return number
 
     def load(self, now: float, tenant: int, ranges: Iterable[tuple[int, int]]) -> int:
@@ -99,7 +97,11 @@ class Ledger:
         self.load_tenant.append(tenant)
         self.load_from.append(now)
         self.load_until.append(OPEN)
-        self._load_pieces.add(number, ranges)
+        pieces = self._load_pieces
+        for first, last in ranges:
+            pieces.entry.append(number)
+            pieces.first.append(first)
+            pieces.last.append(last)
         return number
 
     def take_back(self, hold: int) -> None:

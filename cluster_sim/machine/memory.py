@@ -22,7 +22,7 @@ def tasks_in(left_mb: npt.NDArray[np.float64], memory_mb: float, most: int) -> n
     return tasks
 
 
-class Memory:
+class NodeMemory:
     """Columns of memory by node, in platform order, MB."""
 
     def __init__(self, platform: Platform):
@@ -32,7 +32,7 @@ class Memory:
         self._tenants = np.zeros(platform.node_count, np.int64)  # jobs and guests that occupy some, of each node
         self._most = platform.core_count
 
-    def copy(self, empty: bool = False) -> Memory:
+    def copy(self, empty: bool = False) -> NodeMemory:
         """Return a copy to try things out on, as it is now or as if nothing were occupied."""
         other = copy(self)
         other.used = np.zeros(len(self.used)) if empty else self.used.copy()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.eligibility import Eligibility
     from cluster_sim.machine.intervals import IntervalSet
-    from cluster_sim.machine.memory import Memory
+    from cluster_sim.machine.memory import NodeMemory
     from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.jobs import Job
 
@@ -27,7 +27,7 @@ class FreeCores(Protocol):
     widest: int
     shapes: bool
     eligibility: Eligibility | None
-    memory: Memory
+    memory: NodeMemory
     free: npt.NDArray[Any]
     available: IntervalSet
     asleep: IntervalSet

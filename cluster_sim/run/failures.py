@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from simpy.events import Event
 
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.contract import Run
+    from cluster_sim.run.policies import OngoingRun
     from cluster_sim.workload.jobs import Job
 
 MOST_IN_VAIN = 20_000
@@ -77,7 +77,7 @@ class Failures:
     def events(self, platform: Platform, rng: np.random.Generator) -> Iterator[Failure]:
         """Yield all failures and repairs in order of time, whatever the nodes do otherwise."""
 
-    def inject(self, simulation: Run) -> None:
+    def inject(self, simulation: OngoingRun) -> None:
         """Have the nodes of a run fail from its beginning on. Raises InputError where it cannot be said when they do."""
         rng = np.random.default_rng(np.random.SeedSequence(simulation.seed).spawn(SEED_OF_FAILURES)[-1])
         simulation.env.process(self._process(simulation, self.events(simulation.platform, rng)))
@@ -115,7 +115,7 @@ class Failures:
                     what = f"(time s, node from 0 to {nodes - 1:,}, True if it fails or False if it is repaired)"
                     raise InputError(where, what, repr(event))
 
-    def _process(self, simulation: Run, events: Iterator[Failure]) -> Generator[Event, None, None]:
+    def _process(self, simulation: OngoingRun, events: Iterator[Failure]) -> Generator[Event, None, None]:
         """Make the process that waits for each failure and repair. Jobs that end in the same instant have ended."""
         env, view = simulation.env, simulation.view
         self._failed = Counter()

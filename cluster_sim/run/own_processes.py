@@ -12,10 +12,10 @@ from cluster_sim.files.source import load, source_of
 if TYPE_CHECKING:
     from simpy.events import ProcessGenerator
 
-    from cluster_sim.run.contract import Run
+    from cluster_sim.run.policies import OngoingRun
 
 
-Process = Callable[["Run"], Any]
+Process = Callable[["OngoingRun"], Any]
 
 
 def process_of(spec: Process | str) -> Process:
@@ -40,7 +40,7 @@ def name_of(spec: Process | str) -> str:
     return spec if isinstance(spec, str) else str(getattr(spec, "__name__", type(spec).__name__))
 
 
-def start(simulation: Run, processes: Iterable[Process | str]) -> None:
+def start(simulation: OngoingRun, processes: Iterable[Process | str]) -> None:
     """Call each function with the simulation; what is a generator runs as a process. Raises InputError for anything else."""
     for each in processes:
         made = process_of(each)(simulation)

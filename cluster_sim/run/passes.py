@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from simpy.events import URGENT, Event, EventPriority
 
@@ -12,7 +12,6 @@ from cluster_sim.engine import REACT, RESERVE, SCHEDULE
 from cluster_sim.errors import SimulationError, StallError, counted
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.run.decisions import PowerDecision
-from cluster_sim.run.policies import PowerPolicy, Scheduler, traits_of
 
 if TYPE_CHECKING:
     from cluster_sim.machine.machine import Machine
@@ -23,6 +22,14 @@ MOST_PASSES_AT_ONE_TIME = 10_000
 MOST_FRUITLESS_PASSES = 100_000
 PASSES_IN_TRANSITION = 100
 """Passes that count as one while nodes are in their transitions, which end by themselves."""
+
+
+class PowerTurns(Protocol):
+    """What a power policy says of the turns that it wants, see :class:`~cluster_sim.run.policies.PowerPolicy`."""
+
+    follows_submissions: bool
+    follows_switching: bool
+    reserves: bool
 
 
 class Passes:
@@ -36,8 +43,9 @@ class Passes:
         machine: Machine,
         live: LiveJobs[Any],
         news: News,
-        scheduler: Scheduler | None,
-        power: PowerPolicy | None,
+        scheduler: object | None,
+        power: object | None,
+        traits: PowerTurns,
         after_each_event: bool = False,
     ):
         self._machine = machine
@@ -47,7 +55,6 @@ class Passes:
         self._scheduler = scheduler
         self._power = power
         self._phase = URGENT if after_each_event else SCHEDULE  # of an instant, in which the scheduler decides
-        traits = traits_of(power, PowerPolicy())
         # Whether the power policy is to be told of nodes that went OFF, or came on for the job that holds them.
         self._follows_switching = traits.follows_switching
         # Whether it is told of jobs that came or started, or only of those that ended.
@@ -62,7 +69,7 @@ class Passes:
         self._changes_seen = 0  # changes of nodes' states up to the last of them
         self.idle_wakes = 0  #: Of the scheduler since a job last started, in a row, while nothing else was to happen.
         self._wakes_to_come = 0  # of the scheduler
-        self._pass = Event(self._env)
+        self.coming = Event(self._env)  #: The event of the next scheduling pass.
         self._power_turn = Event(self._env)
         hub = machine.hub
         for happening in (hub.queued, hub.vacated, hub.guest_left):
@@ -73,9 +80,15 @@ class Passes:
 
     def due(self) -> Event:
         """Return the event of the next scheduling pass."""
-        if self._pass.callbacks is None:  # it has been
-            self._pass = Event(self._env)
-        return self._pass
+        if self.coming.callbacks is None:  # it has been
+            self.coming = Event(self._env)
+        return self.coming
+
+    def pass_is_over(self) -> None:
+        """Clear the news that the scheduler has seen; the next pass is to come."""
+        self._news.pass_is_over()
+        if self.coming.callbacks is None:
+            self.coming = Event(self._env)
 
     def power_due(self) -> Event:
         """Return the event of the power policy's next turn; its value says which: ``RESERVE`` or ``REACT``."""
@@ -83,9 +96,9 @@ class Passes:
 
     def request(self, *heard: object) -> None:
         """Ask for one pass of each policy after all else of this instant: something they may answer to happened."""
-        due = self._pass
-        if due.callbacks is None:  # it has been
-            due = self._pass = Event(self._env)
+        due = self.coming
+        if due.callbacks is None:  # it is going on
+            due = self.coming = Event(self._env)
         if not due.triggered:
             self._env.trigger(due, self._phase, SCHEDULE)
             if self._follows_submissions or self._news.vacated:

@@ -2,47 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from cluster_sim.engine import REACT, RESERVE, SCHEDULE
+from cluster_sim.engine import RESERVE
 from cluster_sim.errors import SimulationError
 from cluster_sim.registry import describe
 from cluster_sim.run.decisions import Decision, PowerDecision
 
 if TYPE_CHECKING:
-    from simpy.events import Event, EventPriority
+    from simpy.events import Event
 
-    from cluster_sim.run.contract import Run
+    from cluster_sim.engine import Environment
+    from cluster_sim.machine.node import Node
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.passes import Passes
     from cluster_sim.run.view import View
 
 
-def take_turns(
-    policy: Scheduler | PowerPolicy,
-    simulation: Run,
-    view: View,
-    due: Callable[[], Event],
-    turns: Mapping[EventPriority, Callable[[View], Iterable[Decision | PowerDecision]]],
-) -> Generator[Event, Any, None]:
-    """Make the process of a policy: wait for each turn that is ``due``, let it decide, carry the decisions out.
+class OngoingRun(Protocol):
+    """What policies, failure models and processes of a user's own need of a :class:`~cluster_sim.run.simulation.Simulation`."""
 
-    ``turns`` has the method for each of the phases ``RESERVE``, ``SCHEDULE`` and ``REACT`` in which the policy decides.
-    """
-    policy.begin(view)
-    apply = simulation.apply
-    while True:
-        turn = yield due()
-        for follow in view.followers if turn == SCHEDULE else ():
-            follow()
-        decisions = turns[turn](view)
-        if not hasattr(decisions, "__iter__"):
-            method = f"{type(policy).__name__}.{turns[turn].__name__}"
-            found = "None" if decisions is None else f"one {type(decisions).__name__}"
-            raise SimulationError(f"{method} returned {found}: yield decisions, or return a list")
-        for decision in decisions:
-            apply(decision)
-        if turn == SCHEDULE:
-            simulation.news.pass_is_over()
+    env: Environment
+    platform: Platform
+    seed: int
+    view: View
+    power_view: View
+    passes: Passes
+    has_failed: bool
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the last job is over, or nothing is left that could start another."""
+        ...
+
+    def apply(self, decision: Any) -> None:
+        """Carry out what a policy decides."""
+        ...
+
+    def pass_due(self) -> Event:
+        """Return the event of the next scheduling pass."""
+        ...
+
+    def power_turn_due(self) -> Event:
+        """Return the event of the power policy's next turn."""
+        ...
+
+    def node(self, node: int | str) -> Node:
+        """Return a node by its position in the platform or its name."""
+        ...
+
+
+def _no_decisions(found: object, method: Callable[[View], object]) -> SimulationError:
+    """Return the error of a method that returned no series of decisions."""
+    policy = type(getattr(method, "__self__", None)).__name__
+    what = "None" if found is None else f"one {type(found).__name__}"
+    return SimulationError(f"{policy}.{method.__name__} returned {what}: yield decisions, or return a list")
 
 
 class Scheduler:
@@ -80,9 +95,20 @@ class Scheduler:
         """Hold a pass: yield ``Start``, ``Reject`` and ``WakeAt`` decisions. After each, ``view`` shows its effect."""
         raise SimulationError(f"{type(self).__name__} has no schedule method")
 
-    def attend(self, simulation: Run) -> Generator[Event, Any, None]:
+    def attend(self, simulation: OngoingRun) -> Generator[Event, Any, None]:
         """Run the scheduler's process: wait for each pass and carry its decisions out."""
-        return take_turns(self, simulation, simulation.view, simulation.pass_due, {SCHEDULE: self.schedule})
+        view, passes, apply = simulation.view, simulation.passes, simulation.apply
+        self.begin(view)
+        while True:
+            yield passes.coming
+            for follow in view.followers:
+                follow()
+            decisions = self.schedule(view)
+            if not hasattr(decisions, "__iter__"):
+                raise _no_decisions(decisions, self.schedule)
+            for decision in decisions:
+                apply(decision)
+            passes.pass_is_over()
 
 
 class PowerPolicy:
@@ -124,10 +150,18 @@ class PowerPolicy:
         """Decide after the scheduler's pass: yield the same kinds of decisions."""
         return ()
 
-    def attend(self, simulation: Run) -> Generator[Event, Any, None]:
+    def attend(self, simulation: OngoingRun) -> Generator[Event, Any, None]:
         """Run the policy's process: wait for its turns before and after the pass and carry its decisions out."""
-        turns = {RESERVE: self.reserve, REACT: self.react}
-        return take_turns(self, simulation, simulation.power_view, simulation.power_turn_due, turns)
+        view = simulation.power_view
+        self.begin(view)
+        while True:
+            turn = yield simulation.power_turn_due()
+            decide = self.reserve if turn == RESERVE else self.react
+            decisions = decide(view)
+            if not hasattr(decisions, "__iter__"):
+                raise _no_decisions(decisions, decide)
+            for decision in decisions:
+                simulation.apply(decision)
 
 
 Policy = TypeVar("Policy", Scheduler, PowerPolicy)

@@ -11,12 +11,12 @@ from cluster_sim.errors import InputError
 from cluster_sim.registry import describe
 
 if TYPE_CHECKING:
-    from cluster_sim.run.contract import Run
+    from cluster_sim.run.policies import OngoingRun
 
-_served: WeakValueDictionary[int, Run] = WeakValueDictionary()  # by the id of each policy, which its run holds
+_served: WeakValueDictionary[int, OngoingRun] = WeakValueDictionary()  # by the id of each policy, which its run holds
 
 
-def serve(policies: Mapping[str, object], run: Run, has_begun: bool) -> None:
+def serve(policies: Mapping[str, object], run: OngoingRun, has_begun: bool) -> None:
     """Note that these policies, by what they are called, decide in a run from now on, or have since it began.
 
     Raises InputError for one that serves another run that is not over, or has served another since this one began.

@@ -25,7 +25,6 @@ from cluster_sim.models.processor_step import ProcessorModels, models_of
 from cluster_sim.packages import sibling
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.registry import describe
-from cluster_sim.run.clairvoyant_view import ClairvoyantView
 from cluster_sim.run.decision_log import DecisionLog
 from cluster_sim.run.decisions import PowerDecision, Start
 from cluster_sim.run.dispatcher import Dispatcher
@@ -39,6 +38,7 @@ from cluster_sim.run.jobs.execution import Executor
 from cluster_sim.run.jobs.job_life import JobLife
 from cluster_sim.run.jobs.late_jobs import LateJobs
 from cluster_sim.run.jobs.live_jobs import LiveJobs
+from cluster_sim.run.jobs.rules import RunRules
 from cluster_sim.run.jobs.run_jobs import RunJobs
 from cluster_sim.run.news import News
 from cluster_sim.run.notices import Notices
@@ -48,9 +48,8 @@ from cluster_sim.run.policies import PowerPolicy, Scheduler, Steered, traits_of
 from cluster_sim.run.power_control import PowerControl
 from cluster_sim.run.progress import Progress
 from cluster_sim.run.quirks import known_quirks
-from cluster_sim.run.rules import Rules
 from cluster_sim.run.service import serve
-from cluster_sim.run.view import About, View
+from cluster_sim.run.view import About, ClairvoyantView, View
 from cluster_sim.spelling import Guess
 from cluster_sim.workload.advance_reservations import AdvanceReservation, reservations_of
 from cluster_sim.workload.jobs import Job
@@ -176,7 +175,9 @@ class Simulation:
         self.news = News()
         self.news.follow(self.machine.hub, for_power=power is not None)
         after_each_event = "pass-after-each-event" in self.quirks
-        self.passes = Passes(self.machine, self.live, self.news, scheduler, power, after_each_event)
+        self.passes = Passes(
+            self.machine, self.live, self.news, scheduler, power, traits_of(power, PowerPolicy()), after_each_event
+        )
         #: Have the policies decide, once, when all else of this instant has happened.
         self.request_pass = self.passes.request
         #: The event of the next scheduling pass, for the process of a scheduler.
@@ -230,11 +231,10 @@ class Simulation:
         )  # fmt: skip
         self.closing = EndOfRun(self.env, self.jobs, self.attempts, machine.hub, self.until)
         self.admission.process.callbacks.append(self.closing.check)  # of a workload without jobs
-        rules = Rules(
+        rules = RunRules(
             self.enforce_walltime,
             self.suspended_time_counts,
             after_each_event,
-            self.failures,
             traits.at_boundaries,
             self.power_policy is not None,
             "the scheduler" if self.scheduler is None else type(self.scheduler).__name__,
@@ -242,7 +242,7 @@ class Simulation:
         job_clocks = JobClocks(machine)
         self.life = JobLife(
             machine, self.jobs, live, executor, self.network, self.admission, self.attempts, job_clocks,
-            rules, self.request_pass, self.news, self.decision_log,
+            rules, self.failures, self.request_pass, self.news, self.decision_log,
         )  # fmt: skip
         spec = str(getattr(self.power_policy, "spec", ""))
         policy = type(self.power_policy).__name__
@@ -291,6 +291,7 @@ class Simulation:
 
     def _begin_anew(self) -> None:
         """Have the scheduler look again at what jobs ask for: it may count only cores, for want of other wishes."""
+        self.view.counts_memory = self.machine.cores.uses_memory and self._about.places_memory
         if self.scheduler is not None:
             self.news.submitted[:] = list(self.live.pending.values())
             self.news.ended.clear()
@@ -362,7 +363,7 @@ class Simulation:
         if self.scheduler is not None:
             raise SimulationError("a simulation that has a scheduler cannot be stepped: leave the scheduler out")
         self._serve()
-        self.news.pass_is_over()
+        self.passes.pass_is_over()
         due, closing = self.pass_due(), self.closing
         try:
             while not (closing.is_over or due.processed):

@@ -1,7 +1,8 @@
-"""What a policy sees of a run: the queue, the running jobs and the machine, read-only."""
+"""What a policy sees of a run: the queue, the running jobs and the machine, read-only; a clairvoyant one sees more."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.jobs.live_jobs import Suspended
     from cluster_sim.workload.advance_reservations import AdvanceReservation, Window
     from cluster_sim.workload.jobs import Job
+    from cluster_sim.workload.work import Work
     from cluster_sim.workload.workload import Workload
 
 
@@ -79,7 +81,8 @@ class View(MachineView):
         self._running = live.running
         self._changes = changes  # what knows how far running jobs are
         self._about = about
-        self.places_memory = about.places_memory  #: Whether the scheduler has jobs get the memory that they ask for.
+        #: True if jobs ask for memory and the scheduler (any, if there is none) has them get it.
+        self.counts_memory = machine.cores.uses_memory and about.places_memory
         #: Jobs that joined the queue since the last scheduling pass.
         self.submitted = news.submitted
         #: Jobs that gave their cores back since the last scheduling pass.
@@ -152,11 +155,6 @@ class View(MachineView):
     def rng(self) -> np.random.Generator:
         """Return the scheduler's own random numbers, seeded by the run's seed."""
         return np.random.default_rng(np.random.SeedSequence(self.seed).spawn(1)[0])
-
-    @property
-    def counts_memory(self) -> bool:
-        """Return whether jobs ask for memory and the scheduler (any, if there is none) has them get it."""
-        return self._cores.uses_memory and self.places_memory
 
     # ------------------------------------------------------------------ jobs
 
@@ -350,3 +348,50 @@ class View(MachineView):
         missing = shortage(self._machine, job, memory, self.power_policy)
         budget = self._machine.budget
         return budget.why_not() if not missing and budget is not None and self.is_capped(job) else missing
+
+
+class ClairvoyantView(View):
+    """A view that also tells how long jobs really run, for policies that say in their class that they are clairvoyant."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        live: LiveJobs[Any],
+        news: News,
+        changes: JobChanges | None,
+        about: About,
+        work: Work,
+        kills_at_walltime: bool,
+    ):
+        super().__init__(machine, live, news, changes, about)
+        self.work = work
+        self.kills_at_walltime = kills_at_walltime  #: True if a job ends at its requested time in any case.
+
+    def run_time(self, job: Job, ops_per_s: float | None = None) -> float:
+        """Return the uncontended run time of a job's work on cores of that rate (default: the platform's fastest), s.
+
+        That is what published formulas have as run time; checkpoints and a walltime come to it in the other two.
+        """
+        return self.work.seconds(job.index, ops_per_s or self.platform.fastest_ops_per_s)
+
+    def undisturbed_time(self, job: Job) -> float:
+        """Return how long a job really runs on the fastest cores, with checkpoints, if only its walltime stops it, s.
+
+        All of it, as slowdowns want it: also of a job that begins again with what its last checkpoint holds.
+        """
+        seconds = self.run_time(job)
+        most = job.requested_time if self.kills_at_walltime else math.inf
+        return min(seconds, most) if self._changes is None else self._changes.undisturbed(job, seconds, most)
+
+    def true_end(self, running: Running) -> float:
+        """Return when a job that holds cores really ends, s, by its slowest core or walltime, if no task slows another.
+
+        With its checkpoints, and of one that was resized, suspended or stopped with what it had done before. As if it had
+        had the clocks that it has since its start, or its present stage, and keeps these and its cores.
+        """
+        types, job = self._machine.type_of, running.job
+        seconds = self.run_time(job, min(types[processor].ops_per_s for processor, _ in self.held_cores(job)))
+        most = running.limit_s if self.kills_at_walltime else math.inf
+        if self._changes is None:
+            return running.expected_start + min(seconds, most)
+        return self._changes.end_of(running, seconds, most)

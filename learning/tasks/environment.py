@@ -213,7 +213,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
             models=models_of(episode.platform),
             network=self._network,
         )
-        simulation.view.places_memory = self.maker.memory
+        simulation.view.counts_memory = simulation.view.counts_memory and self.maker.memory
         return simulation
 
     def next_pass(self) -> View | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement, shape
-from cluster_sim.run.clairvoyant_view import ClairvoyantView
+from cluster_sim.run.view import ClairvoyantView
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import View
 from schedulers.energy.expectations import Expectations, expected_seconds

@@ -14,7 +14,7 @@ import numpy as np
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
-from cluster_sim.run.clairvoyant_view import ClairvoyantView
+from cluster_sim.run.view import ClairvoyantView
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
 from cluster_sim.run.view import View
 from schedulers.policy.policy import PowerPolicy, power_policies

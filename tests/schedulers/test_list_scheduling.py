@@ -7,7 +7,7 @@ import pytest
 
 from cluster_sim import Job, Placement, Platform, Reject, Simulation, Start, View, Workload, make_scheduler
 from cluster_sim.errors import PlacementError, SimulationError
-from cluster_sim.run.clairvoyant_view import ClairvoyantView
+from cluster_sim.run.view import ClairvoyantView
 from schedulers import Fcfs, ListScheduler, Scheduler
 from tests.support.rows import workload_of
 

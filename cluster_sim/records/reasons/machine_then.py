@@ -15,7 +15,7 @@ from cluster_sim.engine import latest
 from cluster_sim.errors import counted
 from cluster_sim.machine.core_ranges import by_unit, cut
 from cluster_sim.machine.intervals import IntervalSet
-from cluster_sim.machine.memory import Memory
+from cluster_sim.machine.memory import NodeMemory
 from cluster_sim.machine.placement import Placement, place
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.energy_accounts import node_bounds
@@ -266,7 +266,7 @@ class MachineThen:
         self.widest, self.shapes, self.eligibility = platform.widest_node, history.shapes, history.eligibility
         self.all_on = False  # nobody looks for free cores in sets of nodes here, and these are empty
         self.available, self.asleep = IntervalSet(), IntervalSet()
-        self.memory = Memory(platform)
+        self.memory = NodeMemory(platform)
         self.free = platform.node_cores.astype(np.int64)  #: Free cores of each node, shape (nodes,).
         self.withheld = np.zeros(platform.node_count, bool)
         self.now = -np.inf  #: s.

@@ -33,7 +33,7 @@ class Kill:
         self.outcome = outcome
 
 
-class Steps:
+class AttemptSteps:
     """The steps of an attempt, which its process takes."""
 
     communicates: bool  #: True if any job has data to exchange when its tasks have ended.
@@ -69,7 +69,7 @@ class Attempt(EagerProcess):
     def __init__(
         self,
         env: Environment,
-        steps: Steps,
+        steps: AttemptSteps,
         running: Running,
         allocation: Allocation,
         course: Course | None,
@@ -85,7 +85,7 @@ class Attempt(EagerProcess):
         # Boots begin after the pass, or a node would be in transition for what the scheduler still decides in it.
         super().__init__(env, self._run(steps, are_ready), at_once=are_ready)
 
-    def _run(self, steps: Steps, are_ready: bool) -> Generator[Event, Any, None]:
+    def _run(self, steps: AttemptSteps, are_ready: bool) -> Generator[Event, Any, None]:
         try:
             if not are_ready:
                 if self.running.has_ended:  # taken from it in the instant in which it got them

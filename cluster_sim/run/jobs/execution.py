@@ -40,6 +40,7 @@ class Executor:
         self._log = log
         self.on_channels = on_channels  #: True if all jobs are; else only those on processors where guests move memory.
         self._shared: set[int] = set()  # such processors
+        self.any_on_channels = on_channels  #: True if any jobs are, or have been.
         rates = {kind.ops_per_s for kind in machine.platform.processor_types}
         self._only_rate = rates.pop() if len(rates) == 1 else None
         machine.hub.memory_moves.append(self._put_on_channel)
@@ -52,7 +53,8 @@ class Executor:
             return
         course = attempt.course
         if course is None:
-            lasts = self._undisturbed(attempt)
+            rate = self._only_rate
+            lasts = self._undisturbed(attempt) if rate is None else self.work.seconds(attempt.job.index, rate)
         elif self.work.in_phases:  # the sum of a stretch's phases rounds otherwise than the stage
             phases = (self._phases(attempt, rate) for rate in self._rates(attempt))
             lasts = max(sum([seconds for seconds, _ in some]) for some in phases)
@@ -114,7 +116,7 @@ class Executor:
         """Put the work in progress on the channels, if it is not there: from now on tasks can change their speed."""
         if self.on_channels:
             return
-        self.on_channels = True
+        self.on_channels = self.any_on_channels = True
         for attempt in self._holders.values():
             self._move(attempt)
 
@@ -123,6 +125,7 @@ class Executor:
         if self.on_channels or processor in self._shared:
             return
         self._shared.add(processor)
+        self.any_on_channels = True
         for attempt in self._holders.values():
             if self._meets_traffic(attempt):
                 self._move(attempt)
@@ -165,10 +168,9 @@ class Executor:
 
     def stop_tasks(self, attempt: Attempt) -> None:
         """Take the tasks of a job off the channels, if they are on any: the job, or a stage of it, is over."""
-        if self.on_channels or self._shared:
-            for group in attempt.groups:
-                if isinstance(group, TaskGroup):
-                    group.resource.withdraw(group)
+        for group in attempt.groups:
+            if isinstance(group, TaskGroup):
+                group.resource.withdraw(group)
         attempt.groups = []
 
     # ------------------------------------------------------------------ stages

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from cluster_sim.run.jobs.attempts import Attempts
     from cluster_sim.run.jobs.courses import Courses
     from cluster_sim.run.jobs.execution import Executor
+    from cluster_sim.run.jobs.rules import RunRules
     from cluster_sim.run.news import News
-    from cluster_sim.run.rules import Rules
     from cluster_sim.workload.jobs import Job
 
 _OUTCOMES = {"requeue": AttemptEnd.PREEMPTED, "cancel": AttemptEnd.CANCELLED, "timeout": AttemptEnd.TIMEOUT}
@@ -76,7 +76,7 @@ class Life(Protocol):
 class JobChanges:
     """Preempts, resumes and resizes jobs, when a scheduler decides so or a job comes to the end of a part."""
 
-    def __init__(self, life: Life, news: News, rules: Rules, request_pass: Callable[[], None]):
+    def __init__(self, life: Life, news: News, rules: RunRules, request_pass: Callable[[], None]):
         self._life = life
         self._machine = life.machine
         self._env = life.machine.env

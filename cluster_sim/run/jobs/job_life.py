@@ -14,7 +14,7 @@ from cluster_sim.errors import InputError, PlacementError, SimulationError
 from cluster_sim.machine.allocation import Allocation
 from cluster_sim.machine.running import Running
 from cluster_sim.registry import describe
-from cluster_sim.run.jobs.attempt import Attempt, Kill, Steps
+from cluster_sim.run.jobs.attempt import Attempt, AttemptSteps, Kill
 from cluster_sim.run.jobs.attempts import STATES, AttemptEnd, Attempts, Stopped
 from cluster_sim.run.jobs.courses import Courses, asks_for
 from cluster_sim.run.jobs.job_changes import JobChanges
@@ -26,18 +26,19 @@ if TYPE_CHECKING:
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.placement import Placement
     from cluster_sim.run.decision_log import DecisionLog
+    from cluster_sim.run.failures import Failures
     from cluster_sim.run.jobs.admission import Admission
     from cluster_sim.run.jobs.execution import Executor
     from cluster_sim.run.jobs.live_jobs import LiveJobs
+    from cluster_sim.run.jobs.rules import RunRules
     from cluster_sim.run.jobs.run_jobs import RunJobs
     from cluster_sim.run.news import News
-    from cluster_sim.run.rules import Rules
 
 
 MOST_LOSSES_AT_ONE_TIME = 1_000
 
 
-class JobLife(Steps):
+class JobLife(AttemptSteps):
     """Starts and ends the jobs of a run, and keeps its records of them.
 
     ``live`` are the jobs that wait, hold cores or are suspended.
@@ -53,7 +54,8 @@ class JobLife(Steps):
         admission: Admission,
         attempts: Attempts,
         job_clocks: JobClocks,
-        rules: Rules,
+        rules: RunRules,
+        failures: Failures | None,
         request_pass: Callable[[], None],
         news: News,
         decision_log: DecisionLog | None,
@@ -69,11 +71,12 @@ class JobLife(Steps):
         self.attempts = attempts
         self.job_clocks = job_clocks
         self._rules = rules
+        self._failures = failures
         self._request_pass = request_pass
         self._decision_log = decision_log
         self._losses: Counter[int] = Counter()  # how often each job lost its cores in the instant
         self._losses_at = -1.0  # of this time, s
-        mtbf = inf if rules.failures is None else rules.failures.mtbf_s
+        mtbf = inf if failures is None else failures.mtbf_s
         self.courses = Courses(jobs.columns, mtbf)
         self.changes = JobChanges(self, news, rules, request_pass)
         #: True if any job has data to exchange when its tasks have ended.
@@ -92,7 +95,9 @@ class JobLife(Steps):
 
     def start(self, job: Job, placement: Placement, p_state: int | None = None) -> None:
         """Give a job its cores. Raises PlacementError, with nothing changed, when it cannot have them."""
-        self.require_pending(job)
+        pending = self.live.pending
+        if pending.get(job.index) is not job:
+            self.require_pending(job)
         if self.courses.wanted:
             course = self.courses.at_start(job, placement)
         else:
@@ -100,7 +105,7 @@ class JobLife(Steps):
             if placement.cores != job.requested_cores:
                 raise PlacementError(f"job {job.job_id} {asks_for(job)}, {placement!r} has {placement.cores}")
         self.set_out(job, placement, course, len(self.attempts.job), p_state)
-        del self.live.pending[job.index]
+        del pending[job.index]
         self.attempts.begin(job)
 
     def set_out(
@@ -244,7 +249,7 @@ class JobLife(Steps):
         if kill.outcome is AttemptEnd.FAILED:
             course = self.courses.of(job)
             saved = 0.0 if course is None else course.saved
-            return self._rules.failures is not None and self._rules.failures.allows_another(job, saved)
+            return self._failures is not None and self._failures.allows_another(job, saved)
         return kill.outcome in (AttemptEnd.REQUEUED, AttemptEnd.PREEMPTED)
 
     def vacate(self, attempt: Attempt) -> None:
@@ -252,7 +257,8 @@ class JobLife(Steps):
         running, job, course = attempt.running, attempt.job, attempt.course
         del self.live.running[job.index], self.live.holders[job.index]
         if running.start_time < inf:
-            self.executor.stop_tasks(attempt)
+            if self.executor.any_on_channels:
+                self.executor.stop_tasks(attempt)
             if attempt.transfer is not None:
                 # It exchanges nothing more for now; if it is suspended, it keeps what it has exchanged.
                 left, begun = self._network.cancel(attempt.transfer), self.courses.of(job)
