@@ -52,9 +52,9 @@ REPORT = "report.html"
 
 def load(settings: RunSettings, schedulers: Iterable[str] = ()) -> tuple[Platform, Workload]:
     """Read the platform and the workload that ``settings`` name, for runs under these schedulers. Raises InputError."""
+    from cluster_sim.formats.platform_files import has_time_unit
     from cluster_sim.formats.slurm.slurm_conf import read_for
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.platform.specs import has_time_unit
     from cluster_sim.run.hosts import as_counted, platform_of_log
     from cluster_sim.run.settings import part_of
     from cluster_sim.workload.workload import Workload

@@ -82,8 +82,8 @@ def _convert(source: str, target: str, options: dict[str, str], anonymise: bool)
     from cluster_sim.cli.kinds import kind_of
     from cluster_sim.errors import FormatError, counted
     from cluster_sim.formats.batsim_import import is_batsim_result
+    from cluster_sim.formats.platform_files import has_time_unit
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.platform.specs import has_time_unit
     from cluster_sim.workload.workload import Workload
 
     given = [*options, *["anonymise"] * anonymise]

@@ -53,8 +53,8 @@ def validate(source: str, time_unit: str | None, as_json: bool) -> None:
 
 def facts_of(source: str, kind: Kind, options: dict[str, Any]) -> Facts:
     """Read all of a file or a folder of that kind, and say what it holds. Raises InputError for what is wrong."""
+    from cluster_sim.formats.platform_files import has_time_unit
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.platform.specs import has_time_unit
     from cluster_sim.workload.workload import Workload
 
     if kind == "platform":
