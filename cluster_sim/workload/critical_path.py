@@ -1,4 +1,4 @@
-"""The dependencies of a workload as a graph, and the longest path through it."""
+"""The longest path through a workload whose jobs wait for each other."""
 
 from __future__ import annotations
 
@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 T = TypeVar("T")
-
-
-def dependency_graph(workload: Workload) -> nx.DiGraph:
-    """Return the graph of :meth:`Workload.dependencies`."""
-    import networkx as nx
-
-    columns = as_columns(workload.jobs)
-    ids = columns["job_id"].tolist()
-    graph: nx.DiGraph = nx.DiGraph()
-    graph.add_nodes_from(ids)
-    graph.add_edges_from((ids[before], ids[row], {"when": when}) for row, before, when in waits(columns))
-    if workload.think_times:
-        graph.add_edges_from((ids[before], ids[row], {"think_time": think}) for row, before, think in follows(columns))
-    return graph
 
 
 class CriticalPath(NamedTuple):
