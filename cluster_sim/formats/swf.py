@@ -38,11 +38,11 @@ from cluster_sim.workload.job_table import (
     to_seconds,
     unshifted,
 )
+from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     import os
 
-    from cluster_sim.workload.workload import Workload
 
 FIELDS = 18
 _NAMED_LINES = 5
@@ -111,7 +111,6 @@ def read(
 
     Raises FormatError naming the line, SpecError for an unknown option value.
     """
-    from cluster_sim.workload.workload import Workload
 
     for option, value, choices in (
         ("requested_time", requested_time, ("recorded", "none")),
