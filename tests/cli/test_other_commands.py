@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from cluster_sim import Platform, Workload
-from cluster_sim.cli.commands.compare import folders
+from cluster_sim.cli.comparisons import folders
 from cluster_sim.cli.commands.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, SCHEDULERS, WORKLOAD
 from cluster_sim.cli.commands.listing import REGISTRIES
 
