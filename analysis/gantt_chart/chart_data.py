@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis.figures.palette import ColourClasses, ColourStrategy
 from analysis.figures.speedups import job_speedups
-from analysis.figures.time_axis import start_date_of
+from analysis.figures.time_axis import TimeAxis, start_date_of
 from analysis.gantt_chart.drawing import (
     Canvas,
     guest_traces,
@@ -31,8 +31,6 @@ from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from analysis.figures.time_axis import TimeAxis
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedulers.slurm.selection.node_sets import NodeSet, edges
+from schedulers.slurm.selection.node_sets import Counts, NodeSet, edges
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from schedulers.slurm.selection.nodes import Counts
 
 TAKEN, _MANY = -(2**40), 2**40
 """Sizes of a run of which the nodes are taken, and of one that does not suffice."""

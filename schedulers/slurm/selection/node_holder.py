@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from schedulers.slurm.job_request import Ask
 from schedulers.slurm.selection.node_sets import NodeSet, set_of
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Counts = npt.NDArray[np.int64]
-    """One entry per node."""
-
 
 GUESTS = "(guests)"
 """Name in the place of a partition where a guest holds cores of a node."""
