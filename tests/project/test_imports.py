@@ -187,7 +187,7 @@ def test_no_folder_is_crowded() -> None:
 def test_which_modules_are_ours() -> None:
     """Those of the four packages, in the order in which they use each other; not what only begins with such a name."""
     assert packages.PACKAGES == PACKAGES
-    assert all(packages.is_ours(name) for name in (*PACKAGES, "schedulers.slurm.selection.running_by_end"))
+    assert all(packages.is_ours(name) for name in (*PACKAGES, "schedulers.slurm.selection.node_holder"))
     assert not any(packages.is_ours(name) for name in ("simpy.core", "learning2", "my.analysis", "", None))
 
 

@@ -15,10 +15,9 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
-from analysis.reproduce.agent_row import AgentRow
 from analysis.reproduce.controls import RANDOM_PLAY, SEEDS, TEACHER, UNSEEN, UNTRAINED, leave, training_in, tries
 from analysis.reproduce.deepshutdown.runs import ORDINARY_DAYS, POLICIES, of_jobs, released_days, with_gaps
-from analysis.reproduce.paper import Measured
+from analysis.reproduce.paper import AgentRow, Measured
 from analysis.reproduce.trainings import AgentTraining, configuration, trained_in
 from cluster_sim.records.result import Result
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.reproduce.agent_row import AgentRow
 from analysis.reproduce.agents import agent_parts, as_published, both_reductions, left_out
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
 from analysis.reproduce.energy_scheduler import lopez
-from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
+from analysis.reproduce.paper import AgentRow, ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 
 if TYPE_CHECKING:
     from learning.tasks.episodes import Episode

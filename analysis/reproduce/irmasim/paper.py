@@ -15,7 +15,6 @@ from time import perf_counter
 
 import numpy as np
 
-from analysis.reproduce.agent_row import IN_SAMPLE
 from analysis.reproduce.agents import left_out, row_part
 from analysis.reproduce.claims import AT_LEAST, HOLDS, MORE, RANGE, Claim, Kind, Values, points, relative
 from analysis.reproduce.irmasim.agents import (
@@ -29,7 +28,7 @@ from analysis.reproduce.irmasim.agents import (
     TABLE_ROWS,
     converged,
 )
-from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
+from analysis.reproduce.paper import IN_SAMPLE, ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.platform.platform import Platform, ProcessorType
 from cluster_sim.records.result import Result
