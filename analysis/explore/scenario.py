@@ -5,15 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.explore.runs import Choices
 from cluster_sim.errors import FormatError
-
-if TYPE_CHECKING:
-    import os
 
 FORMAT = "cluster-sim-scenario/1"
 FILE_NAME = "scenario.json"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,9 +29,6 @@ from cluster_sim.errors import InputError
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,10 +40,6 @@ from cluster_sim.workload.job_table import (
     unshifted,
 )
 from cluster_sim.workload.workload import Workload
-
-if TYPE_CHECKING:
-    import os
-
 
 FIELDS = 18
 _NAMED_LINES = 5
