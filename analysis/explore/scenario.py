@@ -12,6 +12,7 @@ from typing import Any
 
 from analysis.explore.runs import Choices
 from cluster_sim.errors import FormatError
+from cluster_sim.files.reading import read_own_json
 
 FORMAT = "cluster-sim-scenario/1"
 FILE_NAME = "scenario.json"
@@ -28,8 +29,6 @@ class Scenario:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Scenario:
         """Return the scenario in a file. Raises FormatError, naming it, or InputError for a choice that cannot be."""
-        from cluster_sim.files.reading import read_own_json
-
         return cls._of(read_own_json(path, WHAT), str(path))
 
     @classmethod

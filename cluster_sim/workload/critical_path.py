@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from cluster_sim.workload.dependencies import follows, waits
 from cluster_sim.workload.job_table import as_columns
 from cluster_sim.workload.speedup import time_ratio
+from cluster_sim.workload.work import Work
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -34,8 +35,6 @@ def critical_path(workload: Workload, platform: Platform) -> CriticalPath:
     without dependencies the path is the one job that is over last.
     """
     import networkx as nx
-
-    from cluster_sim.workload.work import Work
 
     columns = as_columns(workload.jobs)
     if not len(workload):
