@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from cluster_sim import Platform, Result, Simulation, Workload
-from cluster_sim.cli.commands.validate import facts_of
+from cluster_sim.cli.file_facts import facts_of
 from cluster_sim.cli.kinds import kind_of
 
 

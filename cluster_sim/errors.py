@@ -28,7 +28,8 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from cluster_sim.packages import is_ours
+PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis")
+"""The packages of the toolkit. Each uses those before it."""
 
 
 class ClusterSimError(Exception):
@@ -147,7 +148,7 @@ def at_users_line(what: str) -> str:
 
 
 def _is_no_users(module: str) -> bool:
-    return is_ours(module) or module.partition(".")[0] == "simpy"
+    return module.partition(".")[0] in (*PACKAGES, "simpy")
 
 
 def unfamiliar_to(*policies: object) -> list[UnfamiliarWarning]:

@@ -7,8 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
-PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis")
-"""Each uses those before it."""
+from cluster_sim.errors import PACKAGES, ShadowedError
+
+__all__ = ["PACKAGES", "is_ours", "refuse_shadows", "sibling"]
+
 _HOME = Path(__file__).resolve().parent.parent
 
 
@@ -28,8 +30,6 @@ def sibling(name: str) -> ModuleType:
 
 def refuse_shadows(*packages: str) -> None:
     """Raise ShadowedError where a file of the user's has the name of one of our packages and comes first on the path."""
-    from cluster_sim.errors import ShadowedError
-
     for package in packages or PACKAGES[1:]:
         spec = find_spec(package)
         places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]

@@ -9,20 +9,17 @@ import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from dash import Patch, no_update
 
 from analysis.explore import compared, panels
 from analysis.explore.changes import Change, new_id
-from analysis.explore.runs import Choices
+from analysis.explore.runs import Choices, ExploreSession, Run
 from analysis.explore.scenario import FILE_NAME, Scenario
 from analysis.stepping.stepping import MOST_FRAMES
 from cluster_sim.errors import ClusterSimError, InputError
-
-if TYPE_CHECKING:
-    from analysis.explore.runs import ExploreSession, Run
 
 Given = Mapping[str, Any] | None
 View = Mapping[str, Any] | None

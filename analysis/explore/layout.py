@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dash import dcc, html
 
-from analysis.explore.runs import MOST_JOBS
+from analysis.explore.runs import MOST_JOBS, Choices, ExploreSession
 from analysis.pages.page import CONFIG
 from analysis.tables.wording import shortened
 
 if TYPE_CHECKING:
     from analysis.explore.offers import OfferedItem
-    from analysis.explore.runs import Choices, ExploreSession
 
 COLOURS = ("auto", "job", "user", "profile", "state", "wait", "slowdown", "energy")
 KINDS = {

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from analysis.explore.changes import LARGEST, Change, changed, changes_of
-from analysis.explore.offers import OF_THE_LOG, Offers, chosen
+from analysis.explore.offers import OF_THE_LOG, OfferedItem, Offers, chosen
 from analysis.figures.palette import ColourClasses, colour_strategy
 from analysis.figures.time_axis import TimeAxis
 from analysis.gantt_chart.chart_data import HeldRectangles
@@ -32,7 +32,6 @@ from cluster_sim.workload.workload import Workload
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from analysis.explore.offers import OfferedItem
 
 MOST_JOBS = 2_000
 """Jobs of one run of the page: its answer should come soon. ``cluster-sim run`` knows no limit."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.explore.runs import Choices
 from cluster_sim.errors import FormatError
-
-if TYPE_CHECKING:
-    import os
+from cluster_sim.files.reading import read_own_json
 
 FORMAT = "cluster-sim-scenario/1"
 FILE_NAME = "scenario.json"
@@ -30,8 +29,6 @@ class Scenario:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Scenario:
         """Return the scenario in a file. Raises FormatError, naming it, or InputError for a choice that cannot be."""
-        from cluster_sim.files.reading import read_own_json
-
         return cls._of(read_own_json(path, WHAT), str(path))
 
     @classmethod

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.figures.palette import ColourClasses, ColourStrategy
 from analysis.figures.speedups import job_speedups
-from analysis.figures.time_axis import start_date_of
+from analysis.figures.time_axis import TimeAxis, start_date_of
 from analysis.gantt_chart.drawing import (
     Canvas,
     guest_traces,
@@ -28,11 +29,6 @@ from cluster_sim.errors import InputError
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from analysis.figures.time_axis import TimeAxis
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.figures.palette import ColourStrategy, colour_strategy, darker
+from analysis.figures.palette import ColourClasses, ColourStrategy, colour_strategy, darker
 from analysis.figures.time_axis import StartDate, TimeAxis, start_date_of
 from analysis.gantt_chart.drawing import MOST_BARS
 from analysis.gantt_chart.gantt import GRID, PANEL, run_title, style, time_axis_layout, time_window
@@ -24,9 +24,6 @@ from cluster_sim.errors import InputError
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.records.reasons.spells import Spell
 from cluster_sim.records.result import Result
-
-if TYPE_CHECKING:
-    from analysis.figures.palette import ColourClasses
 
 MOST_NAMED = 120
 CHARACTER_PX, KEY_PX = 7.5, 60  # of a legend's entry, beside its name

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,10 +44,6 @@ from cluster_sim.amounts import number
 from cluster_sim.errors import InputError, counted
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 EARLIER, LATER, ELSEWHERE = "#000000", "#B3261E", "#7A8793"
 MOST_RUNS = 6

@@ -21,12 +21,11 @@ from analysis.figures.palette import (
     jointly,
     text_colour,
 )
-from analysis.figures.time_axis import CALENDAR, ELAPSED
+from analysis.figures.time_axis import CALENDAR, ELAPSED, TimeAxis
 from analysis.gantt_chart.drawing import class_legend, colour_bar
 from analysis.tables.wording import plotly_text, shortened
 
 if TYPE_CHECKING:
-    from analysis.figures.time_axis import TimeAxis
     from analysis.gantt_chart.chart_data import ChartData
     from analysis.gantt_chart.hover import Hover
 

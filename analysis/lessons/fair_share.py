@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.examples import case
+from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.platform.hardware import is_count
 from cluster_sim.records.result import Result
 
@@ -50,8 +51,6 @@ def run(weights: Mapping[str, int]) -> Result:
             raise InputError("weights", f"keys of {', '.join(WEIGHTS)}", key)
         if not is_count(weight, LARGEST, 0):
             raise InputError(f"weights, {key}", f"a whole number from 0 to {LARGEST}", weight)
-    from cluster_sim.formats.slurm.sacctmgr import read_accounts
-
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         conf, accounts = Path(folder, "slurm.conf"), Path(folder, "accounts.txt")
         conf.write_text(CONF + "".join(f"{key}={weight}\n" for key, weight in weights.items()))

@@ -16,10 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.reproduce.agent_row import AgentRow
 from analysis.reproduce.claims import MORE, Claim, Kind, of_runs
 from analysis.reproduce.controls import CONTROLS, UNSEEN, control_values, training_in, tries
-from analysis.reproduce.paper import ComputedPart, Measured, ReproductionSetting
+from analysis.reproduce.paper import AgentRow, ComputedPart, Measured, ReproductionSetting
 from analysis.reproduce.plays import Played, plays, reached_by, reductions_of
 from analysis.reproduce.trainings import AgentTraining, train_first, training_of
 from cluster_sim.errors import InputError

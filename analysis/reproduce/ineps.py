@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from analysis.reproduce.agent_row import AgentRow
 from analysis.reproduce.agents import agent_parts, as_published, left_out, reductions
 from analysis.reproduce.claims import Claim, Values
 from analysis.reproduce.energy_scheduler import experiment_3 as convergence
 from analysis.reproduce.energy_scheduler import experiment_4 as adaptability
 from analysis.reproduce.energy_scheduler import lopez
-from analysis.reproduce.paper import ComputedPart, Paper, PaperFigure, ReproductionSetting
+from analysis.reproduce.paper import AgentRow, ComputedPart, Paper, PaperFigure, ReproductionSetting
 
 NAME = "ineps"
 RANDOM = f"list:{convergence.RANDOM}"

@@ -16,7 +16,7 @@ from analysis.reproduce.controls import RANDOM_PLAY, TEACHER, UNTRAINED
 from cluster_sim.amounts import NOTHING
 
 if TYPE_CHECKING:
-    from analysis.reproduce.agent_row import AgentRow
+    from analysis.reproduce.paper import AgentRow
 
 TITLE = "What learning adds"
 LEAD = (

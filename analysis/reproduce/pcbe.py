@@ -13,6 +13,7 @@ from typing import Any
 from analysis.reproduce.claims import HOLDS, PRINTED, Claim, Values, points
 from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from analysis.reproduce.tables import cells_of
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
 
 FOLDER = "cases/pcbe"
 SCALE = "scale-table-5.3"
@@ -68,8 +69,6 @@ def small_schedulers(table: str) -> dict[str, str]:
 
 def _figures(folder: Path, start: str, schedulers: Mapping[str, str], part: int | None = None) -> Measured:
     """Run every scheduler on the input in ``folder``, or on a twentieth of it, with and without quirks."""
-    from cluster_sim import Platform, Simulation, Workload, make_scheduler
-
     platform, workload = Platform.read(folder / "platform.json"), Workload.read(folder / "workload.json")
     if part is not None:
         workload = workload.split(20)[part]
@@ -85,7 +84,6 @@ def _figures(folder: Path, start: str, schedulers: Mapping[str, str], part: int 
 def small_table(inputs: Path, table: str, row: int) -> Measured:
     """Measure a row of Table 5.1 or 5.2, and draw the schedules of Figs. 4.1, 5.4 and 5.6."""
     from analysis.reproduce.drawing import schedule
-    from cluster_sim import Platform, Simulation, Workload, make_scheduler
 
     folder = inputs / FOLDER / f"table-{table}-row-{row}"
     found = _figures(folder, f"{table}/{row}", small_schedulers(table))

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING
 
+from analysis.reproduce.code_digest import code
 from cluster_sim.files.atomic import write_bytes
 
 if TYPE_CHECKING:
@@ -84,7 +85,6 @@ def reductions_of(start: str, played: Sequence[Played], references: Mapping[str,
 
 def _played(agent: Agent, place: Path, case: Episode, episodes: str, runs: int, kept: str) -> Played:
     """Return the runs of an agent from the folder ``kept``, or play them and leave them there."""
-    from analysis.reproduce.code_digest import code
     from learning.training.evaluation import GREEDY, evaluate
 
     # An agent's reward is no part of the key: it does not change how the agent plays.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from cluster_sim.errors import counted
@@ -19,9 +19,6 @@ from cluster_sim.records.result import Result
 from cluster_sim.run.decision_log import nodes_texts
 from cluster_sim.run.shortage import seconds
 from cluster_sim.workload.fields import RESULT_TABLES, names
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 @dataclass(frozen=True, slots=True)

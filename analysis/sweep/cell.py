@@ -17,15 +17,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from analysis.sweep.columns import mapped
 from analysis.sweep.statuses import DONE, FAILED, TRAINED
 from cluster_sim.errors import InputError, naming, unfamiliar_to
 from cluster_sim.executors import one_thread_each
+from cluster_sim.files.atomic import atomic_path
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.result import Result
 from cluster_sim.run import settings
+from cluster_sim.run.hosts import platform_of_log
 from cluster_sim.run.own_processes import process_of
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.workload import Workload
+from schedulers import make_power_policy, make_scheduler
 
 Thing = TypeVar("Thing")
 
@@ -87,8 +91,6 @@ def train_agent(task: dict[str, Any]) -> dict[str, Any]:
 
 def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
     """Return the simulation of a cell; if ``empty``, without jobs, to try whether it can be made. Raises InputError."""
-    from schedulers import make_power_policy, make_scheduler
-
     platform, workload = inputs_of(cell)
     agent = None if cell.get("agent") is None else f"learned:{Path(cell['out']) / 'agents' / cell['agent']}"
     scheduler, power = (
@@ -106,8 +108,6 @@ def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
 
 def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
     """Return the platform and the workload of a cell, read now or kept from an earlier cell. Raises InputError."""
-    from cluster_sim.run.hosts import platform_of_log
-
     says, source = cell["workload"], cell["platform"]
     read = {key: says[key] for key in ("source", "columns", "time_unit", "think_times") if key in says}
     log = (*_key(read), _stamp(says.get("columns") or says["source"]))
@@ -122,8 +122,6 @@ def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
 
 def read_workload(says: dict[str, Any]) -> Workload:
     """Return the workload of a cell before it is cut: from a file, a generator, or columns mapped into memory."""
-    from analysis.sweep.columns import mapped
-
     if says.get("columns") and Path(says["columns"]).exists():
         return mapped(says["columns"])
     options = {"time_unit": settings.TIME_UNITS[says["time_unit"]]} if says.get("time_unit") else {}
@@ -157,8 +155,6 @@ def _write_outputs(result: Result, cell: dict[str, Any]) -> None:
     wanted = cell.get("outputs") or {}
     if not any(wanted.values()):
         return
-    from cluster_sim.files.atomic import atomic_path
-
     out, name = Path(cell["out"]), f"{cell['cell']:07d}"
     if wanted["jobs"]:
         path = out / "jobs" / f"{name}.parquet"

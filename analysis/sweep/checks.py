@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from analysis.sweep.cell import inputs_of, read_workload, simulation_of
+from analysis.sweep.columns import write
 from analysis.sweep.grid import DECIDERS, Grid, source_key
 from analysis.sweep.statuses import TRAINED
 from cluster_sim.errors import InputError, naming
@@ -51,8 +52,6 @@ def share_workloads(grid: Grid, folder: Path) -> dict[str, str]:
 
     Returns the written file of each source and its options, by their :func:`source_key`.
     """
-    from analysis.sweep.columns import write
-
     found: dict[str, str] = {}
     for says in grid.files():
         key = source_key(says)

@@ -8,6 +8,7 @@ from itertools import product
 
 from cluster_sim.errors import SpecError
 from cluster_sim.registry import Spec
+from schedulers import job_orders, node_orders
 
 
 def schedulers_of(specs: Iterable[str]) -> list[str]:
@@ -15,8 +16,6 @@ def schedulers_of(specs: Iterable[str]) -> list[str]:
 
     Options behind it go to each: ``list:smallest/*,blocking=no``. Raises SpecError for a pattern that no order fits.
     """
-    from schedulers import job_orders, node_orders
-
     found: dict[str, None] = {}
     for text in specs:
         spec = Spec.parse(text)

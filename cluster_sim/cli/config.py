@@ -13,12 +13,10 @@ IRMaSim's ``options.json`` is known by its keys ``platform_file`` and ``workload
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from cluster_sim.errors import InputError, naming
-from cluster_sim.files.source import source_of, with_place
-from cluster_sim.run.settings import RunSettings, names_a_file
+from cluster_sim.run.settings import RunSettings
 
 
 def settings_of(config: str | None, options: dict[str, Any]) -> RunSettings:
@@ -40,7 +38,11 @@ def settings_of(config: str | None, options: dict[str, Any]) -> RunSettings:
         "network_model": network_models.make,
         "failures": failure_models.make,
     }
-    read = {} if config is None else read_config(config)
+    read: dict[str, Any] = {}
+    if config is not None:
+        from cluster_sim.cli.own_config import read_config
+
+        read = read_config(config)
     with naming(config):
         # Everything that the file names by a spec is made once here, so that an error names the file.
         for key in (read.keys() - options.keys()) & makers.keys():
@@ -55,21 +57,3 @@ def settings_of(config: str | None, options: dict[str, Any]) -> RunSettings:
 def is_config(document: object) -> bool:
     """Return whether a parsed document is a configuration: it says where its workload is."""
     return isinstance(document, dict) and bool({"workload", "workload_file"} & document.keys())
-
-
-def read_config(path: str) -> dict[str, Any]:
-    """Return the settings of a configuration file, by the names of :class:`RunSettings`. Raises FormatError."""
-    from cluster_sim.cli import irmasim_options, own_config
-    from cluster_sim.files.documents import read_document
-
-    document = read_document(path)
-    if irmasim_options.is_options(document):
-        return irmasim_options.settings(document, path)
-    return own_config.settings(document, path)
-
-
-def beside(config: str, source: str) -> str:
-    """Return a file named in ``config``, whose relative names start in its folder; or a spec as it is."""
-    if source_of(source) is not None:
-        return with_place(source, lambda name: str(Path(config).parent / name))
-    return str(Path(config).parent / source) if names_a_file(source) else source

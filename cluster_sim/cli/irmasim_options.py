@@ -18,7 +18,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from cluster_sim.cli.config import beside
 from cluster_sim.errors import FormatError, ModelWarning
 from cluster_sim.spelling import UnknownKeys
 
@@ -36,7 +35,7 @@ def is_options(document: object) -> bool:
 
 
 def settings(document: dict[str, Any], path: str) -> dict[str, Any]:
-    """Return the settings that an options file gives. Raises FormatError naming file and key."""
+    """Return the settings that an options file gives, with its names of files. Raises FormatError naming file and key."""
     keys = UnknownKeys(path)
     keys.look(document, _KEYS, "the file", _IGNORED)
     if isinstance(manager := document.get("workload_manager"), dict):
@@ -48,8 +47,8 @@ def settings(document: dict[str, Any], path: str) -> dict[str, Any]:
         if str(value) != str(whole):
             raise FormatError(f"{path}: {key}", f"{whole} or none (choose jobs with --first)", value)
     values: dict[str, Any] = {
-        "platform": beside(path, _text(document, "platform_file", path)),
-        "workload": beside(path, _text(document, "workload_file", path)),
+        "platform": _text(document, "platform_file", path),
+        "workload": _text(document, "workload_file", path),
         "scheduler": _scheduler(document, path),
         "seed": document.get("seed", 0),
     }

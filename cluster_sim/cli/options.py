@@ -10,6 +10,8 @@ from typing import Any, get_origin
 import click
 
 from cluster_sim.cli.completion import NAMED, Named
+from cluster_sim.errors import InputError
+from cluster_sim.files.reading import STDIN
 from cluster_sim.run.settings import SETTINGS, TIME_UNITS, taken
 
 _PART = re.compile(rf"([0-9]+(?:\.[0-9]+)?)\s*({'|'.join(TIME_UNITS)})\s*")  # of a time with units: 2d, 1.5h
@@ -133,3 +135,11 @@ def simulation_options(scheduler: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return command
 
     return decorate
+
+
+def check_out(option: str, out: object) -> None:
+    """Raise InputError for an ``out`` that is empty (it would be the working directory) or ``-``, standard output."""
+    if out == "":
+        raise InputError(option, "the name of what to write", "nothing (an empty text)")
+    if out == STDIN:
+        raise InputError(option, "the name of what to write", "- (results do not go to standard output)")

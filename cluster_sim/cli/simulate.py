@@ -8,22 +8,30 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pandas as pd
+from click import get_current_context
+
+from cluster_sim.cli.group import Invocation
+from cluster_sim.cli.options import check_out
 from cluster_sim.errors import InputError, ModelWarning, SimulationError, counted, naming
 from cluster_sim.extras import needed
-from cluster_sim.files.reading import STDIN, is_stdin, sha256
+from cluster_sim.files.folders import held
+from cluster_sim.files.reading import is_stdin, sha256
 from cluster_sim.files.source import failure_in, files_of, source_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from cluster_sim.cli.group import Invocation
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
-    from cluster_sim.run.settings import RunSettings
-    from cluster_sim.run.simulation import Simulation
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.formats.platform_files import has_time_unit
+from cluster_sim.formats.reservations import read_reservations
+from cluster_sim.formats.slurm.sacctmgr import read_accounts
+from cluster_sim.formats.slurm.slurm_conf import read_for
+from cluster_sim.platform.platform import Platform
+from cluster_sim.records.result import Result
+from cluster_sim.run.hosts import as_counted, platform_of_log
+from cluster_sim.run.own_processes import process_of
+from cluster_sim.run.settings import RunSettings, part_of, simulation_of, try_begin
+from cluster_sim.run.simulation import Simulation
+from cluster_sim.workload.advance_reservations import windows_on
+from cluster_sim.workload.dependencies import follows
+from cluster_sim.workload.workload import Workload
 
 SUMMARY_KEYS = (
     "jobs_submitted",
@@ -52,13 +60,6 @@ REPORT = "report.html"
 
 def load(settings: RunSettings, schedulers: Iterable[str] = ()) -> tuple[Platform, Workload]:
     """Read the platform and the workload that ``settings`` name, for runs under these schedulers. Raises InputError."""
-    from cluster_sim.formats.slurm.slurm_conf import read_for
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.platform.specs import has_time_unit
-    from cluster_sim.run.hosts import as_counted, platform_of_log
-    from cluster_sim.run.settings import part_of
-    from cluster_sim.workload.workload import Workload
-
     options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}
     zone = {} if settings.time_zone is None else {"time_zone": settings.time_zone}
     with naming(settings.said_by("workload")), warnings.catch_warnings(record=True) as noted:
@@ -98,8 +99,6 @@ def without_gpus(workload: Workload, source: str) -> Workload:
 
 def with_think_times(workload: Workload, source: str) -> Workload:
     """Return the workload with its think times; if it has none, warn with a ModelWarning and change nothing."""
-    from cluster_sim.workload.dependencies import follows
-
     if next(follows(workload.columns), None) is None:
         text = "no job names a job of the workload as its preceding_job: there are no think times to keep to"
         warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=2)
@@ -108,10 +107,6 @@ def with_think_times(workload: Workload, source: str) -> Workload:
 
 def build(settings: RunSettings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:
     """Make the simulation that ``settings`` describe, under this scheduler. Raises InputError for unknown names."""
-    from cluster_sim.formats.reservations import read_reservations
-    from cluster_sim.formats.slurm.sacctmgr import read_accounts
-    from cluster_sim.run.settings import simulation_of
-    from cluster_sim.workload.advance_reservations import windows_on
     from schedulers import make_power_policy, make_scheduler
 
     with naming(settings.said_by("reservations")):
@@ -130,9 +125,6 @@ def check(settings: RunSettings, schedulers: Iterable[str], platform: Platform, 
 
     Raises InputError for a name or an option that does not exist, or that does not suit the platform.
     """
-    from cluster_sim.run.own_processes import process_of
-    from cluster_sim.run.settings import try_begin
-
     simulations = []
     for each in settings.process:
         process_of(each)
@@ -189,24 +181,12 @@ def checksums(sources: Iterable[str | None]) -> dict[str, str]:
     return {source: sha256(source) for source in given if is_stdin(source) or os.path.isfile(source)}
 
 
-def check_out(option: str, out: object) -> None:
-    """Raise InputError for an ``out`` that is empty (it would be the working directory) or ``-``, standard output."""
-    if out == "":
-        raise InputError(option, "the name of what to write", "nothing (an empty text)")
-    if out == STDIN:
-        raise InputError(option, "the name of what to write", "- (results do not go to standard output)")
-
-
 def prepare(directory: str, file_format: str = "csv", what: str = "program") -> None:
     """Check that results can be written before hours go into making them, and hold the folder until the command ends.
 
     A folder that this makes is removed at the end if it is empty. Raises InputError for what is no folder, and while
     another program writes there (``what`` is the name that such a program reads of this one); OSError.
     """
-    from click import get_current_context
-
-    from cluster_sim.files.folders import held
-
     if file_format == "parquet":
         with needed("--format parquet", "pyarrow"):
             import pyarrow  # noqa: F401

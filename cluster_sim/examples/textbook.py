@@ -13,12 +13,14 @@ import pandas as pd
 import yaml
 
 from cluster_sim.errors import InputError
+from cluster_sim.formats.native_platform import platform_from
 from cluster_sim.packages import sibling
+from cluster_sim.run.simulation import Simulation
+from cluster_sim.workload.workload import Workload
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
-    from cluster_sim.workload.workload import Workload
 
 _FOLDER = files("cluster_sim.examples") / "cases"
 TOLERANCE = 1e-9
@@ -67,15 +69,11 @@ class Case:
     @cached_property
     def platform(self) -> Platform:
         """Return the hardware."""
-        from cluster_sim.formats.native_platform import platform_from
-
         return platform_from(self._platform, f"case {self.name}")
 
     @cached_property
     def workload(self) -> Workload:
         """Return the jobs."""
-        from cluster_sim.workload.workload import Workload
-
         return Workload(pd.DataFrame(self._rows, columns=self._columns), self.name)
 
     @property
@@ -88,8 +86,6 @@ class Case:
 
         ``settings`` are those of :class:`~cluster_sim.Simulation`, such as ``contention="none"``. Raises SpecError.
         """
-        from cluster_sim.run.simulation import Simulation
-
         made = sibling("schedulers")
         scheduler = made.make_scheduler(scheduler) if isinstance(scheduler, str) else scheduler
         power = made.make_power_policy(power) if isinstance(power, str) else power

@@ -41,6 +41,7 @@ from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.energy_accounts import node_bounds
 from cluster_sim.records.metrics import energy_delay_product, job_columns, mean_power, watt_minutes
+from cluster_sim.records.result import Result
 from cluster_sim.records.run_tables import idle_gaps
 from cluster_sim.records.saved_tables import InOnePart
 from cluster_sim.records.summary import Changes, job_metrics
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.placement import Span
-    from cluster_sim.records.result import Result
 
     Floats = npt.NDArray[np.float64]
 
@@ -71,8 +71,6 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     machine that a job used.
     Raises FormatError naming file, row and column.
     """
-    from cluster_sim.records.result import Result
-
     name = os.fspath(path)
     file = name if os.path.isfile(name) else name + _JOBS
     prefix = file.removesuffix(_JOBS) if file.endswith(_JOBS) else None

@@ -25,16 +25,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from cluster_sim.errors import FormatError, ModelWarning, SpecError, few, warn_user
 from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.job_table import JOB_FIELD, Columns, in_words, to_seconds
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.workload.workload import Workload
 
 MAX_NESTING = 50
 NO_WALLTIME = -1
@@ -122,7 +120,6 @@ def from_document(
     ``unsupported="drop"`` leaves out the jobs whose profiles cannot be run, with a ModelWarning, instead of refusing
     the file. Raises FormatError naming the job or the profile.
     """
-    from cluster_sim.workload.workload import Workload
 
     if unsupported not in ("refuse", "drop"):
         raise SpecError(f"{source}, unsupported", "refuse or drop", unsupported)

@@ -21,7 +21,7 @@ import math
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,9 +34,7 @@ from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.job_table import first_submission, shift
 from cluster_sim.workload.parts import MOST_PARTS
 from cluster_sim.workload.speedup import LINEAR, MOST_WIDTHS
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.workload.workload import Workload
 
 _CHANGING = ("malleable", "evolving", "adaptive")
 _TYPES = ("rigid", "moldable", *_CHANGING)
@@ -75,7 +73,6 @@ def from_document(document: Any, source: str, *, reference_gflops: float | None 
     What has no time here, network, files and GPUs, is named in one ModelWarning. ``reference_gflops`` is the rate of a node, for
     jobs that both compute and wait. Raises FormatError naming the job.
     """
-    from cluster_sim.workload.workload import Workload
 
     reader = _Reader(source, reference_gflops)
     reader.keys.look(document, ("jobs",), "the file", ("description", "version"))

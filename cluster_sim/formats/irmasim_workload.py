@@ -20,7 +20,7 @@ import io
 import json
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -41,9 +41,7 @@ from cluster_sim.workload.job_table import (
     unshifted,
 )
 from cluster_sim.workload.phases import phases_text
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.workload.workload import Workload
 
 # IRMaSim's word -> our column, where the value needs no conversion.
 _NUMBERS = {
@@ -114,7 +112,6 @@ def from_document(
 
     Times are shifted so that the first submission is 0 (``workload.origin_s``). Raises FormatError naming the job.
     """
-    from cluster_sim.workload.workload import Workload
 
     jobs, profiles = _jobs_and_profiles(document, source)
     merged = [_with_profile(job, profiles, f"{source}: jobs[{row}]") for row, job in enumerate(jobs)]

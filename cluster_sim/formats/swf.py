@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,11 +39,7 @@ from cluster_sim.workload.job_table import (
     to_seconds,
     unshifted,
 )
-
-if TYPE_CHECKING:
-    import os
-
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.workload.workload import Workload
 
 FIELDS = 18
 _NAMED_LINES = 5
@@ -111,7 +108,6 @@ def read(
 
     Raises FormatError naming the line, SpecError for an unknown option value.
     """
-    from cluster_sim.workload.workload import Workload
 
     for option, value, choices in (
         ("requested_time", requested_time, ("recorded", "none")),

@@ -13,7 +13,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,9 +25,7 @@ from cluster_sim.files.reading import read_text
 from cluster_sim.spelling import UnknownKeys, nearest
 from cluster_sim.workload.fields import FASTEST_GFLOPS, JOB_FIELDS, LONGEST_S, REQUIRED, SLOWEST_GFLOPS, Field
 from cluster_sim.workload.job_table import JOB_FIELD, TRUTH, as_columns, to_seconds
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.workload.workload import Workload
 
 
 def read(path: str, *, time_unit: str = "seconds") -> Workload:
@@ -35,7 +33,6 @@ def read(path: str, *, time_unit: str = "seconds") -> Workload:
 
     Raises FormatError naming line and column.
     """
-    from cluster_sim.workload.workload import Workload
 
     text = read_text(path)
     attributes, start = _attributes(text, path)

@@ -22,7 +22,7 @@ import inspect
 import os
 from collections.abc import Callable
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cluster_sim.errors import FormatError, ModelWarning, SpecError, warn_user
 from cluster_sim.files import reading as files
@@ -33,9 +33,7 @@ from cluster_sim.formats.slurm import sacct, sacct_table
 from cluster_sim.formats.slurm.sacct_json import is_sacct_json
 from cluster_sim.registry import misspelt
 from cluster_sim.workload.fields import JOB_FIELDS
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 
 
 def _read_json(path: str, **options: Any) -> Workload:
@@ -77,8 +75,6 @@ _KEPT = {".swf": swf.KEPT, ".json": irmasim_workload.KEPT}
 def read_workload(path: str, **options: Any) -> Workload:
     """Read a workload file of any known format; ``options`` are those of its reader."""
     if not os.path.isfile(path) and not files.is_stdin(path):
-        from cluster_sim.workload.workload import WORKLOAD_GENERATORS
-
         if error := misspelt(path, WORKLOAD_GENERATORS):
             raise error
         specs = "".join(f" or {name}:…" for name in WORKLOAD_GENERATORS)

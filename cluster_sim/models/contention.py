@@ -135,6 +135,15 @@ class _PiecewiseCurve:
         return speedups
 
 
-# The other built-in models register themselves on import. They import this module, so they come when it is complete.
-import cluster_sim.models.gompertz  # noqa: E402
-import cluster_sim.models.roofline  # noqa: E402, F401
+contention_models.register_later(
+    "gompertz",
+    "cluster_sim.models.gompertz",
+    "GompertzContention",
+    "Smooth slowdown by total bandwidth, a Gompertz curve whose shape depends on the task and on its neighbours.",
+)
+contention_models.register_later(
+    "roofline",
+    "cluster_sim.models.roofline",
+    "RooflineContention",
+    "Max-min fair shares of the memory bandwidth; a task runs at the lower of its two roofs, compute and memory.",
+)

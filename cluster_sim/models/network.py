@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from simpy.events import Event
 
-from cluster_sim.engine import latest
+from cluster_sim.engine import Environment, PlannedEvent, latest
 from cluster_sim.errors import InputError
 from cluster_sim.registry import Registry
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from cluster_sim.engine import Environment, PlannedEvent
     from cluster_sim.platform.platform import Platform
 
 Link = tuple[str, str]

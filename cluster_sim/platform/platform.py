@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cluster_sim.errors import InputError, counted
+from cluster_sim.packages import sibling
 from cluster_sim.platform.hardware import (
     LINEAR_POWER,
     MAX_CORES,
@@ -153,15 +154,12 @@ class Platform:
         (:func:`cluster_sim.formats.batsim_platform.read_simgrid` has some). Warns (ModelWarning) of parameters
         that cannot be taken at their word. Raises FormatError for a file and SpecError for a spec that is wrong.
         """
-        from cluster_sim.platform.specs import read_platform
-
-        return read_platform(source, name, **options)
+        platform: Platform = sibling("cluster_sim.formats.platform_files").read_platform(source, name, **options)
+        return platform
 
     def write(self, path: str | Path) -> None:
         """Write the platform in the own format: YAML, or JSON for ``.json``; compressed for ``.gz``."""
-        from cluster_sim.formats.native_platform import write_native
-
-        write_native(self, path)
+        sibling("cluster_sim.formats.native_platform").write_native(self, path)
 
     def with_models(self, contention: str | None = None, power: str | None = None) -> Platform:
         """Return the same hardware with other default models, given as specs such as ``piecewise:k=1``."""

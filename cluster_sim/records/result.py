@@ -22,6 +22,7 @@ from cluster_sim.files.folders import held
 from cluster_sim.files.reading import read_own_json
 from cluster_sim.files.source import running_no_new_files
 from cluster_sim.libraries import made_with
+from cluster_sim.packages import sibling
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.assumptions import kind_of
 from cluster_sim.records.attempt_tables import attempts_tell_more
@@ -423,10 +424,10 @@ class Result:
         """
         directory = Path(directory)
         if not os.path.isdir(directory):
-            from cluster_sim.formats.batsim_import import is_batsim_result, read_outputs
-
-            if is_batsim_result(directory):
-                return read_outputs(directory)
+            batsim = sibling("cluster_sim.formats.batsim_import")
+            if batsim.is_batsim_result(directory):
+                result: Result = batsim.read_outputs(directory)
+                return result
             if os.path.exists(directory):
                 expected = "the folder of a run, or a table with Batsim's columns (job_id, allocated_resources, …)"
                 raise FormatError(directory, expected, "a file of something else")

@@ -1,4 +1,4 @@
-"""The dependencies of a workload as a graph, and the longest path through it."""
+"""The longest path through a workload whose jobs wait for each other."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from cluster_sim.workload.dependencies import follows, waits
 from cluster_sim.workload.job_table import as_columns
 from cluster_sim.workload.speedup import time_ratio
+from cluster_sim.workload.work import Work
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -17,20 +18,6 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 T = TypeVar("T")
-
-
-def dependency_graph(workload: Workload) -> nx.DiGraph:
-    """Return the graph of :meth:`Workload.dependencies`."""
-    import networkx as nx
-
-    columns = as_columns(workload.jobs)
-    ids = columns["job_id"].tolist()
-    graph: nx.DiGraph = nx.DiGraph()
-    graph.add_nodes_from(ids)
-    graph.add_edges_from((ids[before], ids[row], {"when": when}) for row, before, when in waits(columns))
-    if workload.think_times:
-        graph.add_edges_from((ids[before], ids[row], {"think_time": think}) for row, before, think in follows(columns))
-    return graph
 
 
 class CriticalPath(NamedTuple):
@@ -48,8 +35,6 @@ def critical_path(workload: Workload, platform: Platform) -> CriticalPath:
     without dependencies the path is the one job that is over last.
     """
     import networkx as nx
-
-    from cluster_sim.workload.work import Work
 
     columns = as_columns(workload.jobs)
     if not len(workload):

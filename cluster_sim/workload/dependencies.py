@@ -12,11 +12,14 @@ should keep to it). They count only in a workload made by :meth:`Workload.with_t
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from cluster_sim.errors import FormatError, InputError
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Columns = dict[str, Any]  # as in cluster_sim.workload.job_table, which imports this module
 
@@ -61,6 +64,19 @@ def follows(columns: Columns) -> Iterator[tuple[int, int, float]]:
             predecessor = rows.get(str(preceding.item(row)))
             if predecessor is not None:
                 yield row, predecessor, max(0.0, columns["think_time"].item(row))
+
+
+def dependency_graph(columns: Columns, think_times: bool) -> nx.DiGraph:
+    """Return the graph of :meth:`Workload.dependencies`."""
+    import networkx as nx
+
+    ids = columns["job_id"].tolist()
+    graph: nx.DiGraph = nx.DiGraph()
+    graph.add_nodes_from(ids)
+    graph.add_edges_from((ids[before], ids[row], {"when": when}) for row, before, when in waits(columns))
+    if think_times:
+        graph.add_edges_from((ids[before], ids[row], {"think_time": think}) for row, before, think in follows(columns))
+    return graph
 
 
 def _once(values: np.ndarray) -> np.ndarray:

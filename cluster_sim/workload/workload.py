@@ -19,14 +19,16 @@ import pandas as pd
 from cluster_sim.amounts import amount
 from cluster_sim.errors import InputError, SpecError, counted
 from cluster_sim.files.reading import check_source
+from cluster_sim.packages import sibling
 from cluster_sim.registry import Registry
 from cluster_sim.spelling import guessed, nearest
-from cluster_sim.workload.days import SEQUENTIAL_S, day_edges, sequential_share
+from cluster_sim.workload.days import SEQUENTIAL_S, day_edges, first_midnight, sequential_share
 from cluster_sim.workload.dependencies import (
     When,
     after_texts,
     check_after,
     check_think_times,
+    dependency_graph,
     has_after,
     without_absent,
 )
@@ -228,8 +230,6 @@ class Workload:
         ``cluster_sim.formats``.
         Raises FormatError for bad files, SpecError for bad options.
         """
-        from cluster_sim.formats import workload_files
-
         check_source("Workload.read", source)
         text = os.fspath(source)
         if WORKLOAD_GENERATORS.names(text):
@@ -239,13 +239,12 @@ class Workload:
             if not isinstance(made, Workload):
                 raise SpecError(f"workload generator '{text}'", "one that returns a Workload", type(made).__name__)
             return made
-        return workload_files.read_workload(text, **options)
+        workload: Workload = sibling("cluster_sim.formats.workload_files").read_workload(text, **options)
+        return workload
 
     def write(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write ``.swf``, ``.json`` (IRMaSim) or ``.csv`` (native), gzipped with ``.gz`` after it, in one move."""
-        from cluster_sim.formats import workload_files
-
-        workload_files.write_workload(self, os.fspath(path), **options)
+        sibling("cluster_sim.formats.workload_files").write_workload(self, os.fspath(path), **options)
 
     @classmethod
     def from_triples(
@@ -259,10 +258,10 @@ class Workload:
         ``profiles`` maps a name to what its tasks do, in the words of an IRMaSim file: ``req_ops`` (instructions), and
         ``ipc``, ``req_time``, ``req_energy``, ``mem``, ``mem_vol`` where they matter.
         """
-        from cluster_sim.formats.irmasim_workload import from_document
-
         jobs = [{"subtime": time, "res": tasks, "profile": profile} for time, tasks, profile in triples]
-        return from_document({"jobs": jobs, "profiles": {k: dict(v) for k, v in profiles.items()}}, name, name=name)
+        document = {"jobs": jobs, "profiles": {k: dict(v) for k, v in profiles.items()}}
+        made: Workload = sibling("cluster_sim.formats.irmasim_workload").from_document(document, name, name=name)
+        return made
 
     # -- what the header of the log says ------------------------------------------------------------------------------
 
@@ -370,7 +369,10 @@ class Workload:
         ``midnight_s`` is a midnight on this workload's clock; by default what the log's header says, see
         :func:`cluster_sim.workload.days.first_midnight`. A day has 24 hours, whatever summer time does.
         """
-        return [self._cut(*edges) for edges in day_edges(self, at_least, midnight_s)]
+        if at_least < 1:
+            raise InputError("days, at_least", "a number of jobs >= 1", at_least)
+        midnight = first_midnight(self.clock_start, self.origin_s) if midnight_s is None else midnight_s
+        return [self._cut(*edges) for edges in day_edges(self.jobs["submit_time"].to_numpy(), at_least, midnight)]
 
     def share_of_sequential_jobs(self, gap_s: float = SEQUENTIAL_S) -> float:
         """Return the share of jobs submitted less than ``gap_s`` after the one before; NaN for fewer than two jobs."""
@@ -634,9 +636,7 @@ class Workload:
 
         Edges have the attribute ``when`` ("completed" or "over") or, in a workload with think times, ``think_time`` (s).
         """
-        from cluster_sim.workload.critical_path import dependency_graph
-
-        return dependency_graph(self)
+        return dependency_graph(as_columns(self.jobs), self.think_times)
 
     # -----------------------------------------------------------------------------------------------------------------
 
@@ -651,8 +651,19 @@ class Workload:
         return other
 
 
-# Generators by name, for ``Workload.read("name:key=value")`` and the command line.
 WORKLOAD_GENERATORS: Registry[Workload] = Registry("workload generator", "cluster_sim.workloads")
-
-# The built-in generators register themselves on import. They import this module, so they come when it is complete.
-import cluster_sim.workload.generators  # noqa: E402, F401
+"""Generators by name, for ``Workload.read("name:key=value")`` and the command line."""
+for _name, _function, _meaning in (
+    ("lublin", "lublin", "Rigid parallel jobs with a daily cycle, after Lublin and Feitelson (2003)."),
+    (
+        "lopez-mixed",
+        "lopez_mixed",
+        "The training workload of López (2023), Experiment 4: jobs of 8 tasks of all six profiles of Table 4.16.",
+    ),
+    (
+        "npb",
+        "npb",
+        "A batch as those of Herrera et al. (2021): sequential jobs, each one of seven NAS parallel benchmarks at random.",
+    ),
+):
+    WORKLOAD_GENERATORS.register_later(_name, "cluster_sim.workload.generators", _function, _meaning)

@@ -21,10 +21,10 @@ REGISTRIES = {
     "contention models": "cluster_sim.models.contention:contention_models",
     "power models": "cluster_sim.models.power:power_models",
     "network models": "cluster_sim.models.network:network_models",
-    "workload generators": "cluster_sim.workload.workload:WORKLOAD_GENERATORS",
+    "workload generators": "cluster_sim.workload.generators:WORKLOAD_GENERATORS",
     "speedups": "cluster_sim.workload.speedup:speedups",
     "failure models": "cluster_sim.run.failures:failure_models",
-    "platforms": "cluster_sim.platform.specs:platforms",
+    "platforms": "cluster_sim.platform.library:platforms",
     "machines": "cluster_sim.platform.library:machines",
     "observations of JobNode": "learning.tasks.job_node.observations:observations",
     "rewards of JobNode": "learning.tasks.job_node.rewards:rewards",
@@ -37,13 +37,16 @@ REGISTRIES = {
     "networks": "learning.networks.network:networks",
 }
 """Where each registry is. A module that only registers things comes with its registry's."""
-ALSO = ("learning.networks.scorer", "learning.networks.published_networks")
+ALSO = {
+    "networks": ("learning.networks.scorer", "learning.networks.published_networks"),
+    "contention models": ("cluster_sim.models.gompertz", "cluster_sim.models.roofline"),
+}
 
 
 def registry(kind: str) -> Any:
     """The registry of that kind, with everything of ours in it."""
     import_module("schedulers")
-    for module in ALSO if kind == "networks" else ():
+    for module in ALSO.get(kind, ()):
         import_module(module)
     module, _, name = REGISTRIES[kind].partition(":")
     return getattr(import_module(module), name)

@@ -34,7 +34,7 @@ from cluster_sim.records.comparison import Comparison, Difference, Effect, named
 from cluster_sim.records.intervals import FEWEST_BLOCKS, ComparisonVerdict, told_apart
 from cluster_sim.run.progress import Progress
 from cluster_sim.run.settings import TIME_UNITS, part_of
-from cluster_sim.workload.days import all_as_executed
+from cluster_sim.workload.executed_days import all_as_executed
 from cluster_sim.workload.fields import label_of, unit_of
 from cluster_sim.workload.workload import Workload
 from learning.algorithms.workers import map_in_order, processes

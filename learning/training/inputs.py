@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from cluster_sim.errors import InputError, naming, told_apart
+from cluster_sim.formats.platform_files import has_time_unit
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.platform.platform import Platform
-from cluster_sim.platform.specs import has_time_unit
 from cluster_sim.run.hosts import as_counted
 from cluster_sim.run.settings import TIME_UNITS, Rules, part_of
 from cluster_sim.spelling import one_of
-from cluster_sim.workload.days import all_as_executed
+from cluster_sim.workload.executed_days import all_as_executed
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 from learning.algorithms.hyper_parameters import kind_of, suits
 from learning.tasks.episodes import Days, Drawn, Episode, EpisodeSource, Several, Trajectories, Whole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +18,6 @@ from schedulers.policy.policy import Scheduler, schedulers
 from schedulers.queue.orders import JobOrder, job_orders, name_of, order_in
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     import numpy.typing as npt
 
     from cluster_sim.workload.jobs import Job

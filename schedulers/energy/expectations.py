@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from itertools import filterfalse
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,6 @@ from cluster_sim.models.processor_step import ProcessorModel
 from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from cluster_sim.workload.jobs import Job
 
 SecondsOf = Callable[["Job", float], float]

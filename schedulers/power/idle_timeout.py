@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.machine.node import NodeState
@@ -19,9 +19,6 @@ from cluster_sim.platform.hardware import check_number
 from cluster_sim.run.decisions import PowerDecision, SwitchOff, SwitchOn, WakeAt
 from cluster_sim.run.view import View
 from schedulers.policy.policy import PowerPolicy, power_policies
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def unused_nodes(view: View) -> npt.NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.slurm import SlurmMachine
 from cluster_sim.run.decisions import Decision, Preempt, Reject
 from cluster_sim.run.view import View
-from schedulers.slurm.cluster import SlurmReservation
+from schedulers.slurm.cluster import SlurmCluster, SlurmReservation
 from schedulers.slurm.commands import Command
 from schedulers.slurm.job_request import Ask
 from schedulers.slurm.running_jobs import lives_on
@@ -23,7 +23,6 @@ from schedulers.slurm.settings import refuse_slices
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
-    from schedulers.slurm.cluster import SlurmCluster
 
 _OF_PARTITION = {
     "state": "state",

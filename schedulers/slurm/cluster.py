@@ -16,10 +16,9 @@ from schedulers.slurm.partitions import Queue
 from schedulers.slurm.preemption import Preempted, Preemption
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose
-from schedulers.slurm.selection.node_holder import GUESTS, NodeHolder
+from schedulers.slurm.selection.node_holder import GUESTS, NodeHolder, RunningByEnd
 from schedulers.slurm.selection.node_sets import NodeSet, set_of
 from schedulers.slurm.selection.nodes import Free, NodeFacts
-from schedulers.slurm.selection.running_by_end import RunningByEnd
 from schedulers.slurm.settings import Settings
 
 

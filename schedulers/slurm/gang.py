@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose
-from schedulers.slurm.selection.node_holder import GUESTS, NodeHolder
+from schedulers.slurm.selection.node_holder import GUESTS, NodeHolder, RunningByEnd
 from schedulers.slurm.selection.node_sets import NodeSet, set_where
 from schedulers.slurm.selection.nodes import Free, NodeFacts
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from schedulers.slurm.partitions import Queue
-    from schedulers.slurm.selection.running_by_end import RunningByEnd
 
     Busy = npt.NDArray[np.int64]
     """Number of jobs on each core, shape (nodes, cores of the widest)."""

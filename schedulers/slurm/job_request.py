@@ -5,12 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from schedulers.slurm.partitions import Queue
-
-if TYPE_CHECKING:
-    from schedulers.slurm.partitions import Queue
 
 MINUTE = 60.0
 

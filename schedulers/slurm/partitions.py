@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cluster_sim.platform.slurm import Partition
 from schedulers.slurm.selection.node_sets import NodeSet, set_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(slots=True, eq=False)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
 from cluster_sim.platform.accounts import QualityOfService
-from schedulers.slurm.selection.best_fit import ChosenNodes, choose
+from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from schedulers.slurm.job_request import Ask, QueuedJob
     from schedulers.slurm.partitions import Queue
-    from schedulers.slurm.selection.best_fit import Shape
     from schedulers.slurm.selection.node_holder import NodeHolder
     from schedulers.slurm.selection.node_sets import NodeSet
     from schedulers.slurm.selection.nodes import Free

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from cluster_sim import Platform, Workload
-from cluster_sim.cli.commands.compare import folders
 from cluster_sim.cli.commands.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, SCHEDULERS, WORKLOAD
 from cluster_sim.cli.commands.listing import REGISTRIES
+from cluster_sim.cli.comparisons import folders
 
 LAB = ("--platform", "lab.json", "--workload", "jobs.json")
 

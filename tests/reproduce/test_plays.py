@@ -11,13 +11,13 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from analysis.reproduce import ineps, paper_of, plays
-from analysis.reproduce.agent_row import IN_SAMPLE, OUT_OF_SAMPLE, AgentRow
 from analysis.reproduce.controls import RANDOM_PLAY, TEACHER, UNTRAINED, leave
 from analysis.reproduce.energy_scheduler import experiment_1 as energy_scheduler_1
 from analysis.reproduce.energy_scheduler import experiment_2 as energy_scheduler_2
 from analysis.reproduce.energy_scheduler import experiment_4 as energy_scheduler_4
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.learned import HEADINGS, lines, said
+from analysis.reproduce.paper import IN_SAMPLE, OUT_OF_SAMPLE, AgentRow
 from analysis.reproduce.plays import RANDOM_SEEDS, Played, reached_by, reductions_of
 from analysis.reproduce.trainings import FILES, AgentTraining, configuration
 from learning.training.inputs import training_episodes

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.reproduce.agent_row import OUR_AGENTS, PUBLISHED_AGENTS, AgentRow
 from analysis.reproduce.agents import agent_parts, trained
 from analysis.reproduce.claims import HOLDS, Claim, ClaimVerdict, Kind, judge, points
 from analysis.reproduce.controls import CONTROLS, RANDOM_PLAY, TEACHER, UNSEEN, UNTRAINED, leave
 from analysis.reproduce.energy_scheduler.experiment_1 import ROWS
-from analysis.reproduce.paper import ReproductionSetting
+from analysis.reproduce.paper import OUR_AGENTS, PUBLISHED_AGENTS, AgentRow, ReproductionSetting
 from analysis.reproduce.runner import compute
 from analysis.reproduce.trainings import FILES, QUICK, AgentTraining, configuration, train_first, training_of
 from learning.training.agent import Agent

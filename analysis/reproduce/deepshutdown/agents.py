@@ -15,11 +15,12 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
-from analysis.reproduce.agent_row import AgentRow
 from analysis.reproduce.controls import RANDOM_PLAY, SEEDS, TEACHER, UNSEEN, UNTRAINED, leave, training_in, tries
+from analysis.reproduce.deepshutdown.days import figures, group_of
 from analysis.reproduce.deepshutdown.runs import ORDINARY_DAYS, POLICIES, of_jobs, released_days, with_gaps
-from analysis.reproduce.paper import Measured
+from analysis.reproduce.paper import AgentRow, Measured
 from analysis.reproduce.trainings import AgentTraining, configuration, trained_in
+from cluster_sim import Simulation
 from cluster_sim.records.result import Result
 
 if TYPE_CHECKING:
@@ -55,7 +56,6 @@ class Player:
 
     def play(self, day: Episode) -> Result:
         """Run a day beside saf-easy."""
-        from cluster_sim import Simulation
         from learning.training.heuristics import policies
 
         seed = day.seed + self.seed
@@ -185,8 +185,6 @@ def _on_day(
     days: str, day: Episode, players: Sequence[Player], config: Config
 ) -> Iterator[tuple[dict[str, Any], Result]]:
     """Yield a line and the run of each player on a day, and of the teacher where there is one."""
-    from analysis.reproduce.deepshutdown.days import group_of
-
     number = int(day.workload.name.rpartition("_")[2])
     which = {"days": days, "group": group_of(day.workload.share_of_sequential_jobs()), "day": number}
     for player in players:
@@ -221,8 +219,6 @@ def _players(fold: Path, config: Config, inputs: Path, place: Path, days: int, q
 
 
 def _numbers(result: Result) -> dict[str, float]:
-    from analysis.reproduce.deepshutdown.days import figures
-
     counted, stretch = figures(result), result.summary()["mean_stretch"]
     return {
         "waste": float(counted["energy_waste"]),

@@ -15,7 +15,7 @@ import pandas as pd
 from cluster_sim.records.metrics import node_switches, watt_minutes
 from cluster_sim.records.result import Result
 from cluster_sim.workload.days import DAY_S
-from cluster_sim.workload.days import as_executed as episode
+from cluster_sim.workload.executed_days import as_executed as episode
 from cluster_sim.workload.workload import Workload
 
 __all__ = ["DAY_S", "GROUPS", "days_per_group", "episode", "figures", "group_of"]

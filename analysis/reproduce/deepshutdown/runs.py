@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from analysis.reproduce.deepshutdown.days import DAY_S, episode, figures, group_of
 from analysis.reproduce.deepshutdown.stand_ins import CLUSTERS, stand_in_day, stand_in_platform
 from analysis.reproduce.paper import Measured
+from cluster_sim import ModelWarning, Simulation, make_power_policy, make_scheduler
 from cluster_sim.platform.platform import Platform
+from cluster_sim.records.metrics import delays, utilisation
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
 
@@ -55,8 +58,6 @@ def released_days(
     inputs: Path, folders: Sequence[str], platform: Platform, most: int | None = None, every: int = 1
 ) -> list[Workload]:
     """Return days in these folders as episodes: every ``every``-th, and of these at most ``most``, evenly spread."""
-    from analysis.reproduce.deepshutdown.days import episode
-
     paths = day_files(inputs, folders)[::every]
     count = len(paths) if most is None else min(most, len(paths))
     chosen = [paths[i * len(paths) // count] for i in range(count)]
@@ -73,9 +74,6 @@ def day_files(inputs: Path, folders: Iterable[str]) -> list[Path]:
 
 def run_day(platform: Platform, day: Workload, power: str, seed: int) -> Result:
     """Run a day under saf-easy and the power policy of a spec."""
-    from analysis.reproduce.deepshutdown.days import DAY_S
-    from cluster_sim import Simulation, make_power_policy, make_scheduler
-
     policy = make_power_policy(power)
     return Simulation(platform, day, make_scheduler("saf-easy"), policy, seed, enforce_walltime=True, until=DAY_S).run(
         warn=False
@@ -85,8 +83,6 @@ def run_day(platform: Platform, day: Workload, power: str, seed: int) -> Result:
 def on_days(inputs: Path, label: str, policy: str, folders: Sequence[str], days: int | None) -> Measured:
     """Measure a policy on the released days of Taurus in these folders, on at most ``days`` of them."""
     import numpy as np
-
-    from analysis.reproduce.deepshutdown.days import group_of
 
     platform = taurus(inputs)
     workloads = released_days(inputs, folders, platform, days)
@@ -121,9 +117,6 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
     """
     import numpy as np
     import pandas as pd
-
-    from analysis.reproduce.deepshutdown.days import DAY_S, figures
-    from cluster_sim.records.metrics import delays, utilisation
 
     rows, tables, late = [], [], []
     for seed, day in enumerate(days):  # no run is kept: a thousand of them would fill the memory
@@ -195,8 +188,6 @@ def released(inputs: Path) -> Measured:
     """Return means of the rows that the authors released, by policy, over all days and by group of the day."""
     import pandas as pd
 
-    from analysis.reproduce.deepshutdown.days import group_of
-
     rows = pd.read_csv(inputs / FOLDER / "train_benchmark.csv")
     group = {}
     for path in (inputs / FOLDER / "train_days").iterdir():
@@ -227,8 +218,6 @@ def sequential_by_part(inputs: Path, parts: Mapping[str, Sequence[str]], days: i
 
 def sequential_jobs(inputs: Path, label: str, log: str) -> Measured:
     """Measure the share of sequential jobs of a log, %."""
-    from cluster_sim import ModelWarning
-
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", ModelWarning

@@ -5,7 +5,8 @@ The machines have their size, and the days are drawn by Tables 1 and 2.
 
 from __future__ import annotations
 
-from cluster_sim.platform.platform import Platform
+from cluster_sim.platform.hardware import PowerTransitions
+from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
 from cluster_sim.workload.workload import Workload
 
 # (nodes, cores of a node), jobs, days with two jobs or more in groups 1 to 5, utilisation: §5.2 and Tables 1 and 2.
@@ -22,9 +23,6 @@ def stand_in_platform(nodes: int, cores: int) -> Platform:
 
     They are off at the start, as Taurus' are.
     """
-    from cluster_sim.platform.hardware import PowerTransitions
-    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, ProcessorType
-
     power = {"static_w": 95.0 * cores, "dynamic_w": 95.0, "min_power": 1.0}
     processor = ProcessorType("core-by-core", cores, 1.0, power=power)
     transitions = PowerTransitions(

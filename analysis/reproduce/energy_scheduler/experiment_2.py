@@ -15,12 +15,11 @@ from statistics import median
 
 import numpy as np
 
-from analysis.reproduce.agent_row import AgentRow
 from analysis.reproduce.agents import agent_parts, as_published, both_reductions, left_out
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.energy_scheduler.experiment_1 import CITATION, HEURISTICS
-from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
+from analysis.reproduce.paper import AgentRow, ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from cluster_sim import Simulation
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Start

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from analysis.reproduce.agent_row import AgentRow
 from analysis.reproduce.agents import agent_parts, as_published, left_out, reductions
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.energy_scheduler.experiment_1 import CITATION, HEURISTICS
-from analysis.reproduce.paper import ComputedPart, Paper, PaperFigure, ReproductionSetting
+from analysis.reproduce.paper import AgentRow, ComputedPart, Paper, PaperFigure, ReproductionSetting
 
 NAME = "energy-scheduler-4"
 FLOPS, CORES, BANDWIDTH = "first/high_gflops", "first/high_cores", "first/high_mem_bw"

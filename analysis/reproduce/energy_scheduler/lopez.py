@@ -16,7 +16,8 @@ from statistics import mean
 
 from analysis.reproduce.claims import Values
 from analysis.reproduce.paper import ComputedPart, Measured, PaperFigure
-from cluster_sim.platform.platform import Platform, ProcessorType
+from cluster_sim import Simulation, make_scheduler
+from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
 
@@ -58,8 +59,6 @@ def _processor(cores: int, ghz: float, c: float, db: float, dd: float) -> Proces
 
 def _cluster(*groups: tuple[int, ProcessorType]) -> Platform:
     """Return nodes of one processor each, from pairs (how many, of which kind)."""
-    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType
-
     nodes = [NodeGroup(NodeType(f"node_{kind.name}", (kind,)), count) for count, kind in groups]
     return Platform((Cluster("cluster0", tuple(nodes)),))
 
@@ -116,8 +115,6 @@ def experiment(name: str) -> tuple[Platform, Workload]:
 
 def run(name: str, scheduler: str, seed: int = 0) -> Result:
     """Run one experiment under one scheduler."""
-    from cluster_sim import Simulation, make_scheduler
-
     platform, workload = experiment(name)
     return Simulation(platform, workload, make_scheduler(scheduler), seed=seed).run(warn=False)
 

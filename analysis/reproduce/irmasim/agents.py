@@ -15,9 +15,8 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from analysis.reproduce.agent_row import AgentRow
 from analysis.reproduce.controls import RANDOM_PLAY, UNTRAINED, random_player, untrained_agents
-from analysis.reproduce.paper import Measured
+from analysis.reproduce.paper import AgentRow, Measured
 from analysis.reproduce.trainings import AgentTraining, fewest, train_first
 from cluster_sim.errors import InputError
 

@@ -15,7 +15,6 @@ from time import perf_counter
 
 import numpy as np
 
-from analysis.reproduce.agent_row import IN_SAMPLE
 from analysis.reproduce.agents import left_out, row_part
 from analysis.reproduce.claims import AT_LEAST, HOLDS, MORE, RANGE, Claim, Kind, Values, points, relative
 from analysis.reproduce.irmasim.agents import (
@@ -29,9 +28,11 @@ from analysis.reproduce.irmasim.agents import (
     TABLE_ROWS,
     converged,
 )
-from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
+from analysis.reproduce.paper import IN_SAMPLE, ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
+from cluster_sim import Simulation, make_scheduler
 from cluster_sim.machine.core_ranges import by_unit
-from cluster_sim.platform.platform import Platform, ProcessorType
+from cluster_sim.models.contention import PiecewiseContention
+from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
 
@@ -85,8 +86,6 @@ def processor(ghz: float, min_power: float = 1.0) -> ProcessorType:
 
 def cluster(clocks: dict[float, int], model: str, min_power: float = 1.0) -> Platform:
     """Return a platform with that many nodes of each clock under one of :data:`MODELS`."""
-    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType
-
     groups = [NodeGroup(NodeType(f"node@{ghz}", (processor(ghz, min_power),)), count) for ghz, count in clocks.items()]
     return Platform((Cluster("cluster0", tuple(groups)),)).with_models(*MODELS[model])
 
@@ -109,8 +108,6 @@ def of_profiles(jobs: Sequence[tuple[float, str]]) -> Workload:
 
 def run(platform: Platform, workload: Workload, scheduler: str = SCHEDULER, seed: int = 0) -> Result:
     """Run one simulation."""
-    from cluster_sim import Simulation, make_scheduler
-
     return Simulation(platform, workload, make_scheduler(scheduler), seed=seed).run(warn=False)
 
 
@@ -145,7 +142,6 @@ def surface(inputs: Path) -> Measured:
 
     from analysis.figures.figure_style import styled
     from analysis.reproduce.drawing import as_figure
-    from cluster_sim.models.contention import PiecewiseContention
 
     own, others = np.linspace(0, 40_000, 41), np.linspace(0, 120_000, 61)
     found = Measured()

@@ -6,17 +6,14 @@ import os
 import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import click
 
 from cluster_sim.cli.group import say
 from cluster_sim.cli.options import setting_option
+from cluster_sim.errors import FormatError, InputError, counted
+from cluster_sim.files.reading import STDIN
 from cluster_sim.run.settings import TIME_UNITS
-
-if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
-
 
 FORMATS = ("swf", "json", "csv", "yaml")
 
@@ -47,9 +44,6 @@ def convert(
 
     IN may be -, standard input, for a workload; OUT may be -, standard output, with --format.
     """
-    from cluster_sim.errors import InputError
-    from cluster_sim.files.reading import STDIN
-
     if (target == STDIN) != (text_format is not None):
         expected = "--format with OUT -, standard output; a name of OUT says the format itself"
         raise InputError(
@@ -80,18 +74,15 @@ def convert(
 def _convert(source: str, target: str, options: dict[str, str], anonymise: bool) -> str:
     """Read IN with the options of its format and write it to ``target``; return in words what it was."""
     from cluster_sim.cli.kinds import kind_of
-    from cluster_sim.errors import FormatError, counted
     from cluster_sim.formats.batsim_import import is_batsim_result
+    from cluster_sim.formats.platform_files import has_time_unit
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.platform.specs import has_time_unit
     from cluster_sim.workload.workload import Workload
 
     given = [*options, *["anonymise"] * anonymise]
     if os.path.isdir(source) or is_batsim_result(source):
-        from cluster_sim.records.result import Result
-
         _refuse(given, "results, which count seconds")
-        return _convert_result(Result.load(source), target)
+        return _convert_result(source, target)
     kind = kind_of(source)
     if kind not in ("workload", "platform"):
         raise FormatError(source, "a workload, a platform or results", f"a {kind}".replace("a r", "r"))
@@ -112,19 +103,18 @@ def _convert(source: str, target: str, options: dict[str, str], anonymise: bool)
 
 def _refuse(options: list[str], found: str) -> None:
     """Raise InputError if there are ``options``: they suit a workload only."""
-    from cluster_sim.errors import InputError
-
     for name in options:
         about = "a workload, whose users it is about" if name == "anonymise" else "a workload, whose times it is about"
         raise InputError(f"--{name.replace('_', '-')}", about, found)
 
 
-def _convert_result(result: Result, target: str) -> str:
-    """Write results in the format that the name ``target`` asks for; return in words what was written."""
-    from cluster_sim.errors import FormatError, counted
+def _convert_result(source: str, target: str) -> str:
+    """Write the results in ``source`` in the format that the name ``target`` asks for; return in words what was written."""
     from cluster_sim.formats.batsim_results import write_outputs
     from cluster_sim.formats.swf_schedule import write_schedule
+    from cluster_sim.records.result import Result
 
+    result = Result.load(source)
     count = counted(len(result.jobs), "job")
     if target.lower().removesuffix(".gz").endswith(".swf"):
         write_schedule(result, target)

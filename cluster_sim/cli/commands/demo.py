@@ -42,7 +42,7 @@ def demo(invocation: Invocation, out: str) -> None:
     the Gantt charts of both.
     """
     from analysis import compare
-    from cluster_sim.cli.commands.compare import run_all
+    from cluster_sim.cli.comparisons import run_all
     from cluster_sim.cli.simulate import prepare, summary_text
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.settings import RunSettings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.options import RunTime
+from cluster_sim.cli.options import RunTime, check_out
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, p
     """
     from analysis import write_animation, write_gantt
     from analysis.gantt_chart.gantt import time_window
-    from cluster_sim.cli.simulate import check_out
     from cluster_sim.records.result import Result
     from cluster_sim.workload.workload import Workload
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cluster_sim.cli.options import Seconds
+from cluster_sim.cli.options import Seconds, check_out
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ def grade(folder: str, out: str | None, exercises: str | None, limit: float, wor
     """
     from analysis.lessons.grading import grade as marks_of
     from cluster_sim.cli.group import say
-    from cluster_sim.cli.simulate import check_out
     from cluster_sim.files.atomic import write_bytes
 
     check_out("lesson grade, --out", out)

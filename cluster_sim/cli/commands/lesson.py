@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from cluster_sim.cli.commands.grade import grade
+from cluster_sim.cli.options import check_out
 from cluster_sim.errors import InputError
 from cluster_sim.extras import needed, pip_line
 
@@ -49,7 +50,6 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
     from analysis.lessons import notebook
     from analysis.lessons.catalogue import lesson as find
     from analysis.lessons.catalogue import lessons
-    from cluster_sim.cli.simulate import check_out
     from cluster_sim.files.atomic import write_bytes
 
     check_out("lesson, --out", out)

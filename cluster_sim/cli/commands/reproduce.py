@@ -64,7 +64,8 @@ def reproduce(
     from analysis.reproduce.page import save
     from analysis.reproduce.paper import ReproductionSetting
     from analysis.reproduce.runner import reproduce as run
-    from cluster_sim.cli.simulate import check_out, prepare
+    from cluster_sim.cli.options import check_out
+    from cluster_sim.cli.simulate import prepare
 
     check_out("--out", out)
     ran = 0

@@ -52,7 +52,7 @@ def sweep(
     """
     from analysis.sweep import Grid
     from analysis.sweep import sweep as run_all
-    from cluster_sim.cli.commands.compare import warn_if_equal
+    from cluster_sim.cli.comparisons import warn_if_equal
     from cluster_sim.cli.simulate import prepare
     from cluster_sim.workload.fields import SUMMARY_METRICS, names
 

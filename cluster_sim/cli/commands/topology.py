@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cluster_sim.cli.options import check_out
 from cluster_sim.errors import InputError, counted, printable
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ def topology(platform: str, out: str | None) -> None:
 
     P is a file, a machine of the library, or homogeneous:nodes=N,cores=C. Alike nodes stand in one line.
     """
-    from cluster_sim.cli.simulate import check_out
     from cluster_sim.platform.platform import Platform
 
     check_out("topology, --out", out)

@@ -17,7 +17,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,9 +32,7 @@ from cluster_sim.formats.slurm.sacct_table import read_table
 from cluster_sim.formats.slurm.submit_line import awaited
 from cluster_sim.workload.fields import UNKNOWN
 from cluster_sim.workload.job_table import Columns, shift
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.workload.workload import Workload
 
 _TEXTS = {"partition": "partition", "qos": "qos", "account": "account", "user": "user", "group": "group",
           "profile": "jobname"}  # fmt: skip
@@ -82,7 +80,6 @@ def read(
     Warns (ModelWarning) in one line each of jobs left out, of substitutes, and of what is not read. Raises FormatError
     naming line and column, SpecError for an unknown option value.
     """
-    from cluster_sim.workload.workload import Workload
 
     given = locals()
     for option, choices in _CHOICES.items():

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from schedulers.slurm.job_request import Ask
 from schedulers.slurm.selection.filling import TAKEN, best_run, empty_nodes
 from schedulers.slurm.selection.node_sets import NodeSet, edges, members, runs, set_of, set_where
-from schedulers.slurm.selection.nodes import Free, NodeFacts
-
-if TYPE_CHECKING:
-    from schedulers.slurm.selection.nodes import Capacities
+from schedulers.slurm.selection.nodes import Capacities, Free, NodeFacts
 
 _MANY = 2**40
 

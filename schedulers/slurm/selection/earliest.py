@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from schedulers.slurm.gang import SharedFree
 from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose, choose_of
-from schedulers.slurm.selection.node_holder import NodeHolder
+from schedulers.slurm.selection.node_holder import NodeHolder, RunningByEnd
 from schedulers.slurm.selection.node_sets import NodeSet
 from schedulers.slurm.selection.nodes import Free
-from schedulers.slurm.selection.running_by_end import RunningByEnd
 from schedulers.slurm.settings import Settings
 
 if TYPE_CHECKING:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from schedulers.slurm.selection.node_sets import NodeSet, edges
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from schedulers.slurm.selection.nodes import Counts
+from schedulers.slurm.selection.node_sets import Counts, NodeSet, edges
 
 TAKEN, _MANY = -(2**40), 2**40
 """Sizes of a run of which the nodes are taken, and of one that does not suffice."""

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Counts = npt.NDArray[np.int64]
-    """One entry per node."""
-
+Counts = npt.NDArray[np.int64]
+"""One entry per node."""
 
 NodeSet = int
 """Set of nodes: bit i stands for node i, by its position in the platform."""

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedulers.slurm.selection.node_holder import NodeHolder
-from schedulers.slurm.selection.node_sets import NodeSet, edges, set_of, set_where
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from schedulers.slurm.selection.running_by_end import RunningByEnd
-
-    Counts = npt.NDArray[np.int64]
-    """One entry per node."""
+from schedulers.slurm.selection.node_holder import NodeHolder, RunningByEnd
+from schedulers.slurm.selection.node_sets import Counts, NodeSet, edges, set_of, set_where
 
 
 class Capacities:
