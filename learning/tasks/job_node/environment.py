@@ -134,7 +134,8 @@ class JobNodeMaker:
 
     def observe(self, view: View) -> Observation:
         """Return the observation with the mask."""
-        return self.observe_together([self], [view])[0]
+        pairs = self.pairs(view)
+        return {**self.observation.observe(view, pairs), "action_mask": pairs.mask}
 
     def observe_together(self, makers: Sequence[JobNodeMaker], views: Sequence[View]) -> list[Observation]:
         """Observe several runs; in one go if the observation can do so."""
