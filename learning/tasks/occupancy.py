@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from functools import cached_property
 from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,11 +44,7 @@ class Asked:
         #: Whether some limit their energy.
         self.has_limits = min([request.max_energy for request in requests], default=math.inf) < math.inf
         self.seen: Any = None  #: Features that an observation keeps for this list.
-
-    @cached_property
-    def numbers(self) -> npt.NDArray[np.int64]:
-        """Return the requests' numbers."""
-        return np.array([request.number for request in self.requests], np.int64)
+        self.on_idle_nodes: Any = None  #: Figures that predictions keep for it.
 
 
 MOST_LISTS = 1024
