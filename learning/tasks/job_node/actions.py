@@ -83,9 +83,8 @@ class PairFinder:
         allowed = self._startable(view, jobs, asked, placements)
         if asked.has_limits:
             self.occupancy.update(view)
-            requests = asked.requests
-            most = np.array([request.max_energy for request in requests])
-            affordable = self.estimate.of(requests, self.occupancy.job_count) <= most[:, None]
+            most = np.array([request.max_energy for request in asked.requests])
+            affordable = self.estimate.of(asked.times, asked.cores, self.occupancy.job_count) <= most[:, None]
             allowed &= affordable
         if self.options.merge_equal and np.count_nonzero(allowed):
             self.occupancy.update(view)
@@ -104,7 +103,8 @@ class PairFinder:
         could = np.ones(view.platform.node_count, np.bool_) if eligible is None else eligible
         if request.cores <= view.widest_node(job):
             could = could & (view.platform.node_cores >= request.cores)
-        return not (self.estimate.of([request], np.zeros(len(could)))[0, could] <= request.max_energy).any()
+        times, cores = np.array([request.requested_time]), np.array([float(request.cores)])
+        return not (self.estimate.of(times, cores, np.zeros(len(could)))[0, could] <= request.max_energy).any()
 
     def _startable(
         self, view: View, jobs: list[Job], asked: Asked, placements: dict[tuple[int, int], Placement]

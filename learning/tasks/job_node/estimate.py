@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.models.processor_step import ProcessorModel
 from cluster_sim.run.view import View
-
-if TYPE_CHECKING:
-    from learning.tasks.occupancy import JobRequest
 
 Floats = npt.NDArray[np.float64]
 
@@ -61,10 +57,11 @@ class EnergyEstimate:
         platform, models = self._of
         return view.platform is platform and view.processor_models is models
 
-    def of(self, requests: Sequence[JobRequest], job_count: Floats) -> Floats:
-        """Return the estimate of every pair, J, shape (jobs, nodes); ``job_count`` are the jobs on each node."""
-        times = np.array([request.requested_time for request in requests])
-        cores = np.array([request.cores for request in requests], np.float64)
+    def of(self, times: Floats, cores: Floats, job_count: Floats) -> Floats:
+        """Return the estimate of every pair, J, shape (jobs, nodes), from requested times (s; inf: none) and cores.
+
+        ``job_count`` are the jobs on each node.
+        """
         share = self.figures.static_w / (job_count + 1.0)
         return joules(known(times)[:, None], cores[:, None], self.slower, share, self.figures.dynamic_w)
 

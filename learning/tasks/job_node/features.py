@@ -12,17 +12,14 @@ from gymnasium import spaces
 
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.view import View
-from learning.tasks.feature_table import FeatureTable, feature, logarithmic, part, ranks, span
+from learning.tasks.feature_table import FeatureTable, chosen, feature, logarithmic, part, ranks, span
 from learning.tasks.idle_nodes import NodeColumns, OfNode, OnIdleNodes
 from learning.tasks.job_node.columns import joined
-from learning.tasks.job_node.decision_batch import DecisionBatch, estimates
-from learning.tasks.job_node.observations import chosen, observations
+from learning.tasks.job_node.decision_batch import DecisionBatch, Estimates, estimates
 
 if TYPE_CHECKING:
     from learning.tasks.job_node.actions import PairFinder
-    from learning.tasks.job_node.decision_batch import Estimates
     from learning.tasks.job_node.pairs import PairOptions, Pairs
-    from learning.tasks.job_node.predictions import Predictions
     from learning.tasks.occupancy import Asked
 
 Floats = npt.NDArray[np.float64]
@@ -138,7 +135,6 @@ _LEAST = span(PairRow.least_delay, PairRow.least_edp)
 _EQUAL = 1e-9
 
 
-@observations.register("default")
 class PairFeatures:
     """One row of features per action, and features of the whole situation.
 
@@ -170,7 +166,7 @@ class PairFeatures:
 
     def begin(self, view: View, finder: PairFinder) -> None:
         self._options, self._finder = finder.options, finder
-        self._predictions: Predictions = finder.predictions(view)
+        self._predictions = finder.predictions(view)
         self._widest, self._cores = float(view.platform.widest_node), float(view.platform.core_count)
 
     def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:

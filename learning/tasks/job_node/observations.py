@@ -17,8 +17,9 @@ from cluster_sim.errors import SpecError
 from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
-from learning.tasks.feature_table import FeatureTable, feature, part, span
+from learning.tasks.feature_table import FeatureTable, chosen, feature, part, span
 from learning.tasks.job_node.estimate import joules, known
+from learning.tasks.job_node.features import PairFeatures
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -186,15 +187,6 @@ class PublishedPairs:
         return of_node
 
 
-def chosen(features: str, known: Sequence[str], where: str) -> tuple[str, ...]:
-    """Return the names in ``a+b+c``, in the order of ``known``; all for an empty text. Raises SpecError for others."""
-    wanted = [name.strip() for name in features.split("+")] if features else list(known)
-    for name in wanted:
-        if name not in known:
-            raise SpecError(where, f"names among {', '.join(known)}, joined by +", name)
-    return tuple(name for name in known if name in wanted)
-
-
 @observations.register("p2")
 def p2(features: str = "", norm: str = "whole") -> PublishedPairs:
     """The nine features of López (2023), Table 3.1."""
@@ -213,5 +205,4 @@ def as_published(features: str = "", norm: str = "whole") -> PublishedPairs:
     return PublishedPairs(_THESIS, features, norm, "as-published")
 
 
-# The default observation registers itself on import. It imports this module, so it comes when that is complete.
-import learning.tasks.job_node.features  # noqa: E402, F401
+observations.register("default")(PairFeatures)

@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from cluster_sim.machine.running import Running
 from cluster_sim.run.view import View
-from learning.tasks.idle_nodes import IdleFigure, NodeColumns, OfNode, OnIdleNodes, RequestTable
+from learning.tasks.idle_nodes import IdleFigure, IdleNodes, NodeColumns, OfNode, OnIdleNodes, RequestTable
 from schedulers.energy.expectations import Expectations
 
 if TYPE_CHECKING:
-    from learning.tasks.idle_nodes import IdleNodes
     from learning.tasks.job_node.pairs import Pairs
     from learning.tasks.occupancy import Asked, JobRequests, Occupancy
 
@@ -117,9 +116,9 @@ class Predictions:
 
     def loads(self) -> tuple[int, float, int]:
         """Return how many nodes are idle, the sum of the nodes' loads, and on how many nodes tasks slow each other."""
-        busy = np.count_nonzero(self._occupancy.job_count)
+        idle = len(self._contended) - int(np.count_nonzero(self._occupancy.job_count))
         load = float(np.add.reduce(self.nodes[OfNode.load]))
-        return len(self._contended) - busy, load, np.count_nonzero(self._contended)
+        return idle, load, int(np.count_nonzero(self._contended))
 
     def spread(self, view: View, pairs: Pairs, pair: int) -> tuple[float, float]:
         """Return (own finish s, energy J) of a pair whose job spans nodes, without contention by other jobs."""

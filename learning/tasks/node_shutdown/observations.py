@@ -14,7 +14,7 @@ from cluster_sim.machine.node import NodeState
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
 from cluster_sim.workload.days import DAY_S
-from cluster_sim.workload.jobs import JobColumns
+from cluster_sim.workload.jobs import Job, JobColumns
 from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part
 from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ActionRow, Foresight, NodesKeptOff
 from learning.tasks.node_shutdown.waste_meter import state_of
@@ -22,7 +22,6 @@ from learning.tasks.node_shutdown.waste_meter import state_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.workload.jobs import Job
     from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
 
     Arrays = dict[str, npt.NDArray[np.float32]]

@@ -15,7 +15,7 @@ from cluster_sim.machine.node import NodeState
 from cluster_sim.records.metrics import watt_minutes
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
-from learning.tasks.node_shutdown.decision_maker import LATE
+from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
 from learning.tasks.node_shutdown.waiting_jobs import Floats, WaitingJobs, limit_of
 from learning.tasks.node_shutdown.waste_meter import WasteMeter, cycle_joules
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.jobs import Job
     from learning.tasks.decision_maker import DecisionMaker
-    from learning.tasks.node_shutdown.decision_maker import Reservations
     from learning.tasks.reward import Reward
 
 

@@ -33,8 +33,9 @@ def limit_of(job: Job) -> float:
 class WaitingJobs:
     """Columns of the waiting jobs, in order of the queue; made once for a queue.
 
-    ``indices`` are positions in the workload. Arrays of shape (jobs,): ``cores`` asked for, ``submits`` (s on the run's clock), ``limits`` (:func:`limit_of`, s), and
-    ``late_from``, when each has waited ``tau`` times its limit (s on the run's clock).
+    ``indices`` are positions in the workload. Arrays of shape (jobs,): ``cores`` asked for, ``submits`` (s on the run's
+    clock), ``limits`` (:func:`limit_of`, s), and ``late_from``, when each has waited ``tau`` times its limit (s on the
+    run's clock).
     """
 
     def __init__(self, jobs: tuple[Job, ...], tau: float):
