@@ -155,6 +155,7 @@ class PairFeatures:
         self.names = {"actions": self.features, "state": self.state_features}
         self._columns = [PAIR_FEATURES.index(name) for name in self.features]
         self._entries = [STATE_FEATURES.index(name) for name in self.state_features]
+        self._is_whole = (len(self._columns), len(self._entries)) == (PairRow.size, PairState.size)
 
     def space(self, platform: Platform, options: PairOptions) -> dict[str, spaces.Space]:
         """Return the boxes: ``actions`` in [-1, 1] and ``state`` in [0, 1]."""
@@ -182,14 +183,14 @@ class PairFeatures:
         columns = np.zeros((PairRow.size, len(at.job_of)))
         if len(at.job_of):  # there may be none where a run is cut short
             of_job = joined([one.columns for one in jobs])
-            of_job[OfJob.age] = _against(at.ages, of_job[_JobColumns.least_time])
+            _against(at.ages, of_job[_JobColumns.least_time], of_job[OfJob.age])
             of_job = of_job.take(at.job_of, axis=1)
             columns[PairRow.of_job], columns[PairRow.of_node] = of_job[_JobColumns.shown], at.of_node[NodeColumns.shown]
             cores = at.of_node[NodeColumns.cores]
             share = np.minimum(at.cores / cores, 1.0, out=columns[PairRow.node_share])
             np.maximum(at.of_node[NodeColumns.free] / cores - share, 0.0, out=columns[PairRow.left])
             _predicted(columns, at, estimates(at), of_job[_LEAST_OF_JOB])
-        rows = (columns if len(self._columns) == PairRow.size else columns[self._columns]).T
+        rows = (columns if self._is_whole else columns[self._columns]).T
         states = self._states(at, jobs)
         found = []
         for its, state, (begin, end) in zip(pairs, states, pairwise(at.first_pair), strict=True):
@@ -201,7 +202,8 @@ class PairFeatures:
                 row[PairRow.gain], row[PairRow.wait] = columns[PairRow.gain, begin:end].max(axis=1, initial=0.0), 1.0
                 row[PairRow.next_end] = state[PairState.soonest]
                 actions[-1] = row[self._columns]
-            found.append({"actions": actions, "state": np.array(state, np.float32)[self._entries]})
+            shown = np.array(state, np.float32)
+            found.append({"actions": actions, "state": shown if self._is_whole else shown[self._entries]})
         return found
 
     def _jobs(self, asked: Asked) -> _Jobs:
@@ -258,9 +260,9 @@ def _predicted(columns: Floats, at: DecisionBatch, expected: Estimates, least_of
     least[_Compared.slowed], least[_Compared.extends] = own, beyond
     least[_ON_IDLE] = least[_GAINS] = least_of_job
     short = _short_of(least, values)
-    columns[PairRow.bandwidth] = _against(asked, threshold)
+    _against(asked, threshold, columns[PairRow.bandwidth])
     columns[PairRow.contended], columns[PairRow.slowed] = contended, short[_Compared.slowed]
-    columns[PairRow.others] = _against(others, finish)
+    _against(others, finish, columns[PairRow.others])
     columns[_AS_SHOWN] = short[_SHOWN]
     np.maximum(columns[PairRow.energy], -1.0, out=columns[PairRow.energy])
     columns[_LEAST] = _first_least(short[_WITH_REGRET], firsts, place)
@@ -290,10 +292,11 @@ class _Jobs:
             columns[OfJob.work] = work / max(float(work.max()), 1e-300)
 
 
-def _against(x: Floats, y: Floats) -> Floats:
-    """Return x / (x + y) of finite x; 0 where x is 0 or y infinite."""
+def _against(x: Floats, y: Floats, out: Floats) -> None:
+    """Set ``out`` to x / (x + y) of finite x; 0 where x is 0 or y infinite."""
     total = x + y
-    return np.divide(x, total, out=np.zeros(x.shape), where=total > 0.0)
+    out.fill(0.0)
+    np.divide(x, total, out=out, where=total > 0.0)
 
 
 def _ratio(x: float, y: float) -> float:

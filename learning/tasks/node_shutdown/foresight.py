@@ -58,6 +58,15 @@ class ActionRow(FeatureTable):
 ROW = tuple(name.replace("_", " ") for name in ActionRow.names)
 """Names of the features of an action, in order, in words."""
 
+
+class _Kind(FeatureTable):
+    """Kinds of nodes that are counted under each action."""
+
+    on = feature("1 if it is on")
+    off = feature("1 if it is OFF")
+    fresh = feature("1 if it is on and has just fallen idle")
+
+
 # Columns that are computed again when the queue or the machine has changed.
 _ANEW = span(ActionRow.jobs_started, ActionRow.everybody_served)
 _IDLE = span(ActionRow.nodes_left_idle, ActionRow.any_left_idle)
@@ -210,12 +219,12 @@ class Foresight:
         unused = self._free.copy()  # free cores of nodes that no job has
         unused[:, :stop] = self._node_cores.take(on)
         is_used = (left < unused).astype(np.float64)
-        kinds = np.zeros((3, left.shape[1]))  # nodes that are on, that are OFF, and that have just fallen idle
-        kinds[0, :stop] = kinds[1, stop:] = 1.0
+        kinds = np.zeros((_Kind.size, left.shape[1]))
+        kinds[_Kind.on, :stop] = kinds[_Kind.off, stop:] = 1.0
         if self._fresh:
             is_fresh = np.zeros(self._nodes)
             is_fresh[self._fresh] = 1.0
-            kinds[2, :stop] = is_fresh.take(on)
+            kinds[_Kind.fresh, :stop] = is_fresh.take(on)
         used_on, booted, used_fresh = kinds @ is_used.T
         self._booted, idle = booted, stop - used_on
         self._bootless = int((booted == 0.0).argmax())
@@ -224,7 +233,7 @@ class Foresight:
         slept = np.zeros(self._nodes + 1)
         (view.powered_on & (view.free_cores == self._node_cores)).take(self._backwards).cumsum(out=slept[1:])
         if self._idle_ways != "stay":  # then idle nodes sleep, except perhaps nodes that have just fallen idle
-            spared = np.add.reduce(kinds[2]) - used_fresh
+            spared = np.add.reduce(kinds[_Kind.fresh]) - used_fresh
             slept, idle = slept + idle - spared, spared
         self._cost = booted + self._idle_cost * idle
         rows[ActionRow.nodes_booted] = booted / self._nodes
