@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.processor_table import power_at
 from cluster_sim.workload.workload import Workload
-from learning.tasks.episodes import Drawn
-
-if TYPE_CHECKING:
-    from learning.tasks.episodes import EpisodeSource
+from learning.tasks.episodes import Drawn, EpisodeSource
 
 _CONTENTION = {"b": -1.85e-05, "c": 21000.0, "da": 1.0, "db": 150.0, "dc": 25000.0, "dd": 20.0}
 _PROFILES = ((8, 4.6, 1.0), (2, 20.8, 1e3), (4, 41.7, 1e6))  # cores, s at 3 GHz, MB

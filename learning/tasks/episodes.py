@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from cluster_sim.errors import InputError
 from cluster_sim.platform.hardware import is_count
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.settings import Rules
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.workload import Workload
+from cluster_sim.workload.workload import Workload
 
 _SEEDS = 2**31
 
@@ -60,8 +58,6 @@ class _Source(Rules):
     platform: Platform
 
     def __post_init__(self) -> None:
-        from cluster_sim.platform.platform import Platform
-
         if not isinstance(self.platform, Platform):
             raise InputError("episodes, platform", "a platform, such as Platform.read gives", self.platform)
 
@@ -248,8 +244,6 @@ def consecutive(workload: Workload, first: int, length: int) -> Workload:
 
 def _checked(workload: Workload) -> Workload:
     """Return the workload. Raises InputError for another object."""
-    from cluster_sim.workload.workload import Workload
-
     if not isinstance(workload, Workload):
         raise InputError("episodes, workload", "a workload, such as Workload.read gives", workload)
     return workload

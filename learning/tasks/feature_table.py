@@ -24,6 +24,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from cluster_sim.errors import SpecError
+
 Of = TypeVar("Of", float, npt.NDArray[np.float64])
 
 LONG_S = 1e6
@@ -101,6 +103,15 @@ def logarithmic(seconds: Of) -> Of:
     """Map times from 0 s on to [0, 1]: log(1 + s) / log(1 + LONG_S), 1 for longer times."""
     scaled: Of = np.minimum(np.log1p(seconds) / _LOG_LONG, 1.0)
     return scaled
+
+
+def chosen(features: str, known: Sequence[str], where: str) -> tuple[str, ...]:
+    """Return the names in ``a+b+c``, in the order of ``known``; all for an empty text. Raises SpecError for others."""
+    wanted = [name.strip() for name in features.split("+")] if features else list(known)
+    for name in wanted:
+        if name not in known:
+            raise SpecError(where, f"names among {', '.join(known)}, joined by +", name)
+    return tuple(name for name in known if name in wanted)
 
 
 def ranks(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cluster_sim.models.prediction import Group, Share, predict
 from cluster_sim.platform.platform import NodeType
 from cluster_sim.run.view import View
-from learning.tasks.feature_table import FeatureTable, feature
+from learning.tasks.feature_table import FeatureTable, feature, part
 from schedulers.energy.expectations import expected_seconds
 
 if TYPE_CHECKING:
@@ -19,6 +19,31 @@ if TYPE_CHECKING:
     from learning.tasks.occupancy import Asked, JobRequest, JobRequests
 
 Floats = npt.NDArray[np.float64]
+
+
+class OfNode(FeatureTable):
+    """Properties and state of a node."""
+
+    rate = feature("node: rate of its cores", "over that of the fastest node")
+    watts = feature("node: watts of all cores busy, per operation", "over the most of all nodes")
+    load = feature("node: memory bandwidth in use, MB/s", "over itself and the node's threshold")
+    jobs = feature("node: jobs on it", "j / (j + 1)")
+    idle = feature("node: 1 if nothing runs on it")
+    on = feature("node: 1 if it is on")
+
+
+class NodeColumns(FeatureTable):
+    """Columns of nodes: what an agent sees of them, and what predictions for pairs are made from."""
+
+    shown = part(OfNode)
+    free = feature("free cores")
+    demand = feature("bandwidth in use", "MB/s")
+    horizon = feature("when the last job should be over, on the run's clock; 0 when idle", "s")
+    cores = feature("cores, free or not")
+    threshold = feature("bandwidth before anything slows", "MB/s")
+    dynamic_w = feature("dynamic watts of one busy core", "W")
+    rise_w = feature("static watts when computing, beyond the idle watts", "W")
+    closed_form = feature("1: one processor, whose watts are a straight line whatever its tasks' speeds")
 
 
 class IdleFigure(FeatureTable):
@@ -48,9 +73,8 @@ class Alone(NamedTuple):
 class IdleNodes:
     """Figures of a machine's nodes under its models, by requests alone; worth keeping from one run to the next.
 
-    Arrays of shape (nodes,): ``static_w`` when computing, ``idle_w``, ``dynamic_w`` of one busy core (W), ``rise_w`` =
-    static - idle; ``threshold``, the bandwidth (MB/s) before anything slows; ``closed_form``, whether the node has one
-    processor, whose watts are a straight line whatever its tasks' speeds.
+    ``columns`` are :class:`NodeColumns`, shape (columns, nodes). Arrays of shape (nodes,): ``static_w`` when computing,
+    ``idle_w``, ``dynamic_w`` of one busy core (W), and ``rise_w`` = static - idle.
     """
 
     def __init__(self, view: View):
@@ -62,10 +86,18 @@ class IdleNodes:
         self._alone: dict[object, Alone] = {}
         self.types = platform.type_of_node
         by_type = [self._figures(kind) for kind in platform.node_types]
-        self.static_w, self.idle_w, self.dynamic_w, self.threshold, linear = np.array(by_type).T[:, self.types]
-        self.closed_form = linear > 0.0
+        self.static_w, self.idle_w, self.dynamic_w, threshold, linear = np.array(by_type).T[:, self.types]
         self.rise_w = self.static_w - self.idle_w
         self.idle_total_w = float(self.idle_w.sum())
+        self.most_watts = max(float(view.node_max_watts.sum()), self.idle_total_w)  #: That the machine can draw.
+        self.columns = columns = np.zeros((NodeColumns.size, platform.node_count))
+        columns[NodeColumns.cores] = columns[NodeColumns.free] = platform.node_cores
+        cost = view.node_max_watts / (view.node_gflops * columns[NodeColumns.cores])
+        columns[OfNode.rate] = view.node_gflops / view.node_gflops.max()
+        columns[OfNode.watts] = cost / cost.max() if cost.max() > 0.0 else 0.0
+        columns[OfNode.idle] = 1.0
+        columns[NodeColumns.threshold], columns[NodeColumns.closed_form] = threshold, linear > 0.0
+        columns[NodeColumns.dynamic_w], columns[NodeColumns.rise_w] = self.dynamic_w, self.rise_w
 
     def is_of(self, view: View) -> bool:
         """Return whether these figures are of the view's machine and models, and need not be made again."""
@@ -127,6 +159,14 @@ class IdleNodes:
         return row
 
 
+class OnIdleNodes(NamedTuple):
+    """Figures of a list of requests."""
+
+    idle: IdleNodes
+    least: Floats  #: Least time (s) and least energy (J), shape (2, requests).
+    figures: Floats  #: Rows of :class:`IdleFigure`, shape (figures, requests · types): request by request.
+
+
 class RequestTable:
     """Table of the figures of a run's requests by number: those of many pairs are taken in one call."""
 
@@ -136,15 +176,15 @@ class RequestTable:
         self._known: list[JobRequest] = []
         self._entered = 0  # how many of them are in the table
 
-    def least(self, asked: Asked) -> Floats:
-        """Return least time (s) and least energy (J) on an idle node, shape (2, requests)."""
-        self._enter()
-        return self._least.take(asked.numbers, axis=1)
-
-    def figures(self, asked: Asked) -> Floats:
-        """Return the rows of :class:`IdleFigure`, shape (figures, requests · types): request by request."""
-        self._enter()
-        return self._figures.take(asked.numbers, axis=1).reshape(IdleFigure.size, -1)
+    def of(self, asked: Asked) -> OnIdleNodes:
+        """Return the figures of a list of requests."""
+        known: OnIdleNodes | None = asked.on_idle_nodes
+        if known is None or known.idle is not self._idle:
+            self._enter()
+            numbers = np.array([request.number for request in asked.requests], np.int64)
+            figures = self._figures.take(numbers, axis=1).reshape(IdleFigure.size, -1)
+            known = asked.on_idle_nodes = OnIdleNodes(self._idle, self._least.take(numbers, axis=1), figures)
+        return known
 
     def _enter(self) -> None:
         """Take in the requests that have been asked for."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from functools import cached_property
 from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,11 +44,7 @@ class Asked:
         #: Whether some limit their energy.
         self.has_limits = min([request.max_energy for request in requests], default=math.inf) < math.inf
         self.seen: Any = None  #: Features that an observation keeps for this list.
-
-    @cached_property
-    def numbers(self) -> npt.NDArray[np.int64]:
-        """Return the requests' numbers."""
-        return np.array([request.number for request in self.requests], np.int64)
+        self.on_idle_nodes: Any = None  #: Figures that predictions keep for it.
 
 
 MOST_LISTS = 1024
@@ -138,6 +133,8 @@ class Occupancy:
         self._types = view.platform.type_of_node.tolist()
         self._one_processor = [len(kind.processors) == 1 for kind in view.platform.node_types]
         self._states = np.array([self._number((kind,)) for kind in self._types], np.int64)
+        self._places = np.arange(nodes)
+        self._first_of = np.empty(0, np.int64)  # the first node of each state, by its number
         self._unnumbered: set[int] = set()  # nodes whose states are out of date: not every observation asks for them
         self._version: object = None
         self.changes: list[int] = []  #: Nodes whose jobs have changed, in that order, since the run began.
@@ -176,10 +173,11 @@ class Occupancy:
         keys = self._keys(view)
         if keys is None:
             return None
-        backwards = range(len(keys) - 1, -1, -1)
-        first = np.zeros(len(keys), np.bool_)
-        # Of equal keys the last one stays.
-        first[list(dict(zip(keys[::-1].tolist(), backwards, strict=True)).values())] = True
+        most = 2 * len(self._numbers)
+        if len(self._first_of) < most:
+            self._first_of = np.empty(2 * most, np.int64)
+        self._first_of.put(keys[::-1], self._places[::-1])  # of equal keys the last one stays
+        first: npt.NDArray[np.bool_] = self._first_of.take(keys) == self._places
         return first
 
     def first_like(self, view: View, node: int) -> int:

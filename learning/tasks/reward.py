@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from cluster_sim.run.policies import Scheduler
+from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
-    from cluster_sim.run.simulation import Simulation
     from learning.tasks.decision_maker import DecisionMaker
 
 
@@ -34,10 +34,8 @@ class Reward(Protocol):
 
 def run_alike(simulation: Simulation, scheduler: Scheduler) -> Simulation:
     """Run another scheduler on the machine, jobs and rules of ``simulation``, with all nodes on; return the run."""
-    from cluster_sim.run.simulation import Simulation as Run
-
     of, killed = simulation, simulation.enforce_walltime
-    run = Run(
+    run = Simulation(
         of.platform,
         of.workload,
         scheduler,

@@ -40,7 +40,7 @@ from learning.algorithms.rollouts import Trajectory, collect, episode_seeds
 from learning.algorithms.workers import processes
 from learning.networks.building import make_network
 from learning.networks.network import Network, one_thread
-from learning.tasks.episodes import Days, inputs_of
+from learning.tasks.episodes import Days, EpisodeSource, inputs_of
 from learning.tasks.job_choice.teachers import FirstByOrder
 from learning.tasks.job_node.teachers import make_teacher
 from learning.tasks.node_shutdown.teachers import make_shutdown_teacher
@@ -56,7 +56,6 @@ from learning.training.validation import Validation, check_names, objective_of, 
 
 if TYPE_CHECKING:
     from learning.tasks.environment import SchedulingEnv
-    from learning.tasks.episodes import EpisodeSource
 
 TEACHERS: dict[str, Callable[[str], Teacher]] = {
     "job-node": make_teacher,

@@ -13,7 +13,7 @@ from cluster_sim.errors import InputError, naming
 from cluster_sim.spelling import hint
 from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 from learning.algorithms.rollouts import Trajectory, collect
-from learning.tasks.episodes import Drawn, Several, Trajectories, whole_pieces
+from learning.tasks.episodes import Drawn, Episode, EpisodeSource, Several, Trajectories, whole_pieces
 from learning.training.algorithms import constraint_of
 from learning.training.heuristics import ENDED, WHICH, ended, metric_of, of_other_jobs, policies, run_on
 from learning.training.inputs import MakeEnvironment, validation_episodes
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from learning.networks.network import Network
     from learning.tasks.environment import SchedulingEnv
-    from learning.tasks.episodes import Episode, EpisodeSource
     from learning.training.configuration import Config
 
 R = TypeVar("R")

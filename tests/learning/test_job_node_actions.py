@@ -93,7 +93,9 @@ def test_the_energy_estimate_is_equation_3_6() -> None:
     finder = PairFinder(PairOptions())
     finder.begin(view)
     request = finder.requests.of(view.pending[0])
-    estimate = finder.estimate.of([request], np.array([0.0, 2.0, 0.0]))
+    estimate = finder.estimate.of(
+        np.array([request.requested_time]), np.array([1.0 * request.cores]), np.array([0.0, 2.0, 0.0])
+    )
     assert estimate[0].tolist() == pytest.approx([10 * (30 + 8), 10 * (30 / 3 + 8), 5 * (30 + 8)])
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from learning.tasks.environment import SchedulingEnv, names_options
 from learning.tasks.episode_metrics import KEYS, quick_metrics
-from learning.tasks.episodes import platform_of
+from learning.tasks.episodes import EpisodeSource, platform_of
 from learning.tasks.job_choice.decision_maker import JobChoices
 from learning.tasks.job_choice.rewards import choice_rewards
-
-if TYPE_CHECKING:
-    from learning.tasks.episodes import EpisodeSource
 
 
 class JobChoice(SchedulingEnv):

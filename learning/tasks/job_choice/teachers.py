@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedulers.queue.orders import job_orders, order_once
-
-if TYPE_CHECKING:
-    from learning.networks.network import Observation
 
 
 class FirstByOrder:
@@ -21,7 +18,7 @@ class FirstByOrder:
         self._order = job_orders.make(order)
         self._simulation: Any = None
 
-    def __call__(self, environment: Any, observation: Observation | None = None) -> int:
+    def __call__(self, environment: Any, observation: object = None) -> int:
         """Return the action at the environment's present decision."""
         inner = getattr(environment, "unwrapped", environment)
         view = inner.simulation.view

@@ -11,7 +11,7 @@ from cluster_sim.machine.placement import Placement, shape
 from cluster_sim.run.view import View
 from learning.tasks.idle_nodes import IdleNodes
 from learning.tasks.job_node.estimate import EnergyEstimate
-from learning.tasks.job_node.pairs import PairOptions, Pairs
+from learning.tasks.job_node.pairs import Ints, PairOptions, Pairs
 from learning.tasks.job_node.predictions import Predictions
 from learning.tasks.occupancy import Asked, JobRequests, Occupancy
 
@@ -29,9 +29,16 @@ class PairFinder:
         self._estimate: EnergyEstimate | None = None
         self._idle: IdleNodes | None = None
         self.requests = JobRequests()
+        self._nodes = 0
+        # The job and the node of each action, by their places.
+        self._of_action: tuple[Ints, Ints] = (np.empty(0, np.int64), np.empty(0, np.int64))
 
     def begin(self, view: View) -> None:
         self._predictions: Predictions | None = None
+        nodes = view.platform.node_count
+        actions = self.options.num_jobs * nodes
+        if len(self._of_action[0]) != actions or self._nodes != nodes:
+            self._nodes, self._of_action = nodes, np.divmod(np.arange(actions), nodes)
         self.requests.begin(view)
         self.occupancy = Occupancy(view, self.requests)
         self._view = view
@@ -59,7 +66,7 @@ class PairFinder:
         most, of = self.options.num_jobs, self.requests.of
         if not self.options.merge_equal:
             jobs = list(view.pending[:most])
-            return jobs, Asked([of(job) for job in jobs])
+            return jobs, self.requests.listed(tuple([of(job).number for job in jobs]))
         first: dict[int, Job] = {}
         for job in view.pending:
             number = of(job).number
@@ -76,16 +83,16 @@ class PairFinder:
         allowed = self._startable(view, jobs, asked, placements)
         if asked.has_limits:
             self.occupancy.update(view)
-            requests = asked.requests
-            most = np.array([request.max_energy for request in requests])
-            affordable = self.estimate.of(requests, self.occupancy.job_count) <= most[:, None]
+            most = np.array([request.max_energy for request in asked.requests])
+            affordable = self.estimate.of(asked.times, asked.cores, self.occupancy.job_count) <= most[:, None]
             allowed &= affordable
-        if self.options.merge_equal and allowed.any():
+        if self.options.merge_equal and np.count_nonzero(allowed):
             self.occupancy.update(view)
             first = self.occupancy.first_of_each_state(view)
             if first is not None:
                 allowed &= first
-        return Pairs(view, jobs, asked, allowed, placements, self.options, may_wait and self.options.wait)
+        may_wait = may_wait and self.options.wait
+        return Pairs(view, jobs, asked, allowed, placements, self.options, may_wait, self._of_action)
 
     def is_too_hungry(self, view: View, job: Job) -> bool:
         """Return whether the job's energy estimate exceeds its ``max_energy`` on every idle node that could hold it."""
@@ -96,7 +103,8 @@ class PairFinder:
         could = np.ones(view.platform.node_count, np.bool_) if eligible is None else eligible
         if request.cores <= view.widest_node(job):
             could = could & (view.platform.node_cores >= request.cores)
-        return not (self.estimate.of([request], np.zeros(len(could)))[0, could] <= request.max_energy).any()
+        times, cores = np.array([request.requested_time]), np.array([float(request.cores)])
+        return not (self.estimate.of(times, cores, np.zeros(len(could)))[0, could] <= request.max_energy).any()
 
     def _startable(
         self, view: View, jobs: list[Job], asked: Asked, placements: dict[tuple[int, int], Placement]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import filterfalse
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
@@ -12,13 +13,13 @@ import numpy.typing as npt
 from cluster_sim.machine.running import Running
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import requests
-from learning.tasks.occupancy import JobRequests
+from learning.tasks.idle_nodes import Alone
+from learning.tasks.occupancy import JobRequest, JobRequests
 
 if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.workload import Workload
     from learning.tasks.job_node.actions import PairFinder
-    from learning.tasks.job_node.predictions import Predictions
 
 Floats = npt.NDArray[np.float64]
 Value = TypeVar("Value")
@@ -44,10 +45,10 @@ class CostToGo:
 
     def __init__(self, simulation: Simulation, finder: PairFinder, least: LeastOf):
         view = simulation.view
-        self._predictions: Predictions = finder.predictions(view)
+        self._predictions = finder.predictions(view)
         figures = least.get(simulation.workload)
         if figures is None:
-            figures = least[simulation.workload] = _least(simulation, self._predictions)
+            figures = least[simulation.workload] = _least(simulation, self._predictions.alone)
         self._seconds, self._joules, self._core_seconds, submit = figures
         self.job_seconds = self._seconds  #: Least time of each job, s, by index.
         self.unstarted_j, self.unstarted_core_s = float(self._joules.sum()), float(self._core_seconds.sum())
@@ -93,7 +94,7 @@ class CostToGo:
         return 0.5 * view.pending_count * work / self._cores
 
 
-def _least(simulation: Simulation, predictions: Predictions) -> tuple[Floats, Floats, Floats, Floats]:
+def _least(simulation: Simulation, alone_of: Callable[[JobRequest], Alone]) -> tuple[Floats, Floats, Floats, Floats]:
     """Return by job the least seconds, joules above idle, and core-seconds, and the submission.
 
     Jobs that no node can hold, or that requested no time, count for nothing.
@@ -101,7 +102,7 @@ def _least(simulation: Simulation, predictions: Predictions) -> tuple[Floats, Fl
     numbered = JobRequests()
     numbered.begin(simulation.view)
     jobs = requests(simulation.workload.jobs)
-    alone = [predictions.alone(numbered.of(job)) for job in jobs]
+    alone = [alone_of(numbered.of(job)) for job in jobs]
     seconds = np.array([one.best_finish for one in alone])
     joules = np.array([one.best_shared_energy for one in alone])
     known = seconds < 1e11

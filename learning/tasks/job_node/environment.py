@@ -14,10 +14,11 @@ from cluster_sim.platform.hardware import check_count, check_truth, is_number
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
 from cluster_sim.run.view import View
+from cluster_sim.workload.workload import Workload
 from learning.tasks.built_in_cases import job_node_case
 from learning.tasks.environment import SchedulingEnv, names_options, observes_together
 from learning.tasks.episode_metrics import KEYS, quick_metrics
-from learning.tasks.episodes import Whole, platform_of
+from learning.tasks.episodes import EpisodeSource, Whole, platform_of
 from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.job_node.observations import observations
 from learning.tasks.job_node.pairs import PairOptions, Pairs
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from cluster_sim.workload.jobs import Job
-    from cluster_sim.workload.workload import Workload
     from learning.tasks.decision_maker import Observation
-    from learning.tasks.episodes import EpisodeSource
 
 NO_ROOM = "no set of nodes has memory for it"
 PLACEMENTS = ("one", "all")
@@ -134,7 +133,8 @@ class JobNodeMaker:
 
     def observe(self, view: View) -> Observation:
         """Return the observation with the mask."""
-        return self.observe_together([self], [view])[0]
+        pairs = self.pairs(view)
+        return {**self.observation.observe(view, pairs), "action_mask": pairs.mask}
 
     def observe_together(self, makers: Sequence[JobNodeMaker], views: Sequence[View]) -> list[Observation]:
         """Observe several runs; in one go if the observation can do so."""
@@ -255,9 +255,7 @@ def episode_source(
     platform: Platform | str | Path | None, workload: Workload | str | Path | None, episodes: EpisodeSource | None
 ) -> EpisodeSource:
     """Return the given episodes, the whole workload, or a built-in case. Raises InputError for half an input."""
-    from cluster_sim.platform.platform import Platform
     from cluster_sim.run.hosts import as_counted
-    from cluster_sim.workload.workload import Workload
 
     if (platform is None) != (workload is None) or (episodes is not None and platform is not None):
         raise InputError("JobNode", "platform and workload, or episodes, or nothing")

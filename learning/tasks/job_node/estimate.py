@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.models.processor_step import ProcessorModel
 from cluster_sim.run.view import View
-
-if TYPE_CHECKING:
-    from learning.tasks.occupancy import JobRequest
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,24 +50,26 @@ class EnergyEstimate:
     def __init__(self, view: View):
         self._of = view.platform, view.processor_models
         self.figures = figures = NodeFigures(view)
-        self._slower = figures.clock_ghz.min() / figures.clock_ghz
+        self.slower = figures.clock_ghz.min() / figures.clock_ghz  #: f_min / f of each node.
 
     def is_of(self, view: View) -> bool:
         """Return whether this estimate is of the view's machine and models, and need not be made again."""
         platform, models = self._of
         return view.platform is platform and view.processor_models is models
 
-    def of(self, requests: Sequence[JobRequest], job_count: Floats) -> Floats:
-        """Return the estimate of every pair, J, shape (jobs, nodes); ``job_count`` are the jobs on each node."""
-        times = np.array([request.requested_time for request in requests])
-        cores = np.array([request.cores for request in requests], np.float64)
-        return self.joules(known(times), cores, job_count)
+    def of(self, times: Floats, cores: Floats, job_count: Floats) -> Floats:
+        """Return the estimate of every pair, J, shape (jobs, nodes), from requested times (s; inf: none) and cores.
 
-    def joules(self, seconds: Floats, cores: Floats, job_count: Floats) -> Floats:
-        """Estimate the energy of jobs that request these times (s; 0: none) and cores, each of shape (jobs,)."""
-        static = self.figures.static_w / (job_count + 1.0)
-        estimate: Floats = seconds[:, None] * self._slower * (static + cores[:, None] * self.figures.dynamic_w)
-        return estimate
+        ``job_count`` are the jobs on each node.
+        """
+        share = self.figures.static_w / (job_count + 1.0)
+        return joules(known(times)[:, None], cores[:, None], self.slower, share, self.figures.dynamic_w)
+
+
+def joules(seconds: Floats, cores: Floats, slower: Floats, share: Floats, of_a_core: Floats) -> Floats:
+    """Return the estimate of jobs that request these times (s; 0: none) and cores, J; ``share`` is static / (j + 1)."""
+    estimate: Floats = seconds * slower * (share + cores * of_a_core)
+    return estimate
 
 
 def known(times: Floats) -> Floats:

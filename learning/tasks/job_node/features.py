@@ -12,17 +12,14 @@ from gymnasium import spaces
 
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.view import View
-from learning.tasks.feature_table import FeatureTable, feature, logarithmic, part, ranks, span
+from learning.tasks.feature_table import FeatureTable, chosen, feature, logarithmic, part, ranks, span
+from learning.tasks.idle_nodes import NodeColumns, OfNode, OnIdleNodes
 from learning.tasks.job_node.columns import joined
-from learning.tasks.job_node.decision_batch import DecisionBatch, estimates
-from learning.tasks.job_node.observations import chosen, observations
+from learning.tasks.job_node.decision_batch import DecisionBatch, Estimates, estimates
 
 if TYPE_CHECKING:
-    from learning.tasks.idle_nodes import IdleNodes
     from learning.tasks.job_node.actions import PairFinder
-    from learning.tasks.job_node.decision_batch import Estimates
     from learning.tasks.job_node.pairs import PairOptions, Pairs
-    from learning.tasks.job_node.predictions import Predictions
     from learning.tasks.occupancy import Asked
 
 Floats = npt.NDArray[np.float64]
@@ -38,17 +35,6 @@ class OfJob(FeatureTable):
     smallest_rank = feature("job: place by cores asked for", "over num_jobs")
     shortest_rank = feature("job: place by requested time", "over num_jobs")
     work = feature("job: cores · least time, s", "over the most of all eligible jobs")
-
-
-class OfNode(FeatureTable):
-    """Properties and state of a node."""
-
-    rate = feature("node: rate of its cores", "over that of the fastest node")
-    watts = feature("node: watts of all cores busy, per operation", "over the most of all nodes")
-    load = feature("node: memory bandwidth in use, MB/s", "over itself and the node's threshold")
-    jobs = feature("node: jobs on it", "j / (j + 1)")
-    idle = feature("node: 1 if nothing runs on it")
-    on = feature("node: 1 if it is on")
 
 
 class Gain(FeatureTable):
@@ -116,13 +102,12 @@ STATE_FEATURES = PairState.names
 """Names of the entries of ``state``."""
 
 
-class _Cost(FeatureTable):
-    """Costs by which the pairs of a job are compared."""
+class _JobColumns(FeatureTable):
+    """Columns of the eligible jobs from which those of their pairs are taken."""
 
-    delay = feature("expected time and others' delay, s")
-    energy = feature("J")
-    edp = feature("energy · sqrt(delay)")
-    with_machine = feature("J, the idle watts of the machine added")
+    shown = part(OfJob)
+    least_time = feature("least time on an idle node", "s")
+    least_energy = feature("least energy on an idle node", "J")
 
 
 class _Compared(FeatureTable):
@@ -130,20 +115,26 @@ class _Compared(FeatureTable):
 
     slowed = feature("the job's time against that without contention, s")
     finish = feature("the same against that on the best idle node, s")
-    extends = feature("the same against the time by which it would end after all that runs, s")
     best_energy = feature("its energy against that on the best idle node, J")
-    costs = part(_Cost)
+    delay = feature("expected time and others' delay against the least of the job's pairs, s")
+    energy = feature("its energy against the least of the job's pairs, J")
+    edp = feature("the same of energy · sqrt(delay)")
+    with_machine = feature("the same of the energy, the idle watts of the machine added, J")
+    extends = feature("the job's time against the time by which it would end after all that runs, s")
+    gain_delay = feature("the least delay of the job's pairs against its time on the best idle node, s")
+    gain_energy = feature("the least energy of the job's pairs against that on the best idle node, J")
 
 
-_TIMES = span(_Compared.slowed, _Compared.extends)
-_WITH_REGRET = span(_Cost.delay, _Cost.edp)
-_OF_GAIN = span(_Cost.delay, _Cost.energy)
-_REGRETS, _LEAST = span(PairRow.delay_regret, PairRow.edp_regret), span(PairRow.least_delay, PairRow.least_edp)
+_LEAST_OF_JOB = span(_JobColumns.least_time, _JobColumns.least_energy)
+_ON_IDLE, _GAINS = span(_Compared.finish, _Compared.best_energy), span(_Compared.gain_delay, _Compared.gain_energy)
+_COSTS, _WITH_REGRET = span(_Compared.delay, _Compared.with_machine), span(_Compared.delay, _Compared.edp)
+_OF_GAIN = span(_Compared.delay, _Compared.energy)
+_SHOWN, _AS_SHOWN = span(_Compared.finish, _Compared.edp), span(PairRow.finish, PairRow.edp_regret)
+_LEAST = span(PairRow.least_delay, PairRow.least_edp)
 
 _EQUAL = 1e-9
 
 
-@observations.register("default")
 class PairFeatures:
     """One row of features per action, and features of the whole situation.
 
@@ -164,6 +155,7 @@ class PairFeatures:
         self.names = {"actions": self.features, "state": self.state_features}
         self._columns = [PAIR_FEATURES.index(name) for name in self.features]
         self._entries = [STATE_FEATURES.index(name) for name in self.state_features]
+        self._is_whole = (len(self._columns), len(self._entries)) == (PairRow.size, PairState.size)
 
     def space(self, platform: Platform, options: PairOptions) -> dict[str, spaces.Space]:
         """Return the boxes: ``actions`` in [-1, 1] and ``state`` in [0, 1]."""
@@ -174,17 +166,9 @@ class PairFeatures:
         }
 
     def begin(self, view: View, finder: PairFinder) -> None:
-        self._options = finder.options
-        self._finder = finder
-        self._predictions: Predictions = finder.predictions(view)
-        platform, p = view.platform, self._predictions
-        self._node_cores = platform.node_cores.astype(np.float64)
-        self._widest, self._cores = float(platform.widest_node), float(platform.core_count)
-        cost = view.node_max_watts / (view.node_gflops * self._node_cores)
-        self._rate = view.node_gflops / view.node_gflops.max()
-        self._watts = cost / cost.max() if cost.max() > 0.0 else 0.0
-        self._of_node = np.empty((OfNode.size, 0, len(cost)))
-        self._most_watts = max(float(view.node_max_watts.sum()), p.idle.idle_total_w)
+        self._options, self._finder = finder.options, finder
+        self._predictions = finder.predictions(view)
+        self._widest, self._cores = float(view.platform.widest_node), float(view.platform.core_count)
 
     def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
         """Return rows by action, and the state."""
@@ -196,21 +180,18 @@ class PairFeatures:
         """Observe several runs on such machines, each with its observer."""
         at = DecisionBatch([one._finder for one in observers], views, pairs)
         jobs = [one._jobs(its.asked) for one, its in zip(observers, pairs, strict=True)]
-        of_node = self._nodes_now(at)
         columns = np.zeros((PairRow.size, len(at.job_of)))
         if len(at.job_of):  # there may be none where a run is cut short
-            least = joined([one.least for one in jobs])
-            of_job = joined([one.of_job for one in jobs])
-            of_job[OfJob.age] = _against(at.ages, least[0])
-            columns[PairRow.of_job] = of_job.take(at.job_of, axis=1)
-            cores = self._node_cores.take(at.node)
-            share = np.minimum(at.cores.take(at.job_of) / cores, 1.0)
-            columns[PairRow.node_share] = share
-            columns[PairRow.left] = np.maximum(at.free.take(at.node_of) / cores - share, 0.0)
-            columns[PairRow.of_node] = of_node.reshape(OfNode.size, -1).take(at.node_of, axis=1)
-            self._predicted(columns, at, estimates(at), least)
-        rows = (columns if len(self._columns) == PairRow.size else columns[self._columns]).T
-        states = self._states(at, jobs, of_node)
+            of_job = joined([one.columns for one in jobs])
+            _against(at.ages, of_job[_JobColumns.least_time], of_job[OfJob.age])
+            of_job = of_job.take(at.job_of, axis=1)
+            columns[PairRow.of_job], columns[PairRow.of_node] = of_job[_JobColumns.shown], at.of_node[NodeColumns.shown]
+            cores = at.of_node[NodeColumns.cores]
+            share = np.minimum(at.cores / cores, 1.0, out=columns[PairRow.node_share])
+            np.maximum(at.of_node[NodeColumns.free] / cores - share, 0.0, out=columns[PairRow.left])
+            _predicted(columns, at, estimates(at), of_job[_LEAST_OF_JOB])
+        rows = (columns if self._is_whole else columns[self._columns]).T
+        states = self._states(at, jobs)
         found = []
         for its, state, (begin, end) in zip(pairs, states, pairwise(at.first_pair), strict=True):
             actions = np.zeros((len(its.mask), len(self._columns)), np.float32)
@@ -221,73 +202,25 @@ class PairFeatures:
                 row[PairRow.gain], row[PairRow.wait] = columns[PairRow.gain, begin:end].max(axis=1, initial=0.0), 1.0
                 row[PairRow.next_end] = state[PairState.soonest]
                 actions[-1] = row[self._columns]
-            found.append({"actions": actions, "state": np.array(state, np.float32)[self._entries]})
+            shown = np.array(state, np.float32)
+            found.append({"actions": actions, "state": shown if self._is_whole else shown[self._entries]})
         return found
 
     def _jobs(self, asked: Asked) -> _Jobs:
         """Return the features of the eligible jobs' requests, computed once for a list of requests here."""
-        jobs: _Jobs | None = asked.seen
-        if jobs is None or jobs.idle is not self._predictions.idle:
-            least = self._predictions.least(asked)
-            jobs = asked.seen = _Jobs(asked, self._predictions.idle, least, self._widest, self._options.num_jobs)
-        return jobs
+        alone, jobs = self._predictions.on_idle_nodes(asked), asked.seen
+        if jobs is None or jobs.alone is not alone:
+            jobs = asked.seen = _Jobs(asked, alone, self._widest, self._options.num_jobs)
+        found: _Jobs = jobs
+        return found
 
-    def _nodes_now(self, at: DecisionBatch) -> Floats:
-        """Return the features of all nodes, shape (features, decisions, nodes)."""
-        count = at.job_count
-        if self._of_node.shape[1:] != count.shape:
-            self._of_node = np.empty((OfNode.size, *count.shape))
-            self._of_node[OfNode.rate], self._of_node[OfNode.watts] = self._rate, self._watts
-        of_node = self._of_node
-        of_node[OfNode.load] = _against(at.demand, at.idle.threshold)
-        np.divide(count, count + 1.0, out=of_node[OfNode.jobs])
-        np.equal(count, 0.0, out=of_node[OfNode.idle])
-        of_node[OfNode.on] = at.is_on
-        return of_node
-
-    def _predicted(self, columns: Floats, at: DecisionBatch, expected: Estimates, least_of_job: Floats) -> None:
-        """Set the predicted columns; ``least_of_job`` (2, jobs): times (s) and energies (J) on idle nodes."""
-        own, finish, others, energy, contended, asked, threshold = expected
-        of = at.job_of
-        starts = np.empty(len(of), np.bool_)  # pairs are sorted by job
-        starts[0] = True
-        np.not_equal(of[1:], of[:-1], out=starts[1:])
-        firsts, place = starts.nonzero()[0], starts.cumsum() - 1
-        left = [p.last_end(view.now) - view.now for p, view in zip(at.predictions, at.views, strict=True)]
-        beyond = np.maximum(finish - at.of_pairs(left), 0.0)
-        delay = finish + others
-        values, least = np.empty((_Compared.size, len(of))), np.empty((_Compared.size, len(of)))
-        values[_TIMES], values[_Compared.best_energy], costs = finish, energy, values[_Compared.costs]
-        costs[_Cost.delay], costs[_Cost.energy], costs[_Cost.edp] = delay, energy, energy * np.sqrt(delay)
-        costs[_Cost.with_machine] = energy + at.idle.idle_total_w * beyond
-        least_costs = np.minimum.reduceat(costs, firsts, axis=1)
-        least[_Compared.slowed], least[_Compared.extends] = own, beyond
-        least[_Compared.finish], least[_Compared.best_energy] = least_of_job.take(of, axis=1)
-        least[_Compared.costs] = least_costs.take(place, axis=1)
-        short = _short_of(least, values)
-        regrets = short[_Compared.costs]
-        columns[PairRow.bandwidth] = _against(asked, threshold)
-        columns[PairRow.contended] = contended
-        columns[PairRow.slowed] = short[_Compared.slowed]
-        columns[PairRow.others] = _against(others, finish)
-        columns[PairRow.finish] = short[_Compared.finish]
-        columns[PairRow.energy] = np.maximum(short[_Compared.best_energy], -1.0)
-        columns[_REGRETS] = regrets[_WITH_REGRET]
-        columns[_LEAST] = _first_least(regrets[_WITH_REGRET], firsts, place)
-        columns[PairRow.extends] = 1.0 - short[_Compared.extends]
-        columns[PairRow.machine_regret] = regrets[_Cost.with_machine]
-        best = least_of_job.take(of[firsts], axis=1)
-        gains = np.maximum(_short_of(best, least_costs[_OF_GAIN]), 0.0)
-        columns[PairRow.gain] = gains.take(place, axis=1)
-
-    def _states(self, at: DecisionBatch, jobs: Sequence[_Jobs], of_node: Floats) -> Iterator[list[float]]:
+    def _states(self, at: DecisionBatch, jobs: Sequence[_Jobs]) -> Iterator[list[float]]:
         """Yield the state at each decision, all of its entries."""
-        most, nodes, ages = self._options.num_jobs, len(self._node_cores), at.ages.tolist()
-        contended = np.add.reduce((at.demand >= at.idle.threshold) & (at.demand > 0.0), axis=1).tolist()
-        idle = np.add.reduce(of_node[OfNode.idle], axis=1).tolist()
-        load = np.add.reduce(of_node[OfNode.load], axis=1).tolist()
+        most, nodes, ages = self._options.num_jobs, len(at.idle.types), at.ages.tolist()
+        most_watts = at.idle.most_watts
         for i, (view, p, of) in enumerate(zip(at.views, at.predictions, jobs, strict=True)):
             now, pending, running, mean = view.now, view.pending_count, view.running_count, of.mean
+            idle, load, contended = p.loads()
             soonest, latest = p.next_end(now) - now, p.last_end(now) - now
             waits = ages[at.first_job[i] : at.first_job[i + 1]]
             state = [0.0] * PairState.size
@@ -296,41 +229,74 @@ class PairFeatures:
             state[PairState.pending_cores] = of.cores / (of.cores + self._cores)
             state[PairState.running] = running / (running + nodes)
             state[PairState.free] = view.free_total / self._cores
-            state[PairState.idle_nodes] = idle[i] / nodes
-            state[PairState.power] = min(view.watts / self._most_watts, 1.0) if self._most_watts > 0.0 else 0.0
-            state[PairState.bandwidth_in_use] = load[i] / nodes
-            state[PairState.contended_nodes] = contended[i] / nodes
+            state[PairState.idle_nodes] = idle / nodes
+            state[PairState.power] = min(view.watts / most_watts, 1.0) if most_watts > 0.0 else 0.0
+            state[PairState.bandwidth_in_use] = load / nodes
+            state[PairState.contended_nodes] = contended / nodes
             state[PairState.soonest] = _ratio(soonest, mean) if soonest < np.inf else 0.0
             state[PairState.latest] = _ratio(latest, mean)
             state[PairState.oldest] = _ratio(max(waits, default=0.0), mean)
             yield state
 
 
+def _predicted(columns: Floats, at: DecisionBatch, expected: Estimates, least_of_job: Floats) -> None:
+    """Set the predicted columns; ``least_of_job`` (2, pairs): times (s) and energies (J) on idle nodes."""
+    own, finish, others, energy, contended, asked, threshold = expected
+    of = at.job_of
+    starts = np.empty(len(of), np.bool_)  # pairs are sorted by job
+    starts[0] = True
+    np.not_equal(of[1:], of[:-1], out=starts[1:])
+    firsts, place = starts.nonzero()[0], starts.cumsum() - 1
+    left = [p.last_end(view.now) - view.now for p, view in zip(at.predictions, at.views, strict=True)]
+    beyond = np.maximum(finish - at.of_pairs(left), 0.0)
+    values, least = np.empty((_Compared.size, len(of))), np.empty((_Compared.size, len(of)))
+    values[_Compared.slowed] = values[_Compared.finish] = values[_Compared.extends] = finish
+    values[_Compared.best_energy] = values[_Compared.energy] = energy
+    delay = np.add(finish, others, out=values[_Compared.delay])
+    np.multiply(energy, np.sqrt(delay), out=values[_Compared.edp])
+    np.add(energy, at.idle.idle_total_w * beyond, out=values[_Compared.with_machine])
+    least[_COSTS] = np.minimum.reduceat(values[_COSTS], firsts, axis=1).take(place, axis=1)
+    values[_GAINS] = least[_OF_GAIN]
+    least[_Compared.slowed], least[_Compared.extends] = own, beyond
+    least[_ON_IDLE] = least[_GAINS] = least_of_job
+    short = _short_of(least, values)
+    _against(asked, threshold, columns[PairRow.bandwidth])
+    columns[PairRow.contended], columns[PairRow.slowed] = contended, short[_Compared.slowed]
+    _against(others, finish, columns[PairRow.others])
+    columns[_AS_SHOWN] = short[_SHOWN]
+    np.maximum(columns[PairRow.energy], -1.0, out=columns[PairRow.energy])
+    columns[_LEAST] = _first_least(short[_WITH_REGRET], firsts, place)
+    np.subtract(1.0, short[_Compared.extends], out=columns[PairRow.extends])
+    columns[PairRow.machine_regret] = short[_Compared.with_machine]
+    np.maximum(short[_GAINS], 0.0, out=columns[PairRow.gain])
+
+
 class _Jobs:
     """Features of the eligible jobs from their requests, on this machine."""
 
-    def __init__(self, asked: Asked, idle: IdleNodes, least: Floats, widest: float, most: int):
+    def __init__(self, asked: Asked, alone: OnIdleNodes, widest: float, most: int):
         cores, times, count = asked.cores, asked.times, len(asked.cores)
-        self.idle = idle
-        self.least = least  #: Least time (s) and energy (J) on an idle node, shape (2, jobs).
-        seconds = least[0]
+        self.alone = alone
+        seconds = alone.least[0]
         self.cores = float(cores.sum())  #: Of all of them.
         self.mean = float(seconds.sum()) / count if count else 0.0  #: Mean of their least times, s.
-        self.of_job = of_job = np.zeros((OfJob.size, count))  #: Their features, but for the ages.
+        self.columns = columns = np.zeros((_JobColumns.size, count))  #: All but the ages.
+        columns[_LEAST_OF_JOB] = alone.least
         if count:
-            of_job[OfJob.cores] = np.minimum(cores / widest, 1.0)
-            of_job[OfJob.time] = logarithmic(times)
-            of_job[OfJob.oldest_rank] = np.arange(count) / most
-            of_job[OfJob.smallest_rank] = ranks(cores) / most
-            of_job[OfJob.shortest_rank] = ranks(times) / most
+            columns[OfJob.cores] = np.minimum(cores / widest, 1.0)
+            columns[OfJob.time] = logarithmic(times)
+            columns[OfJob.oldest_rank] = np.arange(count) / most
+            columns[OfJob.smallest_rank] = ranks(cores) / most
+            columns[OfJob.shortest_rank] = ranks(times) / most
             work = cores * seconds
-            of_job[OfJob.work] = work / max(float(work.max()), 1e-300)
+            columns[OfJob.work] = work / max(float(work.max()), 1e-300)
 
 
-def _against(x: Floats, y: Floats) -> Floats:
-    """Return x / (x + y) of finite x; 0 where x is 0 or y infinite."""
+def _against(x: Floats, y: Floats, out: Floats) -> None:
+    """Set ``out`` to x / (x + y) of finite x; 0 where x is 0 or y infinite."""
     total = x + y
-    return np.divide(x, total, out=np.zeros(x.shape), where=total > 0.0)
+    out.fill(0.0)
+    np.divide(x, total, out=out, where=total > 0.0)
 
 
 def _ratio(x: float, y: float) -> float:
@@ -339,7 +305,8 @@ def _ratio(x: float, y: float) -> float:
 
 def _short_of(least: Floats, values: Floats) -> Floats:
     """Return 1 - least / value; 0 where the value is 0."""
-    return 1.0 - np.divide(least, values, out=np.ones(values.shape), where=values > 0.0)
+    shares = np.divide(least, values, out=np.ones(values.shape), where=values > 0.0)
+    return np.subtract(1.0, shares, out=shares)
 
 
 def _first_least(regrets: Floats, firsts: npt.NDArray[np.int64], place: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

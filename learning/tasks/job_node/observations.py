@@ -17,8 +17,9 @@ from cluster_sim.errors import SpecError
 from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
-from learning.tasks.feature_table import FeatureTable, feature, part
-from learning.tasks.job_node.estimate import known
+from learning.tasks.feature_table import FeatureTable, chosen, feature, part, span
+from learning.tasks.job_node.estimate import joules, known
+from learning.tasks.job_node.features import PairFeatures
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -82,6 +83,16 @@ class PublishedRow(FeatureTable):
     can_schedule = feature("pair: 1 (only in the journal version)", "0 or 1")
 
 
+class _NodeColumns(FeatureTable):
+    """Columns of nodes from which those of their pairs are taken."""
+
+    shown = part(PublishedOfNode)
+    slower = feature("least clock of all nodes over its own")
+    share = feature("its static watts, shared by its jobs and one more", "W")
+    of_a_core = feature("dynamic watts of a busy core", "W")
+
+
+_ESTIMATED = span(_NodeColumns.slower, _NodeColumns.of_a_core)
 PUBLISHED = PublishedRow.names
 """Names of the features of the journal version."""
 _THESIS = PUBLISHED[: PublishedRow.can_schedule]
@@ -116,56 +127,64 @@ class PublishedPairs:
         return {"observation": spaces.Box(0.0, high, (rows, len(self.features)), np.float32)}
 
     def begin(self, view: View, finder: PairFinder) -> None:
-        """Remember what nodes are like."""
-        self._finder = finder
-        self._estimate = finder.estimate
+        """Remember what nodes are like, on which nothing runs yet."""
+        self._occupancy, self._estimate, figures = finder.occupancy, finder.estimate, finder.estimate.figures
         self._cores = view.platform.node_cores.astype(np.float64)
-        self._of_node = np.empty((PublishedOfNode.size, len(self._cores)))
-        self._of_node[PublishedOfNode.clock_rate] = self._estimate.figures.clock_ghz
+        self._of_node = of_node = np.empty((_NodeColumns.size, len(self._cores)))
+        of_node[PublishedOfNode.clock_rate], of_node[PublishedOfNode.static_power] = figures.clock_ghz, figures.idle_w
+        of_node[_NodeColumns.slower], of_node[_NodeColumns.of_a_core] = self._estimate.slower, figures.dynamic_w
+        of_node[_NodeColumns.share] = figures.static_w
+        self._noted = 0  # changes of the occupancy, of which the columns know
 
     def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
         """Return rows by action; the row of waiting is zeros, as in the papers."""
         observation = np.zeros((len(pairs.mask), len(self.features)), np.float32)
         if not len(pairs):
             return {"observation": observation}
-        self._finder.occupancy.update(view)
-        rows = self._of_pairs(view, pairs)[self._columns].T
+        rows = self._of_pairs(view, pairs)[self._columns]
         if self._normalised:
-            if len(self.features) == PublishedRow.size:
-                rows = np.ascontiguousarray(rows)  # summed pair by pair: another order would round differently
-            norm = math.sqrt(np.square(rows).sum())
-            rows = rows / norm if norm > 0.0 else rows
-        observation[pairs.actions] = rows
+            # All ten are summed pair by pair: another order would round differently.
+            squares = np.square(rows).ravel("F" if len(rows) == PublishedRow.size else "C")
+            norm = math.sqrt(np.add.reduce(squares))
+            if norm > 0.0:
+                rows /= norm
+        observation[pairs.actions] = rows.T
         return {"observation": observation}
 
     def _of_pairs(self, view: View, pairs: Pairs) -> npt.NDArray[np.float64]:
         """Return all features of the allowed pairs, shape (features, pairs)."""
-        figures, job_count = self._estimate.figures, self._finder.occupancy.job_count
-        seconds, free = known(pairs.times), view.free_cores
-        of_job = np.empty((PublishedOfJob.size, len(pairs.jobs)))
-        of_job[PublishedOfJob.wait_time] = view.now - pairs.submitted
-        of_job[PublishedOfJob.requested_time] = seconds
+        of_job: npt.NDArray[np.float64] | None = pairs.asked.seen
+        if of_job is None:
+            of_job = pairs.asked.seen = np.empty((PublishedOfJob.size, len(pairs.jobs)))
+            of_job[PublishedOfJob.requested_time] = known(pairs.times)
+            of_job[PublishedOfJob.requested_cores] = pairs.cores
         of_job[PublishedOfJob.submit_time] = pairs.submitted
-        of_job[PublishedOfJob.requested_cores] = pairs.cores
-        of_node = self._of_node
-        np.divide(free, self._cores, out=of_node[PublishedOfNode.availability])
-        of_node[PublishedOfNode.static_power] = np.where(job_count > 0, figures.static_w, figures.idle_w)
-        np.multiply(figures.dynamic_w, self._cores - free, out=of_node[PublishedOfNode.dynamic_power])
+        np.subtract(view.now, pairs.submitted, out=of_job[PublishedOfJob.wait_time])
+        of_node = self._nodes_now(view).take(pairs.node_of, axis=1)
         rows = np.empty((PublishedRow.size, len(pairs)))
         rows[PublishedRow.of_job] = of_job.take(pairs.job_of, axis=1)
-        rows[PublishedRow.of_node] = of_node.take(pairs.node_of, axis=1)
-        rows[PublishedRow.energy_estimate] = self._estimate.joules(seconds, pairs.cores, job_count).take(pairs.actions)
+        rows[PublishedRow.of_node] = of_node[_NodeColumns.shown]
+        rows[PublishedRow.energy_estimate] = joules(
+            rows[PublishedOfJob.requested_time],
+            rows[PublishedOfJob.requested_cores],
+            *of_node[_ESTIMATED],
+        )
         rows[PublishedRow.can_schedule] = 1.0
         return rows
 
-
-def chosen(features: str, known: Sequence[str], where: str) -> tuple[str, ...]:
-    """Return the names in ``a+b+c``, in the order of ``known``; all for an empty text. Raises SpecError for others."""
-    wanted = [name.strip() for name in features.split("+")] if features else list(known)
-    for name in wanted:
-        if name not in known:
-            raise SpecError(where, f"names among {', '.join(known)}, joined by +", name)
-    return tuple(name for name in known if name in wanted)
+    def _nodes_now(self, view: View) -> npt.NDArray[np.float64]:
+        """Bring the columns of the nodes up to date; what jobs decide, only where jobs have changed."""
+        occupancy, figures, of_node = self._occupancy, self._estimate.figures, self._of_node
+        occupancy.update(view)
+        for node in occupancy.changes[self._noted :]:
+            jobs, static = occupancy.job_count.item(node), figures.static_w.item(node)
+            of_node[PublishedOfNode.static_power, node] = static if jobs else figures.idle_w.item(node)
+            of_node[_NodeColumns.share, node] = static / (jobs + 1.0)
+        self._noted = len(occupancy.changes)
+        free = view.free_cores
+        np.divide(free, self._cores, out=of_node[PublishedOfNode.availability])
+        np.multiply(figures.dynamic_w, self._cores - free, out=of_node[PublishedOfNode.dynamic_power])
+        return of_node
 
 
 @observations.register("p2")
@@ -186,5 +205,4 @@ def as_published(features: str = "", norm: str = "whole") -> PublishedPairs:
     return PublishedPairs(_THESIS, features, norm, "as-published")
 
 
-# The default observation registers itself on import. It imports this module, so it comes when that is complete.
-import learning.tasks.job_node.features  # noqa: E402, F401
+observations.register("default")(PairFeatures)

@@ -15,6 +15,8 @@ from learning.tasks.occupancy import Asked
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
+Ints = npt.NDArray[np.int64]
+
 
 class Pairs:
     """Actions at one decision: action ``job * nodes + node`` starts the job on the node, the last one waits.
@@ -26,6 +28,7 @@ class Pairs:
     ``jobs`` are the eligible jobs, at most ``num_jobs``; ``mask`` (int8, shape (actions,)) says what is allowed;
     ``actions`` are the allowed pairs by number, ``job_of`` and ``node_of`` what they consist of, all of shape (pairs,).
     ``cores``, ``times`` (s; inf when none was requested) and ``submitted`` (s on the run's clock) are of shape (jobs,).
+    ``of_action`` are the job and the node of every action, by their places.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class Pairs:
         placements: dict[tuple[int, int], Placement],
         options: PairOptions,
         may_wait: bool,
+        of_action: tuple[Ints, Ints],
     ):
         self.view = view
         self.jobs = jobs
@@ -47,11 +51,11 @@ class Pairs:
         self._version = view.version
         self.cores, self.times = asked.cores, asked.times
         self.submitted = np.array([job.submit_time for job in jobs])
-        nodes = allowed.shape[1]
-        self.mask = np.zeros(options.num_jobs * nodes + options.wait, np.int8)
-        self.mask[: allowed.size] = allowed.ravel()
-        self.job_of, self.node_of = allowed.nonzero()
-        self.actions = self.job_of * nodes + self.node_of
+        by_number = allowed.ravel()
+        self.mask = np.zeros(options.num_jobs * allowed.shape[1] + options.wait, np.int8)
+        self.mask[: by_number.size] = by_number
+        self.actions = by_number.nonzero()[0]
+        self.job_of, self.node_of = [column.take(self.actions) for column in of_action]
         if may_wait:
             self.mask[-1] = 1
 

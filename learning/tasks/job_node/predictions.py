@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from cluster_sim.machine.running import Running
 from cluster_sim.run.view import View
-from learning.tasks.idle_nodes import IdleFigure, RequestTable
+from learning.tasks.idle_nodes import IdleFigure, IdleNodes, NodeColumns, OfNode, OnIdleNodes, RequestTable
 from schedulers.energy.expectations import Expectations
 
 if TYPE_CHECKING:
-    from learning.tasks.idle_nodes import IdleNodes
     from learning.tasks.job_node.pairs import Pairs
     from learning.tasks.occupancy import Asked, JobRequests, Occupancy
 
@@ -32,8 +31,7 @@ OVERRUN = 0.1
 class Predictions:
     """Predictions of a run, kept up to date.
 
-    Arrays of shape (nodes,): ``horizon``, when the last job of the node should be over (s on the run's clock; 0 when
-    idle), and ``demand``, the bandwidth that its tasks ask for (MB/s).
+    ``nodes`` are :class:`~learning.tasks.idle_nodes.NodeColumns`, shape (columns, nodes).
     """
 
     def __init__(self, view: View, requests: JobRequests, occupancy: Occupancy, idle: IdleNodes):
@@ -44,7 +42,8 @@ class Predictions:
         self._expected = Expectations(view, idle.seconds_of, OVERRUN)
         self._types = platform.type_of_node
         nodes = platform.node_count
-        self.horizon, self.demand = np.zeros(nodes), np.zeros(nodes)
+        self.nodes = idle.columns.copy()
+        self._horizon, self._contended = self.nodes[NodeColumns.horizon], np.zeros(nodes, np.bool_)
         self._known_horizon = np.zeros(nodes)  # horizon of the jobs that requested a time
         self._dynamic_w, self._dynamic_ws = np.zeros(nodes), np.zeros(nodes)
         self._soonest = np.full(nodes, np.inf)
@@ -65,6 +64,7 @@ class Predictions:
         self._at = view.now, view.version
         self._occupancy.update(view)
         self._expected.update()
+        self.nodes[OfNode.on], self.nodes[NodeColumns.free] = view.is_on, view.free_cores
         log = self._occupancy.changes
         stale = set(log[self._seen :])
         self._seen = len(log)
@@ -74,20 +74,22 @@ class Predictions:
             self._refresh(node, view.now)
         if stale:
             self._first = float(np.minimum.reduce(self._soonest))
-            self._last = float(np.maximum.reduce(self.horizon))
+            self._last = float(np.maximum.reduce(self._horizon))
 
     def _refresh(self, node: int, now: float) -> None:
         for key in [key for key in self._forecasts if key[1] == node]:
             del self._forecasts[key]
-        tenants = self._occupancy.tenants[node]
+        tenants, nodes = self._occupancy.tenants[node], self.nodes
+        nodes[OfNode.jobs, node], nodes[OfNode.idle, node] = len(tenants) / (len(tenants) + 1.0), not tenants
         if not tenants:
-            self.horizon[node] = self.demand[node] = self._dynamic_w[node] = self._dynamic_ws[node] = 0.0
-            self._known_horizon[node] = 0.0
+            nodes[OfNode.load, node] = nodes[NodeColumns.demand, node] = nodes[NodeColumns.horizon, node] = 0.0
+            self._contended[node] = False
+            self._dynamic_w[node] = self._dynamic_ws[node] = self._known_horizon[node] = 0.0
             self._soonest[node] = np.inf
             self._ends[node] = {}
             return
         ends = self._expected.outlook(node).ends
-        kind, dynamic = int(self._types[node]), float(self.idle.dynamic_w[node])
+        kind, dynamic = self._types.item(node), self.idle.dynamic_w.item(node)
         demand = watts = joules = known = 0.0
         until: dict[int, float] = {}
         for index, tenant in tenants.items():
@@ -99,18 +101,24 @@ class Predictions:
                 known = max(known, end)
         self._ends[node] = until
         self._known_horizon[node] = known
-        self.horizon[node], self._soonest[node] = max(until.values()), min(until.values())
-        self.demand[node], self._dynamic_w[node], self._dynamic_ws[node] = demand, watts, joules
+        self._horizon[node], self._soonest[node] = max(until.values()), min(until.values())
+        self._dynamic_w[node], self._dynamic_ws[node] = watts, joules
+        threshold = nodes.item(NodeColumns.threshold, node)
+        nodes[NodeColumns.demand, node] = demand
+        nodes[OfNode.load, node] = demand / (demand + threshold) if demand + threshold > 0.0 else 0.0
+        self._contended[node] = 0.0 < demand >= threshold
 
     # ------------------------------------------------------------------ asking
 
-    def least(self, asked: Asked) -> Floats:
-        """Return least time (s) and least energy (J) of requests on an idle node, shape (2, requests)."""
-        return self._requests.least(asked)
+    def on_idle_nodes(self, asked: Asked) -> OnIdleNodes:
+        """Return what a list of requests takes on idle nodes."""
+        return self._requests.of(asked)
 
-    def alone_on_types(self, asked: Asked) -> Floats:
-        """Return :class:`IdleFigure` of requests on an idle node of each type, shape (figures, requests · types)."""
-        return self._requests.figures(asked)
+    def loads(self) -> tuple[int, float, int]:
+        """Return how many nodes are idle, the sum of the nodes' loads, and on how many nodes tasks slow each other."""
+        idle = len(self._contended) - int(np.count_nonzero(self._occupancy.job_count))
+        load = float(np.add.reduce(self.nodes[OfNode.load]))
+        return idle, load, int(np.count_nonzero(self._contended))
 
     def spread(self, view: View, pairs: Pairs, pair: int) -> tuple[float, float]:
         """Return (own finish s, energy J) of a pair whose job spans nodes, without contention by other jobs."""
@@ -119,7 +127,7 @@ class Predictions:
         cores_on = np.array([cores for first, stop, cores in placement.spans for _ in range(first, stop)])
         figures = self.alone(pairs.requests[pairs.job_of[pair]]).figures
         finish = float(figures[self._types[nodes], IdleFigure.finish].max())
-        beyond = np.maximum(finish - np.maximum(self.horizon[nodes] - view.now, 0.0), 0.0)
+        beyond = np.maximum(finish - np.maximum(self._horizon[nodes] - view.now, 0.0), 0.0)
         return finish, float(self.idle.dynamic_w[nodes] @ cores_on * finish + self.idle.rise_w[nodes] @ beyond)
 
     def forecast(self, pairs: Pairs, pair: int, tasks: int) -> tuple[float, float, float]:

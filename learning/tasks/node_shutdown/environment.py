@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
 from learning.tasks.environment import SchedulingEnv, models_of, names_options
-from learning.tasks.episodes import platform_of
+from learning.tasks.episodes import Episode, EpisodeSource, platform_of
 from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
 from learning.tasks.node_shutdown.rewards import shutdown_rewards
 from learning.tasks.node_shutdown.waste_meter import Metered
 from schedulers.policy.policy import make_scheduler
-
-if TYPE_CHECKING:
-    from learning.tasks.episodes import Episode, EpisodeSource
 
 
 class NodeShutdown(SchedulingEnv):

@@ -58,6 +58,15 @@ class ActionRow(FeatureTable):
 ROW = tuple(name.replace("_", " ") for name in ActionRow.names)
 """Names of the features of an action, in order, in words."""
 
+
+class _Kind(FeatureTable):
+    """Kinds of nodes that are counted under each action."""
+
+    on = feature("1 if it is on")
+    off = feature("1 if it is OFF")
+    fresh = feature("1 if it is on and has just fallen idle")
+
+
 # Columns that are computed again when the queue or the machine has changed.
 _ANEW = span(ActionRow.jobs_started, ActionRow.everybody_served)
 _IDLE = span(ActionRow.nodes_left_idle, ActionRow.any_left_idle)
@@ -112,6 +121,8 @@ class Foresight:
         self._rows[ActionRow.nodes_offered] = self._offers / self._nodes
         self._rows[ActionRow.all_idle_nodes_sleep] = maker.idle == "sleep"
         self._idle_ways = maker.idle
+        self._order: list[int] = []
+        self._rank, self._backwards = np.empty(self._nodes, np.int64), np.empty(0, np.int64)
         self._fresh: list[int] = []
 
     def rows(self, view: View) -> npt.NDArray[np.float32]:
@@ -160,7 +171,8 @@ class Foresight:
         """Return under which actions a job alone could start on the offered nodes, and their number: the first ones."""
         known = self._fitting.get(cores)
         if known is None:
-            free = self._free @ self._each if cores > self._widest else self._free.max(axis=1, initial=0.0)
+            wide, free = cores > self._widest, self._free
+            free = np.add.reduce(free, axis=1) if wide else np.maximum.reduce(free, axis=1, initial=0.0)
             fits = free >= cores
             known = self._fitting[cores] = fits, int(np.count_nonzero(fits))
         return known
@@ -170,57 +182,58 @@ class Foresight:
     def _look(self, view: View) -> None:
         """Imitate the scheduler's pass under every action. Cores are counted in floats, which are summed sooner."""
         order = self._maker.order(view)
-        rank = np.empty(self._nodes, np.int64)
-        rank[order] = self._actions[:-1]
+        if order is not self._order:
+            self._order, self._backwards = order, np.array(order[::-1])
+            self._rank[order] = self._actions[:-1]
         # Jobs take free cores of nodes that are on, then of OFF nodes.
         on = view.powered_on.nonzero()[0]
         nodes = np.concatenate((on, view.powered_off.nonzero()[0]))
-        is_offered = rank.take(nodes) < self._offers[:, None]  # (actions, nodes)
+        is_offered = self._rank.take(nodes) < self._offers[:, None]  # (actions, nodes)
         self._free = np.maximum(view.free_cores.take(nodes), 0.0) * is_offered
-        self._each = np.ones(len(nodes))  # a product with it sums rows over nodes
         self._fitting: dict[int, tuple[npt.NDArray[np.bool_], int]] = {}
         left = self._free.copy()
         self._started: list[Ints] = []  # of each group of the queue
         self._rate = np.zeros((self._nodes + 1, 2))  # stretch of the started = rate · (now, -1)
-        self._all_rate = np.zeros(2)
+        self._all_rate = self._queue.rate
         rows = self._rows
         rows[_ANEW] = 0.0
         rows[ActionRow.head_job_starts] = 0.0
-        jobs = cores = 0.0 * self._actions
+        jobs = cores = np.zeros(self._nodes + 1)
         for group in self._queue.groups:
             started = _start(left, group.width, len(group.bounds), group.width > self._widest)
             if not self._started:
                 rows[ActionRow.head_job_starts] = started > 0  # the head is the first of the first group
             self._started.append(started)
             self._rate += group.sums.take(started, axis=0)
-            self._all_rate += group.sums[-1]
             jobs = jobs + started
             cores = cores + group.width * started
         if waiting := len(self._queue.jobs):
             rows[ActionRow.jobs_started] = jobs / waiting
             rows[ActionRow.cores_started] = cores / self._queue.cores
             rows[ActionRow.everybody_served] = jobs == waiting
-        self._describe_nodes(view, left, on, order)
+        self._describe_nodes(view, left, on)
 
-    def _describe_nodes(self, view: View, left: Floats, on: Ints, order: list[int]) -> None:
+    def _describe_nodes(self, view: View, left: Floats, on: Ints) -> None:
         """Set the columns of nodes; ``left``: free cores after the pass, of nodes ``on``, then of OFF nodes."""
-        rows, stop, each = self._rows, len(on), self._each
-        is_used = np.empty(left.shape, np.bool_)
-        untouched = np.equal(left[:, :stop], self._node_cores.take(on))
-        np.logical_not(untouched, out=is_used[:, :stop])
-        boots = np.greater(self._free[:, stop:], left[:, stop:], out=is_used[:, stop:])
-        self._booted = booted = boots @ each[stop:]
+        rows, stop = self._rows, len(on)
+        unused = self._free.copy()  # free cores of nodes that no job has
+        unused[:, :stop] = self._node_cores.take(on)
+        is_used = (left < unused).astype(np.float64)
+        kinds = np.zeros((_Kind.size, left.shape[1]))
+        kinds[_Kind.on, :stop] = kinds[_Kind.off, stop:] = 1.0
+        if self._fresh:
+            is_fresh = np.zeros(self._nodes)
+            is_fresh[self._fresh] = 1.0
+            kinds[_Kind.fresh, :stop] = is_fresh.take(on)
+        used_on, booted, used_fresh = kinds @ is_used.T
+        self._booted, idle = booted, stop - used_on
         self._bootless = int((booted == 0.0).argmax())
-        rows[_OFFERS] = self._actions == self._bootless
+        rows[_OFFERS] = 0.0
+        rows[_OFFERS, self._bootless] = 1.0
         slept = np.zeros(self._nodes + 1)
-        (view.powered_on & (view.free_cores == self._node_cores)).take(order[::-1]).cumsum(out=slept[1:])
-        idle = untouched @ each[:stop]
+        (view.powered_on & (view.free_cores == self._node_cores)).take(self._backwards).cumsum(out=slept[1:])
         if self._idle_ways != "stay":  # then idle nodes sleep, except perhaps nodes that have just fallen idle
-            spared = 0.0 * idle
-            if self._fresh:
-                is_fresh = np.zeros(self._nodes)
-                is_fresh[self._fresh] = 1.0
-                spared = untouched @ is_fresh.take(on)
+            spared = np.add.reduce(kinds[_Kind.fresh]) - used_fresh
             slept, idle = slept + idle - spared, spared
         self._cost = booted + self._idle_cost * idle
         rows[ActionRow.nodes_booted] = booted / self._nodes
@@ -228,7 +241,7 @@ class Foresight:
         rows[ActionRow.nodes_put_to_sleep] = slept / self._nodes
         rows[ActionRow.nodes_left_idle] = idle / self._nodes
         rows[ActionRow.any_left_idle] = idle > 0.0
-        rows[ActionRow.cores_left_idle_beside_jobs] = (left * is_used) @ each / self._total
+        rows[ActionRow.cores_left_idle_beside_jobs] = np.add.reduce(left * is_used, axis=1) / self._total
         rows[ActionRow.cost] = bounded(self._cost, 1.0)
 
     def _sort_late(self, now: float) -> None:
@@ -269,17 +282,17 @@ class _Queue:
         self.jobs = waiting.jobs[:MOST_JOBS]
         cores = waiting.cores[:MOST_JOBS].tolist()
         self.cores = float(sum(cores))
-        members: dict[int, list[int]] = {}
-        for position, width in enumerate(cores):
-            members.setdefault(width, []).append(position)
         limits = waiting.limits[:MOST_JOBS]
         parts = np.empty((len(cores), 2))
         parts[:, _GROWTH], parts[:, _START] = 1.0 / limits, waiting.submits[:MOST_JOBS] / limits
         self.groups: list[_Group] = []
-        for width, positions in members.items():
-            sums = np.zeros((len(positions) + 1, 2))
-            parts.take(positions, axis=0).cumsum(axis=0, out=sums[1:])
-            self.groups.append(_Group(width, waiting.late_from.take(positions), sums))
+        self.rate = np.zeros(2)  #: Growth and start of the stretch of all of them.
+        for width in dict.fromkeys(cores):
+            members = (waiting.cores[:MOST_JOBS] == width).nonzero()[0]
+            sums = np.zeros((len(members) + 1, 2))
+            parts.take(members, axis=0).cumsum(axis=0, out=sums[1:])
+            self.groups.append(_Group(width, waiting.late_from.take(members), sums))
+            self.rate += sums[-1]
 
     def most_stretched(self, now: float) -> Job:
         """Return the job with the longest wait over its requested time, the first of several."""

@@ -14,7 +14,7 @@ from cluster_sim.machine.node import NodeState
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
 from cluster_sim.workload.days import DAY_S
-from cluster_sim.workload.jobs import JobColumns
+from cluster_sim.workload.jobs import Job, JobColumns
 from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part
 from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ActionRow, Foresight, NodesKeptOff
 from learning.tasks.node_shutdown.waste_meter import state_of
@@ -22,7 +22,6 @@ from learning.tasks.node_shutdown.waste_meter import state_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.workload.jobs import Job
     from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
 
     Arrays = dict[str, npt.NDArray[np.float32]]
@@ -267,18 +266,22 @@ class ActionTable:
             self._waiting, self._turns_at = waiting, -math.inf
             self._cores_waiting = sum(waiting.cores.tolist())
             self._growth = sum((self._maker.step_s / waiting.limits).tolist())  # of the summed stretch in a step
+            self._arrivals += [job.submit_time for job in pending if job.index > self._newest]
+            self._newest = max(self._newest, pending[-1].index if pending else -1)
         if now >= self._turns_at:  # another job has become late
             late_from = waiting.late_from.tolist()
             self._turns_at = min([time for time in late_from if now < time], default=math.inf)
             jobs = zip(late_from, waiting.cores.tolist(), strict=True)
             self._cores_late = sum([asked for time, asked in jobs if now >= time])
-        self._note_arrivals(pending, now)
+        arrivals = self._arrivals  # of the last hour, of jobs that were still waiting when they were looked for
+        while len(arrivals) > 1 and arrivals[0] < now - 3600.0:
+            del arrivals[0]
         stretch = waiting.stretches(now).tolist()
         summed, ahead = sum(stretch), self._turns_at - now
         running = view.running
         young = sum([r.job.requested_cores for r in running if now - r.start_time < 600.0])
         booting = sum([r.start_time > now for r in running])
-        since = bounded(now - self._arrivals[-1], SUBMISSION_HALF_S) if self._arrivals else 1.0
+        since = bounded(now - arrivals[-1], SUBMISSION_HALF_S) if arrivals else 1.0
         day = now % DAY_S / DAY_S
         state = [0.0] * State.size
         state[State.cores_by_state] = [count / cores for count in self._states.of(view)]
@@ -293,7 +296,7 @@ class ActionTable:
         state[State.cores_of_young_jobs] = young / cores
         state[State.jobs_waiting_for_boots] = bounded(booting, 3.0)
         state[State.time_since_the_last_submission] = since
-        state[State.submissions_of_the_last_hour] = bounded(len(self._arrivals), 20.0)
+        state[State.submissions_of_the_last_hour] = bounded(len(arrivals), 20.0)
         state[State.nodes_just_fallen_idle] = len(self._maker.fresh()) / nodes
         state[State.growth_of_the_summed_stretch] = bounded(self._growth, 0.1)
         state[State.any_young_job_or_boot] = young > 0 or booting > 0
@@ -302,12 +305,3 @@ class ActionTable:
         state[State.cosine_of_it] = math.cos(2.0 * math.pi * day)
         state[State.by_steps] = [min(max((summed - low) / width, 0.0), 1.0) for low, width in _STEPS]
         return np.array(state, np.float32)
-
-    def _note_arrivals(self, pending: tuple[Job, ...], now: float) -> None:
-        """Keep the submissions of the last hour, of jobs that were still waiting when they were looked for."""
-        arrivals = self._arrivals
-        arrivals += [job.submit_time for job in pending if job.index > self._newest]
-        if pending:
-            self._newest = max(self._newest, pending[-1].index)
-        while len(arrivals) > 1 and arrivals[0] < now - 3600.0:
-            del arrivals[0]

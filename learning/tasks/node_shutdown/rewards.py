@@ -8,20 +8,21 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.node import NodeState
 from cluster_sim.records.metrics import watt_minutes
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
-from learning.tasks.node_shutdown.decision_maker import LATE
-from learning.tasks.node_shutdown.waiting_jobs import limit_of
+from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
+from learning.tasks.node_shutdown.waiting_jobs import Floats, WaitingJobs, limit_of
 from learning.tasks.node_shutdown.waste_meter import WasteMeter, cycle_joules
 
 if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.jobs import Job
     from learning.tasks.decision_maker import DecisionMaker
-    from learning.tasks.node_shutdown.decision_maker import Reservations
     from learning.tasks.reward import Reward
 
 
@@ -64,44 +65,44 @@ class _Waits:
     A job waits in the queue and while its nodes boot. It is late from ``tau`` times its requested time on.
     """
 
-    def __init__(self, tau: float):
+    def __init__(self, maker: Reservations, tau: float):
+        self._maker = maker
         self._tau = tau
-        self._counted: dict[int, float] = {}  # until when, s, for those that waited when last looked at
-        # Of each job what counts as its request, and when it is late, s.
-        self._figures: dict[int, tuple[Job, float, float]] = {}
+        self._queue: WaitingJobs | None = None
+        self._counted: set[int] = set()  # jobs that waited when they were last looked at,
+        self._since = 0.0  # and when that was, s
         self._stretch, self._late = 0.0, 0
 
     def passed(self, view: View) -> None:
         """Note the time until now, before the scheduler's pass: all waiting jobs have waited until now."""
-        now = view.now
-        counted = self._counted
-        if not counted and not view.pending_count:
+        if not self._counted and not view.pending_count:
             return
-        waits = [(job, now) for job in view.pending]
-        still = dict.fromkeys([job.index for job, _ in waits], now)
+        now, counted, queue = view.now, self._counted, self._maker.waiting(view)
+        since: Floats | float = self._since
+        if queue is not self._queue:
+            known = np.array([index in counted for index in queue.indices], np.bool_)
+            since = np.where(known, since, queue.submits)
+        for wait in (np.maximum(now - since, 0.0) / queue.limits).tolist():
+            self._stretch += wait
+        bounds = queue.submits + self._tau * queue.limits
+        self._late += int(np.count_nonzero((since < bounds) & (bounds <= now)))
+        booting = []
         for running in view.running:
-            job = running.job
             if running.start_time > now:  # its nodes boot
-                waits.append((job, now))
-                still[job.index] = now
-            elif job.index in counted:  # it has just begun, and waited until then
-                waits.append((job, running.start_time))
-        # Each job adds its wait since it was last counted.
-        figures, stretch, late = self._figures, self._stretch, self._late
-        for job, until in waits:
-            index = job.index
-            known = figures.get(index)
-            if known is None or known[0] is not job:  # a job that was killed and waits again is another object
-                limit = limit_of(job)
-                known = figures[index] = job, limit, job.submit_time + self._tau * limit
-            _, limit, bound = known
-            since = counted.get(index, job.submit_time)
-            if until > since:
-                stretch += (until - since) / limit
-                if since < bound <= until:
-                    late += 1
-        self._stretch, self._late = stretch, late
-        self._counted = still
+                booting.append(running.job.index)
+                self._add(running.job, now)
+            elif running.job.index in counted:  # it has just begun, and waited until then
+                self._add(running.job, running.start_time)
+        if queue is not self._queue or booting or len(counted) > len(queue.indices):
+            self._counted = {*queue.indices, *booting}
+        self._queue, self._since = queue, now
+
+    def _add(self, job: Job, until: float) -> None:
+        """Add the wait of a job since it was last counted."""
+        since, limit = self._since if job.index in self._counted else job.submit_time, limit_of(job)
+        if until > since:
+            self._stretch += (until - since) / limit
+            self._late += since < job.submit_time + self._tau * limit <= until
 
     def taken(self) -> tuple[float, int]:
         """Return the stretches' growth and the jobs that became late since the last call."""
@@ -174,7 +175,7 @@ class WasteAndStretch(_OfWaste):
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
         super().begin(simulation, maker)
         self._cycle_j = cycle_joules(simulation.view)
-        self._waits = _Waits(self._maker.tau)
+        self._waits = _Waits(self._maker, self._maker.tau)
         self._paid_until = 0.0  # s: switches that began before are paid for
         self._price_of_stretch = self._stretch + self._mean_stretch / max(len(simulation.workload), 1)
 
@@ -202,7 +203,7 @@ class MeanStretch:
     objective = "mean_stretch"
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
-        self._waits = _Waits(LATE)
+        self._waits = _Waits(maker, LATE)  # type: ignore[arg-type]
         self._jobs = max(len(simulation.workload), 1)
 
     def leave(self, view: View) -> None:

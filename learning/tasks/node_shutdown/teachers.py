@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from learning.tasks.feature_table import bounded
 from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ActionRow
 from learning.tasks.node_shutdown.observations import SUBMISSION_HALF_S, State
 
-if TYPE_CHECKING:
-    from learning.networks.network import Observation
-
+Arrays = Mapping[str, np.ndarray]
 #: The action that a teacher takes, from the environment and what is observed of it.
-ShutdownTeacher = Callable[[Any, "Observation"], int]
+ShutdownTeacher = Callable[[Any, Arrays], int]
 
 shutdown_teachers: Registry[ShutdownTeacher] = Registry("teacher of node-shutdown", "cluster_sim.shutdown_teachers")
 
@@ -40,7 +38,7 @@ class SummedStretchTeacher:
         self._soft, self._hard = bounded(soft, HALF_STRETCH), bounded(hard, HALF_STRETCH)
         self._linger = bounded(linger, SUBMISSION_HALF_S)
 
-    def __call__(self, environment: Any, observation: Observation) -> int:
+    def __call__(self, environment: Any, observation: Arrays) -> int:
         """Return the action for an observation. Raises InputError for an observation of another form."""
         if (
             "actions" not in observation

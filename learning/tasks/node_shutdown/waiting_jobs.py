@@ -11,17 +11,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from cluster_sim.workload.days import DAY_S
 from schedulers.backfilling.releases import planned_time
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from cluster_sim.workload.jobs import Job
 
-    Floats = npt.NDArray[np.float64]
-
+Floats = npt.NDArray[np.float64]
 NO_LIMIT_S = DAY_S
 """Requested time assumed for a job that requested none, s."""
 
@@ -35,13 +33,15 @@ def limit_of(job: Job) -> float:
 class WaitingJobs:
     """Columns of the waiting jobs, in order of the queue; made once for a queue.
 
-    Arrays of shape (jobs,): ``cores`` asked for, ``submits`` (s on the run's clock), ``limits`` (:func:`limit_of`, s), and
-    ``late_from``, when each has waited ``tau`` times its limit (s on the run's clock).
+    ``indices`` are positions in the workload. Arrays of shape (jobs,): ``cores`` asked for, ``submits`` (s on the run's
+    clock), ``limits`` (:func:`limit_of`, s), and ``late_from``, when each has waited ``tau`` times its limit (s on the
+    run's clock).
     """
 
     def __init__(self, jobs: tuple[Job, ...], tau: float):
         self.jobs = jobs
         self._tau = tau
+        self.indices = [job.index for job in jobs]
         self.cores = np.array([job.requested_cores for job in jobs], np.int64)
         self.submits = np.array([job.submit_time for job in jobs], np.float64)
         self.limits = np.array([limit_of(job) for job in jobs], np.float64)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from learning.tasks.environment import SchedulingEnv, names_options
-from learning.tasks.episodes import platform_of
+from learning.tasks.episodes import EpisodeSource, platform_of
 from learning.tasks.policy_selection.decision_maker import PolicyChoice
 from learning.tasks.policy_selection.rewards import selection_rewards
-
-if TYPE_CHECKING:
-    from learning.tasks.episodes import EpisodeSource
 
 
 class PolicySelection(SchedulingEnv):
