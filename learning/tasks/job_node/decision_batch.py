@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from cluster_sim.run.view import View
 from learning.tasks.idle_nodes import IdleFigure, NodeColumns, OfNode
-from learning.tasks.job_node.columns import joined
 
 if TYPE_CHECKING:
     from learning.tasks.job_node.actions import PairFinder
@@ -67,6 +66,11 @@ class DecisionBatch:
         """Return the decision that a pair belongs to, and the pair's number there."""
         decision = bisect_right(self.first_pair, place) - 1
         return decision, place - self.first_pair[decision]
+
+
+def joined(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Join the columns, or tables of them, of each decision; those of a single decision are not copied."""
+    return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=-1)
 
 
 def _spread(values: Sequence[Any], counts: Sequence[int]) -> Any:

@@ -14,8 +14,7 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.run.view import View
 from learning.tasks.feature_table import FeatureTable, chosen, feature, logarithmic, part, ranks, span
 from learning.tasks.idle_nodes import NodeColumns, OfNode, OnIdleNodes
-from learning.tasks.job_node.columns import joined
-from learning.tasks.job_node.decision_batch import DecisionBatch, Estimates, estimates
+from learning.tasks.job_node.decision_batch import DecisionBatch, Estimates, estimates, joined
 
 if TYPE_CHECKING:
     from learning.tasks.job_node.actions import PairFinder
