@@ -78,7 +78,7 @@ def test_mean_wait_of_mmc(cores: int, load: float) -> None:
     """Poisson arrivals, exponential services, c servers: Erlang's C."""
     platform = Platform.homogeneous(nodes=1, cores=cores)
     seeds = range(100 * cores, 100 * cores + 8)
-    means = [mean_wait(platform, poisson_jobs(seed, 12_000, load, exponential), 1_000) for seed in seeds]
+    means = [mean_wait(platform, poisson_jobs(seed, 6_000, load, exponential), 1_000) for seed in seeds]
     assert_in_confidence_interval(means, erlang_c_wait(cores, load) * MEAN_SERVICE_S, 0.12)
 
 
@@ -125,7 +125,7 @@ def test_mean_turnaround_of_processor_sharing(draw: Draw) -> None:
     load = 0.6
     means = []
     for seed in range(8):
-        workload = poisson_jobs(seed, 6_000, load, draw, mem_vol_per_s=1000.0)
+        workload = poisson_jobs(seed, 3_000, load, draw, mem_vol_per_s=1000.0)
         jobs = Simulation(one_shared_processor(), workload, make_scheduler("fcfs")).run().jobs
         assert jobs["wait_time"].max() == 0.0
         means.append(float(jobs["turnaround_time"].to_numpy()[500:].mean()))
