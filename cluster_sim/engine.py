@@ -180,7 +180,9 @@ class Environment(simpy.Environment):
 
         What is planned for just before ``until`` (s) and is one instant with what comes later has not happened then.
         """
-        if getattr(self.step, "__func__", None) is not Environment.step:  # somebody traces events, as SimPy's manual says
+        if (
+            getattr(self.step, "__func__", None) is not Environment.step
+        ):  # somebody traces events, as SimPy's manual says
             return super().run(until)
         if until is None or isinstance(until, Event):
             return self._run_until(until)

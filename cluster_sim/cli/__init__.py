@@ -1,14 +1,17 @@
 """The command line ``cluster-sim``: one module per command, and what they share.
 
-Modules import only click when they load, so that ``--help`` and ``list`` answer at once; what a command needs, it
-imports when it runs. This is also the one package that may use all others.
+Modules of commands import only click when they load, so that ``--help`` and ``list`` answer at once; what a command
+needs, it imports when it runs. This is also the one package that may use all others.
 
 | module | holds |
 |---|---|
 | ``group`` | how any command ends: exit status, errors and warnings in one line each |
 | ``options`` | the options that ``run`` and ``compare`` share |
-| ``config`` | settings of a run, from options, from a file, and from IRMaSim's ``options.json`` |
+| ``config`` | settings of a run, from options and from a file |
+| ``own_config`` | what configuration files say, the toolkit's own and IRMaSim's ``options.json`` |
 | ``simulate`` | from settings to a finished run and its files |
+| ``comparisons`` | the runs of a comparison |
+| ``file_facts`` | what a file holds |
 | ``kinds`` | what a file is: a workload, a platform or a configuration |
 | others | the command of that name |
 """

@@ -21,10 +21,10 @@ REGISTRIES = {
     "contention models": "cluster_sim.models.contention:contention_models",
     "power models": "cluster_sim.models.power:power_models",
     "network models": "cluster_sim.models.network:network_models",
-    "workload generators": "cluster_sim.workload.generators:WORKLOAD_GENERATORS",
+    "workload generators": "cluster_sim.workload.workload:WORKLOAD_GENERATORS",
     "speedups": "cluster_sim.workload.speedup:speedups",
     "failure models": "cluster_sim.run.failures:failure_models",
-    "platforms": "cluster_sim.platform.library:platforms",
+    "platforms": "cluster_sim.platform.specs:platforms",
     "machines": "cluster_sim.platform.library:machines",
     "observations of JobNode": "learning.tasks.job_node.observations:observations",
     "rewards of JobNode": "learning.tasks.job_node.rewards:rewards",
@@ -40,7 +40,10 @@ REGISTRIES = {
 ALSO = {
     "networks": ("learning.networks.scorer", "learning.networks.published_networks"),
     "contention models": ("cluster_sim.models.gompertz", "cluster_sim.models.roofline"),
+    "workload generators": ("cluster_sim.workload.generators",),
+    "platforms": ("cluster_sim.platform.library",),
 }
+"""Modules whose things a registry loads when they are asked for."""
 
 
 def registry(kind: str) -> Any:
