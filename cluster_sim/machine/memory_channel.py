@@ -14,13 +14,12 @@ from simpy.events import Event
 from simpy.resources.base import BaseResource, Put
 from simpy.resources.resource import Release
 
-from cluster_sim.engine import PlannedEvent
+from cluster_sim.engine import Environment, PlannedEvent
 from cluster_sim.models.processor_step import Phase, TaskProgress, adapt, complete, demand_of, next_end
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from cluster_sim.engine import Environment
     from cluster_sim.models.contention import Contention
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cluster_sim.errors import InputError, NodeStateError
-from cluster_sim.machine.guest_requests import SharedCores
+from cluster_sim.machine.guest_requests import Guests, Request, SharedCores
 from cluster_sim.platform.hardware import is_number, p_state_of, power_by_square
 from cluster_sim.platform.node_state import NodeState as NodeState
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from cluster_sim.engine import Environment
     from cluster_sim.machine.allocation import Allocation
     from cluster_sim.machine.cores import Cores
-    from cluster_sim.machine.guest_requests import Guests, Request
     from cluster_sim.machine.hub import Hub
     from cluster_sim.machine.ledger import Ledger
     from cluster_sim.machine.memory_channel import MemoryChannel

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.engine import EagerProcess
+from cluster_sim.engine import EagerProcess, Environment
 from cluster_sim.errors import NodeStateError
 from cluster_sim.platform.boot_times import boot_times
 from cluster_sim.platform.node_state import NodeState
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from simpy.events import Event, Process
 
-    from cluster_sim.engine import Environment
     from cluster_sim.machine.cores import Cores
     from cluster_sim.machine.hub import Hub
     from cluster_sim.machine.power.power_meter import PowerMeter

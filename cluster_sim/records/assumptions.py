@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.models.power import power_models, watts
+from cluster_sim.models.power import PowerModel, power_models, watts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.models.power import PowerModel
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
     from cluster_sim.run.simulation import Simulation

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.run.jobs.attempts import AttemptEnd
+from cluster_sim.run.jobs.attempts import AttemptColumns, AttemptEnd
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.core_ranges import Floats, Ints
-    from cluster_sim.run.jobs.attempts import AttemptColumns
 
 
 JOB, GUEST = "job", "guest"

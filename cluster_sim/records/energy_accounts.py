@@ -21,8 +21,8 @@ import numpy as np
 
 from cluster_sim.machine.core_ranges import Holds, busy_intervals, cut, seconds_in_runs, spread, steps
 from cluster_sim.machine.node import NodeState
-from cluster_sim.machine.transition_log import CODES
-from cluster_sim.platform.platform import ProcessorType
+from cluster_sim.machine.transition_log import CODES, TransitionLog
+from cluster_sim.platform.platform import Platform, ProcessorType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.core_ranges import Floats, HeldCores, Ints, Runs
-    from cluster_sim.machine.transition_log import TransitionLog
     from cluster_sim.models.power import PowerModel
-    from cluster_sim.platform.platform import Platform
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from cluster_sim.machine.node import NodeState
 from cluster_sim.machine.transition_log import CODES
-from cluster_sim.records.energy_accounts import computing_seconds
+from cluster_sim.records.energy_accounts import EnergyAccounts, History, computing_seconds
 from cluster_sim.records.metrics import energy_waste, on_off_cycles
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.core_ranges import Floats, Ints
-    from cluster_sim.records.energy_accounts import EnergyAccounts, History
 
 
 def seconds_by_state(history: History) -> dict[NodeState, Floats]:

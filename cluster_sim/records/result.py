@@ -27,7 +27,7 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.records.assumptions import kind_of
 from cluster_sim.records.attempt_tables import attempts_tell_more
 from cluster_sim.records.cautions import Cautions
-from cluster_sim.records.reasons.spells import Spells, spells
+from cluster_sim.records.reasons.spells import Spell, Spells, spells
 from cluster_sim.records.run_tables import RunTables
 from cluster_sim.records.saved_checks import check_said, check_summary
 from cluster_sim.records.saved_tables import CONDITIONS_FILE, SUMMARY_FILE, SavedTables, seal_of
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from cluster_sim.machine.placement import Span
     from cluster_sim.records.core_holds import CoreHolds
     from cluster_sim.records.reasons.conditions import Conditions
-    from cluster_sim.records.reasons.spells import Spell
     from cluster_sim.records.reasons.waiting import WaitReasons
     from cluster_sim.run.simulation import Simulation
 

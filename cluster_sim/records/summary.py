@@ -21,7 +21,7 @@ from cluster_sim.records.metrics import (
     utilisation,
     watt_minutes,
 )
-from cluster_sim.run.jobs.attempts import AttemptEnd
+from cluster_sim.run.jobs.attempts import Absence, AttemptEnd
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.core_ranges import Floats, Ints
     from cluster_sim.records.energy_accounts import EnergyAccounts
-    from cluster_sim.run.jobs.attempts import Absence
 
 
 class Columns(Protocol):

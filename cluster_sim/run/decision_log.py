@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.run.decisions import Hold, Preempt, Resume
+from cluster_sim.run.decisions import Change, Hold, Preempt, Reserve, Resume, Start
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Span
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.decisions import Change, Reserve, Start
     from cluster_sim.workload.jobs import Job
 
 KINDS = ("start", "reserve", "hold", "reject", "block", "preempt", "resume", "resize")

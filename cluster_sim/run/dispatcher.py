@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, get_args
 
 from simpy.events import NORMAL
 
-from cluster_sim.engine import WALLTIME
+from cluster_sim.engine import WALLTIME, Environment
 from cluster_sim.errors import SimulationError
 from cluster_sim.run.decisions import (
     Change,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from simpy.events import EventPriority
 
-    from cluster_sim.engine import Environment
     from cluster_sim.run.decision_log import DecisionLog
     from cluster_sim.run.jobs.admission import Admission
     from cluster_sim.run.jobs.job_life import JobLife

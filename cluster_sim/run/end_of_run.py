@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from simpy.events import URGENT, Event
 
-from cluster_sim.engine import END
+from cluster_sim.engine import END, Environment
 from cluster_sim.errors import SimulationError
 
 if TYPE_CHECKING:
-    from cluster_sim.engine import Environment
     from cluster_sim.machine.hub import Hub
     from cluster_sim.run.jobs.attempts import Attempts
     from cluster_sim.run.jobs.run_jobs import RunJobs

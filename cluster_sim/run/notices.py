@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.engine import OBSERVE
+from cluster_sim.engine import OBSERVE, Environment
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.engine import Environment
     from cluster_sim.machine.hub import Hub
     from cluster_sim.machine.node import Node, NodeState
     from cluster_sim.workload.jobs import Job

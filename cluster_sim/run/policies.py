@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from cluster_sim.engine import RESERVE
+from cluster_sim.engine import RESERVE, Environment
 from cluster_sim.errors import SimulationError
 from cluster_sim.registry import describe
 from cluster_sim.run.decisions import Decision, PowerDecision
@@ -13,7 +13,6 @@ from cluster_sim.run.decisions import Decision, PowerDecision
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.engine import Environment
     from cluster_sim.machine.node import Node
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.passes import Passes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from cluster_sim.errors import counted
-from cluster_sim.machine.placement import place, shape
+from cluster_sim.machine.placement import FreeCores, place, shape
 from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.guest_requests import Departure
     from cluster_sim.machine.machine import Machine
-    from cluster_sim.machine.placement import FreeCores
     from cluster_sim.workload.jobs import Job
 
 

@@ -20,12 +20,12 @@ from cluster_sim.machine.placement import Placement, grown, open_rooms, place
 from cluster_sim.machine.running import Running
 from cluster_sim.models.processor_step import models_of
 from cluster_sim.run.decisions import Decision, Reject, Start, check_decision
-from cluster_sim.run.jobs.live_jobs import Held, LiveJobs
+from cluster_sim.run.jobs.live_jobs import Held, LiveJobs, Suspended
 from cluster_sim.run.machine_view import MachineView, forwarded
 from cluster_sim.run.news import News
 from cluster_sim.run.outlook import Outlook
 from cluster_sim.run.shortage import shortage
-from cluster_sim.workload.jobs import requests
+from cluster_sim.workload.jobs import Job, requests
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform.accounts import Accounts
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.jobs.job_changes import JobChanges
-    from cluster_sim.run.jobs.live_jobs import Suspended
     from cluster_sim.workload.advance_reservations import AdvanceReservation, Window
-    from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.work import Work
     from cluster_sim.workload.workload import Workload
 

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.run.view import View
-from cluster_sim.workload.jobs import JobColumns
+from cluster_sim.workload.jobs import Job, JobColumns
 from schedulers.backfilling.releases import planned_time
-from schedulers.queue.orders import told_by
+from schedulers.queue.orders import JobOrder, told_by
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.workload.jobs import Job
-    from schedulers.queue.orders import JobOrder
 
 GONE = np.iinfo(np.int64).max
 """Requested cores of a place in the queue whose job has left it: more than any machine has."""

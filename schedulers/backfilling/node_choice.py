@@ -9,13 +9,12 @@ import numpy as np
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.outlook import Outlook
 from cluster_sim.run.view import View
-from schedulers.queue.orders import platform_order
+from schedulers.queue.orders import NodeOrder, platform_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.workload.jobs import Job
-    from schedulers.queue.orders import NodeOrder
 
 
 class NodeChoice:

@@ -24,13 +24,20 @@ from cluster_sim.machine.running import Running
 from cluster_sim.run.outlook import Outlook
 from cluster_sim.run.view import View
 from schedulers.backfilling.node_choice import NodeChoice
-from schedulers.backfilling.releases import Returns, about_to_boot, by_instant, cores_coming, planned_end, planned_time
+from schedulers.backfilling.releases import (
+    Releases,
+    Returns,
+    about_to_boot,
+    by_instant,
+    cores_coming,
+    planned_end,
+    planned_time,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.workload.jobs import Job
-    from schedulers.backfilling.releases import Releases
     from schedulers.backfilling.trials import Trials
 
 

@@ -15,13 +15,12 @@ from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Preempt
 from cluster_sim.run.outlook import Outlook, offered
 from cluster_sim.run.view import View
-from schedulers.backfilling.releases import indispensable, put_off
+from schedulers.backfilling.releases import Releases, indispensable, put_off
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
     from schedulers.backfilling.job_queue import JobQueue
     from schedulers.backfilling.node_choice import NodeChoice
-    from schedulers.backfilling.releases import Releases
 
 
 class PlanOfCores(Protocol):

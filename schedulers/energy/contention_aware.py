@@ -10,9 +10,8 @@ import numpy as np
 
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import shape
-from cluster_sim.run.view import ClairvoyantView
 from cluster_sim.run.decisions import Decision, Hold, Start
-from cluster_sim.run.view import View
+from cluster_sim.run.view import ClairvoyantView, View
 from schedulers.energy.expectations import Expectations, expected_seconds
 from schedulers.policy.policy import Scheduler, schedulers
 from schedulers.queue.orders import JobOrder, job_orders, name_of, order_in

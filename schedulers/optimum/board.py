@@ -22,13 +22,13 @@ from cluster_sim.machine.placement import shape, why_impossible
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.models.processor_step import (
-    models_of,
     ProcessorModels,
     TaskProgress,
     adapt,
     complete,
     demand_of,
     loads_of,
+    models_of,
     next_end,
 )
 from cluster_sim.platform.platform import Platform, ProcessorType

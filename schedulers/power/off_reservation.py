@@ -14,9 +14,8 @@ import numpy as np
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
-from cluster_sim.run.view import ClairvoyantView
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
-from cluster_sim.run.view import View
+from cluster_sim.run.view import ClairvoyantView, View
 from schedulers.policy.policy import PowerPolicy, power_policies
 from schedulers.power.idle_timeout import check_seconds, idle_nodes, unused_nodes, waits_in_window
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cluster_sim.errors import SpecError
 from cluster_sim.run.view import View
-from cluster_sim.workload.jobs import JobColumns
+from cluster_sim.workload.jobs import Job, JobColumns
 from schedulers.queue.usual_times import UsualTimes
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.jobs import Job
 
 _LONGEST_S = 1e12
 """Time, s, that a job without a request counts as requesting."""

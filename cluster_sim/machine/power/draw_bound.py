@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from cluster_sim.machine.node import NodeState
+from cluster_sim.machine.node import MachineParts, NodeState
 
 if TYPE_CHECKING:
     from cluster_sim.machine.allocation import Allocation
     from cluster_sim.machine.job_clocks import JobClocks
-    from cluster_sim.machine.node import MachineParts
     from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import ProcessorType
 

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cluster_sim.machine.node import NodeState
+from cluster_sim.machine.node import MachineParts, NodeState
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.node import MachineParts
     from cluster_sim.platform.platform import ProcessorType
     from cluster_sim.workload.jobs import Job
 

@@ -19,8 +19,8 @@ from cluster_sim.machine.memory import NodeMemory
 from cluster_sim.machine.placement import Placement, place
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.energy_accounts import node_bounds
-from cluster_sim.records.reasons.conditions import MIN_CORES
-from cluster_sim.records.reasons.spells import SUSPENDED
+from cluster_sim.records.reasons.conditions import MIN_CORES, Conditions
+from cluster_sim.records.reasons.spells import SUSPENDED, Spell, Spells
 from cluster_sim.run.shortage import ASKS, missing
 from cluster_sim.workload.jobs import Job
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from cluster_sim.machine.core_ranges import Ints
     from cluster_sim.machine.eligibility import Eligibility
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.reasons.conditions import Conditions
-    from cluster_sim.records.reasons.spells import Spell, Spells
     from cluster_sim.records.result import Result
 
 STATES = tuple(NodeState)

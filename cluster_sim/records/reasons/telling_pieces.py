@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import counted
 from cluster_sim.machine.course import Doing
-from cluster_sim.records.reasons.spells import MOVED, RESIZED, SUSPENDED
+from cluster_sim.records.reasons.spells import MOVED, RESIZED, SUSPENDED, Spell
 from cluster_sim.records.reasons.waiting import lasting
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cluster_sim.records.reasons.spells import Spell
     from cluster_sim.records.result import Result
 
 SHOWN_CHANGES = 20

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.engine import GRANT
+from cluster_sim.engine import GRANT, Environment
 from cluster_sim.workload.jobs import Job
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     from simpy.events import Event
 
-    from cluster_sim.engine import Environment
 
 ARRIVALS_AT_A_TIME = 4096
 

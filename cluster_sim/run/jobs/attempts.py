@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.run.jobs.stage_log import StageLog
-from cluster_sim.workload.jobs import JobState
+from cluster_sim.workload.jobs import Job, JobState
 
 if TYPE_CHECKING:
     from cluster_sim.machine.ledger import Ledger
-    from cluster_sim.workload.jobs import Job
 
 STATES = (JobState.UNFINISHED, JobState.COMPLETED, JobState.KILLED, JobState.REJECTED)
 _COMPLETED, _KILLED, _REJECTED = (STATES.index(s) for s in (JobState.COMPLETED, JobState.KILLED, JobState.REJECTED))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING
 
-from cluster_sim.machine.course import Doing
+from cluster_sim.machine.course import Course, Doing
 from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.memory_channel import TaskGroup
 from cluster_sim.run.jobs.attempt import REPLANNED, Attempt
@@ -15,7 +15,6 @@ from cluster_sim.workload.work import Work
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.machine.course import Course
     from cluster_sim.run.jobs.stage_log import StageLog
     from cluster_sim.workload.phases import Phase
 

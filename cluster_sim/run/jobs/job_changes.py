@@ -10,19 +10,17 @@ from simpy.events import URGENT, Event
 
 from cluster_sim.engine import CHANGE, WALLTIME
 from cluster_sim.errors import InputError, PlacementError
-from cluster_sim.machine.course import CourseProgress
+from cluster_sim.machine.course import Course, CourseProgress
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.run.jobs.attempt import REPLANNED, STOPPED, Attempt, Kill
-from cluster_sim.run.jobs.attempts import AttemptEnd
+from cluster_sim.run.jobs.attempts import AttemptEnd, Attempts
 from cluster_sim.run.jobs.live_jobs import LiveJobs, Spared, Suspended
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.course import Course
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.machine import Machine
     from cluster_sim.run.decisions import Preempt
-    from cluster_sim.run.jobs.attempts import Attempts
     from cluster_sim.run.jobs.courses import Courses
     from cluster_sim.run.jobs.execution import Executor
     from cluster_sim.run.jobs.rules import RunRules

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cluster_sim.engine import REACT, latest
+from cluster_sim.engine import REACT, Environment, latest
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.engine import Environment
     from cluster_sim.machine.eligibility import Eligibility
     from cluster_sim.workload.jobs import Job
 
