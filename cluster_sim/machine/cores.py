@@ -130,6 +130,7 @@ class Cores(BaseResource[Any, Release]):
         if request is not None and eligibility is not None:
             self._check_eligible(eligibility, placement, request)
         self.version = object()
+        ranges: list[tuple[int, int]] = []  # of neighbouring cores, by their numbers
         if processors is not None:
             self._give_guest(allocation, processors)
         else:
@@ -141,6 +142,7 @@ class Cores(BaseResource[Any, Release]):
                     self.free[first:stop] = 0
                     (self.available if nodes.all_on or self.is_on[first] else self.asleep).remove(first, stop)
                     allocation.spans.append((first, stop, begin, end))
+                    ranges.append((self.first_core[begin], self.first_core[end] - 1))
                     continue
                 for node in range(first, stop):
                     self._hold_on(node, cores, allocation, self.processors_of(node))
@@ -149,7 +151,9 @@ class Cores(BaseResource[Any, Release]):
                 self.memory.occupy(placement.cores_by_node(), allocation.memory_mb)
             if request is not None and eligibility is not None and request.exclusive:
                 self._hold_the_rest(allocation)
-        allocation.hold = self._ledger.hold(self.now, allocation.tenant, self.core_ranges(allocation))
+        for _, processor, mask, _ in allocation.pieces:
+            ranges += self.ranges_of(processor, mask)
+        allocation.hold = self._ledger.hold(self.now, allocation.tenant, ranges)
         self.allocations[allocation.hold] = allocation
         return True
 

@@ -12,21 +12,21 @@ from collections.abc import Iterator
 class IntervalSet:
     """Integers as a sorted list of bounds ``[first0, stop0, first1, stop1, …]``; adding and removing a run is a bisection."""
 
-    __slots__ = ("_bounds",)
+    __slots__ = ("bounds",)
 
     def __init__(self, first: int = 0, stop: int = 0):
-        self._bounds = [first, stop] if stop > first else []
+        self.bounds = [first, stop] if stop > first else []  #: Of the maximal intervals: first, stop, first, stop, …
 
     def add(self, first: int, stop: int) -> None:
         """Add first … stop - 1; those already in it stay."""
-        bounds = self._bounds
+        bounds = self.bounds
         # An even position lies outside all intervals, an odd one inside; neighbours that touch merge.
         left, right = bisect_left(bounds, first), bisect_right(bounds, stop)
         bounds[left:right] = ([] if left & 1 else [first]) + ([] if right & 1 else [stop])
 
     def remove(self, first: int, stop: int) -> None:
         """Take out first … stop - 1; those not in it are passed over."""
-        bounds = self._bounds
+        bounds = self.bounds
         left = bisect_right(bounds, first)
         if left & 1 and bounds[left - 1] == first and stop < bounds[left]:
             bounds[left - 1] = stop  # the beginning of an interval, as first-fit takes it
@@ -46,28 +46,28 @@ class IntervalSet:
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Iterate over the maximal intervals as (first, stop), ascending."""
-        bounds = iter(self._bounds)
+        bounds = iter(self.bounds)
         return zip(bounds, bounds, strict=True)
 
     def __contains__(self, number: int) -> bool:
-        return bool(bisect_right(self._bounds, number) & 1)
+        return bool(bisect_right(self.bounds, number) & 1)
 
     def covers(self, first: int, stop: int) -> bool:
         """Return whether all of first … stop - 1 are in it."""
-        bounds = self._bounds
+        bounds = self.bounds
         position = bisect_right(bounds, first)
         return bool(position & 1) and stop <= bounds[position]
 
     def __bool__(self) -> bool:
-        return bool(self._bounds)
+        return bool(self.bounds)
 
     def __len__(self) -> int:
         """Return how many integers there are."""
-        return sum(self._bounds[1::2]) - sum(self._bounds[::2])
+        return sum(self.bounds[1::2]) - sum(self.bounds[::2])
 
     def first(self) -> int:
         """Return the least integer in it; the set must not be empty."""
-        return self._bounds[0]
+        return self.bounds[0]
 
     def __repr__(self) -> str:
         return f"IntervalSet({', '.join(f'{first}-{stop - 1}' for first, stop in self)})"

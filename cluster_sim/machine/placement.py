@@ -350,7 +350,8 @@ def _place_wide(pool: FreeCores, cores: int) -> Placement | None:
     """Take free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
     free, spans = pool.free, list[Span]()
     for nodes in (pool.available, pool.asleep):
-        for first, stop in nodes:
+        bounds = iter(nodes.bounds)
+        for first, stop in zip(bounds, bounds, strict=True):
             if pool.widest == 1:
                 taken = min(stop - first, cores)
                 spans.append((first, first + taken, 1))

@@ -10,7 +10,6 @@ from cluster_sim.engine import END, Environment
 from cluster_sim.errors import SimulationError
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.hub import Hub
     from cluster_sim.run.jobs.attempts import Attempts
     from cluster_sim.run.jobs.run_jobs import RunJobs
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 class EndOfRun:
     """The end of a run: with its last job, unless a process holds it open, and at ``until`` (s) in any case."""
 
-    def __init__(self, env: Environment, jobs: RunJobs, attempts: Attempts, hub: Hub, until: float | None):
+    def __init__(self, env: Environment, jobs: RunJobs, attempts: Attempts, until: float | None):
         self._env = env
         self._jobs = jobs
         self._attempts = attempts
@@ -30,7 +29,7 @@ class EndOfRun:
             self.is_over = True
 
         self.event.callbacks.append(finish)
-        hub.over.append(self.check)
+        attempts.all_over.append(self.check)
 
     def hold_open(self) -> None:
         """Do not end with the last job: a process may submit others later. Until :meth:`release`, as often as this."""
@@ -50,7 +49,7 @@ class EndOfRun:
 
     def check(self, *heard: object) -> None:
         """End the run if nothing is left, whatever has been heard."""
-        if self._attempts.over == self._jobs.count and self._has_ended():
+        if self._has_ended():
             # When everybody has seen this instant: until then a process may submit a job, or have one wait again.
             self._env.at(self._env.now, END).callbacks.append(
                 lambda event: self.event.succeed() if self._has_ended() else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cluster_sim.machine.guest_requests import Request
@@ -25,7 +25,8 @@ class News:
         #: Who gave cores back since the power policy last reacted, and suspended jobs that left the memory of their nodes;
         #: empty if there is no power policy.
         self.vacated: list[Running | Request | Suspended | Spared] = []
-        self._seen: tuple[int, ...] | None = None  # how much of the news this pass has seen; None: all
+        #: How much of the first four this pass has seen; None: all.
+        self.seen: tuple[int, int, int, int] | None = None
 
     def follow(self, hub: Hub, for_power: bool) -> None:
         """Hear what happens; ``for_power``, there is a power policy."""
@@ -35,24 +36,7 @@ class News:
             hub.vacated.append(self.vacated.append)
             hub.guest_left.append(self.vacated.append)
 
-    @property
-    def _of_pass(self) -> tuple[list[Any], ...]:
-        return self.submitted, self.ended, self.resumed, self.at_boundary
-
     def changes_jobs(self) -> None:
         """Note that this pass changes jobs that have begun: what that brings is news for the next one."""
-        if self._seen is None:
-            self._seen = tuple(map(len, self._of_pass))
-
-    def pass_is_over(self) -> None:
-        """Clear the news that the scheduler has seen."""
-        if self._seen is None:
-            self.submitted.clear()
-            self.ended.clear()
-            self.resumed.clear()
-            self.at_boundary.clear()
-            return
-        # What this pass's own decisions brought, it has not seen: the next pass does.
-        for news, seen in zip(self._of_pass, self._seen, strict=True):
-            del news[:seen]
-        self._seen = None
+        if self.seen is None:
+            self.seen = len(self.submitted), len(self.ended), len(self.resumed), len(self.at_boundary)

@@ -86,7 +86,17 @@ class Passes:
 
     def pass_is_over(self) -> None:
         """Clear the news that the scheduler has seen; the next pass is to come."""
-        self._news.pass_is_over()
+        news = self._news
+        if news.seen is None:
+            news.submitted.clear()
+            news.ended.clear()
+            news.resumed.clear()
+            news.at_boundary.clear()
+        else:
+            # What this pass's own decisions brought, it has not seen: the next pass does.
+            submitted, ended, resumed, at_boundary = news.seen
+            del news.submitted[:submitted], news.ended[:ended], news.resumed[:resumed], news.at_boundary[:at_boundary]
+            news.seen = None
         if self.coming.callbacks is None:
             self.coming = Event(self._env)
 

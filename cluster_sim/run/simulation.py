@@ -229,7 +229,7 @@ class Simulation:
             machine, workload, self.jobs.requests, live.pending, self.attempts, self.decision_log,
             traits, self.accounts, self.request_pass, after_each_event,
         )  # fmt: skip
-        self.closing = EndOfRun(self.env, self.jobs, self.attempts, machine.hub, self.until)
+        self.closing = EndOfRun(self.env, self.jobs, self.attempts, self.until)
         self.admission.process.callbacks.append(self.closing.check)  # of a workload without jobs
         rules = RunRules(
             self.enforce_walltime,

@@ -92,7 +92,9 @@ class View(MachineView):
         self.resumed = news.resumed
         #: Jobs that wait, at the end of a part, for what this pass decides of them.
         self.at_boundary = news.at_boundary
-        #: Suspended jobs by their index.
+        #: Pending, running and suspended jobs by their index, for those who look at them at every decision.
+        self.pending_by_index: Mapping[int, Job] = live.pending
+        self.running_by_index: Mapping[int, Running] = live.running
         self.suspended_by_index = live.suspended
         #: Called before each pass of the scheduler, by what has to know what every pass brings.
         self.followers: list[Callable[[], None]] = []
@@ -177,11 +179,6 @@ class View(MachineView):
     def running(self) -> tuple[Running, ...]:
         """Return jobs that hold cores, in order of allocation."""
         return tuple(self._running.values())
-
-    @property
-    def running_by_index(self) -> Mapping[int, Running]:
-        """Return the running jobs by index, for those who look at them at every decision."""
-        return self._running
 
     @property
     def running_count(self) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import SpecError
-from cluster_sim.machine.placement import shape
+from cluster_sim.machine.placement import Placement, shape
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import ClairvoyantView, View
 from schedulers.energy.expectations import Expectations, expected_seconds
@@ -108,7 +108,7 @@ class ContentionAware(Scheduler):
         for job in sorted(view.pending, key=lambda job: (self._order(job, view.now), job.index)):
             on_one_node = job.requested_cores <= view.widest_node(job) and not job.is_shaped
             may_fit = job.requested_cores <= (self._most_free if on_one_node else view.free_total)
-            placement = view.place(job, self.ranks(view, job), self.memory) if may_fit else None
+            placement = self._place(view, job) if may_fit else None
             if placement is None:
                 if view.explains:
                     yield Hold(job, view.shortage(job, self.memory) or KEPT_BACK, blocks=self.blocking)
@@ -121,6 +121,10 @@ class ContentionAware(Scheduler):
             self._expected.enter(job)
             self._state_of[placement.nodes] = -1
             self._most_free = int(view.free_cores.max())
+
+    def _place(self, view: View, job: Job) -> Placement | None:
+        """Look for a placement of a job; a scheduler derived from this one may have it wait."""
+        return view.place(job, self.ranks(view, job), self.memory)
 
     def _seconds(self, job: Job, ops_per_s: float) -> float:
         if self.clairvoyant:

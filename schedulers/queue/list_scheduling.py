@@ -63,6 +63,8 @@ class ListScheduler(Scheduler):
     def begin(self, view: View) -> None:
         """Start with an empty queue."""
         self._order = order_in(view, self._job_order, self._aging)
+        by_platform = self._node_order is platform_order and "textual-node-order" not in view.quirks
+        self._ranks = None if by_platform else self._node_order  # how to rank the nodes; None: by the platform
         self._queue: list[tuple[Any, int, Job]] = []
 
     def schedule(self, view: View) -> Iterable[Decision]:
@@ -77,18 +79,18 @@ class ListScheduler(Scheduler):
         if not self._queue:
             return ()
         head = self._queue[0][2]
-        if head.requested_cores > view.free_total and view.is_pending(head):
+        if head.requested_cores > view.free_total and view.pending_by_index.get(head.index) is head:
             return self._reasons(view) if view.explains else ()
         return self._blocking_pass(view)
 
     def _blocking_pass(self, view: View) -> Iterator[Decision]:
-        queue = self._queue
+        queue, pending, ranks = self._queue, view.pending_by_index, self._ranks
         while queue:
             job = queue[0][2]
-            if view.is_pending(job):
-                # No node order is worked out for a job that cannot fit.
-                fits = job.requested_cores <= view.free_total
-                placement = view.place(job, self._node_order(view, job), self.memory) if fits else None
+            if pending.get(job.index) is job:  # it may have been started, cancelled or rejected
+                placement = None
+                if job.requested_cores <= view.free_total:  # no order is worked out for a job that cannot fit
+                    placement = view.place(job, ranks(view, job) if ranks is not None else None, self.memory)
                 if placement is None:
                     if view.explains:
                         yield from self._reasons(view)

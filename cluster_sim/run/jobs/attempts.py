@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -86,6 +87,7 @@ class Attempts:
         self.reason: dict[int, str] = {}  #: Why it was killed or rejected,
         self.left_queue: dict[int, float] = {}  #: and when, if it waited, s; by index.
         self.over = 0  #: Jobs that are completed, killed or rejected.
+        self.all_over: list[Callable[[], object]] = []  #: Called whenever there is no other job.
         self.any_came_back = False  #: True if any job has been taken out of the queue, or waits again.
         self.suspended: set[int] = set()  #: Attempts that have lost their cores and are to go on.
         self.suspensions = 0  #: How often one was, and was not stopped by the scheduler before it had cores again.
@@ -115,6 +117,8 @@ class Attempts:
         """Enter that a job is over: its work is done."""
         self.state[job.index] = _COMPLETED
         self.over += 1
+        if self.over == len(self.state):
+            self._tell()
 
     def killed(self, now: float, job: Job, reason: str) -> None:
         """Enter that a job is over: it was killed with its attempt."""
@@ -142,6 +146,7 @@ class Attempts:
         self.state[job.index] = _KILLED
         self.reason[job.index] = reason
         self.over += 1
+        self._tell()
 
     def rejected(self, now: float, job: Job, reason: str, waited: bool) -> None:
         """Enter that a job was refused: when it was submitted, or, having waited until now, by the scheduler."""
@@ -150,6 +155,11 @@ class Attempts:
         self.state[job.index] = _REJECTED
         self.reason[job.index] = reason
         self.over += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        for hear in self.all_over if self.over == len(self.state) else ():
+            hear()
 
     def requeued(self, now: float, job: Job) -> None:
         """Enter that a job that ran, or was killed, is to wait again: on its way to the queue."""
