@@ -24,7 +24,7 @@ from cluster_sim.executors import one_thread_each
 from cluster_sim.files.atomic import atomic_path
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.result import Result
-from cluster_sim.run import settings
+from cluster_sim.run import making, settings
 from cluster_sim.run.hosts import platform_of_log
 from cluster_sim.run.own_processes import process_of
 from cluster_sim.run.simulation import Simulation
@@ -103,7 +103,7 @@ def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
         for each in cell.get("process", ()):
             process_of(each)
         cell = cell | {"process": ()}  # a process may hold open a run without jobs
-    return settings.simulation_of(cell, platform, workload.first(0) if empty else workload, *made)
+    return making.simulation_of(cell, platform, workload.first(0) if empty else workload, *made)
 
 
 def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:

@@ -10,7 +10,8 @@ from analysis.sweep.grid import DECIDERS, Grid, source_key
 from analysis.sweep.statuses import TRAINED
 from cluster_sim.errors import InputError, naming
 from cluster_sim.records.assumptions import merged, of_simulation
-from cluster_sim.run.settings import SETTINGS, try_begin
+from cluster_sim.run.making import try_begin
+from cluster_sim.run.settings import SETTINGS
 
 _STAND_INS = {name: SETTINGS[name].default for name in DECIDERS}
 

@@ -42,7 +42,7 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.records.comparison import Comparison, Difference, Effect
 from cluster_sim.records.intervals import FEWEST_BLOCKS
 from cluster_sim.records.result import Result
-from cluster_sim.run.settings import try_begin
+from cluster_sim.run.making import try_begin
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.workload import Workload
 from schedulers import make_power_policy, make_scheduler

@@ -26,8 +26,9 @@ from cluster_sim.formats.slurm.slurm_conf import read_for
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.result import Result
 from cluster_sim.run.hosts import as_counted, platform_of_log
+from cluster_sim.run.making import simulation_of, try_begin
 from cluster_sim.run.own_processes import process_of
-from cluster_sim.run.settings import RunSettings, part_of, simulation_of, try_begin
+from cluster_sim.run.settings import RunSettings, part_of
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.advance_reservations import windows_on
 from cluster_sim.workload.dependencies import follows

@@ -37,6 +37,7 @@ from cluster_sim.machine.core_ranges import Holds, busy_intervals, by_unit
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.attempt_tables import attempts_of
 from cluster_sim.records.clock_table import as_clock_table
+from cluster_sim.records.contracts import RunRecords
 from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.energy_accounts import node_bounds
@@ -332,7 +333,7 @@ class _ImportedTables(InOnePart):
         """Return nothing: these files do not tell."""
         return ()
 
-    def summary(self, result: Result) -> dict[str, Any]:
+    def summary(self, result: RunRecords) -> dict[str, Any]:
         """Return the metrics of jobs, and energy and power in total; energies by state are not known, None."""
         power = result.power
         level = power["watts"].to_numpy(dtype=float)
@@ -354,6 +355,6 @@ class _ImportedTables(InOnePart):
         }
         return {name: for_json(known.get(name)) for name in names(SUMMARY_METRICS)}
 
-    def assumptions(self, result: Result) -> list[str]:
+    def assumptions(self, result: RunRecords) -> list[str]:
         """Say that jobs share machines. Nothing else is known to be assumed: the run was another program's."""
         return list(self.shared_machines)

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
-    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.records.contracts import RecordedRun, RunRecords
     from cluster_sim.workload.workload import Workload
 
     Mask = npt.NDArray[np.bool_]
@@ -85,7 +84,7 @@ def of_inputs(
     return found
 
 
-def of_simulation(simulation: Simulation, workload: Workload | None = None) -> list[str]:
+def of_simulation(simulation: RecordedRun, workload: Workload | None = None) -> list[str]:
     """List what a simulation that has not run assumes; ``workload`` stands in place of its own, which may be without jobs."""
     power, scheduler = simulation.power_policy, simulation.scheduler
     return of_inputs(
@@ -98,7 +97,7 @@ def of_simulation(simulation: Simulation, workload: Workload | None = None) -> l
 
 
 def of_run(
-    result: Result,
+    result: RunRecords,
     columns: Mapping[str, Any],
     workload: Workload,
     power_model: PowerModel,

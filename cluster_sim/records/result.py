@@ -39,10 +39,10 @@ from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Span
+    from cluster_sim.records.contracts import RecordedRun, RunRecords
     from cluster_sim.records.core_holds import CoreHolds
     from cluster_sim.records.reasons.conditions import Conditions
     from cluster_sim.records.reasons.waiting import WaitReasons
-    from cluster_sim.run.simulation import Simulation
 
 FileFormat = Literal["csv", "parquet"]
 Written = tuple[Iterable[pd.DataFrame], pd.DataFrame]
@@ -107,7 +107,7 @@ class Tables(Protocol):
         """Return the table of node states for some of the nodes at a time."""
         ...
 
-    def off_states(self, result: Result) -> pd.DataFrame:
+    def off_states(self, result: RunRecords) -> pd.DataFrame:
         """See the property of that name of Result."""
         ...
 
@@ -135,11 +135,11 @@ class Tables(Protocol):
         """See the property of that name of Result."""
         ...
 
-    def summary(self, result: Result) -> dict[str, Any]:
+    def summary(self, result: RunRecords) -> dict[str, Any]:
         """See the property of that name of Result."""
         ...
 
-    def assumptions(self, result: Result) -> list[str]:
+    def assumptions(self, result: RunRecords) -> list[str]:
         """See the property of that name of Result."""
         ...
 
@@ -167,7 +167,7 @@ class Result:
         self._tables = tables
 
     @classmethod
-    def of(cls, simulation: Simulation) -> Result:
+    def of(cls, simulation: RecordedRun) -> Result:
         """Make the result of a simulation as it stands."""
         from cluster_sim import __version__
 
@@ -485,7 +485,7 @@ def _refuse_several(directory: Path) -> None:
         raise FormatError(directory, expected, "one of several")
 
 
-def _recorded(simulation: Simulation, specs: bool) -> dict[str, Any]:
+def _recorded(simulation: RecordedRun, specs: bool) -> dict[str, Any]:
     """Return the settings that are kept: those that name policies and models, or the others, with their units."""
     found: dict[str, Any] = {}
     for name, setting in SETTINGS.items():

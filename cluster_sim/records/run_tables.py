@@ -32,14 +32,13 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.core_ranges import Floats, Ints
     from cluster_sim.machine.placement import Span
-    from cluster_sim.records.result import Result
-    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.records.contracts import RecordedRun, RunRecords
 
 
 class RunTables:
     """Tables made from the attempts and the ledger, as they were at that moment."""
 
-    def __init__(self, simulation: Simulation):
+    def __init__(self, simulation: RecordedRun):
         attempts = simulation.attempts
         self._platform = simulation.platform
         self._now = simulation.env.now
@@ -198,7 +197,7 @@ class RunTables:
             order = np.lexsort((start, node))
             yield self._state_table(node[order], state[order], start[order], end[order])
 
-    def off_states(self, result: Result) -> pd.DataFrame:
+    def off_states(self, result: RunRecords) -> pd.DataFrame:
         """Return the rows of nodes that are not on."""
         return self._state_table(*self._off(0, self._platform.node_count))
 
@@ -256,7 +255,7 @@ class RunTables:
         """Return what beside free cores decided whether a job could start."""
         return self._conditions
 
-    def summary(self, result: Result) -> dict[str, Any]:
+    def summary(self, result: RunRecords) -> dict[str, Any]:
         """Return all metrics of the run, without the data frames of its tables."""
         nodes, (_, watts) = node_columns(self._history, self.accounts), self._closed_power
         columns = RunColumns(self._job_columns, self._attempt_columns, nodes, watts, self._platform.core_count)
@@ -265,7 +264,7 @@ class RunTables:
         absences = self._conditions.absences
         return summarise(columns, self.accounts, self.tenants_j, self._horizon, self._now, changes, absences)
 
-    def assumptions(self, result: Result) -> list[str]:
+    def assumptions(self, result: RunRecords) -> list[str]:
         """Return what the run assumed where its inputs say nothing, and the jobs that it refused."""
         has_refused = bool((self._codes == STATES.index("rejected")).any())
         has_switched = len(self._history.transitions.nodes) > 0

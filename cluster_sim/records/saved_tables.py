@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.core_ranges import Ints
     from cluster_sim.machine.placement import Span
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
+    from cluster_sim.records.contracts import RunRecords
 
 
 SUMMARY_FILE = "summary.json"
@@ -56,7 +56,7 @@ class InOnePart(ABC):
         """Return the states of all nodes."""
         yield self.node_states()
 
-    def off_states(self, result: Result) -> pd.DataFrame:
+    def off_states(self, result: RunRecords) -> pd.DataFrame:
         """Return the rows of nodes that are not on."""
         states = result.node_states
         off: pd.DataFrame = states[~states["state"].isin([NodeState.IDLE, NodeState.COMPUTING])]
@@ -249,11 +249,11 @@ class SavedTables(InOnePart):
         self.check_unchanged()
         return Conditions.read(document, path, len(self._jobs), self._platform)
 
-    def summary(self, result: Result) -> dict[str, Any]:
+    def summary(self, result: RunRecords) -> dict[str, Any]:
         """Return the metrics of summary.json."""
         return self._metrics
 
-    def assumptions(self, result: Result) -> list[str]:
+    def assumptions(self, result: RunRecords) -> list[str]:
         """Return the list in summary.json."""
         return self._assumptions
 

@@ -3,8 +3,8 @@
 The entries make the options of the commands (:mod:`cluster_sim.cli.options`), the keys of configuration files
 (:mod:`cluster_sim.cli.own_config`) and the factors of sweeps (:mod:`analysis.sweep.config`). They make the keys of a
 training's environment (:mod:`learning.training.configuration`) and the rules of its episodes
-(:mod:`learning.tasks.episodes`). A simulation is made with them (:func:`simulation_of`), and a result keeps them
-(:meth:`cluster_sim.records.result.Result.of`).
+(:mod:`learning.tasks.episodes`). A simulation is made with them (:func:`cluster_sim.run.making.simulation_of`), and a
+result keeps them (:meth:`cluster_sim.records.result.Result.of`).
 
 To add a setting, write an entry, and have Simulation use its ``parameter``. Where it is not taken, the entry says why.
 """
@@ -13,20 +13,16 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.policies import PowerPolicy, Scheduler
-    from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.workload import Workload
 
 Place = Literal["command line", "configuration", "sweep", "environment"]
@@ -414,33 +410,6 @@ def with_settings(place: Place, shape: Callable[[Setting], tuple[Any, Any]]) -> 
         return made  # type: ignore[no-any-return]
 
     return decorate
-
-
-def simulation_of(
-    says: Mapping[str, Any],
-    platform: Platform,
-    workload: Workload,
-    scheduler: Scheduler,
-    power: PowerPolicy | None,
-) -> Simulation:
-    """Make the simulation that settings describe, by name; those left out are Simulation's own. Raises InputError."""
-    from cluster_sim.run.simulation import Simulation
-
-    arguments = {
-        setting.parameter: says[name] for name, setting in SETTINGS.items() if setting.parameter and name in says
-    }
-    machine = platform.with_models(says["contention_model"], says["power_model"])
-    return Simulation(machine, workload, scheduler, power, **arguments)
-
-
-def try_begin(simulation: Simulation) -> None:
-    """Begin the run of a simulation without jobs, which ends at once: raises InputError for what only then is refused.
-
-    Such as a policy that does not suit the platform. What is warned of is left to the run itself.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        simulation.run(warn=False)
 
 
 def part_of(workload: Workload, span: tuple[float, float] | None, first: int | None) -> Workload:

@@ -166,7 +166,7 @@ def test_tasks_do_not_know_each_other() -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_modules_import_each_other(package: str) -> None:
-    """Type-only imports and those inside functions count; the machine and the run are still tied up in themselves."""
+    """Type-only imports and those inside functions count."""
     modules, graph = modules_of(package), nx.DiGraph()
     for module, path in modules.items():
         for node in ast.walk(tree_of(path)):
@@ -175,7 +175,7 @@ def test_no_modules_import_each_other(package: str) -> None:
                 known = {name if name in modules else node.module for name in names} & modules.keys() - {module}
                 graph.add_edges_from((module, name) for name in known)
     circles = [sorted(circle) for circle in nx.strongly_connected_components(graph) if len(circle) > 1]
-    assert [circle for circle in circles if not any(of_room(name)[1] in ("machine", "run") for name in circle)] == []
+    assert circles == []
 
 
 def test_no_folder_is_crowded() -> None:

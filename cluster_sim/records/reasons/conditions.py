@@ -22,7 +22,7 @@ from cluster_sim.workload.advance_reservations import AdvanceReservation
 if TYPE_CHECKING:
     from cluster_sim.machine.ledger import Withholding
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.records.contracts import RecordedRun
 
 T = TypeVar("T", bool, str)
 
@@ -70,7 +70,7 @@ class Conditions:
     by_request: bool = True  #: True if requested times said who may start before an advance reservation.
 
     @classmethod
-    def of(cls, simulation: Simulation) -> Conditions:
+    def of(cls, simulation: RecordedRun) -> Conditions:
         """Return the conditions of a run as it stands."""
         machine = simulation.machine
         columns = simulation.jobs.columns

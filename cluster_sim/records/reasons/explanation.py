@@ -27,7 +27,7 @@ from cluster_sim.run.jobs.attempts import AttemptEnd
 from cluster_sim.run.shortage import seconds
 
 if TYPE_CHECKING:
-    from cluster_sim.records.result import Result
+    from cluster_sim.records.contracts import RunRecords
 
 SHOWN = 5
 """Jobs or nodes that are named before the rest is counted."""
@@ -48,7 +48,7 @@ class _Line(NamedTuple):
     cause: str
 
 
-def explain(result: Result, job_id: str) -> str:
+def explain(result: RunRecords, job_id: str) -> str:
     """Return the text for one job, a line for each thing that happened to it. Raises InputError for an unknown id.
 
     Where the log says when it began, times from an hour on are dates, on the clocks of its zone.
@@ -74,7 +74,7 @@ def _row(jobs: pd.DataFrame, job_id: str) -> int:
 class _Explanation:
     """One job of a result; each method makes the lines about one thing."""
 
-    def __init__(self, result: Result, row: int):
+    def __init__(self, result: RunRecords, row: int):
         self._result = result
         self._jobs = result.jobs
         self._row = row

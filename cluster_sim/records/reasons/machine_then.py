@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.core_ranges import Ints
     from cluster_sim.machine.eligibility import Eligibility
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.records.result import Result
+    from cluster_sim.records.contracts import RunRecords
 
 STATES = tuple(NodeState)
 _ON = STATES.index(NodeState.IDLE)
@@ -75,7 +75,7 @@ class _Changes:
 class MachineHistory:
     """All that changed on the machine during a run, by time; ``at`` a time it makes the machine that was."""
 
-    def __init__(self, result: Result):
+    def __init__(self, result: RunRecords):
         self.platform: Platform = result.platform
         self.conditions: Conditions | None = result.conditions
         jobs = result.jobs

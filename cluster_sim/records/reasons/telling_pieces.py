@@ -14,7 +14,7 @@ from cluster_sim.records.reasons.waiting import lasting
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cluster_sim.records.result import Result
+    from cluster_sim.records.contracts import RunRecords
 
 SHOWN_CHANGES = 20
 """Suspensions and changes of an attempt that are told before the rest is counted."""
@@ -25,7 +25,7 @@ class JobStory:
 
     def __init__(
         self,
-        result: Result,
+        result: RunRecords,
         row: int,
         reasons: Callable[[float, float], list[str]],
         nodes: Callable[..., str],

@@ -29,7 +29,7 @@ from cluster_sim.run.shortage import LACKS, expected, seconds
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cluster_sim.records.result import Result
+    from cluster_sim.records.contracts import RunRecords
     from cluster_sim.run.jobs.attempts import Absence
 
 ENOUGH = "enough cores are free"
@@ -68,7 +68,7 @@ def lasting(time: float) -> str:
     return f"{duration(time)} ({seconds(time)})" if IN_WORDS <= time < math.inf else seconds(time)
 
 
-def held_because(result: Result) -> str:
+def held_because(result: RunRecords) -> str:
     """Say what may hold a job on its way to the queue, as a clause."""
     limit = ", or it was over a limit of its account" if result.meta.get("keeps_accounts") else ""
     return f"other jobs had to be over, or its reservation to begin{limit}"
@@ -103,7 +103,7 @@ class _Said:
 class WaitReasons:
     """The reasons of waits in one result."""
 
-    def __init__(self, result: Result):
+    def __init__(self, result: RunRecords):
         self._result = result
         self._jobs = result.jobs
         self._horizon = float(result.power["time"].iloc[-1])
