@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from html import escape
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -63,6 +63,9 @@ class Spec:
     def with_seed(self, seed: int) -> Spec:
         """Return the spec with another option ``seed``, as generators have."""
         return replace(self, options=self.options | {"seed": str(seed)})
+
+
+_parsed = lru_cache(maxsize=256)(Spec.parse)
 
 
 class Registry(Generic[T]):
@@ -137,7 +140,8 @@ class Registry(Generic[T]):
 
     def factory(self, name: str) -> Callable[..., T]:
         """Return the factory behind ``name``. Raises SpecError if there is none, or if it cannot be loaded."""
-        if name in self._entry_points():
+        unloaded = self._entry_points() if self._unloaded is None else self._unloaded
+        if name in unloaded:
             self._load(name)
         if name not in self._factories:
             if name in self._later:
@@ -156,8 +160,8 @@ class Registry(Generic[T]):
         """
         if not isinstance(text, str):
             raise SpecError(self.kind, "a spec, name[:positional][,key=value…]", repr(text))
-        spec = Spec.parse(text)
-        if source_of(text) is not None:
+        spec = _parsed(text)
+        if ".py" in text and source_of(text) is not None:
             factory, spec = self._from_file(spec, text)
         else:
             factory = self.factory(spec.name)
@@ -200,9 +204,11 @@ class Registry(Generic[T]):
             raise SpecError(where, f"{_called(factory)} to make it", f"{type(error).__name__}: {error}") from error
         if thing is None:
             raise SpecError(where, f"{_called(factory)} to return what it makes", "None")
-        if lacking := [name for name in self._needs if not callable(getattr(thing, name, None))]:
-            found = f"{type(thing).__name__} without {', '.join(lacking)}"
-            raise SpecError(where, f"an object with the methods {', '.join(self._needs)}", found)
+        for name in self._needs:
+            if not callable(getattr(thing, name, None)):
+                lacking = [other for other in self._needs if not callable(getattr(thing, other, None))]
+                found = f"{type(thing).__name__} without {', '.join(lacking)}"
+                raise SpecError(where, f"an object with the methods {', '.join(self._needs)}", found)
         return thing
 
     def _from_file(self, spec: Spec, text: str) -> tuple[Callable[..., T], Spec]:

@@ -15,12 +15,12 @@ import numpy as np
 
 from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.workload.advance_reservations import AdvanceReservation, windows_on
+from cluster_sim.workload.jobs import Job, any_asks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.workload.jobs import Job
 
     Mask = npt.NDArray[np.bool_]
     """One entry per node, in platform order."""
@@ -57,8 +57,7 @@ class Eligibility:
     ) -> Eligibility | None:
         """Make the answers for a workload's columns; None if no job asks for such nodes and nothing is reserved."""
         reservations = tuple(reservations)
-        asked = any((columns[name] != "").any() for name in ("requires", "reservation") if name in columns)
-        asked = asked or ("exclusive" in columns and bool(columns["exclusive"].any()))
+        asked = any_asks(columns, "requires", "reservation", "exclusive")
         return cls(platform, reservations, by_request=by_request) if reservations or asked else None
 
     @property

@@ -45,7 +45,12 @@ def watts(model: PowerModel, processor: ProcessorType, busy_cores: int) -> float
 
 def watts_by_cores(model: PowerModel, processor: ProcessorType) -> list[float]:
     """Return total watts with 0, 1, … all cores busy. Raises InputError for some that cannot be."""
-    table = [watts(model, processor, busy) for busy in range(processor.cores + 1)]
+    if type(model) is LinearPower:  # the usual one, in one go
+        static, dynamic = model.shared_watts(processor, 1), model.core_watts(processor, 1)
+        table = [float(static + busy * dynamic) for busy in range(processor.cores + 1)]
+        table[0] = float(model.idle_watts(processor))
+    else:
+        table = [watts(model, processor, busy) for busy in range(processor.cores + 1)]
     for busy, drawn in enumerate(table):
         if not 0.0 <= drawn < math.inf:
             raise _no_watts(model, processor, busy, drawn)

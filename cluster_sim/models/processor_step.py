@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TypeVar
 
 from cluster_sim.errors import InputError, counted
@@ -268,6 +269,12 @@ class ProcessorModels:
         return table
 
 
+@cache
+def _built_in_power_models() -> dict[object, str]:
+    """Return the names of the built-in power models by their classes."""
+    return {power_models.factory(name): name for name in POWER_PARAMETERS}
+
+
 def models_of(
     platform: Platform, contention: ContentionModel | str | None = None, power: PowerModel | str | None = None
 ) -> ProcessorModels:
@@ -281,8 +288,7 @@ def models_of(
         contention_models.make(contention) if isinstance(contention, str) else contention,
         power_models.make(power) if isinstance(power, str) else power,
     )
-    made_as = {power_models.factory(name): name for name in POWER_PARAMETERS}
     for kind in platform.processor_types:  # now, not when two jobs meet on one
         models.contention.on(kind)
-        check_power_parameters(kind, made_as.get(type(models.power), ""))
+        check_power_parameters(kind, _built_in_power_models().get(type(models.power), ""))
     return models

@@ -57,9 +57,12 @@ _TABLE_FILES = frozenset(
     for suffix in ("csv", "parquet")
 )
 _METRICS = frozenset(names(SUMMARY_METRICS))
+_RECORDED = [(f"{name}_{it.unit}" if it.unit else name, it) for name, it in SETTINGS.items() if it.recorded]
+_SPECS = [(key, setting) for key, setting in _RECORDED if setting.is_spec]
+_OTHERS = [(key, setting) for key, setting in _RECORDED if not setting.is_spec]
 _SAID = (
     "version made_with platform workload origin_s start_date keeps_accounts command inputs shaken_s seed scheduler".split()
-    + [f"{name}_{setting.unit}" if setting.unit else name for name, setting in SETTINGS.items() if setting.recorded]
+    + [key for key, _ in _RECORDED]
 )
 """Other keys of summary.json."""
 _NAMED = 4
@@ -488,13 +491,11 @@ def _refuse_several(directory: Path) -> None:
 def _recorded(simulation: RecordedRun, specs: bool) -> dict[str, Any]:
     """Return the settings that are kept: those that name policies and models, or the others, with their units."""
     found: dict[str, Any] = {}
-    for name, setting in SETTINGS.items():
-        if setting.recorded and setting.is_spec == specs:
-            value = getattr(simulation, setting.recorded)
-            value = (setting.nothing if value is None else describe(value)) if specs else value
-            found[f"{name}_{setting.unit}" if setting.unit else name] = (
-                sorted(value) if isinstance(value, frozenset) else value
-            )
+    for key, setting in _SPECS if specs else _OTHERS:
+        value = getattr(simulation, setting.recorded)
+        if specs:
+            value = setting.nothing if value is None else str(getattr(value, "spec", "")) or describe(value)
+        found[key] = sorted(value) if isinstance(value, frozenset) else value
     return found
 
 

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import NodeType, Platform, ProcessorType
 
 
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a view of the same numbers that cannot be written to; it changes as the machine does."""
-    glass = array.view()
-    glass.flags.writeable = False
-    return glass
+def _read_only(*arrays: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    """Return views of the same numbers that cannot be written to; they change as the machine does."""
+    views = [array.view() for array in arrays]
+    for view in views:
+        view.flags.writeable = False
+    return views
 
 
 def forwarded(path: str, doc: str) -> Any:
@@ -99,24 +100,26 @@ class MachineView:
         self._machine = machine
         self._cores, self._states = machine.cores, machine.nodes
         self._nodes: dict[int, NodeView] = {}
-        #: Free cores of each node.
-        self.free_cores: npt.NDArray[np.int32] = _read_only(self._cores.free)
-        #: MB in use on each node.
-        self.memory_used: npt.NDArray[np.float64] = _read_only(self._cores.memory.used)
-        #: MB that each node has; inf when not given.
-        self.memory_capacity: npt.NDArray[np.float64] = _read_only(self._cores.memory.capacity)
+        cores, states = machine.cores, machine.nodes
+        free, used, capacity, demand = _read_only(cores.free, cores.memory.used, cores.memory.capacity, machine.demand)
+        self.free_cores: npt.NDArray[np.int32] = free  #: Free cores of each node.
+        self.memory_used: npt.NDArray[np.float64] = used  #: MB in use on each node.
+        self.memory_capacity: npt.NDArray[np.float64] = capacity  #: MB that each node has; inf when not given.
         #: Memory bandwidth that the running tasks on each node ask for, MB/s.
-        self.demand: npt.NDArray[np.float64] = _read_only(machine.demand)
+        self.demand: npt.NDArray[np.float64] = demand
+        is_on, is_off, on, off, withheld = _read_only(
+            states.is_on, states.is_off, states.powered_on, states.powered_off, states.withheld
+        )
         #: Which nodes a scheduler can use at once: idle or computing, and not withheld.
-        self.is_on: npt.NDArray[np.bool_] = _read_only(self._states.is_on)
+        self.is_on: npt.NDArray[np.bool_] = is_on
         #: Which nodes are OFF, and would be booted for a job: not withheld.
-        self.is_off: npt.NDArray[np.bool_] = _read_only(self._states.is_off)
+        self.is_off: npt.NDArray[np.bool_] = is_off
         #: Which nodes are idle or computing, withheld or not: for power policies.
-        self.powered_on: npt.NDArray[np.bool_] = _read_only(self._states.powered_on)
+        self.powered_on: npt.NDArray[np.bool_] = on
         #: Which nodes are OFF, withheld or not: for power policies.
-        self.powered_off: npt.NDArray[np.bool_] = _read_only(self._states.powered_off)
+        self.powered_off: npt.NDArray[np.bool_] = off
         #: Which nodes the power policy keeps from the scheduler.
-        self.withheld: npt.NDArray[np.bool_] = _read_only(self._states.withheld)
+        self.withheld: npt.NDArray[np.bool_] = withheld
 
     def node(self, index: int) -> NodeView:
         """Return a node, by its position in the platform, to look at. Decisions and ``simulation.node`` change it.

@@ -52,7 +52,7 @@ from cluster_sim.run.service import serve
 from cluster_sim.run.view import About, ClairvoyantView, View
 from cluster_sim.spelling import Guess
 from cluster_sim.workload.advance_reservations import AdvanceReservation, reservations_of
-from cluster_sim.workload.jobs import Job
+from cluster_sim.workload.jobs import Job, any_asks
 from cluster_sim.workload.work import Work
 
 if TYPE_CHECKING:
@@ -140,12 +140,14 @@ class Simulation:
             "suspended_time_counts": suspended_time_counts,
         }
         for name, truth in flags.items():
-            check_truth(f"Simulation, {name}", truth)
+            if type(truth) is not bool:
+                check_truth(f"Simulation, {name}", truth)
         platform = as_counted(platform, workload)
         self.platform = platform
         self.workload = workload
         self.scheduler = scheduler
         self.power_policy = power
+        self._traits = traits_of(scheduler, Scheduler())
         self.seed = seed
         self.enforce_walltime = enforce_walltime
         self.until = None if until is None else _time_to_stop(until)
@@ -206,24 +208,24 @@ class Simulation:
         """Make the machine, and note what jobs may ask of it."""
         platform, columns = self.platform, self.jobs.columns
         rng = None
-        if any(kind.transitions.switch_on_distribution for kind in platform.node_types):
+        if [kind for kind in platform.node_types if kind.transitions.switch_on_distribution]:
             rng = np.random.default_rng(np.random.SeedSequence(self.seed).spawn(2)[1])
         machine = Machine(self.env, platform, models, quirks=self.quirks, rng=rng)
         cores = machine.cores
-        cores.shapes = bool((columns["nodes"] > 0).any() or (columns["ntasks_per_node"] > 0).any())
-        cores.uses_memory = bool((columns["memory"] > 0).any())
-        by_request = not traits_of(self.scheduler, Scheduler()).keeps_reservations
+        cores.shapes = any_asks(columns, "nodes", "ntasks_per_node")
+        cores.uses_memory = any_asks(columns, "memory")
+        by_request = not self._traits.keeps_reservations
         cores.eligibility = Eligibility.of(platform, columns, reservations, by_request=by_request)
         return machine
 
     def _make_life(self, after_each_event: bool) -> None:
         """Make what takes jobs from their submission to their end, and the views of it for policies."""
         machine, live, workload, columns = self.machine, self.live, self.workload, self.jobs.columns
-        traits = traits_of(self.scheduler, Scheduler())
+        traits = self._traits
         reference = workload.reference_gflops
         work = Work(columns, self.platform.fastest_ops_per_s if reference is None else reference * 1e9)
         # Even where nothing contends, node orders look at the bandwidth that running tasks ask for.
-        on_channels = machine.power.follows_rates or bool((columns["mem_vol"] > 0).any())
+        on_channels = machine.power.follows_rates or any_asks(columns, "mem_vol")
         executor = Executor(machine, work, live.holders, on_channels, self.request_pass, self.attempts.stages)
         self.admission = Admission(
             machine, workload, self.jobs.requests, live.pending, self.attempts, self.decision_log,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,6 +14,15 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import pandas as pd
+
+
+def any_asks(columns: Mapping[str, Any], *names: str) -> bool:
+    """Return whether any job asks for something in one of these columns: a number above 0, or a text."""
+    for name in names:
+        column = columns.get(name)
+        if column is not None and (column != "" if column.dtype == object else column > 0).any():
+            return True
+    return False
 
 
 class JobState(StrEnum):

@@ -75,9 +75,11 @@ def name_of(order: str | JobOrder | NodeOrder) -> str:
 def spec_of(name: str, kind: type, options: Mapping[str, Any]) -> str:
     """Return a scheduler's spec: its options in the words of specs, without those that have their default."""
     parameters = signature(kind).parameters
-    usual = {key: parameters[key].default for key in options}
-    texts = {key: (_in_a_spec(value, usual[key]), _in_a_spec(usual[key], usual[key])) for key, value in options.items()}
-    said = [f"{key}={text}" for key, (text, otherwise) in texts.items() if text not in ("", otherwise)]
+    said = []
+    for key, value in options.items():
+        usual = parameters[key].default
+        if value is not usual and (text := _in_a_spec(value, usual)) not in ("", _in_a_spec(usual, usual)):
+            said.append(f"{key}={text}")
     return f"{name}:{','.join(said)}" if said else name
 
 

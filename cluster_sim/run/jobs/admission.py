@@ -11,6 +11,7 @@ from cluster_sim.run.jobs.arrivals import arrivals
 from cluster_sim.run.jobs.limit_gate import LimitGate, limits_hold
 from cluster_sim.run.jobs.precedence import Precedence, has_dependencies
 from cluster_sim.run.jobs.window_gate import WindowGate
+from cluster_sim.workload.jobs import Job, any_asks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from cluster_sim.run.decision_log import DecisionLog
     from cluster_sim.run.jobs.attempts import Attempts
     from cluster_sim.run.policies import Scheduler
-    from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.workload import Workload
 
 
@@ -79,10 +79,10 @@ class Admission:
     def prepare(self) -> None:
         """Look at what jobs may ask for besides cores."""
         eligibility = self._machine.cores.eligibility
-        self._by_memory = self._scheduler.memory and bool((self._columns["memory"] > 0).any())
+        self._by_memory = self._scheduler.memory and any_asks(self._columns, "memory")
         #: True if a job can ask for more than cores.
         self._has_wishes = self._machine.cores.shapes or self._by_memory or eligibility is not None
-        self._has_wishes = self._has_wishes or bool((self._columns["gpus"] > 0).any())
+        self._has_wishes = self._has_wishes or any_asks(self._columns, "gpus")
         if self._gate is None and eligibility is not None:
             self._gate = WindowGate(self._env, eligibility, self.admit, self._refuse, self._turn)
 

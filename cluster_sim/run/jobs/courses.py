@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import InputError, PlacementError
 from cluster_sim.machine.course import Costs, Course
+from cluster_sim.workload.jobs import Job, any_asks
 from cluster_sim.workload.parts import DALY, YOUNG, optimum_interval, parse_interval, parse_parts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.placement import Placement
-    from cluster_sim.workload.jobs import Job
 
 
 class Courses:
@@ -30,10 +30,7 @@ class Courses:
         self._known: dict[int, Course] = {}
         self._check_intervals(range(len(columns["job_id"])))
         #: True if any job may have one: has parts, checkpoints, or cores that can be chosen.
-        self.wanted = any(
-            bool((columns[name] != nothing).any())
-            for name, nothing in (("parts", ""), ("checkpoint_interval", ""), ("min_cores", 0), ("max_cores", 0))
-        )
+        self.wanted = any_asks(columns, "parts", "checkpoint_interval", "min_cores", "max_cores")
 
     def add(self, index: int) -> None:
         """Look at one more job of the columns, at ``index``."""

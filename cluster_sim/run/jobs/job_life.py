@@ -18,7 +18,7 @@ from cluster_sim.run.jobs.attempt import Attempt, AttemptSteps, Kill
 from cluster_sim.run.jobs.attempts import STATES, AttemptEnd, Attempts, Stopped
 from cluster_sim.run.jobs.courses import Courses, asks_for
 from cluster_sim.run.jobs.job_changes import JobChanges
-from cluster_sim.workload.jobs import Job, JobState
+from cluster_sim.workload.jobs import Job, JobState, any_asks
 
 if TYPE_CHECKING:
     from cluster_sim.machine.course import Course
@@ -80,7 +80,7 @@ class JobLife(AttemptSteps):
         self.courses = Courses(jobs.columns, mtbf)
         self.changes = JobChanges(self, news, rules, request_pass)
         #: True if any job has data to exchange when its tasks have ended.
-        self.communicates = bool((jobs.columns["comm_vol"] > 0).any())
+        self.communicates = any_asks(jobs.columns, "comm_vol")
         self._hub.node_fails.append(self._kill_jobs_on)
 
     def require_pending(self, job: Job) -> None:
