@@ -20,7 +20,7 @@ def any_asks(columns: Mapping[str, Any], *names: str) -> bool:
     """Return whether any job asks for something in one of these columns: a number above 0, or a text."""
     for name in names:
         column = columns.get(name)
-        if column is not None and (column != "" if column.dtype == object else column > 0).any():
+        if column is not None and (column > 0 if column.dtype.kind in "biuf" else column != "").any():
             return True
     return False
 
