@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
+import pandas as pd
 import pytest
 import simpy
 from simpy.resources.base import BaseResource
@@ -255,11 +256,62 @@ def test_a_group_that_has_ended_leaves_the_channel_with_its_block() -> None:
     assert channel.users == ()
 
 
-def test_all_three_are_simpy_resources() -> None:
+def test_a_job_has_one_allocation_on_all_its_processors() -> None:
+    """One request to the machine's cores, granted in one call; its pieces are among the users of every processor."""
+    two = ProcessorType("p", 2, 1.0)
+    platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (two, two)), 2),)),))
+    jobs = {"submit_time": [0, 0], "requested_cores": [6, 2], "recorded_run_time": [50, 20]}
+    simulation = Simulation(platform, Workload(jobs), make_scheduler("fcfs"))
+    cores = simulation.machine.cores
+    assert (cores.capacity, cores.count, cores.users) == (8, 0, [])
+    simulation.env.run(10)
+    wide, narrow = cores.users
+    processors = [processor for node in simulation.nodes() for processor in node.processors]
+    assert [processor.users for processor in processors] == [[wide], [wide], [wide], [narrow]]
+    assert (wide.job.job_id, narrow.job.job_id, cores.count) == ("0", "1", 8)
+    assert wide.processed
+    simulation.env.run(30)
+    assert (cores.users, cores.count) == ([wide], 6)
+    released = cores.release(wide)
+    assert released.triggered
+    assert (cores.users, cores.count) == ([], 0)
+    assert cores.release(wide).triggered  # once more changes nothing
+    assert cores.count == 0
+
+
+@pytest.mark.parametrize("name", ["fcfs", "easy", "conservative"])
+def test_planned_ends_and_channels_give_equal_bits(name: str) -> None:
+    """A job that nobody can slow is one planned event; had it been put on the channels, not a bit would differ."""
+    workload = Workload.read("lublin:jobs=200,nodes=16,seed=5")
+    tables = []
+    for on_channels in (False, True):
+        simulation = Simulation(Platform.homogeneous(nodes=8, cores=2), workload, make_scheduler(name))
+        if on_channels:
+            simulation.life.executor.move_to_channels()
+        tables.append(simulation.run(warn=False).jobs)
+        assert bool(simulation.machine.channels) is on_channels
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
+
+
+def test_who_is_in_no_list_of_the_hub_hears_nothing() -> None:
+    """Functions are called in their order, at once; others are not."""
+    simulation = busy_machine()
+    heard: list[tuple[str, Any]] = []
+    hub = simulation.machine.hub
+    hub.started.append(lambda job: heard.append(("started", job.job_id)))
+    hub.over.append(lambda job, outcome: heard.append((outcome, job.job_id)))
+    hub.over.append(lambda job, outcome: heard.append(("again", job.job_id)))
+    simulation.run()
+    first, second = simulation.workload.jobs["job_id"]
+    ends = [("completed", second), ("again", second), ("completed", first), ("again", first)]
+    assert heard == [("started", first), ("started", second), *ends]
+
+
+def test_all_are_simpy_resources() -> None:
     """By type, with SimPy's words."""
     simulation = busy_machine()
     node = simulation.node(0)
-    for resource in (node, node.processors[0], simulation.machine.channel(0)):
+    for resource in (node, node.processors[0], simulation.machine.channel(0), simulation.machine.cores):
         assert isinstance(resource, BaseResource)
         for word in ("capacity", "count", "users", "queue", "request", "release"):
             assert hasattr(resource, word)
