@@ -39,7 +39,7 @@ class Holds:
 
     def where(self, rows: npt.NDArray[np.bool_] | Ints | slice) -> Holds:
         """Return some of the rows: those where a mask is true, or of these numbers, in their order."""
-        return Holds(*(column[rows] for column in self._columns))
+        return Holds(self.tenant[rows], self.first[rows], self.last[rows], self.start[rows], self.end[rows])
 
     def of(self, tenant: Ints) -> Holds:
         """Return the same rows as held by other tenants."""

@@ -119,7 +119,7 @@ class Ledger:
         Shape (tenants,) each; NaN for what has not happened.
         """
         tenant = np.array(self.tenant)
-        held, loaded, until = (np.array(column) for column in (self.held_from, self.loaded_from, self.held_until))
+        held, loaded, until = np.array(self.held_from), np.array(self.loaded_from), np.array(self.held_until)
         if len(tenant) == tenants and np.array_equal(tenant, np.arange(tenants)):
             until[until == OPEN] = np.nan
             return held, loaded, until  # each held cores once

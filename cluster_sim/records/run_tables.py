@@ -40,6 +40,7 @@ class RunTables:
 
     def __init__(self, simulation: RecordedRun):
         attempts = simulation.attempts
+        count = len(attempts)
         self._platform = simulation.platform
         self._now = simulation.env.now
         self._jobs = dict(simulation.jobs.columns)  # the arrays as they are now, however many jobs come later
@@ -63,16 +64,16 @@ class RunTables:
         self._workload, self._power_model = simulation.workload, simulation.power_model
         self._by_memory = simulation.scheduler is not None and simulation.scheduler.memory
         self._ignored = list(getattr(simulation.network, "assumptions", ()))
-        ledger = simulation.machine.ledger.up_to(self._horizon, len(attempts))
+        ledger = simulation.machine.ledger.up_to(self._horizon, count)
         self._power, self._held, self._used_from = ledger.power, ledger.holds, ledger.used_from
-        self._loaded_s = ledger.seconds_loaded(len(attempts))
+        self._loaded_s = ledger.seconds_loaded(count)
         self._has_changes = simulation.life.courses.wanted
-        self._holds_of_attempt = np.bincount(ledger.tenant, minlength=len(attempts))[: len(attempts)]
+        self._holds_of_attempt = np.bincount(ledger.tenant, minlength=count)[:count]
         self._suspensions = simulation.attempts.suspensions
         self._history = History(
             simulation.platform,
             simulation.power_model,
-            len(attempts) + len(self._guests),
+            count + len(self._guests),
             ledger.loads,
             ledger.transitions,
             ledger.clock_changes,

@@ -209,7 +209,7 @@ class Attempts:
     def spans(self, attempts: AttemptColumns) -> tuple[npt.NDArray[np.float64], ...]:
         """Return first allocation, first start, and finish of each job, s, NaN if there is none, shape (jobs,) each."""
         jobs = len(self.state)
-        allocated, started, finished = (np.full(jobs, np.nan) for _ in range(3))
+        allocated, started, finished = np.full(jobs, np.nan), np.full(jobs, np.nan), np.full(jobs, np.nan)
         began = ~np.isnan(attempts.start_time)
         # Backwards: of several attempts the first one counts.
         allocated[attempts.job[::-1]] = attempts.allocation_time[::-1]
