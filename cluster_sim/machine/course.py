@@ -203,8 +203,7 @@ class Course:
 
     def request(self, cores: int) -> Job:
         """Return the job as it asks for what is left of it: that many cores, for the rest of its time."""
-        job = self.job
-        return Job(job._columns, job.index, job.job_id, job.submit_time, cores, self.time_left(cores))
+        return self.job.asking(cores, self.time_left(cores))
 
     def restart(self) -> None:
         """Go on from a checkpoint, or on other cores than before: that takes time first."""

@@ -123,7 +123,7 @@ class View(MachineView):
 
         machine = Machine(Environment(), platform, models_of(platform))
         jobs = requests(pending.jobs) if isinstance(pending, Workload) else list(pending)
-        machine.cores.eligibility = Eligibility.of(platform, jobs[0]._columns if jobs else {}, reservations)
+        machine.cores.eligibility = Eligibility.of(platform, jobs[0].all_requests if jobs else {}, reservations)
         news = News()
         news.submitted += jobs
         view = cls(machine, LiveJobs({job.index: job for job in jobs}), news)

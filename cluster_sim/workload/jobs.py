@@ -179,8 +179,16 @@ class Job:
         """
         if cores == self.requested_cores:
             return self
-        time = self.requested_time * time_ratio(self._text("speedup"), self.requested_cores, cores)
-        return Job(self._columns, self.index, self.job_id, self.submit_time, cores, time)
+        return self.asking(cores, self.requested_time * time_ratio(self._text("speedup"), self.requested_cores, cores))
+
+    def asking(self, cores: int, requested_time: float) -> Job:
+        """Return the job as asking for so many cores and so long, s: for what is left of it, say."""
+        return Job(self._columns, self.index, self.job_id, self.submit_time, cores, requested_time)
+
+    @property
+    def all_requests(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the columns of what the jobs of its workload request, of which this is one row."""
+        return self._columns
 
     @property
     def profile(self) -> str:

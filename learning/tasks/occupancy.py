@@ -7,7 +7,7 @@ on them since the same times are equal, too, as far as a scheduler can know.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,7 +56,7 @@ class JobRequests:
 
     def __init__(self) -> None:
         self._plain = True  # no job asks for nodes, tags, whole nodes or a reservation
-        self._columns: dict[str, npt.NDArray[Any]] = {}
+        self._columns: Mapping[str, npt.NDArray[Any]] = {}
         # The first arrays of the columns: adding a job replaces them.
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._forget()
@@ -75,9 +75,9 @@ class JobRequests:
 
     def of(self, job: Job) -> JobRequest:
         """Return the request of a job."""
-        if job._columns is not self._columns:
+        if job.all_requests is not self._columns:
             # Another run has begun: requests stay known if its jobs are those of the same workload.
-            columns = job._columns
+            columns = job.all_requests
             known = self._arrays
             unchanged = bool(known) and all(
                 self._columns[name] is array and columns.get(name) is array for name, array in known.items()

@@ -357,8 +357,7 @@ class MachineThen:
         if self.eligibility is None:
             return True
         job = self._history.jobs[row]
-        rest = Job(job._columns, row, job.job_id, job.submit_time, job.requested_cores, suspension.left)
-        mask = self.eligibility.open_at(rest, self.now)
+        mask = self.eligibility.open_at(job.asking(job.requested_cores, suspension.left), self.now)
         return mask is None or bool(mask[list(suspension.cores)].all())
 
     def shortage(self, row: int) -> str:
