@@ -26,6 +26,8 @@ class CommittedBackfilling(EasyBackfilling):
     def follow(self, view: View) -> None:
         """Take note of the jobs that came and ended. Before anything else in a pass."""
         self._queue.join(view.submitted, view)
+        if self._queue.count != view.pending_count:
+            self._queue.drop_cancelled(view)
         self._releases.follow(view)
         self._queue.close_up()
 

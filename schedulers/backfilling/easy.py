@@ -180,25 +180,32 @@ class EasyBackfilling(Backfilling):
             or self._promised < self._depth
             or self._plan is None
             or (queue.may_be_stale and queue.is_stale)
-            or len(queue) != view.pending_count  # one was cancelled: perhaps one that had a promise
+            or queue.count != len(view.pending_by_index)  # one was cancelled: perhaps one that had a promise
         ):
             return self._whole_queue(view)
         # Jobs refused before would be refused again: no more is free than then, and the promised start is nearer.
         free = view.free_total
-        if not any(job.requested_cores <= free for job in submitted):
+        for job in submitted:
+            if job.requested_cores <= free:
+                break
+        else:
             return ()
         backfilled = self._backfill(view, first_new)
         return backfilled if self._trials is None else chain(backfilled, self._try_out(view, self._trials))
 
     def _whole_queue(self, view: View) -> Iterator[Decision]:
-        queue, free = self._queue, view.free_total
+        queue, free, pending, explains = self._queue, view.free_total, view.pending_by_index, view.explains
         queue.refresh(view)
         plan = self._plan = self._new_plan(view)
         self._promised = 0
         told, others_first = dict(self._told), False  # of the log: nothing, if there is none
-        for place, job in queue.after(queue.first):
+        capped = view.power_budget is not None
+        for place in range(queue.first, queue.stop):
+            job = queue.jobs[place]
+            if job is None:
+                continue
             self._behind = place
-            if not view.is_pending(job):
+            if pending.get(job.index) is not job:  # it was cancelled
                 queue.leave(place)
                 continue
             placement = plan.place(job) if job.requested_cores <= free else None
@@ -212,7 +219,7 @@ class EasyBackfilling(Backfilling):
                 if leaving:
                     placement = plan.place(job) if placement is None else self._trials.place(job)
             if placement is not None:
-                start = Start(job, placement, self._because(view, job))
+                start = Start(job, placement, self._because(job) if explains else "")
                 if job.index in told:
                     yield from self._kept_its_promise(view, start, others_first)
                     del told[job.index]
@@ -230,11 +237,11 @@ class EasyBackfilling(Backfilling):
             promise = plan.promise(job)
             if self._commitment is not None:
                 self._commitment.hold(job, view)
-            if view.explains:
+            if explains:
                 yield from self._reasons(view, plan, job, promise, _slowest_boot(view, job), others_first)
                 told.pop(job.index, None)
                 others_first = others_first or promise is not None
-            if view.is_capped(job):
+            if capped and view.is_capped(job):
                 # A job that overtook it would take the watts that it waits for. The next pass looks at the whole queue.
                 self._plan = None
                 break
@@ -272,10 +279,10 @@ class EasyBackfilling(Backfilling):
         """
         queue, plan, enough = self._queue, self._plan, trials.long_enough()
         assert isinstance(plan, CountedPlan)
-        places = (queue.cores(self._behind) <= trials.free_without(trials)).nonzero()[0] + self._behind
+        places = (queue.requests(self._behind)[0] <= trials.free_without(trials)).nonzero()[0] + self._behind
         wide, waits = trials.free_without(enough), False
         for place in (places if self._order_behind is None else self._ranked(places, view)).tolist():
-            job = queue.job(place)
+            job = queue.jobs[place]
             if job is None:
                 continue
             if not view.is_pending(job):
@@ -293,12 +300,13 @@ class EasyBackfilling(Backfilling):
             if placement is None:
                 waits = True
             else:
-                yield Start(job, placement, self._because(view, job, BACKFILLED if in_time else TRIED))
+                why = BACKFILLED if in_time else TRIED
+                yield Start(job, placement, self._because(job, why) if view.explains else why)
                 if in_time:
                     plan.take(self._started(view, place, job))
                 else:
                     queue.leave(place)
-                    trials.begin(view.running_job(job))
+                    trials.begin(view.running_by_index[job.index])
                 wide = trials.free_without(enough)
             if waits and not wide:
                 break
@@ -328,22 +336,24 @@ class EasyBackfilling(Backfilling):
         queue, plan, free = self._queue, self._plan, view.free_total
         assert plan is not None
         alike = self._where.treats_alike and not self._trials
+        pending, explains = view.pending_by_index, view.explains
         lacking: set[int] = set()  # numbers of cores for which there was no room: cores do not come back in a pass
         for place in self._worth_trying(view, first):
-            job = queue.job(place)
+            job = queue.jobs[place]
             if job is None or job.requested_cores > free or job.requested_cores in lacking:
                 continue
-            if not view.is_pending(job):
+            if pending.get(job.index) is not job:
                 queue.leave(place)
                 continue
             placement = plan.place(job)
             if placement is not None:
-                yield Start(job, placement, self._because(view, job, BACKFILLED if self._promised else ""))
+                why = BACKFILLED if self._promised else ""
+                yield Start(job, placement, self._because(job, why) if explains else why)
                 plan.take(self._started(view, place, job))
                 free = view.free_total
                 if not free:
                     break
-            elif view.explains:
+            elif explains:
                 missing = view.shortage(job, self.memory)
                 if not missing:
                     yield self._delays(plan, job)
@@ -361,7 +371,7 @@ class EasyBackfilling(Backfilling):
         if queue.stop - first <= FEW or view.explains:
             places: Sequence[int] = range(first, queue.stop)
         else:
-            fitting = plan.may_start(queue.cores(first), queue.times(first)).nonzero()[0] + first
+            fitting = plan.may_start(*queue.requests(first)).nonzero()[0] + first
             if len(fitting) > AT_ONCE:
                 return self._still_worth_trying(fitting if self._order_behind is None else self._ranked(fitting, view))
             places = fitting.tolist()
@@ -370,7 +380,7 @@ class EasyBackfilling(Backfilling):
     def _ranked(self, places: Iterable[int], view: View) -> npt.NDArray[np.int64]:
         """Return the places that are not empty, in the order in which their jobs are backfilled."""
         assert self._order_behind is not None
-        jobs = {place: job for place in places if (job := self._queue.job(place)) is not None}
+        jobs = {place: job for place in places if (job := self._queue.jobs[place]) is not None}
         if not jobs:
             return np.array([], np.int64)
         return np.array([*jobs], np.int64)[rank(list(jobs.values()), self._order_behind, view.now)]
@@ -379,7 +389,7 @@ class EasyBackfilling(Backfilling):
         """Yield the places, which may be thousands, without jobs that are ruled out by what has started meanwhile."""
         queue, plan = self._queue, self._plan
         assert plan is not None
-        cores, times = queue.cores(0), queue.times(0)
+        cores, times = queue.requests(0)
         while len(places):
             yield from places[:AT_ONCE].tolist()
             places = places[AT_ONCE:]

@@ -378,7 +378,7 @@ class NodePlan(CountedPlan):
         for one in self._trials or ():
             later.release(one)
         coming: Iterable[tuple[float, Callable[[], None]]] = (
-            (end, partial(later.release, running)) for end, _, _, running in self._releases
+            (end, partial(later.release, running)) for end, _, _, running in self._releases.entries
         )
         returns = Returns(view).soonest_first() if view.transition_ends or view.guests else []
         for end, node, cores in about_to_boot(self._releases, view):
