@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,8 @@ class JobQueue:
         #: Whether keys change while jobs wait, and nobody says when.
         self.is_dynamic = bool(getattr(order, "dynamic", False)) and not self._has_versions
         self.may_be_stale = self.is_dynamic or self._has_versions  #: Whether keys can change at all.
-        self._keys: list[tuple[Any, int]] = []
+        self._keys: list[tuple[Any, int]] = []  # of each place, also an empty one; ascending, unless they change
+        self._key_of: dict[int, tuple[Any, int]] = {}  # by index of the job
         self._cores = np.full(16, GONE, np.int64)
         self._times = np.zeros(16)
         self.jobs: list[Job | None] = []  #: The job at each place; None where it has left.
@@ -63,7 +64,10 @@ class JobQueue:
 
     def place_of(self, job: Job) -> int:
         """Return the place of a job that is in the queue."""
-        return self.jobs.index(job, self.first)
+        if self.is_dynamic:
+            return self.jobs.index(job, self.first)
+        # One that has come back may have left an empty place with its key before.
+        return self.jobs.index(job, bisect_left(self._keys, self._key_of[job.index]))
 
     def requests(self, first: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the requested cores and the planned times (s) at the places from ``first`` on.
@@ -94,6 +98,7 @@ class JobQueue:
             if stop == len(self._cores):
                 self._cores, self._times = np.tile(self._cores, 2), np.tile(self._times, 2)
             self._keys.insert(place, key)
+            self._key_of[job.index] = key
             self.jobs.insert(place, job)
             if place < stop:
                 for column in (self._cores, self._times):
@@ -108,6 +113,7 @@ class JobQueue:
 
     def leave(self, place: int) -> None:
         """Empty a place, since its job has started or is no longer pending."""
+        del self._key_of[self._keys[place][1]]
         self.jobs[place] = None
         self._cores[place] = GONE
         self.count -= 1
@@ -130,6 +136,7 @@ class JobQueue:
             self._keep([places[i] for i in ordered])
             self._version = self._order.version  # type: ignore[attr-defined]
             self._keys = list(zip(keys[ordered].tolist(), indices[ordered].tolist(), strict=True))
+            self._key_of = {key[1]: key for key in self._keys}
         elif self.stop - self.count > (MOST_EMPTY if self.count else 0):
             self.close_up()
 
