@@ -131,10 +131,8 @@ class Backfilling(Scheduler):
         if time > latest(last):
             yield Reserve(start.job, time, start.placement, self._why(start.job, others_first))
 
-    def _because(self, view: View, job: Job, why: str = "") -> str:
-        """Tell the decision log why a job starts now, with what the order says of its place."""
-        if not view.explains:
-            return why
+    def _because(self, job: Job, why: str = "") -> str:
+        """Return for the decision log why a job starts now, with what the order says of its place."""
         return "; ".join(filter(None, (why, self._queue.tell(job))))
 
     def _profile(self, view: View) -> ProfilePlan:
@@ -144,6 +142,6 @@ class Backfilling(Scheduler):
     def _started(self, view: View, place: int, job: Job) -> Running:
         """Note that the job at this place of the queue has been started."""
         self._queue.leave(place)
-        running = view.running_job(job)
+        running = view.running_by_index[job.index]
         self._releases.add(running)
         return running

@@ -26,12 +26,14 @@ class CommittedBackfilling(EasyBackfilling):
     def follow(self, view: View) -> None:
         """Take note of the jobs that came and ended. Before anything else in a pass."""
         self._queue.join(view.submitted, view)
+        if self._queue.count != view.pending_count:
+            self._queue.drop_cancelled(view)
         self._releases.follow(view)
         self._queue.close_up()
 
     def go_for(self, view: View, job: Job) -> Iterator[Decision]:
         """Start the job if it fits; else promise it a start, and start what does not delay it."""
-        plan = self._plan = self._new_plan(view)
+        plan = self._plan = self._new_plan()
         placement = plan.place(job)
         if placement is not None:
             yield Start(job, placement)

@@ -79,10 +79,8 @@ class ConservativeBackfilling(Backfilling):
         submitted = [job for job in view.submitted if view.is_pending(job)]  # one may have been cancelled at once
         has_ended, ended_early = bool(view.ended), False
         for running in view.ended:
-            if running not in self._releases:
-                continue  # started and stopped in one instant
-            until = self._releases.drop(running)
-            if until > latest(view.now) and self._plan is not None:
+            until = self._releases.drop(running)  # None: started and stopped in one instant
+            if until is not None and until > latest(view.now) and self._plan is not None:
                 self._plan.give_back(running, until)
                 ended_early = True
                 if running.start_time == math.inf:
@@ -104,7 +102,7 @@ class ConservativeBackfilling(Backfilling):
             if self._replans and has_ended:
                 self._queue.join(submitted, view)
                 self._queue.refresh(view)
-                for _, job in list(self._queue.after(self._queue.first)):
+                for _, job in self._queue.waiting():
                     yield from self._promise_instead(view, job, only_earlier=False)
                 self._plan.tidy()
             else:
@@ -118,7 +116,7 @@ class ConservativeBackfilling(Backfilling):
         if view.explains and not self._is_capped and (free := view.free_total):
             # The decision log names the jobs that would fit now, and wait for the sake of a promise.
             assert self._plan is not None
-            for _, job in self._queue.after(self._queue.first):
+            for _, job in self._queue.waiting():
                 if job.requested_cores <= free and view.is_pending(job) and not view.shortage(job, self.memory):
                     yield Hold(job, NOT_MOVED) if self._plan.could_start(job) else self._delays(self._plan, job)
         self._losses.forget()
@@ -129,17 +127,15 @@ class ConservativeBackfilling(Backfilling):
 
     def _withdraw_the_cancelled(self, view: View, submitted: int) -> bool:
         """Take back the promises of jobs that no longer wait; return whether there were any."""
-        queue, plan = self._queue, self._plan
-        assert plan is not None
-        if len(queue) + submitted == view.pending_count:
+        assert self._plan is not None
+        if self._queue.count + submitted == view.pending_count:
             return False
-        gone = [(place, job) for place, job in queue.after(queue.first) if not view.is_pending(job)]
-        for place, job in gone:
-            queue.leave(place)
+        cancelled = self._queue.drop_cancelled(view)
+        for job in cancelled:
             self._told.pop(job.index, None)
             if job.index in self._promises:
-                plan.withdraw(job, self._promises.pop(job.index))
-        return bool(gone)
+                self._plan.withdraw(job, self._promises.pop(job.index))
+        return bool(cancelled)
 
     # ------------------------------------------------------------------ making promises
 
@@ -166,14 +162,11 @@ class ConservativeBackfilling(Backfilling):
         self._plan, self._capacity_changes = self._profile(view), view.capacity_changes
         self._queue.refresh(view)
         earlier, self._promises, self._due = self._promises, {}, []
-        waiting = {job.index: (place, job) for place, job in self._queue.after(self._queue.first)}
+        for job in self._queue.drop_cancelled(view):
+            self._told.pop(job.index, None)
+        waiting = {job.index: job for _, job in self._queue.waiting()}
         for _, index in in_turn((earlier.get(index, NEVER).time, index) for index in waiting):
-            place, job = waiting[index]
-            if view.is_pending(job):
-                yield from self._promise(view, job)
-            else:
-                self._queue.leave(place)
-                self._told.pop(job.index, None)
+            yield from self._promise(view, waiting[index])
 
     def _keep_promises(self, view: View) -> Iterator[Decision]:
         """Make the profile anew, nodes having gone or come; keep promises that can be kept, and renew the others."""
@@ -187,7 +180,7 @@ class ConservativeBackfilling(Backfilling):
                 broken.append(self._waiting[index])
             else:
                 self._promises[index] = promise
-        without = [job for _, job in self._queue.after(self._queue.first) if job.index not in earlier]
+        without = [job for _, job in self._queue.waiting() if job.index not in earlier]
         for job in broken + without:
             yield from self._promise(view, job)
 
@@ -207,15 +200,15 @@ class ConservativeBackfilling(Backfilling):
         queue, plan = self._queue, self._plan
         assert plan is not None
         queue.refresh(view)
-        jobs = [queue.job(place) for place in range(queue.stop)]
         again = True
         while again:
-            starts = np.array([0.0 if job is None else self._promises.get(job.index, NEVER).time for job in jobs])
+            times = [0.0 if job is None else self._promises.get(job.index, NEVER).time for job in queue.jobs]
+            starts = np.array(times)
             first, again = 0, False
             while first < queue.stop:
-                worth = plan.could_be_earlier(queue.cores(first), starts[first:])
+                worth = plan.could_be_earlier(queue.requests(first)[0], starts[first:])
                 for place in (first + np.flatnonzero(worth)).tolist():
-                    job = jobs[place]
+                    job = queue.jobs[place]
                     if job is not None and (yield from self._promise_instead(view, job, only_earlier=True)):
                         # One that was to start some day kept room for itself, which may serve any other such job.
                         again = again or starts[place] == math.inf
@@ -276,7 +269,7 @@ class ConservativeBackfilling(Backfilling):
                     yield Hold(job, view.shortage(job, self.memory), blocks=True)
                 return False
             del self._promises[index], self._waiting[index]
-            start = Start(job, placement, self._because(view, job))
+            start = Start(job, placement, self._because(job) if view.explains else "")
             if index in self._told:
                 yield from self._kept_its_promise(view, start)
             yield start

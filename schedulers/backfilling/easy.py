@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from cluster_sim.workload.jobs import Job
 
+CORES = attrgetter("requested_cores")
 FEW = 16
 """Number of jobs up to which looking at them one by one is faster than numpy."""
 AT_ONCE = 64
@@ -157,35 +160,37 @@ class EasyBackfilling(Backfilling):
             self._commitment = Commitment(order_in(view, self._job_order, self._aging))
             self._queue = JobQueue(self._commitment)
         self._order_behind = None if self._backfill_order is None else order_once(view, self._backfill_order)
+        self._new_plan = self._plans(view)
         self._plan: Plan | None = None
         self._behind = 0  # the place in the queue behind the promised jobs
         self._version: object = None
         self._promised = 0  # how many jobs are promised a start
-        self._has_windows = bool(view.turning_times)  # of advance reservations, which open and close as time passes
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """Hold a pass: over the whole queue only if something else has happened than that jobs came."""
         queue, submitted = self._queue, view.submitted
         if view.explains:
             self._losses.follow(view, self._releases)
-        first_new = queue.join(submitted, view)
+        first_new = queue.join(submitted, view) if submitted else queue.stop
         puts_off = self._releases.follow(view)
         if self._trials is not None:
             self._trials.follow(self._releases)
+        is_cancelled = queue.count != view.pending_count
+        if is_cancelled:
+            queue.drop_cancelled(view)
         if (
             puts_off
             or self._trials
+            or is_cancelled  # perhaps one that had a promise
             or view.version is not self._version
             or first_new < self._behind + (not self._depth)  # what stands there is not promised, and can be overtaken
             or self._promised < self._depth
             or self._plan is None
             or (queue.may_be_stale and queue.is_stale)
-            or len(queue) != view.pending_count  # one was cancelled: perhaps one that had a promise
         ):
             return self._whole_queue(view)
         # Jobs refused before would be refused again: no more is free than then, and the promised start is nearer.
-        free = view.free_total
-        if not any(job.requested_cores <= free for job in submitted):
+        if min(map(CORES, submitted), default=math.inf) > view.free_total:
             return ()
         backfilled = self._backfill(view, first_new)
         return backfilled if self._trials is None else chain(backfilled, self._try_out(view, self._trials))
@@ -193,14 +198,14 @@ class EasyBackfilling(Backfilling):
     def _whole_queue(self, view: View) -> Iterator[Decision]:
         queue, free = self._queue, view.free_total
         queue.refresh(view)
-        plan = self._plan = self._new_plan(view)
+        plan = self._plan = self._new_plan()
         self._promised = 0
         told, others_first = dict(self._told), False  # of the log: nothing, if there is none
-        for place, job in queue.after(queue.first):
-            self._behind = place
-            if not view.is_pending(job):
-                queue.leave(place)
+        for place in range(queue.first, queue.stop):
+            job = queue.jobs[place]
+            if job is None:
                 continue
+            self._behind = place
             placement = plan.place(job) if job.requested_cores <= free else None
             leaving: list[Running] = []
             if self._trials:
@@ -212,7 +217,7 @@ class EasyBackfilling(Backfilling):
                 if leaving:
                     placement = plan.place(job) if placement is None else self._trials.place(job)
             if placement is not None:
-                start = Start(job, placement, self._because(view, job))
+                start = Start(job, placement, self._because(job) if view.explains else "")
                 if job.index in told:
                     yield from self._kept_its_promise(view, start, others_first)
                     del told[job.index]
@@ -272,14 +277,11 @@ class EasyBackfilling(Backfilling):
         """
         queue, plan, enough = self._queue, self._plan, trials.long_enough()
         assert isinstance(plan, CountedPlan)
-        places = (queue.cores(self._behind) <= trials.free_without(trials)).nonzero()[0] + self._behind
+        places = (queue.requests(self._behind)[0] <= trials.free_without(trials)).nonzero()[0] + self._behind
         wide, waits = trials.free_without(enough), False
         for place in (places if self._order_behind is None else self._ranked(places, view)).tolist():
-            job = queue.job(place)
+            job = queue.jobs[place]
             if job is None:
-                continue
-            if not view.is_pending(job):
-                queue.leave(place)
                 continue
             in_time = plan.is_over_in_time(job)
             if not in_time and not trials.may_try(job):
@@ -293,7 +295,8 @@ class EasyBackfilling(Backfilling):
             if placement is None:
                 waits = True
             else:
-                yield Start(job, placement, self._because(view, job, BACKFILLED if in_time else TRIED))
+                why = BACKFILLED if in_time else TRIED
+                yield Start(job, placement, self._because(job, why) if view.explains else why)
                 if in_time:
                     plan.take(self._started(view, place, job))
                 else:
@@ -312,16 +315,16 @@ class EasyBackfilling(Backfilling):
             return Hold(job, NO_ROOM)
         return Backfilling._delays(plan, job)
 
-    def _new_plan(self, view: View) -> Plan:
-        if self._depth > 1 or self.memory or self._has_windows:
-            return self._profile(view)
+    def _plans(self, view: View) -> Callable[[], Plan]:
+        """Return what makes the plan of each pass of a run."""
+        if self._depth > 1 or self.memory or view.turning_times:
+            return partial(self._profile, view)
+        known = self._where, self._releases, self._trials
         if not self._takes_extra:
-            return PlanBefore(self._where, self._releases, self._trials)
+            return partial(PlanBefore, *known)
         if self._room_cores:
-            return PlanWithRoom(self._where, self._releases, self._trials, self._room_cores, self._room_for)
-        if self._counted:
-            return CountedPlan(self._where, self._releases, self._trials)
-        return NodePlan(self._where, self._releases, self._trials, self._pinned)
+            return partial(PlanWithRoom, *known, self._room_cores, self._room_for)
+        return partial(CountedPlan, *known) if self._counted else partial(NodePlan, *known, self._pinned)
 
     def _backfill(self, view: View, first: int) -> Iterator[Decision]:
         """Start what can be started of the jobs from place ``first`` on."""
@@ -330,15 +333,13 @@ class EasyBackfilling(Backfilling):
         alike = self._where.treats_alike and not self._trials
         lacking: set[int] = set()  # numbers of cores for which there was no room: cores do not come back in a pass
         for place in self._worth_trying(view, first):
-            job = queue.job(place)
+            job = queue.jobs[place]
             if job is None or job.requested_cores > free or job.requested_cores in lacking:
-                continue
-            if not view.is_pending(job):
-                queue.leave(place)
                 continue
             placement = plan.place(job)
             if placement is not None:
-                yield Start(job, placement, self._because(view, job, BACKFILLED if self._promised else ""))
+                why = BACKFILLED if self._promised else ""
+                yield Start(job, placement, self._because(job, why) if view.explains else why)
                 plan.take(self._started(view, place, job))
                 free = view.free_total
                 if not free:
@@ -361,7 +362,7 @@ class EasyBackfilling(Backfilling):
         if queue.stop - first <= FEW or view.explains:
             places: Sequence[int] = range(first, queue.stop)
         else:
-            fitting = plan.may_start(queue.cores(first), queue.times(first)).nonzero()[0] + first
+            fitting = plan.may_start(*queue.requests(first)).nonzero()[0] + first
             if len(fitting) > AT_ONCE:
                 return self._still_worth_trying(fitting if self._order_behind is None else self._ranked(fitting, view))
             places = fitting.tolist()
@@ -370,7 +371,7 @@ class EasyBackfilling(Backfilling):
     def _ranked(self, places: Iterable[int], view: View) -> npt.NDArray[np.int64]:
         """Return the places that are not empty, in the order in which their jobs are backfilled."""
         assert self._order_behind is not None
-        jobs = {place: job for place in places if (job := self._queue.job(place)) is not None}
+        jobs = {place: job for place in places if (job := self._queue.jobs[place]) is not None}
         if not jobs:
             return np.array([], np.int64)
         return np.array([*jobs], np.int64)[rank(list(jobs.values()), self._order_behind, view.now)]
@@ -379,7 +380,7 @@ class EasyBackfilling(Backfilling):
         """Yield the places, which may be thousands, without jobs that are ruled out by what has started meanwhile."""
         queue, plan = self._queue, self._plan
         assert plan is not None
-        cores, times = queue.cores(0), queue.times(0)
+        cores, times = queue.requests(0)
         while len(places):
             yield from places[:AT_ONCE].tolist()
             places = places[AT_ONCE:]

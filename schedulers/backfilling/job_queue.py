@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job, JobColumns
-from schedulers.backfilling.releases import planned_time
+from schedulers.backfilling.releases import SHORTEST_S
 from schedulers.queue.orders import JobOrder, told_by
 
 if TYPE_CHECKING:
@@ -40,19 +40,12 @@ class JobQueue:
         self.is_dynamic = bool(getattr(order, "dynamic", False)) and not self._has_versions
         self.may_be_stale = self.is_dynamic or self._has_versions  #: Whether keys can change at all.
         self._keys: list[tuple[Any, int]] = []
-        self._jobs: list[Job | None] = []
         self._cores = np.full(16, GONE, np.int64)
         self._times = np.zeros(16)
-        self._first = 0  # the places before it are empty
-        self._stop = 0
-        self._left = 0
-
-    @property
-    def _columns(self) -> tuple[npt.NDArray[Any], ...]:
-        return self._cores, self._times
-
-    def __len__(self) -> int:
-        return self._left
+        self.jobs: list[Job | None] = []  #: The job at each place; None where it has left.
+        self.count = 0  #: Number of jobs in the queue.
+        self.first = 0  #: Place of the head job; ``stop`` when the queue is empty.
+        self.stop = 0  #: One past the last place.
 
     @property
     def is_stale(self) -> bool:
@@ -63,83 +56,72 @@ class JobQueue:
         """Return what the order says of a waiting job's place; empty: nothing."""
         return told_by(self._order, job)
 
-    @property
-    def first(self) -> int:
-        """Place of the head job; ``stop`` when the queue is empty."""
-        while self._first < self._stop and self._cores[self._first] == GONE:
-            self._first += 1
-        return self._first
-
-    @property
-    def stop(self) -> int:
-        """Return one past the last place."""
-        return self._stop
-
     def before(self, job: Job, others: Sequence[Job], now: float) -> list[Job]:
         """Return which of the other jobs, in the queue or not, the order has before a job."""
         ranked = rank([job, *others], self._order, now).tolist()
         return [others[place - 1] for place in ranked[: ranked.index(0)]]
 
-    def job(self, place: int) -> Job | None:
-        """Return the job at a place; None when it has left."""
-        return self._jobs[place]
-
     def place_of(self, job: Job) -> int:
         """Return the place of a job that is in the queue."""
-        return self._jobs.index(job)
+        return self.jobs.index(job, self.first)
 
-    def cores(self, first: int) -> npt.NDArray[np.int64]:
-        """Return the requested cores at the places from ``first`` on; an empty place asks for more than there are."""
-        return self._cores[first : self._stop]
+    def requests(self, first: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Return the requested cores and the planned times (s) at the places from ``first`` on.
 
-    def times(self, first: int) -> npt.NDArray[np.float64]:
-        """Return the planned times (s) at the places from ``first`` on."""
-        return self._times[first : self._stop]
+        An empty place asks for more cores than there are.
+        """
+        return self._cores[first : self.stop], self._times[first : self.stop]
 
-    def after(self, first: int) -> Iterator[tuple[int, Job]]:
-        """Yield places and jobs from ``first`` on."""
-        for place, job in enumerate(self._jobs[first:], first):
-            if job is not None:
-                yield place, job
+    def waiting(self) -> list[tuple[int, Job]]:
+        """Return the places that are not empty, with their jobs."""
+        return [(place, job) for place, job in enumerate(self.jobs) if job is not None]
+
+    def drop_cancelled(self, view: View) -> list[Job]:
+        """Empty the places of jobs that no longer wait, and return these jobs."""
+        cancelled = [(place, job) for place, job in self.waiting() if not view.is_pending(job)]
+        for place, _ in cancelled:
+            self.leave(place)
+        return [job for _, job in cancelled]
 
     def join(self, jobs: Sequence[Job], view: View) -> int:
         """Enter jobs, submitted later than all before; return the first place with another job (``stop``: none)."""
-        if not jobs:
-            return self._stop
-        first = self._stop
+        first = self.stop
         for job in jobs:
+            stop = place = self.stop
             key = (0.0 if self.is_dynamic else self._order(job, view.now), job.index)
-            if self.is_dynamic or not self._keys or key > self._keys[-1]:
-                place = self._stop
-            else:
+            if stop and not self.is_dynamic and not key > self._keys[-1]:
                 place = bisect_right(self._keys, key)
-            stop = self._stop
             if stop == len(self._cores):
                 self._cores, self._times = np.tile(self._cores, 2), np.tile(self._times, 2)
             self._keys.insert(place, key)
-            self._jobs.insert(place, job)
+            self.jobs.insert(place, job)
             if place < stop:
-                for column in self._columns:
+                for column in (self._cores, self._times):
                     column[place + 1 : stop + 1] = column[place:stop]
             self._cores[place] = job.requested_cores
-            self._times[place] = planned_time(job)
-            self._stop = stop + 1
-            self._left += 1
+            self._times[place] = job.requested_time or SHORTEST_S
+            self.stop = stop + 1
+            self.count += 1
             first = min(first, place)
-        self._first = min(self._first, first)
+        self.first = min(self.first, first)
         return first
 
     def leave(self, place: int) -> None:
         """Empty a place, since its job has started or is no longer pending."""
-        self._jobs[place] = None
+        self.jobs[place] = None
         self._cores[place] = GONE
-        self._left -= 1
+        self.count -= 1
+        if place == self.first:
+            jobs, stop = self.jobs, self.stop
+            while place < stop and jobs[place] is None:
+                place += 1
+            self.first = place
 
     def refresh(self, view: View) -> None:
         """Close up empty places and order the jobs by their keys of now, before a pass over the whole queue."""
-        if self.is_stale and self._left:
-            places = [place for place, _ in self.after(0)]
-            jobs = [job for _, job in self.after(0)]
+        if self.may_be_stale and self.count and self.is_stale:
+            places = [place for place, _ in self.waiting()]
+            jobs = [job for _, job in self.waiting()]
             if not self._has_versions:
                 self._keep([places[i] for i in rank(jobs, self._order, view.now)])
                 return
@@ -148,27 +130,27 @@ class JobQueue:
             self._keep([places[i] for i in ordered])
             self._version = self._order.version  # type: ignore[attr-defined]
             self._keys = list(zip(keys[ordered].tolist(), indices[ordered].tolist(), strict=True))
-        else:
+        elif self.stop - self.count > (MOST_EMPTY if self.count else 0):
             self.close_up()
 
     def close_up(self) -> None:
         """Close up the empty places, if there are many."""
-        if not self._left:
+        if not self.count:
             self._keys.clear()
-            self._jobs.clear()
-            self._first = self._stop = 0
-        elif self._stop - self._left > max(self._left, MOST_EMPTY):
-            self._keep([place for place, _ in self.after(0)])
+            self.jobs.clear()
+            self.first = self.stop = 0
+        elif self.stop - self.count > max(self.count, MOST_EMPTY):
+            self._keep([place for place, _ in self.waiting()])
 
     def _keep(self, places: list[int]) -> None:
         """Move what is at these places to the front, in this order."""
-        kept, stop = len(places), self._stop
+        kept, stop = len(places), self.stop
         self._keys = [self._keys[place] for place in places]
-        self._jobs = [self._jobs[place] for place in places]
-        for column in self._columns:
+        self.jobs = [self.jobs[place] for place in places]
+        for column in (self._cores, self._times):
             column[:kept] = column[places]
         self._cores[kept:stop] = GONE
-        self._first, self._stop = 0, kept
+        self.first, self.stop = 0, kept
 
 
 def rank(jobs: Sequence[Job], order: JobOrder, now: float) -> npt.NDArray[np.int64]:

@@ -54,7 +54,7 @@ class ProfilePlan:
         self._endless: Amount = self._nothing()  # held by jobs that requested no time
         self._some_day: tuple[Job, Amount] | None = None
         self._made: dict[int, tuple[Job, Promise]] = {}  # by job index; only for the decision log
-        for end, _, _, running in releases:
+        for end, _, _, running in releases.entries:
             self.profile.release(end, self._held(running))
             self.begin(running)
         for end, node, cores in Returns(self._view).soonest_first():

@@ -9,7 +9,7 @@ from itertools import chain, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cluster_sim.engine import latest
+from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.machine.running import Running
 from cluster_sim.run.outlook import offered
 from cluster_sim.run.view import View
@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 EXTENSIONS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000)
 """Steps by which the expected end of a job that outlives its request is put off: 1, 5, 15, 30 min, 1, 2, 5, … 100 h."""
 
+SHORTEST_S = EXTENSIONS_S[0]
+"""Time, s, for which a job that requests 0 s is planned to hold its cores: the first extension."""
+
 
 def planned_time(job: Job) -> float:
-    """Return how long a job is planned to hold its cores, s: its request, or the first extension if that is 0 s."""
-    return job.requested_time or EXTENSIONS_S[0]
+    """Return how long a job is planned to hold its cores, s."""
+    return job.requested_time or SHORTEST_S
 
 
 def planned_end(job: Job, start: float) -> float:
@@ -69,35 +72,26 @@ class Releases:
     """
 
     def __init__(self) -> None:
-        self._entries: list[Release] = []
+        self.entries: list[Release] = []  #: The running jobs, the soonest expected end first.
         self._ends: dict[int, float] = {}  # under which end each job is entered
-
-    def __iter__(self) -> Iterator[Release]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __contains__(self, running: Running) -> bool:
-        """Return whether the job is entered."""
-        return running.job.index in self._ends
 
     def add(self, running: Running) -> None:
         """Enter a job that has been started."""
-        if running.job.requested_time == 0.0 and not running.extended_by:
-            running.extended_by = EXTENSIONS_S[0]  # it is there, and has to be counted
-        self._enter(running)
+        job = running.job
+        if job.requested_time == 0.0 and not running.extended_by:
+            running.extended_by = SHORTEST_S  # it is there, and has to be counted
+        end = running.expected_end
+        if end <= running.expected_start * SAME_INSTANT:
+            end = ending_after(running.expected_start, end)  # however little it requested
+        self._ends[job.index] = end
+        insort(self.entries, (end, job.index, running.placement.cores, running))
 
-    def _enter(self, running: Running) -> None:
-        end = ending_after(running.expected_start, running.expected_end)  # however little it requested
-        self._ends[running.job.index] = end
-        insort(self._entries, (end, running.job.index, running.placement.cores, running))
-
-    def drop(self, running: Running) -> float:
-        """Take out a job that has ended; return the end that it was expected to have, s."""
+    def drop(self, running: Running) -> float | None:
+        """Take out a job, if it is entered; return the end that it was expected to have, s."""
         index = running.job.index
-        end = self._ends.pop(index)
-        del self._entries[bisect_left(self._entries, (end, index))]
+        end = self._ends.pop(index, None)
+        if end is not None:
+            del self.entries[bisect_left(self.entries, (end, index))]
         return end
 
     def outlived(self, view: View) -> bool:
@@ -105,17 +99,17 @@ class Releases:
         now, ended = view.now, {running.job.index for running in view.ended}
         if any(latest(self._ends.get(index, now)) < now for index in ended):
             return True
-        due = self._entries[: bisect_left(self._entries, (latest(now), math.inf))]
+        due = self.entries[: bisect_left(self.entries, (latest(now), math.inf))]
         return any(index not in ended for _, index, _, _ in due)
 
     def follow(self, view: View) -> bool:
         """Take out what has ended since the last pass, put off what should have; return whether any was put off."""
         for running in view.ended:
-            if running in self:
-                self.drop(running)
+            self.drop(running)
         for running in view.resumed:
             self.take_up(running, view)
-        return self.put_off_overdue(view.now)
+        entries, now = self.entries, view.now
+        return bool(entries) and entries[0][0] <= now * SAME_INSTANT and self.put_off_overdue(now)
 
     def take_up(self, running: Running, view: View) -> bool:
         """Enter a job that goes on after a suspension, or with other cores, if it runs; return whether it does."""
@@ -127,25 +121,23 @@ class Releases:
 
     def put_off_overdue(self, now: float) -> bool:
         """Give every job that should have ended by ``now`` more time; return whether there was one."""
-        if not self._entries or self._entries[0][0] > latest(now):
-            return False
-        overdue = [running for *_, running in self._entries[: bisect_left(self._entries, (latest(now), math.inf))]]
+        overdue = [running for *_, running in self.entries[: bisect_left(self.entries, (latest(now), math.inf))]]
         for running in overdue:
             self.drop(running)
             # A job whose nodes took longer to boot than expected has a later end already.
             if running.expected_end <= latest(now):
                 put_off(running, now)
-            self._enter(running)
-        return True
+            self.add(running)
+        return bool(overdue)
 
 
 def cores_coming(releases: Releases, view: View) -> Iterable[tuple[float, int, int, object]]:
     """Return (expected time s, job or node, cores, …) that become usable for the scheduler, soonest first."""
     if not view.withheld_count and not view.transition_ends and not view.guests:
-        return releases
-    ends: list[tuple[float, int, int, object]] = list(releases)
+        return releases.entries
+    ends: list[tuple[float, int, int, object]] = [*releases.entries]
     if view.withheld_count:
-        ends = [(end, job, offered(run.placement, view.withheld).cores, None) for end, job, _, run in releases]
+        ends = [(end, job, offered(run.placement, view.withheld).cores, None) for end, job, _, run in releases.entries]
     ends += [(end, node, cores, None) for end, node, cores in Returns(view).soonest_first()]
     ends.sort(key=itemgetter(0))  # two runs that are sorted already: no more than a merge
     return ends
@@ -158,7 +150,7 @@ def about_to_boot(releases: Releases, view: View) -> Iterator[tuple[float, int, 
     """
     if not view.is_off.any() or (delays := view.boot_delays) is None:
         return
-    nodes = {node for *_, run in releases if run.start_time == math.inf for node in run.placement.nodes}
+    nodes = {node for *_, run in releases.entries if run.start_time == math.inf for node in run.placement.nodes}
     for node in sorted(nodes):
         if view.is_off[node] and (cores := view.free_cores.item(node)):
             yield view.now + float(delays[node]), node, cores

@@ -72,8 +72,7 @@ class Trials:
                 del self._running[index]
                 continue
             self._running[index] = one
-            if one in releases:
-                releases.drop(one)
+            releases.drop(one)
             if one.expected_end <= latest(now):
                 put_off(one, now)
 

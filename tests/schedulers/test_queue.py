@@ -48,17 +48,19 @@ def test_the_queue_is_a_sorted_list(order: str, rows: list[tuple[int, int]], ran
         kept += batch
         queue.refresh(At(now))  # type: ignore[arg-type]
         kept.sort(key=lambda job: (key(job, now), job.index))
-        assert [job for _, job in queue.after(queue.first)] == kept
+        assert [job for _, job in queue.waiting()] == kept
+        assert not kept or queue.jobs[queue.first] is kept[0]
         assert first <= queue.stop or queue.is_dynamic
-        for place, job in queue.after(queue.first):
-            assert (queue.cores(place)[0], queue.times(place)[0]) == (job.requested_cores, job.requested_time)
-            assert (queue.place_of(job), queue.job(place)) == (place, job)
-        for place, job in list(queue.after(queue.first)):
+        for place, job in queue.waiting():
+            cores, times = queue.requests(place)
+            assert (cores[0], times[0]) == (job.requested_cores, job.requested_time)
+            assert (queue.place_of(job), queue.jobs[place]) == (place, job)
+        for place, job in queue.waiting():
             if random.random() < 0.5:
                 queue.leave(place)
                 kept.remove(job)
-                assert queue.cores(place)[0] == GONE
-        assert len(queue) == len(kept)
+                assert queue.requests(place)[0][0] == GONE
+        assert queue.count == len(kept)
 
 
 @pytest.mark.parametrize("order", [*sorted(set(job_orders) - {"random"}), "powers:1:2:-0.3", "powers:0.4:1:0:0.6"])
