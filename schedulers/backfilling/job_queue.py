@@ -42,10 +42,15 @@ class JobQueue:
         self._keys: list[tuple[Any, int]] = []
         self._cores = np.full(16, GONE, np.int64)
         self._times = np.zeros(16)
+        self._indices = np.zeros(16, np.int64)
         self.jobs: list[Job | None] = []  #: The job at each place; None where it has left.
         self.count = 0  #: Number of jobs in the queue.
         self.first = 0  #: Place of the head job; ``stop`` when the queue is empty.
         self.stop = 0  #: One past the last place.
+
+    @property
+    def _columns(self) -> tuple[npt.NDArray[Any], ...]:
+        return self._cores, self._times, self._indices
 
     @property
     def is_stale(self) -> bool:
@@ -63,7 +68,8 @@ class JobQueue:
 
     def place_of(self, job: Job) -> int:
         """Return the place of a job that is in the queue."""
-        return self.jobs.index(job, self.first)
+        places = (self._indices[self.first : self.stop] == job.index).nonzero()[0] + self.first
+        return next(place for place in places.tolist() if self.jobs[place] is job)
 
     def requests(self, first: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the requested cores and the planned times (s) at the places from ``first`` on.
@@ -92,14 +98,15 @@ class JobQueue:
             if stop and not self.is_dynamic and not key > self._keys[-1]:
                 place = bisect_right(self._keys, key)
             if stop == len(self._cores):
-                self._cores, self._times = np.tile(self._cores, 2), np.tile(self._times, 2)
+                self._cores, self._times, self._indices = (np.tile(column, 2) for column in self._columns)
             self._keys.insert(place, key)
             self.jobs.insert(place, job)
             if place < stop:
-                for column in (self._cores, self._times):
+                for column in self._columns:
                     column[place + 1 : stop + 1] = column[place:stop]
             self._cores[place] = job.requested_cores
             self._times[place] = job.requested_time or SHORTEST_S
+            self._indices[place] = job.index
             self.stop = stop + 1
             self.count += 1
             first = min(first, place)
@@ -147,7 +154,7 @@ class JobQueue:
         kept, stop = len(places), self.stop
         self._keys = [self._keys[place] for place in places]
         self.jobs = [self.jobs[place] for place in places]
-        for column in (self._cores, self._times):
+        for column in self._columns:
             column[:kept] = column[places]
         self._cores[kept:stop] = GONE
         self.first, self.stop = 0, kept
