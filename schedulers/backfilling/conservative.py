@@ -76,7 +76,7 @@ class ConservativeBackfilling(Backfilling):
         self._queue.close_up()
         this_instant = latest(view.now)
         if view.explains:
-            self._losses.follow(view, self._releases)
+            self._losses.follow(view, self._releases.outlived(view))
         submitted = [job for job in view.submitted if view.is_pending(job)]  # one may have been cancelled at once
         has_ended, ended_early = bool(view.ended), False
         for running in view.ended:

@@ -170,7 +170,7 @@ class EasyBackfilling(Backfilling):
         """Hold a pass: over the whole queue only if something else has happened than that jobs came."""
         queue, submitted = self._queue, view.submitted
         if view.explains:
-            self._losses.follow(view, self._releases)
+            self._losses.follow(view, self._releases.outlived(view))
         first_new = queue.join(submitted, view) if submitted else queue.stop
         puts_off = self._releases.follow(view)
         if self._trials is not None:

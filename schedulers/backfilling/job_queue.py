@@ -68,8 +68,8 @@ class JobQueue:
 
     def place_of(self, job: Job) -> int:
         """Return the place of a job that is in the queue."""
-        places = (self._indices[self.first : self.stop] == job.index).nonzero()[0] + self.first
-        return next(place for place in places.tolist() if self.jobs[place] is job)
+        offsets: list[int] = (self._indices[self.first : self.stop] == job.index).nonzero()[0].tolist()
+        return next(place for offset in offsets if self.jobs[place := self.first + offset] is job)
 
     def requests(self, first: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the requested cores and the planned times (s) at the places from ``first`` on.
