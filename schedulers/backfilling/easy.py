@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from cluster_sim.workload.jobs import Job
 
+CORES = attrgetter("requested_cores")
 FEW = 16
 """Number of jobs up to which looking at them one by one is faster than numpy."""
 AT_ONCE = 64
@@ -157,57 +160,52 @@ class EasyBackfilling(Backfilling):
             self._commitment = Commitment(order_in(view, self._job_order, self._aging))
             self._queue = JobQueue(self._commitment)
         self._order_behind = None if self._backfill_order is None else order_once(view, self._backfill_order)
+        self._new_plan = self._plans(view)
         self._plan: Plan | None = None
         self._behind = 0  # the place in the queue behind the promised jobs
         self._version: object = None
         self._promised = 0  # how many jobs are promised a start
-        self._has_windows = bool(view.turning_times)  # of advance reservations, which open and close as time passes
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """Hold a pass: over the whole queue only if something else has happened than that jobs came."""
         queue, submitted = self._queue, view.submitted
         if view.explains:
-            self._losses.follow(view, self._releases)
-        first_new = queue.join(submitted, view)
+            self._losses.follow(view, self._releases.outlived(view))
+        first_new = queue.join(submitted, view) if submitted else queue.stop
         puts_off = self._releases.follow(view)
         if self._trials is not None:
             self._trials.follow(self._releases)
+        is_cancelled = queue.count != view.pending_count
+        if is_cancelled:
+            queue.drop_cancelled(view)
         if (
             puts_off
             or self._trials
+            or is_cancelled  # perhaps one that had a promise
             or view.version is not self._version
             or first_new < self._behind + (not self._depth)  # what stands there is not promised, and can be overtaken
             or self._promised < self._depth
             or self._plan is None
             or (queue.may_be_stale and queue.is_stale)
-            or queue.count != len(view.pending_by_index)  # one was cancelled: perhaps one that had a promise
         ):
             return self._whole_queue(view)
         # Jobs refused before would be refused again: no more is free than then, and the promised start is nearer.
-        free = view.free_total
-        for job in submitted:
-            if job.requested_cores <= free:
-                break
-        else:
+        if min(map(CORES, submitted), default=math.inf) > view.free_total:
             return ()
         backfilled = self._backfill(view, first_new)
         return backfilled if self._trials is None else chain(backfilled, self._try_out(view, self._trials))
 
     def _whole_queue(self, view: View) -> Iterator[Decision]:
-        queue, free, pending, explains = self._queue, view.free_total, view.pending_by_index, view.explains
+        queue, free = self._queue, view.free_total
         queue.refresh(view)
-        plan = self._plan = self._new_plan(view)
+        plan = self._plan = self._new_plan()
         self._promised = 0
         told, others_first = dict(self._told), False  # of the log: nothing, if there is none
-        capped = view.power_budget is not None
         for place in range(queue.first, queue.stop):
             job = queue.jobs[place]
             if job is None:
                 continue
             self._behind = place
-            if pending.get(job.index) is not job:  # it was cancelled
-                queue.leave(place)
-                continue
             placement = plan.place(job) if job.requested_cores <= free else None
             leaving: list[Running] = []
             if self._trials:
@@ -219,7 +217,7 @@ class EasyBackfilling(Backfilling):
                 if leaving:
                     placement = plan.place(job) if placement is None else self._trials.place(job)
             if placement is not None:
-                start = Start(job, placement, self._because(job) if explains else "")
+                start = Start(job, placement, self._because(job) if view.explains else "")
                 if job.index in told:
                     yield from self._kept_its_promise(view, start, others_first)
                     del told[job.index]
@@ -237,11 +235,11 @@ class EasyBackfilling(Backfilling):
             promise = plan.promise(job)
             if self._commitment is not None:
                 self._commitment.hold(job, view)
-            if explains:
+            if view.explains:
                 yield from self._reasons(view, plan, job, promise, _slowest_boot(view, job), others_first)
                 told.pop(job.index, None)
                 others_first = others_first or promise is not None
-            if capped and view.is_capped(job):
+            if view.is_capped(job):
                 # A job that overtook it would take the watts that it waits for. The next pass looks at the whole queue.
                 self._plan = None
                 break
@@ -285,9 +283,6 @@ class EasyBackfilling(Backfilling):
             job = queue.jobs[place]
             if job is None:
                 continue
-            if not view.is_pending(job):
-                queue.leave(place)
-                continue
             in_time = plan.is_over_in_time(job)
             if not in_time and not trials.may_try(job):
                 continue
@@ -306,7 +301,7 @@ class EasyBackfilling(Backfilling):
                     plan.take(self._started(view, place, job))
                 else:
                     queue.leave(place)
-                    trials.begin(view.running_by_index[job.index])
+                    trials.begin(view.running_job(job))
                 wide = trials.free_without(enough)
             if waits and not wide:
                 break
@@ -320,40 +315,36 @@ class EasyBackfilling(Backfilling):
             return Hold(job, NO_ROOM)
         return Backfilling._delays(plan, job)
 
-    def _new_plan(self, view: View) -> Plan:
-        if self._depth > 1 or self.memory or self._has_windows:
-            return self._profile(view)
+    def _plans(self, view: View) -> Callable[[], Plan]:
+        """Return what makes the plan of each pass of a run."""
+        if self._depth > 1 or self.memory or view.turning_times:
+            return partial(self._profile, view)
+        known = self._where, self._releases, self._trials
         if not self._takes_extra:
-            return PlanBefore(self._where, self._releases, self._trials)
+            return partial(PlanBefore, *known)
         if self._room_cores:
-            return PlanWithRoom(self._where, self._releases, self._trials, self._room_cores, self._room_for)
-        if self._counted:
-            return CountedPlan(self._where, self._releases, self._trials)
-        return NodePlan(self._where, self._releases, self._trials, self._pinned)
+            return partial(PlanWithRoom, *known, self._room_cores, self._room_for)
+        return partial(CountedPlan, *known) if self._counted else partial(NodePlan, *known, self._pinned)
 
     def _backfill(self, view: View, first: int) -> Iterator[Decision]:
         """Start what can be started of the jobs from place ``first`` on."""
         queue, plan, free = self._queue, self._plan, view.free_total
         assert plan is not None
         alike = self._where.treats_alike and not self._trials
-        pending, explains = view.pending_by_index, view.explains
         lacking: set[int] = set()  # numbers of cores for which there was no room: cores do not come back in a pass
         for place in self._worth_trying(view, first):
             job = queue.jobs[place]
             if job is None or job.requested_cores > free or job.requested_cores in lacking:
                 continue
-            if pending.get(job.index) is not job:
-                queue.leave(place)
-                continue
             placement = plan.place(job)
             if placement is not None:
                 why = BACKFILLED if self._promised else ""
-                yield Start(job, placement, self._because(job, why) if explains else why)
+                yield Start(job, placement, self._because(job, why) if view.explains else why)
                 plan.take(self._started(view, place, job))
                 free = view.free_total
                 if not free:
                     break
-            elif explains:
+            elif view.explains:
                 missing = view.shortage(job, self.memory)
                 if not missing:
                     yield self._delays(plan, job)

@@ -49,12 +49,12 @@ def test_the_queue_is_a_sorted_list(order: str, rows: list[tuple[int, int]], ran
         queue.refresh(At(now))  # type: ignore[arg-type]
         kept.sort(key=lambda job: (key(job, now), job.index))
         assert [job for _, job in queue.waiting()] == kept
+        assert not kept or queue.jobs[queue.first] is kept[0]
         assert first <= queue.stop or queue.is_dynamic
         for place, job in queue.waiting():
             cores, times = queue.requests(place)
             assert (cores[0], times[0]) == (job.requested_cores, job.requested_time)
             assert (queue.place_of(job), queue.jobs[place]) == (place, job)
-            assert queue.first <= place
         for place, job in queue.waiting():
             if random.random() < 0.5:
                 queue.leave(place)
