@@ -113,7 +113,9 @@ class JobQueue:
 
     def leave(self, place: int) -> None:
         """Empty a place, since its job has started or is no longer pending."""
-        del self._key_of[self._keys[place][1]]
+        key = self._keys[place]
+        if self._key_of.get(key[1]) is key:  # else the job has joined again meanwhile
+            del self._key_of[key[1]]
         self.jobs[place] = None
         self._cores[place] = GONE
         self.count -= 1

@@ -71,3 +71,14 @@ def test_keys_for_all_jobs_are_keys_for_each(order: str, rows: list[tuple[int, i
     jobs, key = list(jobs_of(rows)), job_orders.make(order)
     expected = sorted(range(len(jobs)), key=lambda i: (key(jobs[i], float(now)), i))
     assert rank(jobs, key, float(now)).tolist() == expected
+
+
+def test_a_job_can_join_again_before_it_has_left() -> None:
+    """A job that was cancelled and comes back at once is another object of the same number: each leaves its own place."""
+    (old, other), (new, _) = (jobs_of([(1, 5), (1, 5)]) for _ in range(2))
+    queue = JobQueue(job_orders.make("first"))
+    queue.join([old, other], At(0.0))  # type: ignore[arg-type]
+    queue.join([new], At(0.0))  # type: ignore[arg-type]
+    queue.leave(queue.place_of(old))
+    queue.leave(queue.place_of(new))
+    assert [job for _, job in queue.waiting()] == [other]
