@@ -33,7 +33,7 @@ class CommittedBackfilling(EasyBackfilling):
 
     def go_for(self, view: View, job: Job) -> Iterator[Decision]:
         """Start the job if it fits; else promise it a start, and start what does not delay it."""
-        plan = self._plan = self._new_plan(view)
+        plan = self._plan = self._new_plan()
         placement = plan.place(job)
         if placement is not None:
             yield Start(job, placement)

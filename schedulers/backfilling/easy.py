@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -157,17 +158,17 @@ class EasyBackfilling(Backfilling):
             self._commitment = Commitment(order_in(view, self._job_order, self._aging))
             self._queue = JobQueue(self._commitment)
         self._order_behind = None if self._backfill_order is None else order_once(view, self._backfill_order)
+        self._new_plan = self._plans(view)
         self._plan: Plan | None = None
         self._behind = 0  # the place in the queue behind the promised jobs
         self._version: object = None
         self._promised = 0  # how many jobs are promised a start
-        self._has_windows = bool(view.turning_times)  # of advance reservations, which open and close as time passes
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """Hold a pass: over the whole queue only if something else has happened than that jobs came."""
         queue, submitted = self._queue, view.submitted
         if view.explains:
-            self._losses.follow(view, self._releases)
+            self._losses.follow(view, self._releases.outlived(view))
         first_new = queue.join(submitted, view)
         puts_off = self._releases.follow(view)
         if self._trials is not None:
@@ -196,7 +197,7 @@ class EasyBackfilling(Backfilling):
     def _whole_queue(self, view: View) -> Iterator[Decision]:
         queue, free, pending, explains = self._queue, view.free_total, view.pending_by_index, view.explains
         queue.refresh(view)
-        plan = self._plan = self._new_plan(view)
+        plan = self._plan = self._new_plan()
         self._promised = 0
         told, others_first = dict(self._told), False  # of the log: nothing, if there is none
         capped = view.power_budget is not None
@@ -320,16 +321,16 @@ class EasyBackfilling(Backfilling):
             return Hold(job, NO_ROOM)
         return Backfilling._delays(plan, job)
 
-    def _new_plan(self, view: View) -> Plan:
-        if self._depth > 1 or self.memory or self._has_windows:
-            return self._profile(view)
+    def _plans(self, view: View) -> Callable[[], Plan]:
+        """Return what makes the plan of each pass of a run."""
+        if self._depth > 1 or self.memory or view.turning_times:
+            return partial(self._profile, view)
+        known = self._where, self._releases, self._trials
         if not self._takes_extra:
-            return PlanBefore(self._where, self._releases, self._trials)
+            return partial(PlanBefore, *known)
         if self._room_cores:
-            return PlanWithRoom(self._where, self._releases, self._trials, self._room_cores, self._room_for)
-        if self._counted:
-            return CountedPlan(self._where, self._releases, self._trials)
-        return NodePlan(self._where, self._releases, self._trials, self._pinned)
+            return partial(PlanWithRoom, *known, self._room_cores, self._room_for)
+        return partial(CountedPlan, *known) if self._counted else partial(NodePlan, *known, self._pinned)
 
     def _backfill(self, view: View, first: int) -> Iterator[Decision]:
         """Start what can be started of the jobs from place ``first`` on."""

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from cluster_sim.engine import latest
+from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.run.outlook import Outlook
 from cluster_sim.run.view import View
 from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.releases import (
+    SHORTEST_S,
     Releases,
     Returns,
     about_to_boot,
@@ -92,6 +93,8 @@ class CountedPlan:
     that it will leave free then.
     """
 
+    _beside = 0  # cores that have to be free beside the promised job when it starts
+
     def __init__(self, where: NodeChoice, releases: Releases, trials: Trials | None):
         self._where = where
         self._view = where.view
@@ -112,7 +115,7 @@ class CountedPlan:
 
     def place(self, job: Job) -> Placement | None:
         cores = job.requested_cores
-        if cores > self._extra and self._view.now + planned_time(job) > self._shadow:
+        if cores > self._extra and self._view.now + (job.requested_time or SHORTEST_S) > self._shadow:
             return None
         placement = self._where.now(job)
         if placement is None or cores <= self._extra:
@@ -127,27 +130,26 @@ class CountedPlan:
 
     def promise(self, job: Job) -> Promise | None:
         """Promise the time when enough running jobs should have ended, and enough nodes in transition be back."""
-        free, missing, promised, needed = self._free_with_trials(), True, math.inf, self._needed(job)
-        self._shadow, self._extra = math.inf, 0
-        for end, _, cores, _ in cores_coming(self._releases, self._view):
-            if not missing and end > self._shadow:
+        free = self._free_with_trials() if self._trials else self._view.free_total
+        needed, coming = job.requested_cores + self._beside, iter(cores_coming(self._releases, self._view))
+        promised = math.inf
+        for end, _, cores, _ in coming:
+            free += cores
+            if free >= needed:
+                promised = end
+                break
+        else:
+            self._shadow = self._extra = math.inf
+            return None
+        shadow = promised * SAME_INSTANT
+        for end, _, cores, _ in coming:
+            if end > shadow:
                 break  # all that end at the shadow time count
             free += cores
-            if missing and free >= needed:
-                promised, self._shadow, missing = end, latest(end), False
-        if missing:
-            self._extra = math.inf
-            return None
-        self._extra = free - needed
-        self._head = job
-        if promised == math.inf:
-            # Jobs that requested no time have to end first, and no job is known to end before them.
-            self._shadow = -math.inf
+        # If jobs that requested no time have to end first, no job is known to end before them.
+        self._shadow = shadow if promised < math.inf else -math.inf
+        self._extra, self._head = free - needed, job
         return Promise(promised)
-
-    def _needed(self, job: Job) -> int:
-        """Return the cores that have to be free for the promised job to start."""
-        return job.requested_cores
 
     def _free_with_trials(self) -> int:
         """Return the free cores, with those of jobs on trial, which leave if the head job can start with them."""
@@ -214,11 +216,12 @@ class PlanWithRoom(CountedPlan):
     def _left_by(self, job: Job) -> int:
         return self._room if planned_time(job) > self._room_for else 0
 
-    def _needed(self, job: Job) -> int:
-        """Return its cores with those that it leaves, but not more than can be free: then everybody else is over."""
+    def promise(self, job: Job) -> Promise | None:
+        """Promise its cores with those that it leaves, but not more than can be free: then everybody else is over."""
         coming = cores_coming(self._releases, self._view)
         most = self._free_with_trials() + sum([cores for _, _, cores, _ in coming])
-        return max(job.requested_cores, min(job.requested_cores + self._left_by(job), most))
+        self._beside = max(min(self._left_by(job), most - job.requested_cores), 0)
+        return super().promise(job)
 
 
 class PlanBefore(CountedPlan):
