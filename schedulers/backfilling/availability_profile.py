@@ -54,13 +54,13 @@ class AvailabilityProfile:
 
     def advance(self, now: float) -> None:
         """Forget what lies before ``now``."""
-        passed = int(self.times.searchsorted(now * SAME_INSTANT, "right")) - 1
+        passed = int(self._times[: self._steps].searchsorted(now * SAME_INSTANT, "right")) - 1
         if passed > 0:
             left = self._steps - passed
             self._times[:left] = self._times[passed : self._steps]
             self._free[:left] = self._free[passed : self._steps]
             self._steps = left
-        self._times[0] = max(now, self._times[0])
+        self._times[0] = max(now, self._times.item(0))
 
     def take(self, start: float, end: float, amount: Amount) -> None:
         """Use an amount from ``start`` (not before the profile begins) to ``end``, which may be inf."""
@@ -91,7 +91,7 @@ class AvailabilityProfile:
         """Return the step that begins at ``time``; cut a step in two if there is none."""
         if time == math.inf:
             return self._steps
-        step = int(self.times.searchsorted(time / SAME_INSTANT))
+        step = int(self._times[: self._steps].searchsorted(time / SAME_INSTANT))
         if step == self._steps or self._times.item(step) > time * SAME_INSTANT:
             if step == 0:
                 return 0  # before the profile begins

@@ -74,13 +74,14 @@ class ConservativeBackfilling(Backfilling):
     def schedule(self, view: View) -> Iterator[Decision]:
         """Hold a pass: move promises forward, promise new jobs a start, and start the jobs that are due."""
         self._queue.close_up()
+        this_instant = latest(view.now)
         if view.explains:
-            self._losses.follow(view, self._releases)
+            self._losses.follow(view, self._releases.outlived(view))
         submitted = [job for job in view.submitted if view.is_pending(job)]  # one may have been cancelled at once
         has_ended, ended_early = bool(view.ended), False
         for running in view.ended:
             until = self._releases.drop(running)  # None: started and stopped in one instant
-            if until is not None and until > latest(view.now) and self._plan is not None:
+            if until is not None and until > this_instant and self._plan is not None:
                 self._plan.give_back(running, until)
                 ended_early = True
                 if running.start_time == math.inf:
@@ -111,7 +112,7 @@ class ConservativeBackfilling(Backfilling):
                 self._queue.join(submitted, view)
                 for job in submitted:
                     yield from self._promise(view, job)
-        while (yield from self._start_due(view)):
+        while self._due and self._due[0][0] <= this_instant and (yield from self._start_due(view)):
             yield from self._move_forward(view)  # nodes were to boot that are on: that much is left
         if view.explains and not self._is_capped and (free := view.free_total):
             # The decision log names the jobs that would fit now, and wait for the sake of a promise.
@@ -120,7 +121,7 @@ class ConservativeBackfilling(Backfilling):
                 if job.requested_cores <= free and view.is_pending(job) and not view.shortage(job, self.memory):
                     yield Hold(job, NOT_MOVED) if self._plan.could_start(job) else self._delays(self._plan, job)
         self._losses.forget()
-        if self._due and self._due[0][0] != self._wakes_at and self._due[0][0] > latest(view.now):
+        if self._due and self._due[0][0] != self._wakes_at and self._due[0][0] > this_instant:
             # Perhaps nothing else wakes the scheduler then: the job whose end was waited for may have moved forward.
             self._wakes_at = self._due[0][0]
             yield WakeAt(self._wakes_at)

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from schedulers.backfilling.releases import Releases
-
 FAILED = "a node has failed"
 WITHHELD = "a node is withheld"
 SWITCHED_OFF = "a node is switched off"
@@ -41,8 +39,8 @@ class Losses:
         self._ends: dict[int, float] = {}  # when the nodes in transition were to be back
         self._guests: frozenset[Departure] = frozenset()
 
-    def follow(self, view: View, releases: Releases) -> None:
-        """Note what has been lost since the last pass; ``releases`` have not followed this one yet."""
+    def follow(self, view: View, outlived: bool) -> None:
+        """Note what has been lost since the last pass; ``outlived``: a job has lasted longer than expected."""
         changes, seen = view.state_changes, self._changes_seen
         if len(changes) != seen:
             self._changes_seen = len(changes)
@@ -74,7 +72,7 @@ class Losses:
             elif ends.get(node, end) > latest(end):
                 self.note(SWITCHED_ON)  # it was to be OFF then, and is to boot as well
         self._ends = dict(ends)
-        if releases.outlived(view):
+        if outlived:
             self.note(LATE_JOB)
         if view.resumed:
             self.note(CHANGED)

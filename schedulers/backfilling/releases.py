@@ -171,9 +171,11 @@ class Returns:
 
     def are_late(self) -> bool:
         """Return whether a node, or cores of a guest, should be back by now and are not."""
-        view, now = self._view, self._view.now
-        late = any(end <= latest(now) for end in view.transition_ends.values())
-        return late or any(guest.expected_end <= latest(now) for guest in view.guests)
+        if not self:
+            return False
+        view, this_instant = self._view, latest(self._view.now)
+        late = any(end <= this_instant for end in view.transition_ends.values())
+        return late or any(guest.expected_end <= this_instant for guest in view.guests)
 
     def soonest_first(self) -> list[tuple[float, int, int]]:
         """Return (expected time, node, cores that come back on it), soonest first."""
