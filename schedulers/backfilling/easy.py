@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 
     from cluster_sim.workload.jobs import Job
 
-CORES = attrgetter("requested_cores")
 FEW = 16
 """Number of jobs up to which looking at them one by one is faster than numpy."""
 AT_ONCE = 64
@@ -171,41 +169,46 @@ class EasyBackfilling(Backfilling):
         queue, submitted = self._queue, view.submitted
         if view.explains:
             self._losses.follow(view, self._releases.outlived(view))
-        first_new = queue.join(submitted, view) if submitted else queue.stop
+        first_new = queue.join(submitted, view)
         puts_off = self._releases.follow(view)
         if self._trials is not None:
             self._trials.follow(self._releases)
-        is_cancelled = queue.count != view.pending_count
-        if is_cancelled:
-            queue.drop_cancelled(view)
         if (
             puts_off
             or self._trials
-            or is_cancelled  # perhaps one that had a promise
             or view.version is not self._version
             or first_new < self._behind + (not self._depth)  # what stands there is not promised, and can be overtaken
             or self._promised < self._depth
             or self._plan is None
             or (queue.may_be_stale and queue.is_stale)
+            or queue.count != len(view.pending_by_index)  # one was cancelled: perhaps one that had a promise
         ):
             return self._whole_queue(view)
         # Jobs refused before would be refused again: no more is free than then, and the promised start is nearer.
-        if min(map(CORES, submitted), default=math.inf) > view.free_total:
+        free = view.free_total
+        for job in submitted:
+            if job.requested_cores <= free:
+                break
+        else:
             return ()
         backfilled = self._backfill(view, first_new)
         return backfilled if self._trials is None else chain(backfilled, self._try_out(view, self._trials))
 
     def _whole_queue(self, view: View) -> Iterator[Decision]:
-        queue, free = self._queue, view.free_total
+        queue, free, pending, explains = self._queue, view.free_total, view.pending_by_index, view.explains
         queue.refresh(view)
         plan = self._plan = self._new_plan()
         self._promised = 0
         told, others_first = dict(self._told), False  # of the log: nothing, if there is none
+        capped = view.power_budget is not None
         for place in range(queue.first, queue.stop):
             job = queue.jobs[place]
             if job is None:
                 continue
             self._behind = place
+            if pending.get(job.index) is not job:  # it was cancelled
+                queue.leave(place)
+                continue
             placement = plan.place(job) if job.requested_cores <= free else None
             leaving: list[Running] = []
             if self._trials:
@@ -217,7 +220,7 @@ class EasyBackfilling(Backfilling):
                 if leaving:
                     placement = plan.place(job) if placement is None else self._trials.place(job)
             if placement is not None:
-                start = Start(job, placement, self._because(job) if view.explains else "")
+                start = Start(job, placement, self._because(job) if explains else "")
                 if job.index in told:
                     yield from self._kept_its_promise(view, start, others_first)
                     del told[job.index]
@@ -235,11 +238,11 @@ class EasyBackfilling(Backfilling):
             promise = plan.promise(job)
             if self._commitment is not None:
                 self._commitment.hold(job, view)
-            if view.explains:
+            if explains:
                 yield from self._reasons(view, plan, job, promise, _slowest_boot(view, job), others_first)
                 told.pop(job.index, None)
                 others_first = others_first or promise is not None
-            if view.is_capped(job):
+            if capped and view.is_capped(job):
                 # A job that overtook it would take the watts that it waits for. The next pass looks at the whole queue.
                 self._plan = None
                 break
@@ -283,6 +286,9 @@ class EasyBackfilling(Backfilling):
             job = queue.jobs[place]
             if job is None:
                 continue
+            if not view.is_pending(job):
+                queue.leave(place)
+                continue
             in_time = plan.is_over_in_time(job)
             if not in_time and not trials.may_try(job):
                 continue
@@ -301,7 +307,7 @@ class EasyBackfilling(Backfilling):
                     plan.take(self._started(view, place, job))
                 else:
                     queue.leave(place)
-                    trials.begin(view.running_job(job))
+                    trials.begin(view.running_by_index[job.index])
                 wide = trials.free_without(enough)
             if waits and not wide:
                 break
@@ -331,20 +337,24 @@ class EasyBackfilling(Backfilling):
         queue, plan, free = self._queue, self._plan, view.free_total
         assert plan is not None
         alike = self._where.treats_alike and not self._trials
+        pending, explains = view.pending_by_index, view.explains
         lacking: set[int] = set()  # numbers of cores for which there was no room: cores do not come back in a pass
         for place in self._worth_trying(view, first):
             job = queue.jobs[place]
             if job is None or job.requested_cores > free or job.requested_cores in lacking:
                 continue
+            if pending.get(job.index) is not job:
+                queue.leave(place)
+                continue
             placement = plan.place(job)
             if placement is not None:
                 why = BACKFILLED if self._promised else ""
-                yield Start(job, placement, self._because(job, why) if view.explains else why)
+                yield Start(job, placement, self._because(job, why) if explains else why)
                 plan.take(self._started(view, place, job))
                 free = view.free_total
                 if not free:
                     break
-            elif view.explains:
+            elif explains:
                 missing = view.shortage(job, self.memory)
                 if not missing:
                     yield self._delays(plan, job)

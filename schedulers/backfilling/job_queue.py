@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,18 +39,14 @@ class JobQueue:
         #: Whether keys change while jobs wait, and nobody says when.
         self.is_dynamic = bool(getattr(order, "dynamic", False)) and not self._has_versions
         self.may_be_stale = self.is_dynamic or self._has_versions  #: Whether keys can change at all.
-        self._keys: list[tuple[Any, int]] = []
+        self._keys: list[tuple[Any, int]] = []  # of each place, also an empty one; ascending, unless they change
+        self._key_of: dict[int, tuple[Any, int]] = {}  # by index of the job
         self._cores = np.full(16, GONE, np.int64)
         self._times = np.zeros(16)
-        self._indices = np.zeros(16, np.int64)
         self.jobs: list[Job | None] = []  #: The job at each place; None where it has left.
         self.count = 0  #: Number of jobs in the queue.
         self.first = 0  #: Place of the head job; ``stop`` when the queue is empty.
         self.stop = 0  #: One past the last place.
-
-    @property
-    def _columns(self) -> tuple[npt.NDArray[Any], ...]:
-        return self._cores, self._times, self._indices
 
     @property
     def is_stale(self) -> bool:
@@ -68,8 +64,10 @@ class JobQueue:
 
     def place_of(self, job: Job) -> int:
         """Return the place of a job that is in the queue."""
-        offsets: list[int] = (self._indices[self.first : self.stop] == job.index).nonzero()[0].tolist()
-        return next(place for offset in offsets if self.jobs[place := self.first + offset] is job)
+        if self.is_dynamic:
+            return self.jobs.index(job, self.first)
+        # One that has come back may have left an empty place with its key before.
+        return self.jobs.index(job, bisect_left(self._keys, self._key_of[job.index]))
 
     def requests(self, first: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Return the requested cores and the planned times (s) at the places from ``first`` on.
@@ -98,15 +96,15 @@ class JobQueue:
             if stop and not self.is_dynamic and not key > self._keys[-1]:
                 place = bisect_right(self._keys, key)
             if stop == len(self._cores):
-                self._cores, self._times, self._indices = (np.tile(column, 2) for column in self._columns)
+                self._cores, self._times = np.tile(self._cores, 2), np.tile(self._times, 2)
             self._keys.insert(place, key)
+            self._key_of[job.index] = key
             self.jobs.insert(place, job)
             if place < stop:
-                for column in self._columns:
+                for column in (self._cores, self._times):
                     column[place + 1 : stop + 1] = column[place:stop]
             self._cores[place] = job.requested_cores
             self._times[place] = job.requested_time or SHORTEST_S
-            self._indices[place] = job.index
             self.stop = stop + 1
             self.count += 1
             first = min(first, place)
@@ -115,6 +113,9 @@ class JobQueue:
 
     def leave(self, place: int) -> None:
         """Empty a place, since its job has started or is no longer pending."""
+        key = self._keys[place]
+        if self._key_of.get(key[1]) is key:  # else the job has joined again meanwhile
+            del self._key_of[key[1]]
         self.jobs[place] = None
         self._cores[place] = GONE
         self.count -= 1
@@ -137,6 +138,7 @@ class JobQueue:
             self._keep([places[i] for i in ordered])
             self._version = self._order.version  # type: ignore[attr-defined]
             self._keys = list(zip(keys[ordered].tolist(), indices[ordered].tolist(), strict=True))
+            self._key_of = {key[1]: key for key in self._keys}
         elif self.stop - self.count > (MOST_EMPTY if self.count else 0):
             self.close_up()
 
@@ -154,7 +156,7 @@ class JobQueue:
         kept, stop = len(places), self.stop
         self._keys = [self._keys[place] for place in places]
         self.jobs = [self.jobs[place] for place in places]
-        for column in self._columns:
+        for column in (self._cores, self._times):
             column[:kept] = column[places]
         self._cores[kept:stop] = GONE
         self.first, self.stop = 0, kept

@@ -49,12 +49,12 @@ def test_the_queue_is_a_sorted_list(order: str, rows: list[tuple[int, int]], ran
         queue.refresh(At(now))  # type: ignore[arg-type]
         kept.sort(key=lambda job: (key(job, now), job.index))
         assert [job for _, job in queue.waiting()] == kept
-        assert not kept or queue.jobs[queue.first] is kept[0]
         assert first <= queue.stop or queue.is_dynamic
         for place, job in queue.waiting():
             cores, times = queue.requests(place)
             assert (cores[0], times[0]) == (job.requested_cores, job.requested_time)
             assert (queue.place_of(job), queue.jobs[place]) == (place, job)
+            assert queue.first <= place
         for place, job in queue.waiting():
             if random.random() < 0.5:
                 queue.leave(place)
@@ -71,3 +71,14 @@ def test_keys_for_all_jobs_are_keys_for_each(order: str, rows: list[tuple[int, i
     jobs, key = list(jobs_of(rows)), job_orders.make(order)
     expected = sorted(range(len(jobs)), key=lambda i: (key(jobs[i], float(now)), i))
     assert rank(jobs, key, float(now)).tolist() == expected
+
+
+def test_a_job_can_join_again_before_it_has_left() -> None:
+    """A job that was cancelled and comes back at once is another object of the same number: each leaves its own place."""
+    (old, other), (new, _) = (jobs_of([(1, 5), (1, 5)]) for _ in range(2))
+    queue = JobQueue(job_orders.make("first"))
+    queue.join([old, other], At(0.0))  # type: ignore[arg-type]
+    queue.join([new], At(0.0))  # type: ignore[arg-type]
+    queue.leave(queue.place_of(old))
+    queue.leave(queue.place_of(new))
+    assert [job for _, job in queue.waiting()] == [other]
