@@ -1,4 +1,5 @@
-"""Exercises that check themselves: numbers, choices, functions, schedules made by hand; see also :mod:`.policies`.
+"""Exercises that check themselves: numbers, choices, functions, schedules made by hand; see also
+:mod:`analysis.lessons.policies`.
 
 ``check(answer)`` returns a :class:`Verdict`; it never raises, and never tells the answer.
 """

@@ -88,7 +88,7 @@ class AgentRow:
     ----------
     name : of its folder.
     what : for people.
-    cases : names of the inputs it is tested on; what they are the paper's module says.
+    cases : what it is tested on, by name; what each is the paper's module says.
     against : specs of the schedulers (or power policies) that it is compared with.
     training : name of its training, and of the folder that it is left in.
     file : file in ``examples/training`` that says how, without its ending; the training's name unless given.
