@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache
 from html import escape
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -27,6 +27,8 @@ from cluster_sim.packages import is_ours, sibling
 from cluster_sim.spelling import hint, near, one_of
 
 T = TypeVar("T")
+_MOST_RECIPES = 1000
+"""Number of specs that a registry remembers: generators are asked for one with every seed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Spec:
             raise SpecError(f"spec '{text}'", "name[:positional][,key=value…]")
         positional: list[str] = []
         options: dict[str, str] = {}
-        for part in filter(None, (part.strip() for part in rest.split(","))):
+        for part in filter(None, map(str.strip, rest.split(","))):
             key, equals, value = part.partition("=")
             if not equals:
                 positional.append(part)
@@ -65,7 +67,14 @@ class Spec:
         return replace(self, options=self.options | {"seed": str(seed)})
 
 
-_parsed = lru_cache(maxsize=256)(Spec.parse)
+@dataclass(frozen=True, slots=True)
+class _Recipe(Generic[T]):
+    """The factory behind a spec, and the arguments that the spec has for it."""
+
+    name: str
+    factory: Callable[..., T]
+    positional: list[Any]
+    keywords: dict[str, Any]
 
 
 class Registry(Generic[T]):
@@ -85,6 +94,7 @@ class Registry(Generic[T]):
         self._needs = needs
         self._arguments = arguments
         self._factories: dict[str, Callable[..., T]] = {}
+        self._recipes: dict[str, _Recipe[T]] = {}  # of the specs that something was made of
         self._later: dict[str, tuple[str, str, str]] = {}
         self._unloaded: dict[str, list[EntryPoint]] | None = None  # by name, when they have been looked for
         self._broken: dict[str, SpecError] = {}  # why an entry point cannot be loaded
@@ -140,8 +150,7 @@ class Registry(Generic[T]):
 
     def factory(self, name: str) -> Callable[..., T]:
         """Return the factory behind ``name``. Raises SpecError if there is none, or if it cannot be loaded."""
-        unloaded = self._entry_points() if self._unloaded is None else self._unloaded
-        if name in unloaded:
+        if name in self._entry_points():
             self._load(name)
         if name not in self._factories:
             if name in self._later:
@@ -160,11 +169,42 @@ class Registry(Generic[T]):
         """
         if not isinstance(text, str):
             raise SpecError(self.kind, "a spec, name[:positional][,key=value…]", repr(text))
-        spec = _parsed(text)
-        if ".py" in text and source_of(text) is not None:
-            factory, spec = self._from_file(spec, text)
-        else:
-            factory = self.factory(spec.name)
+        recipe = self._recipes.get(text)
+        if recipe is None or self._factories.get(recipe.name) is not recipe.factory:
+            spec = Spec.parse(text)
+            if source_of(text) is not None:
+                recipe = self._recipe(text, *self._from_file(spec, text))
+            else:
+                recipe = self._recipe(text, self.factory(spec.name), spec)
+                if len(self._recipes) >= _MOST_RECIPES:
+                    self._recipes.clear()
+                self._recipes[text] = recipe
+        try:
+            thing = recipe.factory(*recipe.positional, **recipe.keywords)
+        except ClusterSimError:
+            raise
+        except Exception as error:
+            if _is_ours(recipe.factory):
+                raise
+            path = source_of(text)
+            if path is not None and (failure := failure_in(path, error)):
+                raise SpecError(*failure) from error
+            expected = f"{_called(recipe.factory)} to make it"
+            raise SpecError(f"{self.kind} '{text}'", expected, f"{type(error).__name__}: {error}") from error
+        if thing is None:
+            raise SpecError(f"{self.kind} '{text}'", f"{_called(recipe.factory)} to return what it makes", "None")
+        for name in self._needs:
+            if not callable(getattr(thing, name, None)):
+                lacking = [method for method in self._needs if not callable(getattr(thing, method, None))]
+                found = f"{type(thing).__name__} without {', '.join(lacking)}"
+                raise SpecError(f"{self.kind} '{text}'", f"an object with the methods {', '.join(self._needs)}", found)
+        if not inspect.isroutine(thing) and not isinstance(thing, type):
+            with suppress(AttributeError):  # frozen, or with slots
+                thing.spec = text  # type: ignore[attr-defined]
+        return thing
+
+    def _recipe(self, text: str, factory: Callable[..., T], spec: Spec) -> _Recipe[T]:
+        """Return the arguments of a spec in the types of the factory's parameters. Raises SpecError for others."""
         signature = _signature(factory)
         parameters = signature.parameters
         keywords: dict[str, Any] = {}
@@ -182,34 +222,7 @@ class Registry(Generic[T]):
             signature.bind(*positional, **keywords)
         except TypeError as error:
             raise SpecError(f"{self.kind} '{text}'", f"other arguments ({error})") from None
-        thing = self._made(factory, text, positional, keywords)
-        if not inspect.isroutine(thing) and not isinstance(thing, type):
-            with suppress(AttributeError):  # frozen, or with slots
-                thing.spec = text  # type: ignore[attr-defined]
-        return thing
-
-    def _made(self, factory: Callable[..., T], text: str, positional: list[Any], keywords: dict[str, Any]) -> T:
-        """Return what the factory makes. Raises SpecError if a factory of others fails or makes nothing."""
-        where = f"{self.kind} '{text}'"
-        try:
-            thing = factory(*positional, **keywords)
-        except ClusterSimError:
-            raise
-        except Exception as error:
-            if _is_ours(factory):
-                raise
-            path = source_of(text)
-            if path is not None and (failure := failure_in(path, error)):
-                raise SpecError(*failure) from error
-            raise SpecError(where, f"{_called(factory)} to make it", f"{type(error).__name__}: {error}") from error
-        if thing is None:
-            raise SpecError(where, f"{_called(factory)} to return what it makes", "None")
-        for name in self._needs:
-            if not callable(getattr(thing, name, None)):
-                lacking = [other for other in self._needs if not callable(getattr(thing, other, None))]
-                found = f"{type(thing).__name__} without {', '.join(lacking)}"
-                raise SpecError(where, f"an object with the methods {', '.join(self._needs)}", found)
-        return thing
+        return _Recipe(spec.name, factory, positional, keywords)
 
     def _from_file(self, spec: Spec, text: str) -> tuple[Callable[..., T], Spec]:
         """Return the class or function that a spec with a file names, and the rest of the spec: its options."""

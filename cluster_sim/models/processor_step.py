@@ -283,12 +283,13 @@ def models_of(
     Raises InputError for unknown names, and for parameters of a processor that they cannot take.
     """
     contention = platform.contention_model if contention is None else contention
-    power = platform.power_model if power is None else power
+    own_power, power = power is None, platform.power_model if power is None else power
     models = ProcessorModels(
         contention_models.make(contention) if isinstance(contention, str) else contention,
         power_models.make(power) if isinstance(power, str) else power,
     )
     for kind in platform.processor_types:  # now, not when two jobs meet on one
         models.contention.on(kind)
-        check_power_parameters(kind, _built_in_power_models().get(type(models.power), ""))
+        if not own_power:  # the platform has checked those of its own
+            check_power_parameters(kind, _built_in_power_models().get(type(models.power), ""))
     return models

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from difflib import get_close_matches
-from typing import Any, TypeGuard
+from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -105,30 +105,30 @@ def _short(value: object) -> object:
     return "a huge integer" if isinstance(value, int) and abs(value) > 10**30 else told_apart(value)
 
 
-class Parameters(Mapping[str, float]):
+class Parameters(dict[str, float]):
     """A frozen, hashable mapping of model parameters; the order of its keys does not count."""
 
-    __slots__ = ("_values",)
+    __slots__ = ()
 
     def __init__(self, values: Mapping[str, float] | Iterable[tuple[str, float]] = ()):
-        self._values = {str(name): value for name, value in sorted(dict(values).items())}
+        super().__init__((str(name), value) for name, value in sorted(dict(values).items()))
 
-    def __getitem__(self, name: str) -> float:
-        if name not in self._values:
-            raise KeyError(f"{name}: expected {nearest(name, self._values)}")
-        return self._values[name]
+    def __missing__(self, name: str) -> NoReturn:
+        raise KeyError(f"{name}: expected {nearest(name, self)}")
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._values.items()))
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
 
     def __repr__(self) -> str:
-        return f"Parameters({self._values})"
+        return f"Parameters({super().__repr__()})"
+
+    def __reduce__(self) -> tuple[type[Parameters], tuple[dict[str, float]]]:
+        return Parameters, (dict(self),)
+
+    def _refuse(self, *arguments: object, **keywords: object) -> NoReturn:
+        raise TypeError("parameters cannot be changed: make others")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
 
 
 def _parameters(where: str, values: Mapping[str, float]) -> Parameters:

@@ -33,13 +33,15 @@ def of_jobs(columns: Mapping[str, Any], memory: bool = False) -> list[str]:
 
     Times and cores that they do not request, or cannot have, and memory where the scheduler respects it.
     """
-    count = len(columns["requested_time"])
-    return [
-        *_requested_times(columns["requested_time"], columns["requested_time_assumed"]),
-        *_some(columns["requested_cores_assumed"], "requested cores", "jobs have none; those they used stand in"),
-        *_some(_in_vain(columns), "parts", "jobs ask for cores (@) and keep theirs: they are not malleable, or exclusive"),
-        *(_some(columns["memory"] <= 0, "memory", "jobs state none, and count as needing none") if memory else ()),
-    ] if count else []  # fmt: skip
+    if not len(columns["requested_time"]):
+        return []
+    kinds = [
+        (columns["requested_cores_assumed"], "requested cores", "jobs have none; those they used stand in"),
+        (_in_vain(columns), "parts", "jobs ask for cores (@) and keep theirs: they are not malleable, or exclusive"),
+    ]
+    if memory:
+        kinds.append((columns["memory"] <= 0, "memory", "jobs state none, and count as needing none"))
+    return _requested_times(columns["requested_time"], columns["requested_time_assumed"]) + _some(*kinds)
 
 
 def of_platform(platform: Platform, power_model: PowerModel | None = None) -> list[str]:
@@ -53,7 +55,10 @@ def of_platform(platform: Platform, power_model: PowerModel | None = None) -> li
             f"watts: the platform states none; those of a {kind.clock_ghz:g} GHz processor "
             f"({idle:.1f} W idle, else {static:.1f} W + {dynamic:.1f} W a busy core) stand in"
         ]
-    none = [not any(watts(model, kind, kind.cores) for kind in node.processors) for node in platform.node_types]
+    powered = [kind for kind in platform.processor_types if watts(model, kind, kind.cores)]
+    if len(powered) == len(platform.processor_types):
+        return []
+    none = [not any(kind in powered for kind in node.processors) for node in platform.node_types]
     return _nodes(platform, none, "watts", "nodes state none, and draw 0 W; energies count without them")
 
 
@@ -122,10 +127,10 @@ def of_run(
             f"rejected: {len(rejected):,} of {len(result.jobs):,} jobs{none}, the first is job {first['job_id']}: "
             f"{first['reason']}{hint}"
         )
-    of_type = _switch_for_nothing(platform)
-    free = np.array(of_type)[platform.type_of_node]
-    if has_switched and free.any():
-        switches = int(result.nodes.loc[free, ["switches_on", "switches_off"]].to_numpy().sum())
+    if has_switched:
+        of_type = _switch_for_nothing(platform)
+        free = np.array(of_type)[platform.type_of_node]
+        switches = int(result.nodes.loc[free, ["switches_on", "switches_off"]].to_numpy().sum()) if free.any() else 0
         if switches:
             found.append(
                 f"transitions: {switches:,} switches took 0 s and 0 J, for {int(free.sum()):,} of "
@@ -150,10 +155,13 @@ def merged(several: Iterable[Iterable[str]]) -> list[str]:
 
 def _requested_times(requested: npt.NDArray[np.float64], assumed: Mask) -> list[str]:
     endless = np.isinf(requested)
-    lines = _some(assumed, "requested time", "jobs have none; their run time stands in, a perfect estimate")
-    if lines and endless.any():
+    lines = _some(
+        (assumed, "requested time", "jobs have none; their run time stands in, a perfect estimate"),
+        (endless, "requested time", "jobs have none, and count as endless"),
+    )
+    if len(lines) > 1:
         return [f"{lines[0]}; {int(endless.sum()):,} more have none, and count as endless"]
-    return lines + _some(endless, "requested time", "jobs have none, and count as endless")
+    return lines
 
 
 def _in_vain(columns: Mapping[str, Any]) -> Mask:
@@ -164,13 +172,17 @@ def _in_vain(columns: Mapping[str, Any]) -> Mask:
     return np.asarray(asks & (~columns["malleable"] | columns["exclusive"]))
 
 
-def _some(which: Mask, kind: str, what: str) -> list[str]:
-    number = int(np.count_nonzero(which))
-    return [f"{kind}: {number:,} of {len(which):,} {what}"] if number else []
+def _some(*kinds: tuple[Mask, str, str]) -> list[str]:
+    """Return a line for each mask of which some are true, with its kind and the words about it."""
+    lines = []
+    for which, kind, what in kinds:
+        if number := int(np.count_nonzero(which)):
+            lines.append(f"{kind}: {number:,} of {len(which):,} {what}")
+    return lines
 
 
 def _nodes(platform: Platform, of_type: list[bool], kind: str, what: str) -> list[str]:
-    return _some(np.array(of_type)[platform.type_of_node], kind, what)
+    return _some((np.array(of_type)[platform.type_of_node], kind, what))
 
 
 def _switch_for_nothing(platform: Platform) -> list[bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator
+from functools import cached_property
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -54,8 +55,12 @@ class ConservativeBackfilling(Backfilling):
         check_truth(f"{type(self).__name__}, replan", replan)
         super().__init__(order, nodes, "pinned" if replan else reservation, memory)
         self._replans = replan
-        options = {"order": order, "nodes": nodes, "reservation": reservation, "memory": memory, "replan": replan}
-        self.spec = spec_of("conservative", ConservativeBackfilling, options)
+        self._options = {"order": order, "nodes": nodes, "reservation": reservation, "memory": memory, "replan": replan}
+
+    @cached_property
+    def spec(self) -> str:
+        """Return the spec that makes it, for records and messages."""
+        return spec_of("conservative", ConservativeBackfilling, self._options)
 
     def begin(self, view: View) -> None:
         """Start with no promise."""

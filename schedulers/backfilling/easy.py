@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -127,12 +127,16 @@ class EasyBackfilling(Backfilling):
         self._most_trials, self._trial_s = trials, trial_for
         self._trials: Trials | None = None
         self._backfill_order = job_orders.make(backfill) if isinstance(backfill, str) else backfill
-        options = {
+        self._options = {
             "order": order, "nodes": nodes, "depth": depth, "backfill": backfill, "reservation": reservation, "memory": memory,
             "aging": aging, "commit": commit, "extra": extra, "room": room, "room_for": room_for, "trials": trials,
             "trial_for": trial_for,
         }  # fmt: skip
-        self.spec = spec_of("easy", EasyBackfilling, options)
+
+    @cached_property
+    def spec(self) -> str:
+        """Return the spec that makes it, for records and messages."""
+        return spec_of("easy", EasyBackfilling, self._options)
 
     def begin(self, view: View) -> None:
         """Start with an empty queue and no promise."""
