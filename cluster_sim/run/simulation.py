@@ -487,8 +487,9 @@ def _time_to_stop(until: float) -> float:
 
 def _check_has(where: str, thing: object, methods: Sequence[str]) -> None:
     """Name a slip such as a class that was not called."""
-    if isinstance(thing, type) or not all(callable(getattr(thing, name, None)) for name in methods):
-        raise InputError(where, f"an object with {', '.join(methods)}", repr(thing))
+    for name in methods:
+        if isinstance(thing, type) or not callable(getattr(thing, name, None)):
+            raise InputError(where, f"an object with {', '.join(methods)}", repr(thing))
 
 
 def _check_kind(parameter: str, value: object, is_of_kind: bool, example: str) -> None:

@@ -40,7 +40,7 @@ class Courses:
 
     def _check_intervals(self, indices: range | tuple[int, ...]) -> None:
         intervals, times = self._columns["checkpoint_interval"], self._columns["checkpoint_time"]
-        if not any(intervals.strides) and not any(rule in (YOUNG, DALY) for rule in intervals[:1]):
+        if not any(intervals.strides) and not {YOUNG, DALY}.intersection(intervals[:1].tolist()):
             return  # all are alike
         for index in indices:
             rule = intervals[index]
