@@ -16,13 +16,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
 from html import escape
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
 from cluster_sim.errors import ClusterSimError, ModelWarning, SpecError, printable
 from cluster_sim.files.source import failure_in, load, source_of
+from cluster_sim.options import options_of
 from cluster_sim.packages import is_ours, sibling
 from cluster_sim.spelling import hint, near, one_of
 
@@ -205,21 +205,21 @@ class Registry(Generic[T]):
 
     def _recipe(self, text: str, factory: Callable[..., T], spec: Spec) -> _Recipe[T]:
         """Return the arguments of a spec in the types of the factory's parameters. Raises SpecError for others."""
-        signature = _signature(factory)
-        parameters = signature.parameters
+        options = options_of(factory)
         keywords: dict[str, Any] = {}
         for key, value in spec.options.items():
-            if key not in parameters or parameters[key].kind is inspect.Parameter.VAR_POSITIONAL:
-                known = [name for name, p in parameters.items() if p.kind is not inspect.Parameter.VAR_POSITIONAL]
+            if key not in options or options[key].several:
+                known = [option.name for option in options.values() if not option.several]
                 expected = f"an option of {spec.name} ({', '.join(known) or 'it has none'}){hint(key, known)}"
                 raise SpecError(f"{self.kind} '{text}'", expected, key)
-            keywords[key] = _converted(value, parameters[key], f"{self.kind} '{text}', option {key}")
+            keywords[key] = options[key].parse(value, f"{self.kind} '{text}', option {key}")
         positional: list[Any] = list(spec.positional)
-        for i, (name, parameter) in enumerate(parameters.items()):
-            if i < len(positional) and parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
-                positional[i] = _converted(positional[i], parameter, f"{self.kind} '{text}', {name}")
+        for place, option in enumerate(list(options.values())[: len(positional)]):
+            if option.several:
+                break
+            positional[place] = option.parse(positional[place], f"{self.kind} '{text}', {option.name}")
         try:
-            signature.bind(*positional, **keywords)
+            inspect.signature(factory).bind(*positional, **keywords)
         except TypeError as error:
             raise SpecError(f"{self.kind} '{text}'", f"other arguments ({error})") from None
         return _Recipe(spec.name, factory, positional, keywords)
@@ -259,8 +259,9 @@ class Registry(Generic[T]):
 
     def options(self, name: str) -> list[str]:
         """Return what a spec of ``name`` takes: its options, and in capitals what stands there without a key."""
-        parameters = _signature(self.factory(name)).parameters.values()
-        return [f"{p.name.upper()}…" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]
+        return [
+            f"{each.name.upper()}…" if each.several else each.name for each in options_of(self.factory(name)).values()
+        ]
 
     def _entry_points(self) -> dict[str, list[EntryPoint]]:
         """Return the entry points of this group that have not been loaded yet, by name."""
@@ -354,29 +355,3 @@ def misspelt(text: str, *registries: Registry[Any]) -> SpecError | None:
         if close := near(name, registry):
             return SpecError(f"{registry.kind} '{text}'", f"a file, or a spec such as {close[0]}:…", name)
     return None
-
-
-@cache
-def _signature(factory: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature, looked up once: training makes the same models again and again."""
-    return inspect.signature(factory)
-
-
-_TRUTH = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
-
-
-def _converted(value: str, parameter: inspect.Parameter, where: str) -> object:
-    """Return ``value`` in the type of the parameter's default, or without a default as annotated; else as text."""
-    default = parameter.default
-    if isinstance(default, bool):
-        if value.lower() not in _TRUTH:
-            raise SpecError(where, "yes or no", value)
-        return _TRUTH[value.lower()]
-    for kind in (int, float):
-        # Annotations are text where their module does not evaluate them.
-        if isinstance(default, kind) or (default is parameter.empty and parameter.annotation in (kind, kind.__name__)):
-            try:
-                return kind(value)
-            except ValueError:
-                raise SpecError(where, "an integer" if kind is int else "a number", value) from None
-    return value

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
 
-from cluster_sim.errors import InputError
+from annotated_types import Ge, Le
+from typing_extensions import Doc
+
+from cluster_sim.options import checked
 from cluster_sim.platform.hardware import MOST_PARAMETER, PIECEWISE_CONTENTION, check_contention_parameters
 from cluster_sim.platform.platform import ProcessorType
 from cluster_sim.registry import Registry
@@ -86,9 +89,8 @@ class PiecewiseContention:
     reading the platform warns. A processor without the parameters b, c, da, db, dc, dd never contends.
     """
 
-    def __init__(self, k: float = 0.6):
-        if not 0.0 <= k <= MOST_PARAMETER:
-            raise InputError("contention model 'piecewise', k", f"a finite number >= 0, {MOST_PARAMETER:g} at most", k)
+    @checked
+    def __init__(self, k: Annotated[float, Ge(0), Le(MOST_PARAMETER), Doc("slowdown by each other task")] = 0.6):
         self.k = k
 
     def on(self, processor: ProcessorType) -> Contention:

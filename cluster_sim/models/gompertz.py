@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from cluster_sim.errors import SpecError
+from annotated_types import Gt, Unit
+from typing_extensions import Doc
+
 from cluster_sim.models.contention import Contention, Demand, Uncontended, contention_models
+from cluster_sim.options import checked
 from cluster_sim.platform.hardware import GOMPERTZ_CONTENTION, check_contention_parameters
 from cluster_sim.platform.platform import ProcessorType
 
@@ -50,10 +53,12 @@ class GompertzContention:
     four tasks of 17,300 MB/s on their quad-core run at 0.49; with 1000 the quadratic falls far below 0).
     """
 
-    def __init__(self, unit: float = 1000.0, factor: float = 0.9):
-        for name, value in (("unit", unit), ("factor", factor)):
-            if not 0.0 < value < math.inf:
-                raise SpecError(f"contention model 'gompertz', {name}", "a number above 0", value)
+    @checked
+    def __init__(
+        self,
+        unit: Annotated[float, Gt(0), Unit("MB/s"), Doc("unit of the bandwidths in the formula")] = 1000.0,
+        factor: Annotated[float, Gt(0), Doc("part of the way from b to c that the curve goes")] = 0.9,
+    ):
         self.unit = unit
         self.factor = factor
 

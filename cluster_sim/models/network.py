@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Protocol
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
+from annotated_types import Gt, Le, Unit
 from simpy.events import Event
+from typing_extensions import Doc
 
 from cluster_sim.engine import Environment, PlannedEvent, latest
 from cluster_sim.errors import InputError
@@ -86,7 +89,12 @@ class SharedNetwork:
     graph with some is given. Latency is left out.
     """
 
-    def __init__(self, node_link: float = 1250.0, cluster_link: float = float("inf"), graph: nx.Graph | None = None):
+    def __init__(
+        self,
+        node_link: Annotated[float, Gt(0), Le(inf), Unit("MB/s"), Doc("link of a node to its cluster")] = 1250.0,
+        cluster_link: Annotated[float, Gt(0), Unit("MB/s"), Doc("link of a cluster to the root")] = inf,
+        graph: Annotated[Any, Doc("a topology with bandwidths, which only a script can give")] = None,
+    ):
         for name, value in (("node_link", node_link), ("cluster_link", cluster_link)):
             _bandwidth(name, value)
         if isinstance(graph, str):

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
+
+from annotated_types import Ge, Le
+from typing_extensions import Doc
 
 from cluster_sim.errors import InputError
+from cluster_sim.options import checked
 from cluster_sim.platform.platform import ProcessorType
 from cluster_sim.registry import Registry, describe
 
@@ -146,9 +150,11 @@ class StallAwarePower(LinearPower):
     follows_rates = True
     draws_most_at_full_speed = True  #: So that a power cap can count with the watts of full speed.
 
-    def __init__(self, stalled: float = 0.0):
-        if not 0.0 <= stalled <= 1.0:
-            raise InputError("power model 'stall-aware', stalled", "a fraction from 0 to 1", stalled)
+    @checked
+    def __init__(
+        self,
+        stalled: Annotated[float, Ge(0), Le(1), Doc("part of its dynamic watts that a stalled core draws")] = 0.0,
+    ):
         self.stalled = stalled
 
     def loaded_watts(self, processor: ProcessorType, loads: Sequence[Load]) -> tuple[float, list[float]]:

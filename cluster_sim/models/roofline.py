@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
-from cluster_sim.errors import SpecError
+from annotated_types import Gt, Unit
+from typing_extensions import Doc
+
 from cluster_sim.models.contention import Contention, Demand, Uncontended, contention_models
+from cluster_sim.options import checked
 from cluster_sim.platform.hardware import check_contention_parameters
 from cluster_sim.platform.platform import ProcessorType
 
@@ -32,9 +36,11 @@ class RooflineContention:
     own (``roofline:bandwidth=25600``); without it those that have no parameters at all never contend.
     """
 
-    def __init__(self, bandwidth: float = math.inf):
-        if not bandwidth > 0.0:
-            raise SpecError("contention model 'roofline', bandwidth", "MB/s above 0", bandwidth)
+    @checked
+    def __init__(
+        self,
+        bandwidth: Annotated[float, Gt(0), Unit("MB/s"), Doc("capacity of processors that state none")] = math.inf,
+    ):
         self.bandwidth = bandwidth
 
     def on(self, processor: ProcessorType) -> Contention:

@@ -7,10 +7,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Unit
+from typing_extensions import Doc
 
 from cluster_sim.errors import SpecError
+from cluster_sim.options import checked
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.platform.library_table import (
     GRID5000_SOURCE,
@@ -31,8 +35,11 @@ machines: Registry[Platform] = Registry("machine", "cluster_sim.platform.library
 """Machines by name; a third party's own entry is a function ``nodes: int = 0 -> Platform``."""
 
 
+MachineSize = Annotated[int, Ge(0), Unit("nodes"), Doc("nodes of the machine; 0: as many as it has")]
+
+
 @platforms.register("machine")
-def machine(name: str, nodes: int = 0) -> Platform:
+def machine(name: Annotated[str, Doc("name of a machine of the library")], nodes: MachineSize = 0) -> Platform:
     """A machine of the library: NAME[,nodes=N]; ``cluster-sim list platforms`` names them."""
     return machines.factory(name)(nodes)
 
@@ -63,10 +70,9 @@ def server_fit(watts: tuple[float, ...]) -> tuple[float, float, float, float]:
 
 
 def _register(entry: Entry) -> None:
-    def build(nodes: int = 0) -> Platform:
+    @checked
+    def build(nodes: MachineSize = 0) -> Platform:
         where = f"machine '{entry.name}'"
-        if nodes < 0:
-            raise SpecError(f"{where}, nodes", "a number of nodes, at least 1", nodes)
         if isinstance(entry, MixedEntry):
             groups = entry.groups
             if nodes:

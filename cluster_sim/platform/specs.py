@@ -9,6 +9,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from typing import Annotated
+
+from annotated_types import Unit
+from typing_extensions import Doc
 
 from cluster_sim.errors import ModelWarning, SpecError, warn_user
 from cluster_sim.packages import sibling
@@ -22,9 +26,16 @@ platforms: Registry[Platform] = Registry("platform", "cluster_sim.platforms")
 _GROUP = re.compile(r"([0-9]{1,9})x([0-9]{1,9})@([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 
 
+NodeMemory = Annotated[float, Unit("GB"), Doc("memory of a node")]
+
+
 @platforms.register("homogeneous")
 def homogeneous(
-    nodes: int = 0, cores: int = 0, ghz: float = 3.0, processors: int = 1, memory_gb: float = math.inf
+    nodes: Annotated[int, Unit("nodes"), Doc("nodes of the machine")] = 0,
+    cores: Annotated[int, Unit("cores"), Doc("cores of a node")] = 0,
+    ghz: Annotated[float, Unit("GHz"), Doc("clock")] = 3.0,
+    processors: Annotated[int, Unit("processors"), Doc("processors of a node")] = 1,
+    memory_gb: NodeMemory = math.inf,
 ) -> Platform:
     """Equal nodes: nodes=N,cores=N per node[,ghz=3.0][,processors=sockets per node][,memory_gb=per node]."""
     for key, value in (("nodes", nodes), ("cores", cores)):
@@ -34,7 +45,9 @@ def homogeneous(
 
 
 @platforms.register("mixed")
-def mixed(*groups: str, memory_gb: float = math.inf) -> Platform:
+def mixed(
+    *groups: Annotated[str, Doc("nodes of one processor each, COUNTxCORES@GHZ")], memory_gb: NodeMemory = math.inf
+) -> Platform:
     """Nodes of documented processors, one each: COUNTxCORES@GHZ[,COUNTxCORES@GHZ…][,memory_gb=per node].
 
     A processor that no source documents gets its power from the law and no contention, with a ModelWarning.
@@ -63,7 +76,12 @@ def mixed(*groups: str, memory_gb: float = math.inf) -> Platform:
 
 
 @platforms.register("simgrid")
-def simgrid(path: str, cores_per_node: int = 0, max_hosts: int = 0, time_unit: str = "seconds") -> Platform:
+def simgrid(
+    path: Annotated[str, Doc("file of SimGrid's XML")],
+    cores_per_node: Annotated[int, Unit("hosts"), Doc("hosts that make a node; 0: each is one")] = 0,
+    max_hosts: Annotated[int, Unit("hosts"), Doc("hosts that are read; 0: all")] = 0,
+    time_unit: Annotated[str, Doc("unit of times in the file")] = "seconds",
+) -> Platform:
     """A SimGrid XML file with options: FILE[,cores_per_node=N][,max_hosts=N][,time_unit=minutes]."""
     read = sibling("cluster_sim.formats.batsim_platform").read_simgrid
     platform: Platform = read(

@@ -15,14 +15,17 @@ from collections.abc import Generator, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from math import gamma, inf
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from annotated_types import Ge, Gt, Unit
+from typing_extensions import Doc
 
 from cluster_sim.engine import WALLTIME
 from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.files.reading import read_text
 from cluster_sim.machine.node import NodeState
+from cluster_sim.options import checked
 from cluster_sim.platform.hardware import is_count, is_number
 from cluster_sim.registry import Registry, describe
 from cluster_sim.workload.fields import whole_number
@@ -49,6 +52,12 @@ Failure = tuple[float, int, bool]
 """(time s, node, whether it fails, or is repaired)."""
 
 failure_models: Registry[Failures] = Registry("failure model", "cluster_sim.failures", needs=("inject",))
+
+
+MeanTime = Annotated[float, Gt(0), Unit("s"), Doc("mean time from a repair to the next failure")]
+RepairTime = Annotated[float, Ge(0), Unit("s"), Doc("time until a node is repaired")]
+GroupSize = Annotated[int, Ge(1), Unit("nodes"), Doc("nodes that fail together")]
+MostFailures = Annotated[float, Ge(1), Unit("failures"), Doc("failures of a job after which it is killed")]
 
 
 class Failures:
@@ -153,9 +162,6 @@ class _Drawn(Failures):
 
     def __init__(self, mtbf: float, repair: float, group: int, limit: float):
         super().__init__(limit, mtbf)
-        self._require("mtbf", mtbf, mtbf < inf, "a time above 0 s")
-        self._require("repair", repair, 0.0 <= repair < inf, "a time in s, 0 or more")
-        self._require("group", group, group >= 1, "a number of nodes, 1 or more")
         self.repair_s = repair
         self.group = group
 
@@ -179,7 +185,10 @@ class _Drawn(Failures):
 class ExponentialFailures(_Drawn):
     """Failures at a constant rate: mtbf and repair in s, group: nodes that fail together, limit: failures of one job."""
 
-    def __init__(self, mtbf: float = 86400.0, repair: float = 3600.0, group: int = 1, limit: float = inf):
+    @checked
+    def __init__(
+        self, mtbf: MeanTime = 86400.0, repair: RepairTime = 3600.0, group: GroupSize = 1, limit: MostFailures = inf
+    ):
         super().__init__(mtbf, repair, group, limit)
 
     def draw(self, rng: np.random.Generator) -> float:
@@ -191,11 +200,16 @@ class ExponentialFailures(_Drawn):
 class WeibullFailures(_Drawn):
     """Times between failures by Weibull's distribution: shape below 1, failures come in bursts; the rest as exponential."""
 
+    @checked
     def __init__(
-        self, mtbf: float = 86400.0, shape: float = 0.7, repair: float = 3600.0, group: int = 1, limit: float = inf
+        self,
+        mtbf: MeanTime = 86400.0,
+        shape: Annotated[float, Ge(LEAST_SHAPE), Doc("shape of the distribution")] = 0.7,
+        repair: RepairTime = 3600.0,
+        group: GroupSize = 1,
+        limit: MostFailures = inf,
     ):
         super().__init__(mtbf, repair, group, limit)
-        self._require("shape", shape, LEAST_SHAPE <= shape < inf, f"a finite number, {LEAST_SHAPE} or more")
         self.shape = shape
         self._scale = mtbf / gamma(1.0 + 1.0 / shape)
 
@@ -208,7 +222,13 @@ class WeibullFailures(_Drawn):
 class RecordedFailures(Failures):
     """Failures and repairs as a CSV file lists them: columns time (s), node (name or position) and event (fail, repair)."""
 
-    def __init__(self, file: str, limit: float = inf, mtbf: float = inf):
+    @checked
+    def __init__(
+        self,
+        file: Annotated[str, Doc("CSV file with columns time, node and event")],
+        limit: MostFailures = inf,
+        mtbf: MeanTime = inf,
+    ):
         super().__init__(limit, mtbf)
         self.file = file
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le, Unit
+from typing_extensions import Doc
 
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.options import checked
 from cluster_sim.workload.days import SEQUENTIAL_S
 from cluster_sim.workload.estimates import tsafrir_estimates
 from cluster_sim.workload.job_table import as_columns
@@ -24,7 +27,8 @@ Floats = npt.NDArray[np.float64]
 
 MAX_JOBS = 10_000_000
 
-ESTIMATES = ("exact", "tsafrir", "none")
+Jobs = Annotated[int, Ge(1), Le(MAX_JOBS), Unit("jobs"), Doc("jobs that are drawn")]
+Seed = Annotated[int, Ge(0), Doc("seed of the random numbers")]
 
 # López (2023), Table 4.16: name -> operations of a task (10^10), requested time (s), memory traffic of a task (MB/s).
 LOPEZ_PROFILES: Mapping[str, tuple[float, float, float]] = {
@@ -100,14 +104,17 @@ LUBLIN: Mapping[str, LublinParameters] = {
 
 
 @WORKLOAD_GENERATORS.register("lublin")
+@checked
 def lublin(
-    jobs: int = 10_000,
-    nodes: int = 256,
-    seed: int = 0,
-    kind: str = "all",
-    estimates: str = "exact",
-    longest_estimate_s: float = 0.0,
-    sequential: float = 0.0,
+    jobs: Jobs = 10_000,
+    nodes: Annotated[int, Ge(1), Le(2**30), Unit("nodes"), Doc("cores of the machine, the largest job's size")] = 256,
+    seed: Seed = 0,
+    kind: Annotated[Literal["all", "batch", "interactive", "mixed"], Doc("jobs as of which logs")] = "all",
+    estimates: Annotated[Literal["exact", "tsafrir", "none"], Doc("requested times")] = "exact",
+    longest_estimate_s: Annotated[
+        float, Ge(0), Unit("s"), Doc("longest that tsafrir's users ask for; 0: as jobs run")
+    ] = 0.0,
+    sequential: Annotated[float, Doc("least share of submissions within 5 minutes of the one before")] = 0.0,
 ) -> Workload:
     """Rigid parallel jobs with a daily cycle, after Lublin and Feitelson (2003).
 
@@ -125,7 +132,6 @@ def lublin(
     Times are whole seconds, the clock starts with the first submission and ``origin_s`` is that one's time after
     midnight, so ``(submit_time + origin_s) mod 86400`` is the time of day. Raises SpecError for an impossible option.
     """
-    _check(jobs, nodes, seed, kind, estimates)
     if longest_estimate_s and estimates != "tsafrir":
         raise SpecError(
             "generator 'lublin', longest_estimate_s", "estimates=tsafrir beside it", f"estimates={estimates}"
@@ -156,15 +162,6 @@ def lublin(
     )
     workload = Workload(columns, name="lublin", origin_s=origin_s, header=header)
     return with_bursts(workload, sequential, streams[3]) if sequential else workload
-
-
-def _check(jobs: int, nodes: int, seed: int, kind: str, estimates: str) -> None:
-    for name, value, least, most in (("jobs", jobs, 1, MAX_JOBS), ("nodes", nodes, 1, 2**30), ("seed", seed, 0, None)):
-        if value < least or (most is not None and value > most):
-            raise SpecError(f"generator 'lublin', {name}", f"an integer from {least} to {most or '…'}", value)
-    for name, text, known in (("kind", kind, (*LUBLIN, "mixed")), ("estimates", estimates, ESTIMATES)):
-        if text not in known:
-            raise SpecError(f"generator 'lublin', {name}", f"one of {', '.join(known)}", text)
 
 
 def _lublin_jobs(p: LublinParameters, jobs: int, nodes: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -319,8 +316,13 @@ def from_profiles(
 
 
 @WORKLOAD_GENERATORS.register("lopez-mixed")
+@checked
 def lopez_mixed(
-    jobs: int = 400, gap_s: float = 1.0, memory: str | float = "0.5", parts: str = "equal", seed: int = 0
+    jobs: Jobs = 400,
+    gap_s: Annotated[float, Unit("s"), Doc("time between two submissions")] = 1.0,
+    memory: Annotated[str | float, Doc("share of the jobs that memory binds, or a range it is drawn from")] = "0.5",
+    parts: Annotated[Literal["equal", "drawn"], Doc("parts of the profiles of a kind")] = "equal",
+    seed: Seed = 0,
 ) -> Workload:
     """The training workload of López (2023), Experiment 4: jobs of 8 tasks of all six profiles of Table 4.16.
 
@@ -330,8 +332,6 @@ def lopez_mixed(
     jobs each profile has: with ``parts="drawn"`` the three of a kind share it in parts drawn with the seed, any being as likely.
     The order is drawn with ``seed``, and one job is submitted every ``gap_s`` seconds. Raises InputError for impossible numbers.
     """
-    if parts not in ("equal", "drawn"):
-        raise InputError("lopez-mixed, parts", "equal or drawn", parts)
     profiles = {
         name: {"req_ops": operations * 1e10, "req_time": seconds, "mem_vol": volume}
         for name, (operations, seconds, volume) in LOPEZ_PROFILES.items()
@@ -357,16 +357,21 @@ def lopez_mixed(
 
 
 @WORKLOAD_GENERATORS.register("npb")
-def npb(jobs: int = 60, within_s: float = 120.0, at_once: int = 0, seed: int = 0) -> Workload:
+@checked
+def npb(
+    jobs: Jobs = 60,
+    within_s: Annotated[float, Ge(0), Unit("s"), Doc("time within which jobs are submitted")] = 120.0,
+    at_once: Annotated[int, Ge(0), Unit("jobs"), Doc("jobs that are submitted at 0")] = 0,
+    seed: Seed = 0,
+) -> Workload:
     """A batch as those of Herrera et al. (2021): sequential jobs, each one of seven NAS parallel benchmarks at random.
 
     The first ``at_once`` are submitted at 0, so that a queue can stand from the beginning; the others at random within
     ``within_s`` seconds ("in the first minutes"). They ask for the time that they take alone at 3.4 GHz. Sizes and times
     of submission are not published. Raises InputError for impossible numbers.
     """
-    if not 1 <= jobs <= MAX_JOBS or not 0.0 <= within_s < math.inf or not 0 <= at_once <= jobs or seed < 0:
-        expected = f"1 to {MAX_JOBS} jobs, within_s >= 0, at_once from 0 to jobs, seed >= 0"
-        raise InputError("npb", expected, (jobs, within_s, at_once, seed))
+    if at_once > jobs:
+        raise InputError("npb, at_once", f"from 0 to jobs={jobs}", at_once)
     times, kinds = np.random.default_rng(seed).spawn(2)
     submits = [0.0] * at_once + np.sort(times.uniform(0.0, within_s, jobs - at_once)).tolist()
     profiles = {

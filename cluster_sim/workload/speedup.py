@@ -10,9 +10,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from functools import lru_cache
-from typing import Protocol
+from typing import Annotated, Protocol
+
+from annotated_types import Ge, Le
+from typing_extensions import Doc
 
 from cluster_sim.errors import SpecError
+from cluster_sim.options import checked
 from cluster_sim.registry import Registry
 
 LINEAR = "linear"
@@ -44,9 +48,8 @@ class Linear:
 class Amdahl:
     """A part of the work, serial=0.1, takes its time whatever the cores, the rest is spread evenly (Amdahl 1967)."""
 
-    def __init__(self, serial: float = 0.1):
-        if not 0.0 <= serial <= 1.0:
-            raise SpecError("speedup 'amdahl'", "a serial part between 0 and 1", serial)
+    @checked
+    def __init__(self, serial: Annotated[float, Ge(0), Le(1), Doc("part of the work that one core does alone")] = 0.1):
         self.serial = serial
 
     def at(self, cores: int) -> float:

@@ -23,13 +23,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+from annotated_types import Ge, Le, Unit
 from torch import Tensor, nn
+from typing_extensions import Doc
 
-from cluster_sim.errors import InputError, SpecError
+from cluster_sim.errors import InputError
+from cluster_sim.options import checked
 from cluster_sim.registry import Registry, Spec
 
 Observation = Mapping[str, np.ndarray]
@@ -196,14 +199,6 @@ def dense(sizes: Sequence[int], activation: str, last: bool = False) -> nn.Seque
     return nn.Sequential(*(layers if last else layers[:-1]))
 
 
-def check_sizes(network: str, **sizes: int) -> None:
-    """Raise SpecError for a size, by the name of its option, that a network cannot have or that no memory would hold."""
-    for option, size in sizes.items():
-        least, most = (0, MOST_LAYERS) if option == "layers" else (1, MOST_UNITS)
-        if not least <= size <= most:
-            raise SpecError(f"network '{network}', option {option}", f"a whole number from {least} to {most:,}", size)
-
-
 def activation_named(name: str) -> nn.Module:
     """Return the activation between layers. Raises InputError for an unknown name."""
     if name not in _ACTIVATIONS:
@@ -255,8 +250,16 @@ def orthogonal(stack: nn.Module, last_gain: float) -> None:
             nn.init.zeros_(layer.bias)
 
 
+Units = Annotated[int, Ge(1), Le(MOST_UNITS), Unit("units"), Doc("units of a hidden layer")]
+Activation = Annotated[str, Doc("function between layers")]
+
+
 @networks.register("mlp")
-def mlp(hidden: int = 64, layers: int = 2, activation: str = "tanh") -> NetworkBuilder:
+@checked
+def mlp(
+    hidden: Units = 64,
+    layers: Annotated[int, Ge(0), Le(MOST_LAYERS), Unit("layers"), Doc("hidden layers")] = 2,
+    activation: Activation = "tanh",
+) -> NetworkBuilder:
     """Dense layers over the whole observation, for any environment; bound to its numbers of jobs and nodes."""
-    check_sizes("mlp", hidden=hidden, layers=layers)
     return partial(Perceptron, hidden=hidden, layers=layers, activation=activation)

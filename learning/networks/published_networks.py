@@ -13,21 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+from annotated_types import Ge, Le, Unit
 from torch import Tensor, nn
+from typing_extensions import Doc
 
 from cluster_sim.errors import InputError
+from cluster_sim.options import checked
 from learning.networks.network import (
     MASK,
+    MOST_UNITS,
     Batch,
     Kept,
     Memory,
     Network,
     NetworkBuilder,
-    check_sizes,
+    Units,
     dense,
     flat,
     forbid,
@@ -254,24 +258,29 @@ class HistoryLSTM(_Recurrent):
 
 
 @networks.register("published-pairs")
-def published_pairs(final_selu: bool = True) -> NetworkBuilder:
+@checked
+def published_pairs(
+    final_selu: Annotated[bool, Doc("scores pass through a last SELU, as published")] = True,
+) -> NetworkBuilder:
     """SELU networks of the Energy scheduler and InEPS (López 2023; López, Stafford and Bosque 2025)."""
     return partial(PublishedPairNetwork, final_selu=final_selu)
 
 
 @networks.register("published-policies")
-def published_policies(hidden: int = 64) -> NetworkBuilder:
+@checked
+def published_policies(hidden: Units = 64) -> NetworkBuilder:
     """Dense layers of IRMaSim's policy selection (Herrera et al. 2021)."""
-    check_sizes("published-policies", hidden=hidden)
     return partial(PublishedPolicies, hidden=hidden)
 
 
 @networks.register("lstm")
-def lstm(units: int = 128, hidden: int = 64, over: str = "episode") -> NetworkBuilder:
+@checked
+def lstm(
+    units: Annotated[int, Ge(1), Le(MOST_UNITS), Unit("units"), Doc("units of the LSTM")] = 128,
+    hidden: Units = 64,
+    over: Annotated[Literal["episode", "history"], Doc("what the LSTM goes over")] = "episode",
+) -> NetworkBuilder:
     """LSTM and a dense layer of DeepShutdown (Casagrande et al. 2022), over the episode or over=history."""
-    if over not in ("episode", "history"):
-        raise InputError("network option 'over'", "episode or history", over)
-    check_sizes("lstm", units=units, hidden=hidden)
     return partial(EpisodeLSTM if over == "episode" else HistoryLSTM, units=units, hidden=hidden)
 
 

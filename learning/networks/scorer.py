@@ -24,15 +24,17 @@ import torch
 from torch import Tensor, nn
 
 from cluster_sim.errors import InputError
+from cluster_sim.options import checked
 from learning.networks.network import (
     MASK,
+    Activation,
     Batch,
     Kept,
     Network,
     NetworkBuilder,
     Observation,
+    Units,
     activation_named,
-    check_sizes,
     dense,
     forbid,
     networks,
@@ -172,7 +174,7 @@ class Scorer(Network):
 
 
 @networks.register("scorer")
-def scorer(hidden: int = 32, activation: str = "relu") -> NetworkBuilder:
+@checked
+def scorer(hidden: Units = 32, activation: Activation = "relu") -> NetworkBuilder:
     """Scores each allowed action in the context of the others (deep sets); for any number of jobs and nodes."""
-    check_sizes("scorer", hidden=hidden)
     return partial(Scorer, hidden=hidden, activation=activation)

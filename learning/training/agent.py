@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from typing_extensions import Doc
 
 from cluster_sim.errors import FormatError, InputError, UnfamiliarWarning, naming, warn_user
 from cluster_sim.extras import needed
 from cluster_sim.files.source import READY_PREFIX, running_no_new_files
 from cluster_sim.formats.native_platform import validated
+from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, PowerDecision
 from cluster_sim.run.view import View
@@ -199,6 +201,11 @@ def ready_agents() -> dict[str, str]:
     return {name: card.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name, card in cards.items()}
 
 
+AgentFolder = Annotated[str, Doc("folder that train left, or the name of an agent that comes ready")]
+Sampling = Annotated[bool, Doc("actions are drawn, not the most probable ones taken")]
+Trust = Annotated[bool, Doc("Python files that the agent names are run")]
+
+
 class _Player:
     """Agent in a run: observes, chooses an action, and turns it into decisions.
 
@@ -274,9 +281,11 @@ class LearnedScheduler(Scheduler):
     Raises InputError when there is no agent in DIR, or one that does not suit the platform.
     """
 
-    def __init__(self, path: str, sample: bool = False, trust: bool = False):
+    spec = "learned"
+
+    @checked
+    def __init__(self, path: AgentFolder, sample: Sampling = False, trust: Trust = False):
         self._player = _Player(path, sample, trust, "scheduler")
-        self.spec = self._player.spec
         self.memory = bool(self._player.agent.environment.get("options", {}).get("memory", False))
 
     @property
@@ -294,9 +303,11 @@ class LearnedScheduler(Scheduler):
 class LearnedPowerPolicy(PowerPolicy):
     """Power policy that is an agent: learned:DIR[,sample=yes][,trust=yes], as in :class:`LearnedScheduler`."""
 
-    def __init__(self, path: str, sample: bool = False, trust: bool = False):
+    spec = "learned"
+
+    @checked
+    def __init__(self, path: AgentFolder, sample: Sampling = False, trust: Trust = False):
         self._player = _Player(path, sample, trust, "power")
-        self.spec = self._player.spec
 
     @property
     def unfamiliar(self) -> UnfamiliarWarning | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from typing_extensions import Doc
 
 from cluster_sim.engine import latest
-from cluster_sim.errors import SpecError
 from cluster_sim.machine.running import Running
-from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
 from cluster_sim.run.view import View
 from schedulers.backfilling.job_queue import JobQueue
@@ -20,9 +20,10 @@ from schedulers.backfilling.promise_losses import CAPPED, GOES_FIRST, Losses
 from schedulers.backfilling.releases import Releases
 from schedulers.policy.policy import Scheduler
 from schedulers.queue.orders import (
-    JobOrder,
-    NodeOrder,
-    check_aging,
+    Aging,
+    AnyJobOrder,
+    AnyNodeOrder,
+    Memory,
     first,
     job_orders,
     node_orders,
@@ -37,6 +38,9 @@ DELAYS = "would delay a job that was promised a start"
 """Reason for which a job waits though enough cores are free; ``behind`` is the promised job."""
 NO_EARLIER = "would begin no earlier on them than on those that it was promised"
 """Reason where no other job was promised a start: its nodes would have to boot first, for example."""
+
+
+Reservation = Annotated[Literal["counted", "pinned"], Doc("a promise is of so many cores, or of certain ones")]
 
 
 class Backfilling(Scheduler):
@@ -54,18 +58,15 @@ class Backfilling(Scheduler):
 
     def __init__(
         self,
-        jobs: str | JobOrder = first,
-        nodes: str | NodeOrder = platform_order,
-        reservation: str = "counted",
-        memory: bool = False,
-        aging: float = math.inf,
+        jobs: AnyJobOrder = first,
+        nodes: AnyNodeOrder = platform_order,
+        reservation: Reservation = "counted",
+        memory: Memory = False,
+        aging: Aging = math.inf,
     ):
-        check_truth(f"{type(self).__name__}, memory", memory)
         self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
-        self._aging = check_aging(aging)
+        self._aging = aging
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
-        if reservation not in ("counted", "pinned"):
-            raise SpecError("backfilling, option reservation", "counted or pinned", reservation)
         self._pinned = reservation == "pinned"
         self.memory = memory
 

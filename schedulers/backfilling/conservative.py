@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator
-from functools import cached_property
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from typing_extensions import Doc
 
 from cluster_sim.engine import latest
 from cluster_sim.machine.guest_requests import Departure
-from cluster_sim.platform.hardware import check_truth
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
 from cluster_sim.run.view import View
-from schedulers.backfilling.backfilling import Backfilling
+from schedulers.backfilling.backfilling import Backfilling, Reservation
 from schedulers.backfilling.plans import Promise
 from schedulers.backfilling.promise_losses import CAPPED
 from schedulers.backfilling.releases import Returns, in_turn
 from schedulers.policy.policy import schedulers
-from schedulers.queue.orders import JobOrder, NodeOrder, first, platform_order, spec_of
+from schedulers.queue.orders import AnyJobOrder, AnyNodeOrder, Memory, first, platform_order
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
@@ -31,10 +31,12 @@ NOT_MOVED = "was promised a later start, and promises move, once and in the orde
 """Reason for which a job waits for its promise though nothing is in its way: the job that was moved after its turn."""
 
 
+@schedulers.register("conservative")
 class ConservativeBackfilling(Backfilling):
-    """Conservative: every job is promised a start when it is submitted, and no promise is ever put off for another job.
+    """Conservative backfilling: every job is promised a start when it comes; with replan=yes, placed anew at every end.
 
-    A job gets the earliest start that delays no promise made before (Feitelson and Weil 1998). When a job ends earlier
+    A job gets the earliest start that delays no promise made before (Feitelson and Weil 1998), and no promise is ever put
+    off for another job. When a job ends earlier
     than expected, the pending ones are moved forward where they can be, one after the other in the order of the queue;
     the order decides nothing else. With ``replan``, as in Batsim's ``conservative_bf``, every pending job is placed anew
     whenever a job has ended, in that order, also where it starts no earlier: on the first nodes that will do.
@@ -44,23 +46,17 @@ class ConservativeBackfilling(Backfilling):
     nodes that are off allow for the boot, and are then of certain nodes.
     """
 
+    @checked
     def __init__(
         self,
-        order: str | JobOrder = first,
-        nodes: str | NodeOrder = platform_order,
-        reservation: str = "counted",
-        memory: bool = False,
-        replan: bool = False,
+        order: AnyJobOrder = first,
+        nodes: AnyNodeOrder = platform_order,
+        reservation: Reservation = "counted",
+        memory: Memory = False,
+        replan: Annotated[bool, Doc("all pending jobs are placed anew whenever a job has ended")] = False,
     ):
-        check_truth(f"{type(self).__name__}, replan", replan)
         super().__init__(order, nodes, "pinned" if replan else reservation, memory)
         self._replans = replan
-        self._options = {"order": order, "nodes": nodes, "reservation": reservation, "memory": memory, "replan": replan}
-
-    @cached_property
-    def spec(self) -> str:
-        """Return the spec that makes it, for records and messages."""
-        return spec_of("conservative", ConservativeBackfilling, self._options)
 
     def begin(self, view: View) -> None:
         """Start with no promise."""
@@ -283,15 +279,3 @@ class ConservativeBackfilling(Backfilling):
             self._plan.begin(running)
             less = self._plan.shorten(running, promise) or less
         return less
-
-
-@schedulers.register("conservative")
-def conservative(
-    order: str = "first",
-    nodes: str = "first",
-    reservation: str = "counted",
-    memory: bool = False,
-    replan: bool = False,
-) -> ConservativeBackfilling:
-    """Conservative backfilling: every job is promised a start when it comes; with replan=yes, placed anew at every end."""
-    return ConservativeBackfilling(order, nodes, reservation, memory, replan)

@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge, Le, Lt, Unit
+from typing_extensions import Doc
 
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.running import Running
-from cluster_sim.platform.hardware import check_truth
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
 from cluster_sim.run.view import View
-from cluster_sim.workload.fields import whole_number
-from schedulers.backfilling.backfilling import Backfilling
+from schedulers.backfilling.backfilling import Backfilling, Reservation
 from schedulers.backfilling.conservative import ConservativeBackfilling
 from schedulers.backfilling.job_queue import JobQueue, rank
 from schedulers.backfilling.plans import CountedPlan, NodePlan, Plan, PlanBefore, PlanWithRoom
 from schedulers.backfilling.trials import Trials
 from schedulers.policy.policy import schedulers
 from schedulers.queue.orders import (
+    Aging,
+    AnyJobOrder,
+    AnyNodeOrder,
     Commitment,
-    JobOrder,
-    NodeOrder,
+    Memory,
     first,
     job_orders,
     order_in,
     order_once,
     platform_order,
-    spec_of,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +53,18 @@ TRIAL_S = 120.0
 TRIED = "on trial: it leaves when the first job of the queue can start with its cores"
 LEAVES = "it was on trial, and the first job of the queue can start with its cores"
 TRIED_ENOUGH = "it was on trial for long enough, and another job is tried"
+
+
+Depth = Annotated[
+    int, Ge(0), Unit("jobs"), Doc("waiting jobs that are promised a start; all: conservative backfilling")
+]
+BackfillOrder = Annotated[str | Callable[..., Any] | None, Doc("order in which jobs are backfilled; else the queue's")]
+Commits = Annotated[bool, Doc("the first job that cannot start stays the first")]
+TakesExtra = Annotated[bool, Doc("jobs are backfilled on cores that the promised job leaves free")]
+Room = Annotated[float, Ge(0), Lt(1), Doc("share of the cores that long jobs leave free")]
+RoomFor = Annotated[float, Ge(0), Le(math.inf), Unit("s"), Doc("requested time up to which a job may take them")]
+MostTrials = Annotated[int, Ge(0), Unit("trials"), Doc("how often a job runs on trial, on idle cores")]
+TrialFor = Annotated[float, Ge(0), Le(math.inf), Unit("s"), Doc("time of a trial after which another job may be tried")]
 
 
 class EasyBackfilling(Backfilling):
@@ -75,41 +89,30 @@ class EasyBackfilling(Backfilling):
     backfilled where it runs, it stays. Jobs on trial boot no nodes.
     """
 
+    spec = "easy"
+
+    @checked
     def __init__(
         self,
-        order: str | JobOrder = first,
-        nodes: str | NodeOrder = platform_order,
-        depth: int = 1,
-        backfill: str | JobOrder | None = None,
-        reservation: str = "counted",
-        memory: bool = False,
-        aging: float = math.inf,
-        commit: bool = False,
-        extra: bool = True,
-        room: float = 0.0,
-        room_for: float = HOUR_S,
-        trials: int = 0,
-        trial_for: float = TRIAL_S,
+        order: AnyJobOrder = first,
+        nodes: AnyNodeOrder = platform_order,
+        depth: Depth = 1,
+        backfill: BackfillOrder = None,
+        reservation: Reservation = "counted",
+        memory: Memory = False,
+        aging: Aging = math.inf,
+        commit: Commits = False,
+        extra: TakesExtra = True,
+        room: Room = 0.0,
+        room_for: RoomFor = HOUR_S,
+        trials: MostTrials = 0,
+        trial_for: TrialFor = TRIAL_S,
     ):
         super().__init__(order, nodes, reservation, memory, aging)
-        for option, value in (("commit", commit), ("extra", extra)):
-            check_truth(f"{type(self).__name__}, {option}", value)
-        if not isinstance(depth, int | np.integer) or depth < 0:
-            raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more", depth)
-        if not 0.0 <= room < 1.0:
-            raise SpecError("scheduler 'easy', option room", "a share of the cores, 0 or more and below 1", room)
-        if not room_for >= 0.0:
-            raise SpecError("scheduler 'easy', option room_for", "seconds, 0 or more", room_for)
         if room and not extra:
             raise SpecError(
                 "scheduler 'easy', option room", "extra=yes: beside the promised job others run", "extra=no"
             )
-        if not isinstance(trials, int) or isinstance(trials, bool) or trials < 0:
-            raise SpecError(
-                "scheduler 'easy', option trials", "how often a job is tried, a whole number, 0 or more", trials
-            )
-        if not trial_for >= 0.0:
-            raise SpecError("scheduler 'easy', option trial_for", "seconds, 0 or more", trial_for)
         if trials and not extra:
             raise SpecError("scheduler 'easy', option trials", "extra=yes", "extra=no")
         if trials and memory:
@@ -127,16 +130,6 @@ class EasyBackfilling(Backfilling):
         self._most_trials, self._trial_s = trials, trial_for
         self._trials: Trials | None = None
         self._backfill_order = job_orders.make(backfill) if isinstance(backfill, str) else backfill
-        self._options = {
-            "order": order, "nodes": nodes, "depth": depth, "backfill": backfill, "reservation": reservation, "memory": memory,
-            "aging": aging, "commit": commit, "extra": extra, "room": room, "room_for": room_for, "trials": trials,
-            "trial_for": trial_for,
-        }  # fmt: skip
-
-    @cached_property
-    def spec(self) -> str:
-        """Return the spec that makes it, for records and messages."""
-        return spec_of("easy", EasyBackfilling, self._options)
 
     def begin(self, view: View) -> None:
         """Start with an empty queue and no promise."""
@@ -421,19 +414,19 @@ def _slowest_boot(view: View, job: Job) -> float:
 
 @schedulers.register("easy")
 def easy(
-    order: str = "first",
-    nodes: str = "first",
-    depth: str = "1",
-    backfill: str = "",
-    reservation: str = "counted",
-    memory: bool = False,
-    aging: float = math.inf,
-    commit: bool = False,
-    extra: bool = True,
-    room: float = 0.0,
-    room_for: float = HOUR_S,
-    trials: int = 0,
-    trial_for: float = TRIAL_S,
+    order: AnyJobOrder = first,
+    nodes: AnyNodeOrder = platform_order,
+    depth: Depth | Literal["all"] = 1,
+    backfill: BackfillOrder = None,
+    reservation: Reservation = "counted",
+    memory: Memory = False,
+    aging: Aging = math.inf,
+    commit: Commits = False,
+    extra: TakesExtra = True,
+    room: Room = 0.0,
+    room_for: RoomFor = HOUR_S,
+    trials: MostTrials = 0,
+    trial_for: TrialFor = TRIAL_S,
 ) -> Backfilling:
     """EASY: order=saf sorts the queue, backfill=saf what is backfilled; depth=0,1,…,all; commit=yes; room=0.03; trials=1."""
     if depth == "all" and aging < math.inf:
@@ -448,18 +441,17 @@ def easy(
         )
     if depth == "all":
         return ConservativeBackfilling(order, nodes, reservation, memory)
-    promises = whole_number(depth)
-    if promises is None:
-        raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
-    behind = backfill or None
     return EasyBackfilling(
-        *(order, nodes, promises, behind, reservation, memory, aging, commit, extra, room, room_for, trials, trial_for)
+        *(order, nodes, depth, backfill, reservation, memory, aging, commit, extra, room, room_for, trials, trial_for)
     )
 
 
 @schedulers.register("saf-easy")
 def saf_easy(
-    nodes: str = "first", reservation: str = "counted", memory: bool = False, aging: float = math.inf
+    nodes: AnyNodeOrder = platform_order,
+    reservation: Reservation = "counted",
+    memory: Memory = False,
+    aging: Aging = math.inf,
 ) -> EasyBackfilling:
     """EASY whose queue keeps its order, but backfills the smallest area first (Casagrande et al. 2022)."""
     return EasyBackfilling(nodes=nodes, backfill="saf", reservation=reservation, memory=memory, aging=aging)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from typing_extensions import Doc
 
 from cluster_sim.machine.running import Running
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Resize, Start
 from cluster_sim.run.view import View
 from schedulers.policy.policy import Scheduler, schedulers, start_on
@@ -86,10 +89,13 @@ class ShrinkExpand(Elastic):
     ``grow=no`` leave running jobs as they are.
     """
 
-    def __init__(self, shrink: bool = True, grow: bool = True):
+    @checked
+    def __init__(
+        self,
+        shrink: Annotated[bool, Doc("running jobs give up cores for the first that waits")] = True,
+        grow: Annotated[bool, Doc("running jobs get cores that nobody waits for")] = True,
+    ):
         self._shrinks, self._grows = shrink, grow
-        options = [f"{name}=no" for name, given in (("shrink", shrink), ("grow", grow)) if not given]
-        self.spec = "shrink-expand" + (":" + ",".join(options) if options else "")
 
     def schedule(self, view: View) -> Iterator[Decision]:
         """Start jobs, making room for the first that waits; grant requests; hand out what is left."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from annotated_types import Gt, Le, Unit
+from typing_extensions import Doc
 
-from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Resize, Start, WakeAt
 from cluster_sim.run.view import View
 from schedulers.changing.malleable_rules import (
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
     from cluster_sim.workload.jobs import Job
 
-SIZES = ("min", "pref", "average", "fixed")
+Size = Literal["min", "pref", "average", "fixed"]
 PROMISES: dict[str, type[Agreement]] = {"agreement": Agreement, "steal": Steal, "common-pool": CommonPool}
 
 
@@ -50,33 +53,27 @@ class Malleable(Scheduler):
 
     Evolving jobs have what they requested until they ask for other cores, and are granted more if all of it is free and
     not promised. Where jobs may use certain nodes only, running jobs keep their cores; for one that is to run on a single
-    node of several cores, none gives any up. Raises SpecError for an unknown size or promise.
+    node of several cores, none gives any up.
     """
 
     chooses_cores = True
     at_boundaries = True
 
+    @checked
     def __init__(
         self,
-        size: str = "pref",
-        promise: str = "agreement",
-        overtake: bool = False,
-        slips: bool = False,
-        period: float = 60.0,
+        size: Annotated[Size, Doc("cores of jobs at their start, and who gives up and gets")] = "pref",
+        promise: Annotated[
+            Literal["agreement", "steal", "common-pool"], Doc("who may use promised cores")
+        ] = "agreement",
+        overtake: Annotated[bool, Doc("jobs behind one that does not fit may start")] = False,
+        slips: Annotated[bool, Doc("reproduce three slips of the published program")] = False,
+        period: Annotated[float, Gt(0), Le(math.inf), Unit("s"), Doc("time between two ticks")] = 60.0,
     ):
-        if size not in SIZES:
-            raise SpecError("scheduler 'malleable', option size", f"one of {', '.join(SIZES)}", size)
-        if promise not in PROMISES:
-            raise SpecError("scheduler 'malleable', option promise", f"one of {', '.join(PROMISES)}", promise)
-        if not period > 0.0:
-            raise SpecError("scheduler 'malleable', option period", "seconds above 0", period)
         kinds: dict[str, Sizes] = {"min": Least(), "pref": Usual(), "average": Average(slips)}
         self._sizes = kinds.get(size)
         self._promise = promise
         self._overtakes, self._slips, self._period = overtake, slips, period
-        self.spec = f"malleable:size={size}" + (f",promise={promise}" if size != "fixed" else "")
-        self.spec += (",overtake=yes" if overtake else "") + (",slips=yes" if slips else "")
-        self.spec += f",period={period:g}" if period != 60.0 else ""
 
     def begin(self, view: View) -> None:
         """Begin a run in which nothing is promised and nothing runs."""

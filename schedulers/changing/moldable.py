@@ -5,22 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from typing_extensions import Doc
 
-from cluster_sim.errors import SpecError
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import View
 from schedulers.backfilling.releases import Releases, cores_coming
 from schedulers.policy.policy import Scheduler, schedulers, start_on
+from schedulers.queue.orders import Memory
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.workload.jobs import Job
-
-FREE, EARLIEST = "free", "earliest"
 
 
 @schedulers.register("moldable")
@@ -31,17 +31,18 @@ class Moldable(Scheduler):
     scheduler of ElastiSim's examples (Özden et al. 2022). ``earliest``: it has the number of cores with which it should
     end first, the wait for them included, going by the times that jobs requested; of several the least. One that
     requested no time takes what is free. With ``memory``, nodes must have room for a job's memory too.
-    Raises SpecError for another width.
     """
 
     chooses_cores = True
 
-    def __init__(self, width: str = FREE, memory: bool = False):
-        if width not in (FREE, EARLIEST):
-            raise SpecError("scheduler 'moldable', option width", f"{FREE} or {EARLIEST}", width)
+    @checked
+    def __init__(
+        self,
+        width: Annotated[Literal["free", "earliest"], Doc("take what is free, or wait for the earliest end")] = "free",
+        memory: Memory = False,
+    ):
         self.width = width
         self.memory = memory
-        self.spec = "moldable" if width == FREE else f"moldable:width={width}"
 
     def begin(self, view: View) -> None:
         """Begin a run in which nobody waits and nothing runs."""
@@ -55,7 +56,7 @@ class Moldable(Scheduler):
         """Start jobs in order of submission, up to the first that cannot start or should wait."""
         for job in view.submitted:
             heappush(self._queue, (job.index, job))
-        if self.width == EARLIEST:
+        if self.width == "earliest":
             self._releases.follow(view)
         while self._queue:
             job = self._queue[0][1]
@@ -67,14 +68,14 @@ class Moldable(Scheduler):
                         yield Hold(job, shortage or "should end sooner on more cores than are free", blocks=True)
                     return
                 yield start
-                if self.width == EARLIEST:
+                if self.width == "earliest":
                     self._releases.add(view.running_by_index[job.index])
             heappop(self._queue)
 
     def _start(self, view: View, job: Job) -> Start | None:
         """Start a job on the best of the widths that it can have now; None if it has to wait, or should."""
         widths: Iterable[int]
-        if self.width == FREE or job.requested_time == math.inf:
+        if self.width == "free" or job.requested_time == math.inf:
             widths = range(min(view.free_total, job.max_cores), job.min_cores - 1, -1)
         else:
             if self._times is None or self._times[0] is not job:

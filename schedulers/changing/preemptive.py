@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Generator, Iterable, Iterator
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
+from annotated_types import Ge, Unit
+from typing_extensions import Doc
 
 from cluster_sim.errors import ModelWarning, SpecError, few, warn_user
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
 from cluster_sim.run.outlook import Outlook
 from cluster_sim.run.view import View
 from cluster_sim.workload.fields import whole_number
 from schedulers.backfilling.releases import indispensable
 from schedulers.policy.policy import Scheduler, schedulers
-from schedulers.queue.orders import NodeOrder, node_orders, platform_order, spec_of
+from schedulers.queue.orders import AnyNodeOrder, node_orders, platform_order
 
 if TYPE_CHECKING:
     from simpy import Event
@@ -34,7 +36,8 @@ LEAVING = "waits for less urgent jobs that have been told to leave their cores"
 RESUMES_FIRST = "comes after a suspended job, which can go on only on the cores that it had"
 
 
-MODES = ("requeue", "suspend", "cancel")
+Mode = Literal["requeue", "suspend", "cancel"]
+MODES = get_args(Mode)
 """Ways to lose cores to a more urgent job; ``timeout`` is for jobs that have outlived their limit."""
 
 
@@ -55,24 +58,23 @@ class Preemptive(Scheduler):
     :meth:`turn` for those that are equally urgent.
     """
 
+    @checked
     def __init__(
-        self, mode: str = "requeue", grace: float = 0.0, queues: str = "", nodes: str | NodeOrder = platform_order
+        self,
+        mode: Annotated[Mode, Doc("what becomes of a job that loses its cores")] = "requeue",
+        grace: Annotated[float, Ge(0), Unit("s"), Doc("time that it has to end")] = 0.0,
+        queues: Annotated[str, Doc("numbers of queues, most urgent first, such as 3/1; else priorities count")] = "",
+        nodes: AnyNodeOrder = platform_order,
     ):
-        where = "scheduler 'preemptive', option"
-        if mode not in MODES:
-            raise SpecError(f"{where} mode", f"one of {', '.join(MODES)}", mode)
-        if not 0.0 <= grace < math.inf:
-            raise SpecError(f"{where} grace", "a finite time in s, 0 or more", grace)
         numbers = [whole_number(text) for text in queues.split("/")] if queues else []
         if None in numbers or len(set(numbers)) < len(numbers):
-            raise SpecError(f"{where} queues", "numbers of queues, each once, such as 3/1/2, most urgent first", queues)
+            where = "scheduler 'preemptive', option queues"
+            raise SpecError(where, "numbers of queues, each once, such as 3/1/2, most urgent first", queues)
         self._not_begun: Simulation | None = None  # a run that has not had its first pass
         self._mode = mode
         self._grace_s = grace
         self._rank = {number: len(numbers) - place for place, number in enumerate(numbers)}
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
-        options = {"mode": mode, "grace": grace, "queues": queues, "nodes": nodes}
-        self.spec = spec_of("preemptive", Preemptive, options)
 
     def begin(self, view: View) -> None:
         """Start with an empty queue."""

@@ -7,18 +7,20 @@ from collections import deque
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
+from annotated_types import Ge, Le, Unit
+from typing_extensions import Doc
 
 from cluster_sim.engine import latest
-from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
+from cluster_sim.options import checked
 from cluster_sim.records.metrics import energy_delay_product, makespan
 from cluster_sim.run.decisions import Decision, Start
 from cluster_sim.run.view import View
-from schedulers.energy.pcbe import ENDS, METRICS, Pcbe, most_on_one_node, tenants_of
+from schedulers.energy.pcbe import ENDS, METRICS, End, Metric, Pcbe, most_on_one_node, tenants_of
 from schedulers.policy.policy import schedulers
 
 if TYPE_CHECKING:
@@ -36,9 +38,9 @@ _AGED_SHARE = 10  # one in so many pending jobs may count as aged
 class Configuration(NamedTuple):
     """One of the eight ways to be PCBE."""
 
-    metric: str  #: ``energy`` or ``edp``: of keys and of estimates.
-    job: str  #: Which key goes first, ``low`` or ``high``.
-    node: str  #: Which estimate wins, ``low`` or ``high``.
+    metric: Metric  #: ``energy`` or ``edp``: of keys and of estimates.
+    job: End  #: Which key goes first, ``low`` or ``high``.
+    node: End  #: Which estimate wins, ``low`` or ``high``.
 
 
 CONFIGURATIONS = tuple(Configuration(*options) for options in product(METRICS, reversed(ENDS), ENDS))
@@ -77,22 +79,21 @@ class AdaptivePcbe(Pcbe):
     which is what a fixed threshold comes to on a full machine.
 
     It sees what every policy sees: requests, what runs and since when, jobs that ended, the energy so far. The look-ahead
-    knows nothing of contention, memory, booting, or later arrivals. Raises SpecError for an option out of range.
+    knows nothing of contention, memory, booting, or later arrivals.
     """
 
+    @checked
     def __init__(
-        self, metric: str = "energy", wait_goal: float = math.inf, hysteresis: float = 0.01, depth: int = 50
+        self,
+        metric: Annotated[Metric, Doc("what is to be least")] = "energy",
+        wait_goal: Annotated[float, Ge(0), Unit("s"), Doc("wait that jobs should not exceed")] = math.inf,
+        hysteresis: Annotated[
+            float, Ge(0), Le(math.inf), Doc("share by which a configuration must be better to be taken")
+        ] = 0.01,
+        depth: Annotated[int, Ge(1), Unit("jobs"), Doc("pending jobs that the look-ahead places")] = 50,
     ) -> None:
-        if metric not in METRICS:
-            raise SpecError("scheduler 'adaptive-pcbe', option metric", f"one of {', '.join(METRICS)}", metric)
-        for name, value in (("wait_goal", wait_goal), ("hysteresis", hysteresis)):
-            if not value >= 0.0:
-                raise SpecError(f"scheduler 'adaptive-pcbe', option {name}", "a number, 0 or more", value)
-        if depth < 1:
-            raise SpecError("scheduler 'adaptive-pcbe', option depth", "a number of jobs, 1 or more", depth)
         super().__init__(*HOME)
         self.objective, self.wait_goal, self.hysteresis, self.depth = metric, wait_goal, hysteresis, depth
-        self.spec = f"adaptive-pcbe:metric={metric},wait_goal={wait_goal:g},hysteresis={hysteresis:g},depth={depth}"
 
     @property
     def configuration(self) -> Configuration:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from annotated_types import Ge
+from typing_extensions import Doc
 
-from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement, shape
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import ClairvoyantView, View
 from schedulers.energy.expectations import Expectations, expected_seconds
 from schedulers.policy.policy import Scheduler, schedulers
-from schedulers.queue.orders import JobOrder, job_orders, name_of, order_in
+from schedulers.queue.orders import AnyJobOrder, Memory, job_orders, order_in
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.workload.jobs import Job
 
-METRICS = ("delay", "energy", "edp")
-PLACEMENTS = ("all", "one")
-REFERENCES = ("slowest", "fastest")
+Metric = Annotated[Literal["delay", "energy", "edp"], Doc("what a placement should cost least of")]
+Weight = Annotated[float, Ge(0), Doc("exponent of the delay in edp")]
 
 KEPT_BACK = "would take cores that are kept free for other jobs, or nodes that need more energy"
 """Reason for which a job waits that fits, for ``Hold``; see :class:`~schedulers.energy.patient_greedy.Patient`."""
@@ -53,36 +53,24 @@ class ContentionAware(Scheduler):
     Beyond one node: jobs that span nodes take them in order of the estimate for what each node would get, per task.
     Off nodes come after those that are on, as for every scheduler, and booting is not predicted; nor are phases,
     communication, or the quirk ``contention-at-job-boundaries``.
-
-    Raises SpecError for an option that does not exist.
     """
 
+    @checked
     def __init__(
         self,
-        metric: str = "edp",
-        order: str | JobOrder = "smallest",
-        placements: str = "all",
-        weight: float = 0.5,
-        reference: str = "slowest",
-        overrun: float = 0.1,
-        blocking: bool = False,
-        memory: bool = False,
-        clairvoyant: bool = False,
+        metric: Metric = "edp",
+        order: AnyJobOrder = "smallest",
+        placements: Annotated[Literal["all", "one"], Doc("jobs that start in a pass")] = "all",
+        weight: Weight = 0.5,
+        reference: Annotated[Literal["slowest", "fastest"], Doc("the core that requested times are of")] = "slowest",
+        overrun: Annotated[float, Ge(0), Doc("share of its work that a job needs which outlives its prediction")] = 0.1,
+        blocking: Annotated[bool, Doc("no job overtakes one that does not fit")] = False,
+        memory: Memory = False,
+        clairvoyant: Annotated[bool, Doc("look at the true work of jobs, not at what they request")] = False,
     ):
-        for name, value, allowed in (
-            ("metric", metric, METRICS),
-            ("placements", placements, PLACEMENTS),
-            ("reference", reference, REFERENCES),
-        ):
-            if value not in allowed:
-                raise SpecError(f"scheduler 'contention-aware', option {name}", f"one of {', '.join(allowed)}", value)
-        for name, number in (("weight", weight), ("overrun", overrun)):
-            if not 0.0 <= number < math.inf:
-                raise SpecError(f"scheduler 'contention-aware', option {name}", "a finite number, 0 or more", number)
         self._job_order = job_orders.make(order) if isinstance(order, str) else order
         self.metric, self.placements, self.weight, self.reference = metric, placements, weight, reference
         self.overrun, self.blocking, self.memory, self.clairvoyant = overrun, blocking, memory, clairvoyant
-        self.spec = f"contention-aware:metric={metric},order={name_of(order)},placements={placements}"
 
     def begin(self, view: View) -> None:
         """Begin a run in which nothing runs yet."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from annotated_types import Ge, Le, Lt, Unit
+from typing_extensions import Doc
 
-from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement
+from cluster_sim.options import checked
 from cluster_sim.run.view import View
-from schedulers.energy.contention_aware import ContentionAware
+from schedulers.energy.contention_aware import ContentionAware, Metric, Weight
 from schedulers.policy.policy import schedulers
+from schedulers.queue.orders import AnyJobOrder, Memory
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
-    from schedulers.queue.orders import JobOrder
 
 
 @schedulers.register("patient")
@@ -26,31 +28,26 @@ class Patient(ContentionAware):
     as long as a job fits the other ones together; it waits for those. ``spare``: a job that requested more than
     ``short`` seconds leaves this fraction of the machine's cores free, so that short jobs, whose slowdown suffers most
     from a wait, find room. Both hold while something runs, so that nothing can stall. ``metric``, ``order``,
-    ``weight`` and ``memory`` are those of :class:`~schedulers.energy.contention_aware.ContentionAware`. Raises SpecError for a
-    number out of range.
+    ``weight`` and ``memory`` are those of :class:`~schedulers.energy.contention_aware.ContentionAware`.
     """
 
+    @checked
     def __init__(
         self,
-        frugal: float = math.inf,
-        spare: float = 0.0,
-        short: float = 900.0,
-        metric: str = "energy",
-        order: str | JobOrder = "first",
-        weight: float = 0.5,
-        memory: bool = False,
+        frugal: Annotated[
+            float, Ge(0), Doc("share above the least watts per operation at which nodes stay empty")
+        ] = math.inf,
+        spare: Annotated[float, Ge(0), Lt(1), Doc("share of the cores that long jobs leave free")] = 0.0,
+        short: Annotated[
+            float, Ge(0), Le(math.inf), Unit("s"), Doc("requested time up to which a job is short")
+        ] = 900.0,
+        metric: Metric = "energy",
+        order: AnyJobOrder = "first",
+        weight: Weight = 0.5,
+        memory: Memory = False,
     ):
         super().__init__(metric, order, weight=weight, memory=memory)
-        if not frugal >= 0.0:
-            raise SpecError("scheduler 'patient', option frugal", "a number, 0 or more", frugal)
-        if not 0.0 <= spare < 1.0:
-            raise SpecError("scheduler 'patient', option spare", "a number from 0 to below 1", spare)
-        if not short >= 0.0:
-            raise SpecError("scheduler 'patient', option short", "seconds, 0 or more", short)
         self.frugal, self.spare, self.short = frugal, spare, short
-        self.spec = (
-            f"{self.spec.replace('contention-aware', 'patient')},frugal={frugal:g},spare={spare:g},short={short:g}"
-        )
 
     def begin(self, view: View) -> None:
         """Begin a run in which nothing runs yet."""

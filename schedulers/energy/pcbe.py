@@ -7,13 +7,15 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from operator import mul
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import numpy as np
+from annotated_types import Ge, Le, Unit
+from typing_extensions import Doc
 
 from cluster_sim.engine import latest
-from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import shape
+from cluster_sim.options import checked
 from cluster_sim.platform.hardware import NodeType, ProcessorType
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import View
@@ -28,8 +30,9 @@ if TYPE_CHECKING:
 
     _Entry = tuple[float, int, Job, int]  # key, position in the workload, the job, cores that it needs on one node
 
-METRICS = ("energy", "edp")
-ENDS = ("low", "high")
+Metric = Literal["energy", "edp"]
+End = Literal["low", "high"]
+METRICS, ENDS = get_args(Metric), get_args(End)
 TOO_EXPENSIVE = "fits only where it is estimated to need more than its max_energy of {:g} J, and is skipped"
 
 
@@ -51,14 +54,17 @@ class Pcbe(Scheduler):
     any node, of which the paper has none, take free cores in platform order.
     """
 
-    def __init__(self, metric: str = "energy", job: str = "high", node: str = "low", aging: float = 60.0):
-        for name, value, allowed in (("metric", metric, METRICS), ("job", job, ENDS), ("node", node, ENDS)):
-            if value not in allowed:
-                raise SpecError(f"scheduler 'pcbe', option {name}", f"one of {', '.join(allowed)}", value)
-        if not aging >= 0.0:
-            raise SpecError("scheduler 'pcbe', option aging", "seconds, 0 or more", aging)
+    @checked
+    def __init__(
+        self,
+        metric: Annotated[Metric, Doc("what keys and estimates are of")] = "energy",
+        job: Annotated[End, Doc("the jobs that go first, by their keys")] = "high",
+        node: Annotated[End, Doc("the node that a job gets, by the estimates")] = "low",
+        aging: Annotated[
+            float, Ge(0), Le(math.inf), Unit("s"), Doc("wait after which a job goes before all others")
+        ] = 60.0,
+    ):
         self.metric, self.job, self.node, self.aging = metric, job, node, aging
-        self.spec = f"pcbe:metric={metric},job={job},node={node},aging={aging:g}"
 
     def begin(self, view: View) -> None:
         """Work out what does not change during a run."""

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Unit
+from typing_extensions import Doc
 
-from cluster_sim.errors import InputError, SpecError
 from cluster_sim.machine.node import NodeState
-from cluster_sim.platform.hardware import check_number
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import PowerDecision, SwitchOff, SwitchOn, WakeAt
 from cluster_sim.run.view import View
 from schedulers.policy.policy import PowerPolicy, power_policies
@@ -34,21 +36,6 @@ def idle_nodes(view: View) -> npt.NDArray[np.bool_]:
 def waits_in_window(view: View) -> bool:
     """Return whether a job waits whose advance reservation is open: the job is lost if it starts too late."""
     return view.restricts and any(job.reservation for job in view.pending)
-
-
-def finite(where: str, expected: str, value: object) -> float:
-    """Return ``value``, an option as Python gives it, as a float. Raises SpecError unless it is a finite number."""
-    try:
-        return check_number(where, value)
-    except InputError as error:
-        raise SpecError(where, expected, str(value) if value is None else error.found) from None
-
-
-def check_seconds(policy: str, option: str, value: float, least: float = 0.0) -> None:
-    """Raise SpecError unless ``value`` is a finite number of seconds, ``least`` or more."""
-    where, expected = f"power policy '{policy}', option {option}", f"seconds, {least:g} or more"
-    if finite(where, expected, value) < least:
-        raise SpecError(where, expected, value)
 
 
 @power_policies.register("always-on")
@@ -80,7 +67,7 @@ class IdleTimeout(PowerPolicy):
     """A node idle for so many seconds is switched off; timeout:0 switches off whatever the scheduler leaves idle.
 
     The opportunistic shutdown of Casagrande et al. (2022, §2.1). ``seconds`` count from when the node's last job ended,
-    or from when it was ready if it was booted for no job. Raises SpecError for a negative or infinite time.
+    or from when it was ready if it was booted for no job.
 
     Costs one wake-up for an idle period at most: nodes stand in one queue in the order in which they fell idle, which is
     the order in which they are due. Only its first is waited for, and not looked at again before its time.
@@ -90,8 +77,10 @@ class IdleTimeout(PowerPolicy):
     follows_switching = False
     reserves = False
 
-    def __init__(self, seconds: float = 300.0):
-        check_seconds("timeout", "seconds", seconds)
+    @checked
+    def __init__(
+        self, seconds: Annotated[float, Ge(0), Unit("s"), Doc("idle time after which a node is switched off")] = 300.0
+    ):
         self._timeout = seconds
 
     def begin(self, view: View) -> None:
@@ -150,14 +139,13 @@ class KeepReady(PowerPolicy):
     """Keep this many nodes idle and on for jobs to come: the other idle ones are switched off, or booted to that end.
 
     A node that boots for no job counts as ready. The first nodes of the platform are kept, which is where placements
-    look first. Raises SpecError for a negative number.
+    look first.
     """
 
     reserves = False
 
-    def __init__(self, nodes: int = 1):
-        if nodes < 0:
-            raise SpecError("power policy 'keep-ready', option nodes", "a number of nodes, 0 or more", nodes)
+    @checked
+    def __init__(self, nodes: Annotated[int, Ge(0), Unit("nodes"), Doc("idle nodes that stay on")] = 1):
         self._wanted = nodes
 
     def begin(self, view: View) -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from annotated_types import Ge, Gt, Unit
+from typing_extensions import Doc
 
-from cluster_sim.errors import SpecError
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, SwitchOn, WakeAt, Withhold
 from cluster_sim.run.outlook import offered
 from cluster_sim.run.view import View
 from schedulers.policy.policy import PowerPolicy, power_policies
-from schedulers.power.idle_timeout import check_seconds, idle_nodes, waits_in_window
+from schedulers.power.idle_timeout import idle_nodes, waits_in_window
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,13 +43,15 @@ class InertialShutdown(PowerPolicy):
     Enough nodes stay on offer for each pending job to fit on them once they are free. All are on offer if jobs wait
     while nothing runs, or one waits in its advance reservation. A job that requests no time counts for nothing in the
     load. Monitoring begins with the first job, as in Batsched, and rests while nothing waits, nothing runs and all is
-    off. Raises SpecError for a period or factor that is not positive.
+    off.
     """
 
-    def __init__(self, period: float = 600.0, factor: float = 2.0):
-        check_seconds("inertial", "period", period, least=1e-3)
-        if not 0.0 < factor < math.inf:
-            raise SpecError("power policy 'inertial', option factor", "a positive number", factor)
+    @checked
+    def __init__(
+        self,
+        period: Annotated[float, Ge(1e-3), Unit("s"), Doc("time over which the load is compared")] = 600.0,
+        factor: Annotated[float, Gt(0), Doc("how many times as many nodes each further step changes")] = 2.0,
+    ):
         self._period = period
         self._factor = factor
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from annotated_types import Ge, Le, Unit
+from typing_extensions import Doc
 
 from cluster_sim.engine import latest
-from cluster_sim.errors import SpecError
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
 from cluster_sim.run.view import ClairvoyantView, View
 from schedulers.policy.policy import PowerPolicy, power_policies
-from schedulers.power.idle_timeout import check_seconds, idle_nodes, unused_nodes, waits_in_window
+from schedulers.power.idle_timeout import idle_nodes, unused_nodes, waits_in_window
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,14 +46,14 @@ class OffReservation(PowerPolicy):
     All nodes are offered while a job that has reached its latest start does not fit, or waits in its advance reservation.
     If the scheduler does not start a job that was let through, first the jobs before it are let through too, then all.
     So no job waits longer for the policy than until its latest start; from then on the policy is a timeout of 0 to it.
-    Raises SpecError for a negative tau.
     """
 
     clairvoyant = True
 
-    def __init__(self, tau: float = 0.5):
-        if not 0.0 <= tau < math.inf:
-            raise SpecError("power policy 'off-reservation', option tau", "a number, 0 or more", tau)
+    @checked
+    def __init__(
+        self, tau: Annotated[float, Ge(0), Doc("longest wait of a job, as a share of its requested time")] = 0.5
+    ):
         self._tau = tau
 
     def begin(self, view: View) -> None:
@@ -148,13 +150,15 @@ class RandomReservation(PowerPolicy):
     The number is uniform over 0 … all nodes, as an agent's first actions are in Casagrande et al. (2022, Fig. 9). Only
     nodes that run nothing are withheld, OFF ones first, then the last of the platform; there may be fewer than drawn.
     While the oldest job has waited ``patience`` periods or more, or a job waits in its advance reservation, nothing is
-    withheld, so that none waits for ever. Raises SpecError for a period or patience that is not positive.
+    withheld, so that none waits for ever.
     """
 
-    def __init__(self, period: float = 60.0, patience: int = 10):
-        check_seconds("random", "period", period, least=1e-3)
-        if not 1 <= patience <= 10**9:
-            raise SpecError("power policy 'random', option patience", "periods, from 1 to 1,000,000,000", patience)
+    @checked
+    def __init__(
+        self,
+        period: Annotated[float, Ge(1e-3), Unit("s"), Doc("time between two draws")] = 60.0,
+        patience: Annotated[int, Ge(1), Le(10**9), Unit("periods"), Doc("wait of a job that ends a reservation")] = 10,
+    ):
         self._period = period
         self._patience = patience
 

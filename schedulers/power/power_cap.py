@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated, Literal
 
-from cluster_sim.errors import SpecError
+from annotated_types import Gt, Unit
+from typing_extensions import Doc
+
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import LimitPower, PowerDecision, Reject, SetPState
 from cluster_sim.run.view import View
 from schedulers.policy.policy import PowerPolicy, power_policies
-from schedulers.power.idle_timeout import finite
 
 
 @power_policies.register("power-cap")
@@ -22,21 +25,19 @@ class PowerCap(PowerPolicy):
     :mod:`cluster_sim.machine.power.power_budget`.
 
     A job that could not start even if nothing else ran is rejected, when it is submitted or, where only a try can tell,
-    when nothing else runs; nodes that have failed are then taken for lost. Raises SpecError without a finite number of watts
-    above 0, and InputError at the start of the run when the machine draws more before any job.
+    when nothing else runs; nodes that have failed are then taken for lost. Raises InputError at the start of the run when
+    the machine draws more before any job.
     """
 
     switches = False
 
-    def __init__(self, watts: float, how: str = "wait"):
-        where, expected = "power policy 'power-cap', watts", "a finite number of watts above 0"
-        watts = finite(where, expected, watts)
-        if watts <= 0.0:
-            raise SpecError(where, expected, watts)
-        if how not in ("wait", "slow"):
-            raise SpecError("power policy 'power-cap', option how", "wait or slow", how)
+    @checked
+    def __init__(
+        self,
+        watts: Annotated[float, Gt(0), Unit("W"), Doc("most that the machine may draw")],
+        how: Annotated[Literal["wait", "slow"], Doc("jobs wait, or processors run slower")] = "wait",
+    ):
         self.watts, self.how = watts, how
-        self.spec = f"power-cap:{watts:g}" + (",how=slow" if how == "slow" else "")
 
     def begin(self, view: View) -> None:
         """Begin a run in which the limit is still to be set."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
+from typing_extensions import Doc
 
-from cluster_sim.errors import SpecError
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
 from cluster_sim.run.view import View
 from schedulers.policy.policy import PowerPolicy, power_policies
@@ -25,12 +28,13 @@ class SummedStretch(PowerPolicy):
 
     The sum grows with time, so every job has its chance: alone in the queue after ``threshold`` times its requested time,
     beside others sooner. A job that requests no time, or an endless one, is let through at once, and so is one that waits
-    in its advance reservation. With 0 it is ``timeout:0``. Raises SpecError for a negative or infinite threshold.
+    in its advance reservation. With 0 it is ``timeout:0``.
     """
 
-    def __init__(self, threshold: float = 0.3):
-        if not 0.0 <= threshold < math.inf:
-            raise SpecError("power policy 'summed-stretch', option threshold", "a number, 0 or more", threshold)
+    @checked
+    def __init__(
+        self, threshold: Annotated[float, Ge(0), Doc("sum of the waiting jobs' stretches that opens the machine")] = 0.3
+    ):
         self._threshold = threshold
 
     def begin(self, view: View) -> None:

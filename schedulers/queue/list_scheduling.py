@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cluster_sim.platform.hardware import check_truth
+from typing_extensions import Doc
+
+from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import View
 from schedulers.policy.policy import SKIPPED, Scheduler, schedulers
 from schedulers.queue.orders import (
-    JobOrder,
-    NodeOrder,
-    check_aging,
+    Aging,
+    AnyJobOrder,
+    AnyNodeOrder,
+    Memory,
     first,
     job_orders,
     name_of,
@@ -26,6 +29,9 @@ from schedulers.queue.orders import (
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
+
+
+Blocking = Annotated[bool, Doc("no job overtakes one that does not fit")]
 
 
 class ListScheduler(Scheduler):
@@ -40,19 +46,18 @@ class ListScheduler(Scheduler):
     With ``aging``, jobs that have waited that long (s) go before all others, in order of submission.
     """
 
+    @checked
     def __init__(
         self,
-        jobs: str | JobOrder = first,
-        nodes: str | NodeOrder = platform_order,
-        blocking: bool = True,
-        memory: bool = False,
-        dynamic: bool = False,
-        aging: float = math.inf,
+        jobs: AnyJobOrder = first,
+        nodes: AnyNodeOrder = platform_order,
+        blocking: Blocking = True,
+        memory: Memory = False,
+        dynamic: Annotated[bool, Doc("keys are computed anew in every pass")] = False,
+        aging: Aging = math.inf,
     ):
-        for option, value in (("blocking", blocking), ("memory", memory), ("dynamic", dynamic)):
-            check_truth(f"{type(self).__name__}, {option}", value)
         self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
-        self._aging = check_aging(aging)
+        self._aging = aging
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
         self.spec = f"list:{name_of(jobs)}/{name_of(nodes)}" + ("" if blocking else ",blocking=no")
         self.spec += f",aging={aging:g}" if aging < math.inf else ""
@@ -127,7 +132,10 @@ class ListScheduler(Scheduler):
 
 @schedulers.register("list")
 def list_scheduler(
-    orders: str = "first/first", blocking: bool = True, memory: bool = False, aging: float = math.inf
+    orders: Annotated[str, Doc("a job order and a node order, JOB/NODE")] = "first/first",
+    blocking: Blocking = True,
+    memory: Memory = False,
+    aging: Aging = math.inf,
 ) -> ListScheduler:
     """List scheduling by JOB/NODE orders, e.g. list:smallest/high_cores; blocking=no skips jobs that do not fit."""
     jobs, _, nodes = orders.partition("/")
@@ -138,24 +146,24 @@ def list_scheduler(
 class Fcfs(ListScheduler):
     """First come, first served: submission order, and no job overtakes."""
 
-    def __init__(self, nodes: str = "first", memory: bool = False):
+    @checked
+    def __init__(self, nodes: AnyNodeOrder = "first", memory: Memory = False):
         super().__init__("first", nodes, memory=memory)
-        self.spec = "fcfs" if nodes == "first" else f"fcfs:{nodes}"
 
 
 @schedulers.register("sjf")
 class Sjf(ListScheduler):
     """Shortest job first, by requested time."""
 
-    def __init__(self, nodes: str = "first", memory: bool = False):
+    @checked
+    def __init__(self, nodes: AnyNodeOrder = "first", memory: Memory = False):
         super().__init__("shortest", nodes, memory=memory)
-        self.spec = "sjf" if nodes == "first" else f"sjf:{nodes}"
 
 
 @schedulers.register("ljf")
 class Ljf(ListScheduler):
     """Longest job first, by requested time."""
 
-    def __init__(self, nodes: str = "first", memory: bool = False):
+    @checked
+    def __init__(self, nodes: AnyNodeOrder = "first", memory: Memory = False):
         super().__init__("longest", nodes, memory=memory)
-        self.spec = "ljf" if nodes == "first" else f"ljf:{nodes}"

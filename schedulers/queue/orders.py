@@ -15,15 +15,15 @@ order. Ties go to the node that comes first in the platform.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from inspect import signature
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
+from annotated_types import Ge, Unit
+from typing_extensions import Doc
 
 from cluster_sim.engine import latest
-from cluster_sim.errors import SpecError
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
 
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 
 JobOrder = Callable[["Job", float], Any]
 NodeOrder = Callable[["View", "Job"], "npt.NDArray[np.float64] | None"]
+
+AnyJobOrder = Annotated[str | Callable[..., Any], Doc("order of the queue: the name of a job order")]
+AnyNodeOrder = Annotated[str | Callable[..., Any], Doc("order in which nodes are taken: the name of a node order")]
+Memory = Annotated[bool, Doc("nodes must have room for a job's memory, too")]
+Aging = Annotated[float, Ge(0), Unit("s"), Doc("wait after which a job goes before all others")]
 
 job_orders: Registry[Any] = Registry("job order", "cluster_sim.job_orders", arguments=2)
 node_orders: Registry[Any] = Registry("node order", "cluster_sim.node_orders", arguments=2)
@@ -50,6 +55,7 @@ def _job_order(*names: str, dynamic: bool = False) -> Callable[[JobOrder], JobOr
         for name in names:
             job_orders.register(name)(factory)
         order.dynamic = order.by_column = dynamic  # type: ignore[attr-defined]
+        order.spec = names[0]  # type: ignore[attr-defined]
         return order
 
     return decorate
@@ -62,6 +68,7 @@ def _node_order(name: str) -> Callable[[NodeOrder], NodeOrder]:
 
         factory.__doc__ = order.__doc__
         node_orders.register(name)(factory)
+        order.spec = name  # type: ignore[attr-defined]
         return order
 
     return decorate
@@ -70,27 +77,6 @@ def _node_order(name: str) -> Callable[[NodeOrder], NodeOrder]:
 def name_of(order: str | JobOrder | NodeOrder) -> str:
     """Return the name of an order as it stands in a scheduler's spec."""
     return order if isinstance(order, str) else getattr(order, "__name__", type(order).__name__)
-
-
-def spec_of(name: str, kind: type, options: Mapping[str, Any]) -> str:
-    """Return a scheduler's spec: its options in the words of specs, without those that have their default."""
-    parameters = signature(kind).parameters
-    said = []
-    for key, value in options.items():
-        usual = parameters[key].default
-        if value is not usual and (text := _in_a_spec(value, usual)) not in ("", _in_a_spec(usual, usual)):
-            said.append(f"{key}={text}")
-    return f"{name}:{','.join(said)}" if said else name
-
-
-def _in_a_spec(value: Any, usual: Any) -> str:
-    if isinstance(usual, bool):
-        return "yes" if value else "no"
-    if isinstance(usual, int | float):
-        return f"{value:g}" if isinstance(usual, float) else str(value)
-    if value is None or value is platform_order:
-        return "" if value is None else "first"
-    return name_of(value)
 
 
 def aged(order: JobOrder, seconds: float) -> JobOrder:
@@ -133,13 +119,6 @@ def told_by(order: JobOrder, job: Job) -> str:
     """Return what an order says of a waiting job's key; empty: nothing."""
     tell = getattr(order, "tell", None)
     return "" if tell is None else str(tell(job))
-
-
-def check_aging(seconds: float) -> float:
-    """Return the time itself. Raises SpecError for one that is negative or no number."""
-    if not seconds >= 0.0:
-        raise SpecError("scheduler, option aging", "seconds, 0 or more", seconds)
-    return seconds
 
 
 def _bound(view: View, order: JobOrder) -> JobOrder:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from typing_extensions import Doc
 
 from cluster_sim.errors import SpecError
 from cluster_sim.run.view import View
@@ -96,7 +97,9 @@ class PowersInRun:
         return f"expected to take {usual.item():,.0f} s, by its request and {self._known.count(job.user)} jobs of its user's"
 
 
-def powers(exponents: str = "1:1:0") -> Powers:
+def powers(
+    exponents: Annotated[str, Doc("exponents of time, cores, wait and usual time, A:B:C:D")] = "1:1:0",
+) -> Powers:
     """Least r^a · n^b · (1 + w)^c · u^d first, of time, cores, wait, user's usual time: powers:A:B:C:D; powers:1:1 is saf."""
     try:
         numbers = [float(part) for part in exponents.split(":")]

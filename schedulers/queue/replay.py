@@ -6,13 +6,15 @@ import io
 import math
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
+from typing_extensions import Doc
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.files.reading import read_text
 from cluster_sim.machine.placement import Placement
+from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
 from cluster_sim.run.view import View
@@ -47,8 +49,8 @@ class Replay(Scheduler):
     raises FormatError for cores that the platform lacks, or that are not as many as the job asks for.
     """
 
-    def __init__(self, path: str):
-        self.spec = f"replay:{path}"
+    @checked
+    def __init__(self, path: Annotated[str, Doc("the recorded schedule, a CSV file")]):
         self.path = path
         # Tables come with pandas, and schedulers are also imported where there are none.
         from cluster_sim.formats.batsim_results import parse_resources

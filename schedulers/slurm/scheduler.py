@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Ge, Gt, Unit
+from typing_extensions import Doc
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import InputError, ModelWarning, warn_user
@@ -12,8 +15,8 @@ from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.formats.slurm.slurm_conf import read_for
 from cluster_sim.machine.guest_requests import Departure
 from cluster_sim.machine.placement import Placement
+from cluster_sim.options import checked
 from cluster_sim.platform.accounts import Accounts
-from cluster_sim.platform.hardware import check_number
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
 from cluster_sim.run.view import View
@@ -59,23 +62,27 @@ class Slurm(Scheduler):
     :mod:`~schedulers.slurm.commands`. docs/guides/slurm.md says what is simulated, and what is refused.
     """
 
+    spec = "slurm"
     keeps_limits = True
     keeps_reservations = True
     gives_gpus = True
     spreads_tasks = True
 
+    @checked
     def __init__(
         self,
-        conf: str,
-        accounts: str | Accounts = "",
-        asks: str | Mapping[str, Mapping[str, Any]] = "",
-        start: float = -10.0,
-        main_delay: float = 0.0,
-        tick: float = TICK,
-        epoch: float = 0.0,
-        cleanup: float = 0.02,
-        kill_cleanup: float = 3.7,
-        commands: str | Iterable[tuple[float, str]] = (),
+        conf: Annotated[str, Doc("the slurm.conf that the platform was read from")],
+        accounts: Annotated[str | Accounts, Doc("file of what sacctmgr prints of accounts and qualities")] = "",
+        asks: Annotated[str | Mapping[str, Mapping[str, Any]], Doc("file of what jobs ask for beside the log")] = "",
+        start: Annotated[float, Unit("s"), Doc("time at which the controller started")] = -10.0,
+        main_delay: Annotated[float, Ge(0), Unit("s"), Doc("time until its main loop began")] = 0.0,
+        tick: Annotated[float, Gt(0), Unit("s"), Doc("time between two looks of the main loop")] = TICK,
+        epoch: Annotated[float, Unit("s"), Doc("clock at 0 s, by which times are rounded")] = 0.0,
+        cleanup: Annotated[float, Ge(0), Unit("s"), Doc("time from a job's end until its nodes are free")] = 0.02,
+        kill_cleanup: Annotated[float, Ge(0), Unit("s"), Doc("the same after a kill")] = 3.7,
+        commands: Annotated[
+            str | Iterable[tuple[float, str]], Doc("file of an administrator's commands and their times")
+        ] = (),
     ):
         with read_for(["slurm"]):
             self._platform = Platform.read(conf)
@@ -87,11 +94,8 @@ class Slurm(Scheduler):
         self._accounts = read_accounts(accounts) if isinstance(accounts, str) and accounts else accounts or None
         default = self._platform.slurm.partition()
         self._requests = RequestMaker(asks, "" if default is None else default.name, self._platform.slurm.node_names)
-        self._start, self._epoch = check_number(_option("start"), start), check_number(_option("epoch"), epoch)
-        self._tick = check_number(_option("tick"), tick, positive=True)
-        self._main_delay = check_number(_option("main_delay"), main_delay, non_negative=True)
-        self._delay = check_number(_option("cleanup"), cleanup, non_negative=True)
-        self._kill_delay = check_number(_option("kill_cleanup"), kill_cleanup, non_negative=True)
+        self._start, self._epoch, self._tick, self._main_delay = start, epoch, tick, main_delay
+        self._delay, self._kill_delay = cleanup, kill_cleanup
         self._commands = read_commands(commands)
         check_names(self._commands, self._platform.slurm)
         if self._settings.preempt is not None and self._settings.preempt.gang:
@@ -100,7 +104,6 @@ class Slurm(Scheduler):
             check_qualities(self._commands, self._accounts)
         self._view: View | None = None
         self._has_passed = False
-        self.spec = f"slurm:conf={conf}"
 
     def begin(self, view: View) -> None:
         """Begin a run in which nothing has been submitted and all nodes are free.

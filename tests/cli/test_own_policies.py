@@ -140,7 +140,11 @@ def test_a_sweep_runs_it_in_its_processes(done, own: Path) -> None:
         ("--scheduler", "own.py:Remembered", "scheduler 'own.py:Remembered': expected own.py:NAME, NAME being one of "),
         ("--power-policy", "own.py:Widest", "power policy 'own.py:Widest': expected own.py:NAME, NAME being one of "),
         ("--scheduler", "own.py:Widest,at=2", "scheduler 'own.py:Widest,at=2': expected an option of Widest (at_once)"),
-        ("--scheduler", "own.py:Widest,at_once=x", "scheduler 'own.py:Widest,at_once=x', option at_once: expected an "),
+        (
+            "--scheduler",
+            "own.py:Widest,at_once=x",
+            "scheduler 'own.py:Widest,at_once=x', option at_once: expected a whole number",
+        ),
         (
             "--scheduler",
             "beside.py:Widest",

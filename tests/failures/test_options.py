@@ -22,24 +22,39 @@ SHOP = "time,node,event\n"
 @pytest.mark.parametrize(
     ("spec", "line"),
     [
-        ("exponential:mtbf=0", "failure model exponential, option mtbf: expected a time above 0 s, found 0.0"),
-        ("exponential:mtbf=inf", "failure model exponential, option mtbf: expected a time above 0 s, found inf"),
-        ("weibull:repair=-1", "failure model weibull, option repair: expected a time in s, 0 or more, found -1.0"),
-        ("weibull:shape=nan", "failure model weibull, option shape: expected a finite number, 0.05 or more, found nan"),
+        ("exponential:mtbf=0", "failure model 'exponential:mtbf=0', option mtbf: expected seconds above 0, found 0"),
+        (
+            "exponential:mtbf=inf",
+            "failure model 'exponential:mtbf=inf', option mtbf: expected seconds above 0, found inf",
+        ),
+        (
+            "weibull:repair=-1",
+            "failure model 'weibull:repair=-1', option repair: expected seconds, 0 or more, found -1",
+        ),
+        (
+            "weibull:shape=nan",
+            "failure model 'weibull:shape=nan', option shape: expected a finite number, 0.05 or more, found nan",
+        ),
         (
             "exponential:group=0",
-            "failure model exponential, option group: expected a number of nodes, 1 or more, found 0",
+            "failure model 'exponential:group=0', option group: expected a whole number of nodes, 1 or more, found 0",
         ),
         (
             "exponential:limit=2.5",
             "failure model exponential, option limit: expected a whole number above 0, found 2.5",
         ),
-        ("exponential:group=x", "failure model 'exponential:group=x', option group: expected an integer, found x"),
+        (
+            "exponential:group=x",
+            "failure model 'exponential:group=x', option group: expected a whole number of nodes, 1 or more, found x",
+        ),
         (
             "weibul",
             "failure model: expected one of exponential, none, trace, weibull (the nearest is weibull), found weibul",
         ),
-        ("trace", "failure model 'trace': expected other arguments (missing a required argument: 'file')"),
+        (
+            "trace",
+            "failure model 'trace': expected other arguments (missing a required argument: 'file')",
+        ),
         ("trace:none.csv", "none.csv: expected a readable file, found No such file or directory"),
         ("trace:log.swf", "log.swf line 1: expected columns time, node, event, found ; Version: 2.2"),
     ],
@@ -93,7 +108,9 @@ def test_a_file_is_beside_the_configuration(done, refused) -> None:
     assert json.loads(Path("out/summary.json").read_text())["jobs_killed"] == 1
     (study / "run.yaml").write_text("workload: ../log.swf\nfailures: exponential:mtbf=-3\n")
     told = refused("run", study / "run.yaml", "--out", "out")
-    assert told == "study/run.yaml: failure model exponential, option mtbf: expected a time above 0 s, found -3.0"
+    assert (
+        told == "study/run.yaml: failure model 'exponential:mtbf=-3', option mtbf: expected seconds above 0, found -3"
+    )
 
 
 def test_failures_are_a_factor_of_sweeps(here: Path) -> None:

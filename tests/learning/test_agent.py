@@ -156,7 +156,11 @@ def test_what_is_no_agent_is_refused(tmp_path: Path) -> None:
         ("environment", {"kind": "job-node", "options": {"jobs": 3}}, "environment, options: expected one of"),
         ("environment", {"days": False}, "environment.kind: expected text, found a value of type NoneType"),
         ("environment", [], "environment: expected a mapping, found a value of type list"),
-        ("network", "scorer:hidden=-1", "network 'scorer', option hidden: expected a whole number from 1 to 4,096"),
+        (
+            "network",
+            "scorer:hidden=-1",
+            "network 'scorer:hidden=-1', option hidden: expected a whole number of units, 1 or more",
+        ),
         ("network", "unheard-of", "network: expected one of"),
         ("network", 3, "network: expected text, found a value of type int"),
         ("weights", {"actor": "heavy"}, "weights.actor: expected an array of numbers, found a value of type str"),

@@ -158,9 +158,9 @@ def test_a_model_refuses_the_parameters_of_another(model: str, parameters: dict[
 @pytest.mark.parametrize("k", [-0.1, float("nan"), float("inf"), 1e308])
 def test_an_impossible_k(k: float) -> None:
     """Negative, infinite and no numbers are refused, in a spec too."""
-    with pytest.raises(InputError, match="k: expected a finite number >= 0"):
+    with pytest.raises(InputError, match="k: expected a number, 0 or more"):
         PiecewiseContention(k)
-    with pytest.raises(InputError, match="k: expected a finite number >= 0"):
+    with pytest.raises(InputError, match="k: expected a number, 0 or more"):
         contention_models.make(f"piecewise:k={k}")
 
 

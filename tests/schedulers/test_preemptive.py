@@ -214,9 +214,9 @@ def test_sleeping_nodes_and_reservations() -> None:
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ("preemptive:kill", "one of requeue, suspend, cancel, found"),
-        ("preemptive:mode=timeout", "one of requeue, suspend, cancel, found"),
-        ("preemptive:grace=-1", "a finite time in s"),
+        ("preemptive:kill", "requeue, suspend or cancel, found"),
+        ("preemptive:mode=timeout", "requeue, suspend or cancel, found"),
+        ("preemptive:grace=-1", "seconds, 0 or more"),
         ("preemptive:queues=1/x", "numbers of queues"),
         ("preemptive:queues=1/1", "numbers of queues"),
     ],

@@ -79,7 +79,7 @@ def test_a_third_party_can_register_a_name() -> None:
         made = make_scheduler("mine:1e3,7,share=0.25")
         assert isinstance(made, Mine)
         assert (made.limit, made.depth, made.share) == (1000.0, 7, 0.25)
-        for spec, words in (("mine:1,depth=deep", "an integer, found deep"), ("mine:high", "a number, found high")):
+        for spec, words in (("mine:1,depth=deep", "a whole number, found deep"), ("mine:high", "a number, found high")):
             with pytest.raises(SpecError, match=f"expected {words}"):
                 make_scheduler(spec)
     finally:

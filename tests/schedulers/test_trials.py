@@ -267,7 +267,7 @@ def test_promises_are_kept(
     ("spec", "words"),
     [
         ("easy:trials=-1", "trials.*0 or more.*-1"),
-        ("easy:trials=1.5", "trials.*integer.*1.5"),
+        ("easy:trials=1.5", "trials.*whole number.*1.5"),
         ("easy:trials=1,trial_for=-1", "trial_for.*0 or more.*-1"),
         ("easy:trials=1,trial_for=nan", "trial_for.*0 or more.*nan"),
         ("easy:trials=1,extra=no", "trials.*extra=yes"),

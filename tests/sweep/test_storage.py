@@ -240,12 +240,12 @@ def test_what_is_wrong_is_found_before_anything_runs(tmp_path: Path) -> None:
     """Any value of any factor; and the folder stays as it was."""
     for factor, value, line in (
         ("scheduler", ["fcfs", "fastest"], "scheduler: expected one of"),
-        ("power_policy", ["always-on", "timeout:x"], "expected a number"),
+        ("power_policy", ["always-on", "timeout:x"], "expected seconds"),
         ("power_policy", ["always-on", "power-cap:1"], "power cap: expected at least the"),
         ("platform", ["homogeneous:nodes=2,cores=1", "lab.json"], "lab.json"),
         ("contention_model", ["none", "some"], "contention model: expected one of"),
         ("quirks", [[], ["odd"]], "odd"),
-        ("workload", "lublin:jobs=x", "expected an integer"),
+        ("workload", "lublin:jobs=x", "expected a whole number"),
         ("workload", "lublin:jobs=5,nodes=8,seed=x", "expected a seed, a whole number from 0 on, found x"),
     ):
         grid = Grid.of({"factors": SMALL["factors"] | {factor: value}})

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from cluster_sim.errors import SpecError
+from annotated_types import Gt
+from typing_extensions import Doc
+
 from cluster_sim.machine.running import Running
+from cluster_sim.options import checked
 from cluster_sim.records.metrics import bounded_slowdown
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
@@ -38,6 +41,10 @@ class CommittedOrder:
 choice_rewards: Registry[Reward] = Registry("reward of job-choice", "cluster_sim.choice_rewards")
 
 
+Scale = Annotated[float, Gt(0), Doc("factor of the rewards")]
+Waiting = Annotated[bool, Doc("waiting jobs count as if they began now")]
+
+
 class _OfStartedJobs:
     """Minus a number of each job that has started, times ``scale`` over the number of jobs. To write one: :meth:`worth`.
 
@@ -48,8 +55,6 @@ class _OfStartedJobs:
     """
 
     def __init__(self, scale: float, waiting: bool):
-        if not 0.0 < scale < math.inf:
-            raise SpecError("reward of job-choice, option scale", "a finite number above 0", scale)
         self._scale = scale
         self._waiting = waiting
 
@@ -104,7 +109,13 @@ class SlowdownAtStart(_OfStartedJobs):
 
     objective = "mean_bounded_slowdown"
 
-    def __init__(self, scale: float = 1.0, against: str = "", waiting: bool = False):
+    @checked
+    def __init__(
+        self,
+        scale: Scale = 1.0,
+        against: Annotated[str, Doc("job order by whose slowdown the reward is divided")] = "",
+        waiting: Waiting = False,
+    ):
         super().__init__(scale, waiting)
         self._asked = scale
         self._against = CommittedOrder(against) if against else None
@@ -131,7 +142,8 @@ class WaitAtStart(_OfStartedJobs):
 
     objective = "mean_wait_s"
 
-    def __init__(self, scale: float = 1.0, waiting: bool = False):
+    @checked
+    def __init__(self, scale: Scale = 1.0, waiting: Waiting = False):
         super().__init__(scale, waiting)
 
     def worth(self, job: Job, wait: float) -> float:

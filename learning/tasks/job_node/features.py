@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
+from typing_extensions import Doc
 
+from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.view import View
 from learning.tasks.feature_table import FeatureTable, chosen, feature, logarithmic, part, ranks, span
@@ -134,6 +136,9 @@ _LEAST = span(PairRow.least_delay, PairRow.least_edp)
 _EQUAL = 1e-9
 
 
+Features = Annotated[str, Doc("columns that are observed, joined by +; all unless given")]
+
+
 class PairFeatures:
     """One row of features per action, and features of the whole situation.
 
@@ -146,7 +151,8 @@ class PairFeatures:
 
     merges_equal = True
 
-    def __init__(self, features: str = ""):
+    @checked
+    def __init__(self, features: Features = ""):
         known = (*PAIR_FEATURES, *STATE_FEATURES)
         wanted = chosen(features, known, "observation 'default', option features")
         self.features = tuple(name for name in wanted if name in PAIR_FEATURES)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import numpy as np
 from gymnasium import spaces
+from typing_extensions import Doc
 
-from cluster_sim.errors import SpecError
+from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
 from learning.tasks.feature_table import FeatureTable, chosen, feature, part, span
 from learning.tasks.job_node.estimate import joules, known
-from learning.tasks.job_node.features import PairFeatures
+from learning.tasks.job_node.features import Features, PairFeatures
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -98,6 +99,9 @@ PUBLISHED = PublishedRow.names
 _THESIS = PUBLISHED[: PublishedRow.can_schedule]
 
 
+Norm = Annotated[Literal["whole", "none"], Doc("observations are divided by their L2 norm, or not")]
+
+
 class PublishedPairs:
     """Observation of the papers: one row of features per pair of job and node, zeros where the pair is not allowed.
 
@@ -111,8 +115,6 @@ class PublishedPairs:
     merges_equal = False
 
     def __init__(self, known: Sequence[str], features: str, norm: str, where: str):
-        if norm not in ("whole", "none"):
-            raise SpecError(f"observation '{where}', option norm", "whole or none", norm)
         self.features = chosen(features, known, f"observation '{where}', option features")
         self.names = {"observation": self.features}
         columns = [PUBLISHED.index(name) for name in self.features]
@@ -188,19 +190,22 @@ class PublishedPairs:
 
 
 @observations.register("p2")
-def p2(features: str = "", norm: str = "whole") -> PublishedPairs:
+@checked
+def p2(features: Features = "", norm: Norm = "whole") -> PublishedPairs:
     """The nine features of López (2023), Table 3.1."""
     return PublishedPairs(_THESIS, features, norm, "p2")
 
 
 @observations.register("p3")
-def p3(features: str = "", norm: str = "whole") -> PublishedPairs:
+@checked
+def p3(features: Features = "", norm: Norm = "whole") -> PublishedPairs:
     """The ten features of López, Stafford and Bosque (2025), Table 1."""
     return PublishedPairs(PUBLISHED, features, norm, "p3")
 
 
 @observations.register("as-published")
-def as_published(features: str = "", norm: str = "whole") -> PublishedPairs:
+@checked
+def as_published(features: Features = "", norm: Norm = "whole") -> PublishedPairs:
     """Return the observation p2."""
     return PublishedPairs(_THESIS, features, norm, "as-published")
 

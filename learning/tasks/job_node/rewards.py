@@ -12,9 +12,13 @@ every machine and for all jobs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from annotated_types import Gt, Le
+from typing_extensions import Doc
 
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.options import checked
 from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
@@ -29,6 +33,12 @@ if TYPE_CHECKING:
 rewards: Registry[Reward] = Registry("reward", "cluster_sim.rewards")
 
 
+Scaled = Annotated[bool, Doc("rewards are divided by what the episode is expected to cost")]
+Shaped = Annotated[bool, Doc("a potential of the expected cost is added")]
+Gamma = Annotated[float, Gt(0), Le(1), Doc("discount of the learner")]
+Clairvoyant = Annotated[bool, Doc("expectations know the true run times")]
+
+
 class _Metric:
     """Reward that is minus the growth of a metric, optionally scaled and shaped.
 
@@ -38,8 +48,6 @@ class _Metric:
     """
 
     def __init__(self, scaled: bool, shaped: bool, gamma: float, clairvoyant: bool = False):
-        if not 0.0 < gamma <= 1.0:
-            raise SpecError(f"reward '{getattr(self, 'spec', '')}', option gamma", "above 0 and at most 1", gamma)
         self.scaled, self.shaped, self.gamma = scaled, shaped, gamma
         self._cost_to_go = TrueCostToGo if clairvoyant else CostToGo
         self._least: LeastOf = ByWorkload()
@@ -111,13 +119,14 @@ class Energy(_Metric):
     return is 0 if nobody can do better.) A scheduler with random choices runs once, with the seed of that episode.
     """
 
+    @checked
     def __init__(
         self,
-        scaled: bool = True,
-        shaped: bool = True,
-        gamma: float = 1.0,
-        clairvoyant: bool = False,
-        against: str = "",
+        scaled: Scaled = True,
+        shaped: Shaped = True,
+        gamma: Gamma = 1.0,
+        clairvoyant: Clairvoyant = False,
+        against: Annotated[str, Doc("scheduler whose energy is the scale")] = "",
     ):
         from schedulers import make_scheduler
 
@@ -159,7 +168,8 @@ class EnergyDelayProduct(_Metric):
     t counts from the first submission. The published form, ``edp-as-published``, does not add up to the metric.
     """
 
-    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0):
+    @checked
+    def __init__(self, scaled: Scaled = True, shaped: Shaped = True, gamma: Gamma = 1.0):
         super().__init__(scaled, shaped, gamma)
 
     def reset(self, simulation: Simulation) -> None:
@@ -197,7 +207,8 @@ class PublishedEdp(_Metric):
 class Makespan(_Metric):
     """Minus the makespan, s, from the first submission to the last completion: the return is minus ``makespan_s``."""
 
-    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0):
+    @checked
+    def __init__(self, scaled: Scaled = True, shaped: Shaped = True, gamma: Gamma = 1.0):
         super().__init__(scaled, shaped, gamma)
 
     def reset(self, simulation: Simulation) -> None:
@@ -219,7 +230,8 @@ class Wait(_Metric):
     The return is minus ``mean_wait_s`` if all jobs run, no node has to boot, and no job waits for another.
     """
 
-    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0):
+    @checked
+    def __init__(self, scaled: Scaled = True, shaped: Shaped = True, gamma: Gamma = 1.0):
         super().__init__(scaled, shaped, gamma)
 
     def reset(self, simulation: Simulation) -> None:
@@ -257,7 +269,10 @@ class BoundedSlowdown(_Metric):
     the wait since the last reward. The agent sees neither.
     """
 
-    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0, clairvoyant: bool = False):
+    @checked
+    def __init__(
+        self, scaled: Scaled = True, shaped: Shaped = True, gamma: Gamma = 1.0, clairvoyant: Clairvoyant = False
+    ):
         super().__init__(scaled, shaped, gamma, clairvoyant)
 
     def reset(self, simulation: Simulation) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
 
 import numpy as np
+from annotated_types import Ge, Unit
 from gymnasium import spaces
+from typing_extensions import Doc
 
 from cluster_sim.machine.node import NodeState
+from cluster_sim.options import checked
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
 from cluster_sim.workload.days import DAY_S
@@ -117,7 +120,12 @@ class PublishedHistory:
     enough cores should be free by the running jobs' requested times, as in EASY.
     """
 
-    def __init__(self, history: int = 20, jobs: int = 10):
+    @checked
+    def __init__(
+        self,
+        history: Annotated[int, Ge(1), Unit("decisions"), Doc("last decisions that are observed")] = 20,
+        jobs: Annotated[int, Ge(0), Unit("jobs"), Doc("waiting jobs that are observed")] = 10,
+    ):
         self._history = history
         self._jobs = jobs
 

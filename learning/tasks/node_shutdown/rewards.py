@@ -5,13 +5,14 @@ Any of these may also be an environment's ``cost``; :class:`MeanStretch` is made
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from annotated_types import Ge, Gt, Unit
+from typing_extensions import Doc
 
-from cluster_sim.errors import SpecError
 from cluster_sim.machine.node import NodeState
+from cluster_sim.options import checked
 from cluster_sim.records.metrics import watt_minutes
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
@@ -26,14 +27,15 @@ if TYPE_CHECKING:
     from learning.tasks.reward import Reward
 
 
+CountedBy = Annotated[Literal["core", "node"], Doc("wasted energy is counted by core or by node")]
+
+
 class _OfWaste:
     """Base of two rewards: the wasted energy since the last step, by node or by core."""
 
     objective = "energy_waste_by_core_j"
 
     def __init__(self, by: str):
-        if by not in ("core", "node"):
-            raise SpecError("reward of node-shutdown, option by", "core or node", by)
         self._by_core = by == "core"
         self.objective = "energy_waste_by_core_j" if by == "core" else "energy_waste_j"
 
@@ -123,7 +125,8 @@ class WasteAndLateJobs(_OfWaste):
     watt-minutes and cores as they are: on Taurus an idle node weighs as much as 95 of its late jobs.
     """
 
-    def __init__(self, by: str = "core"):
+    @checked
+    def __init__(self, by: CountedBy = "core"):
         super().__init__(by)
 
     def value(self, view: View, terminated: bool) -> float:
@@ -150,22 +153,17 @@ class WasteAndStretch(_OfWaste):
     of many. ``switches`` is the price of an off-on cycle beyond its energy, in cycles, paid when a node goes to sleep.
     """
 
+    @checked
     def __init__(
         self,
-        stretch: float = 5.0,
-        late: float = 0.2,
-        by: str = "core",
-        scale: float = 0.05,
-        mean_stretch: float = 0.0,
-        switches: float = 0.0,
+        stretch: Annotated[float, Ge(0), Unit("cycles"), Doc("price of a job's stretch of 1")] = 5.0,
+        late: Annotated[float, Ge(0), Unit("cycles"), Doc("price of a job that becomes late")] = 0.2,
+        by: CountedBy = "core",
+        scale: Annotated[float, Gt(0), Doc("factor of the rewards")] = 0.05,
+        mean_stretch: Annotated[float, Ge(0), Unit("cycles"), Doc("price of a mean stretch of 1")] = 0.0,
+        switches: Annotated[float, Ge(0), Unit("cycles"), Doc("price of a switch beyond its energy")] = 0.0,
     ):
         super().__init__(by)
-        prices = (("stretch", stretch), ("late", late), ("mean_stretch", mean_stretch), ("switches", switches))
-        for name, value in prices:
-            if not 0.0 <= value < math.inf:
-                raise SpecError(f"reward of node-shutdown, option {name}", "a number, 0 or more", value)
-        if not 0.0 < scale < math.inf:
-            raise SpecError("reward of node-shutdown, option scale", "a number above 0", scale)
         self._stretch = stretch
         self._mean_stretch = mean_stretch
         self._switches = switches

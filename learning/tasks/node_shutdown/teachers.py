@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Unit
+from typing_extensions import Doc
 
-from cluster_sim.errors import InputError, SpecError
+from cluster_sim.errors import InputError
+from cluster_sim.options import checked
 from cluster_sim.registry import Registry
 from learning.tasks.feature_table import bounded
 from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ActionRow
@@ -28,13 +30,18 @@ class SummedStretchTeacher:
     The threshold is ``soft``, or ``hard`` while a job has begun to run within ten minutes or waits for a boot, since
     nodes may soon be free then; a late job always passes. A node that falls idle is offered once more before it sleeps
     while a job came within the last ``linger`` seconds; with 0 it sleeps at once. For ``idle=choose`` and the default
-    observation, from which the rule reads everything. Raises SpecError for a negative number.
+    observation, from which the rule reads everything.
     """
 
-    def __init__(self, soft: float = 0.2, hard: float = 0.6, linger: float = 900.0):
-        for name, value in (("soft", soft), ("hard", hard), ("linger", linger)):
-            if not 0.0 <= value < math.inf:
-                raise SpecError(f"teacher 'summed-stretch', option {name}", "a number, 0 or more", value)
+    @checked
+    def __init__(
+        self,
+        soft: Annotated[float, Ge(0), Doc("summed stretch from which nodes are booted")] = 0.2,
+        hard: Annotated[float, Ge(0), Doc("the same while nodes may soon be free")] = 0.6,
+        linger: Annotated[
+            float, Ge(0), Unit("s"), Doc("time since a submission for which an idle node stays on")
+        ] = 900.0,
+    ):
         self._soft, self._hard = bounded(soft, HALF_STRETCH), bounded(hard, HALF_STRETCH)
         self._linger = bounded(linger, SUBMISSION_HALF_S)
 

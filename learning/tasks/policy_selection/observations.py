@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import numpy as np
 from gymnasium import spaces
+from typing_extensions import Doc
 
-from cluster_sim.errors import SpecError
+from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     Arrays = dict[str, npt.NDArray[np.float32]]
     Floats = npt.NDArray[np.float64]
 
-LEVELS = ("normal", "small", "minimal")
 HALF_S, HALF_MB, HALF_VOLUME_MB = 3600.0, 1000.0, 1e5
 """Requested time, memory and memory volume of a job whose features are 0.5."""
 
@@ -150,9 +150,8 @@ class PublishedVector:
     which it names no feature: left out. A core's numbers are its processor's, for tasks are not told apart by core.
     """
 
-    def __init__(self, level: str = "normal"):
-        if level not in LEVELS:
-            raise SpecError("observation of policy-selection, level", f"one of {', '.join(LEVELS)}", level)
+    @checked
+    def __init__(self, level: Annotated[Literal["normal", "small", "minimal"], Doc("how much is observed")] = "normal"):
         self._level = level
         self._queue = _Queue()
 

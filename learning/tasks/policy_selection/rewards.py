@@ -11,9 +11,12 @@ energy or the energy-delay product of the run. The ``metric`` rewards add up to 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from cluster_sim.errors import SpecError
+from annotated_types import Ge
+from typing_extensions import Doc
+
+from cluster_sim.options import checked
 from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan, slowdown
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
@@ -41,9 +44,7 @@ class _OfSelection:
 
     objective = ""
 
-    def __init__(self, name: str, among: tuple[str, ...]):
-        if name not in among:
-            raise SpecError("reward of policy-selection, objective", f"one of {', '.join(among)}", name)
+    def __init__(self, name: str):
         self._name = name
         self.objective = OBJECTIVES[name]
 
@@ -72,8 +73,11 @@ class Published(_OfSelection):
     rate of active resources is that of the running tasks, 1e9 operations/s.
     """
 
-    def __init__(self, objective: str = "energy"):
-        super().__init__(objective, ("makespan", "energy", "edp"))
+    @checked
+    def __init__(
+        self, objective: Annotated[Literal["makespan", "energy", "edp"], Doc("metric that the paper names")] = "energy"
+    ):
+        super().__init__(objective)
 
     def value(self, view: View, terminated: bool) -> float:
         ended, self._ended = self._ended, []
@@ -92,12 +96,15 @@ class Metric(_OfSelection):
     requested, in J, s or J·s, 1 for slowdowns. A constant of the episode, so what is optimal stays what it is.
     """
 
-    def __init__(self, objective: str = "energy", scale: float = 0.0):
-        super().__init__(objective, tuple(OBJECTIVES))
-        if not 0.0 <= scale < math.inf:
-            raise SpecError(
-                "reward of policy-selection, option scale", "a number above 0, or 0 for the episode's own", scale
-            )
+    @checked
+    def __init__(
+        self,
+        objective: Annotated[
+            Literal["makespan", "energy", "edp", "slowdown", "bounded-slowdown", "wait"], Doc("metric")
+        ] = "energy",
+        scale: Annotated[float, Ge(0), Doc("divisor of the rewards; 0: the episode's own")] = 0.0,
+    ):
+        super().__init__(objective)
         self._given_scale = scale
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from typing_extensions import Doc
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import InputError, ModelWarning, warn_user
@@ -147,6 +148,6 @@ class PrioritiesInRun:
         self._running[index] = running, ask
 
 
-def multifactor(conf: str = "") -> MultifactorOrder:
+def multifactor(conf: Annotated[str, Doc("slurm.conf; the platform's unless given")] = "") -> MultifactorOrder:
     """Slurm's multifactor priority, highest first, by the platform's slurm.conf or another: multifactor:conf=FILE."""
     return MultifactorOrder(conf)

@@ -1,0 +1,130 @@
+"""Options of things that have names: what their annotations say is what specs, Python, lists and the manual hold them to."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pytest
+from annotated_types import Ge, Gt, Le, Lt, Unit
+from typing_extensions import Doc
+
+from cluster_sim.cli.commands.listing import REGISTRIES
+from cluster_sim.errors import SpecError
+from cluster_sim.options import checked, options_of
+from cluster_sim.registry import Registry
+from schedulers import EasyBackfilling, Fcfs, IdleTimeout, PowerCap
+
+things: Registry[Any] = Registry("thing", "cluster_sim.things_of_a_test")
+
+
+@things.register("thing")
+class Thing:
+    """A thing with an option of every kind."""
+
+    @checked
+    def __init__(
+        self,
+        name: Annotated[str, Doc("what it is called")],
+        width: Annotated[int | Literal["all"], Ge(1), Le(10**9), Unit("cores"), Doc("how wide it is")] = 2,
+        share: Annotated[float, Ge(0), Lt(1), Doc("a share")] = 0.5,
+        wait: Annotated[float, Gt(0), Unit("s"), Doc("a time")] = math.inf,
+        grace: Annotated[float, Ge(0), Unit("s"), Doc("a finite time")] = 0.0,
+        mode: Annotated[Literal["low", "high"], Doc("one of two")] = "low",
+        strict: Annotated[bool, Doc("yes or no")] = False,
+        other: Annotated[Any, Doc("an object, or its name")] = None,
+    ):
+        self.given = (name, width, share, wait, grace, mode, strict, other)
+
+
+WRONG = [
+    ("width", "0", "a whole number of cores, 1 or more and at most 1,000,000,000, or all"),
+    ("width", "2.5", "a whole number of cores, 1 or more and at most 1,000,000,000, or all"),
+    ("width", "some", "a whole number of cores, 1 or more and at most 1,000,000,000, or all"),
+    ("share", "1", "a number, 0 or more and below 1"),
+    ("share", "nan", "a number, 0 or more and below 1"),
+    ("wait", "0", "seconds above 0"),
+    ("grace", "inf", "seconds, 0 or more"),
+    ("mode", "middle", "low or high"),
+    ("strict", "maybe", "yes or no"),
+]
+
+
+@pytest.mark.parametrize(("option", "text", "expected"), WRONG)
+def test_a_value_out_of_bounds_is_refused_in_a_spec(option: str, text: str, expected: str) -> None:
+    """One line says the spec, the option, what it may be, and what was found, as it was typed."""
+    spec = f"thing:it,{option}={text}"
+    with pytest.raises(SpecError) as refused:
+        things.make(spec)
+    assert str(refused.value).startswith(f"thing '{spec}', option {option}: expected {expected}")
+    assert str(refused.value).endswith(f", found {text}")
+
+
+@pytest.mark.parametrize(("option", "text", "expected"), [case for case in WRONG if case[0] != "strict"])
+def test_a_value_out_of_bounds_is_refused_in_python(option: str, text: str, expected: str) -> None:
+    """The class and the option are named."""
+    value: Any = text if text.isalpha() and text not in ("nan", "inf") else float(text)
+    with pytest.raises(SpecError, match=f"^Thing, {option}: expected {expected}, found "):
+        Thing("it", **{option: value})
+
+
+def test_texts_and_numbers_become_values_of_the_options_types() -> None:
+    """From a spec, and of numpy's numbers from Python."""
+    made = things.make("thing:it,width=all,share=0,wait=1e3,strict=YES,mode=high,other=x")
+    assert made.given == ("it", "all", 0.0, 1000.0, 0.0, "high", True, "x")
+    made = Thing("it", np.int64(3), np.float32(0.25), 5, strict=np.bool_(True))  # type: ignore[arg-type]
+    assert made.given == ("it", 3, 0.25, 5.0, 0.0, "low", True, None)
+    assert [type(value) for value in made.given[:4]] == [str, int, float, float]
+    with pytest.raises(SpecError, match=r"^Thing, strict: expected True or False, found yes"):
+        Thing("it", strict="yes")  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match=r"^Thing, width: expected a whole number of cores"):
+        Thing("it", True)
+
+
+def test_a_thing_made_in_python_says_the_spec_that_makes_it() -> None:
+    """Its options that are not the usual ones; what must be given stands without its key."""
+    assert Thing("it").spec == "thing:it"  # type: ignore[attr-defined]
+    assert Thing("it", 3, strict=True).spec == "thing:it,width=3,strict=yes"  # type: ignore[attr-defined]
+    assert [IdleTimeout(30).spec, IdleTimeout().spec, PowerCap(1e3, "slow").spec] == [  # type: ignore[attr-defined]
+        "timeout:30", "timeout", "power-cap:1000,how=slow",
+    ]  # fmt: skip
+    assert Fcfs().spec == "fcfs"
+
+    class Derived(Fcfs):
+        """A class of somebody's own."""
+
+    assert EasyBackfilling(depth=3).spec == "easy:depth=3"
+    assert Derived().spec == "fcfs"
+
+
+def _registered() -> list[tuple[str, str, Any]]:
+    importlib.import_module("learning.networks.published_networks")
+    importlib.import_module("learning.networks.scorer")
+    found = []
+    for kind, (module, attribute) in REGISTRIES.items():
+        registry = getattr(importlib.import_module(module), attribute)
+        found += [(kind, name, registry.factory(name)) for name in registry]
+    return found
+
+
+def test_every_option_says_what_it_means() -> None:
+    """In every registry: its meaning, and the type of its default."""
+    silent = [
+        (kind, name, option.name)
+        for kind, name, factory in _registered()
+        for option in options_of(factory).values()
+        if not option.meaning or not isinstance(inspect.getdoc(factory), str)
+    ]
+    assert not silent
+
+
+def test_every_default_is_within_its_bounds() -> None:
+    """As a spec would say it: nothing that is made without options could not be made with them."""
+    for kind, name, factory in _registered():
+        for option in options_of(factory).values():
+            if option.kinds and option.default is not inspect.Parameter.empty and option.default is not None:
+                text = option.in_spec(option.default)
+                assert option.parse(text, f"{kind} {name}, {option.name}") == option.default
