@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from cluster_sim import executors
 
 # Before torch is imported, here and in the processes that tests start: its threads cost more than they bring for small networks.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -39,6 +44,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadFileScheduling
 
     return LoadFileScheduling(config, log) if config.getvalue("dist") == "load" else None
+
+
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork worker processes from this one, which spares each the imports; how they start is tested elsewhere."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        return
+
+    def make(count: int, begin: Callable[[], None] = executors.begin_worker) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(count, multiprocessing.get_context("fork"), begin)
+
+    monkeypatch.setattr(executors, "make_processes", make)
 
 
 @pytest.fixture(scope="session")

@@ -130,24 +130,26 @@ def course_of(groups: Sequence[tuple[int, float, float]], contention: Contention
     ``groups`` are (tasks, seconds of work at full speed, MB/s that each task asks for), with one phase each. These are the
     steps above, with the same arithmetic, for forecasts, which are made by the hundred for each one that is lived through.
     """
-    tasks, finish, bandwidth = (list(column) for column in zip(*groups, strict=True)) if groups else ([], [], [])
-    left, since, speeds = list(finish), [0.0] * len(finish), [1.0] * len(finish)
-    running = [i for i, seconds in enumerate(left) if seconds > 0.0]
+    finish = [seconds for _, seconds, _ in groups]
+    demands = [(tasks, bandwidth) for tasks, _, bandwidth in groups]
+    left, since, speeds = finish.copy(), [0.0] * len(finish), [1.0] * len(finish)
+    running = [i for i, seconds in enumerate(finish) if seconds > 0.0]
     now = 0.0
     course: list[Stretch] = []
     slows = True  # once nothing slows, nothing will: the demand only falls
     while running:
+        wanted = [1.0] * len(running)
         if slows:
-            demand = sum([tasks[i] * bandwidth[i] for i in running])
-            slows = demand >= contention.threshold
-            wanted = contention.speedups([(tasks[i], bandwidth[i]) for i in running]) if slows else [1.0] * len(running)
+            asking = [demands[i] for i in running]
+            slows = sum([tasks * bandwidth for tasks, bandwidth in asking]) >= contention.threshold
+            wanted = contention.speedups(asking) if slows else wanted
             for i, speed in zip(running, wanted, strict=True):
                 if speed != speeds[i]:
                     work = left[i] - (now - since[i]) * speeds[i]
                     left[i] = work = work if work > 0.0 else 0.0
                     since[i], speeds[i], finish[i] = now, speed, now + work / speed
         due = min([finish[i] for i in running])
-        course.append((now, due, running, [speeds[i] for i in running]))
+        course.append((now, due, running, wanted))
         running = [i for i in running if finish[i] > due]
         now = due
     return course, finish

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from cluster_sim.models.prediction import Group, Share, predict
 from cluster_sim.platform.platform import NodeType
 from cluster_sim.run.view import View
-from learning.tasks.feature_table import FeatureTable, feature, part
+from learning.tasks.feature_table import FeatureTable, feature, part, span
 from schedulers.energy.expectations import expected_seconds
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ class NodeColumns(FeatureTable):
     demand = feature("bandwidth in use", "MB/s")
     horizon = feature("when the last job should be over, on the run's clock; 0 when idle", "s")
     cores = feature("cores, free or not")
-    threshold = feature("bandwidth before anything slows", "MB/s")
+    contended_from = feature("bandwidth from which on tasks slow each other, above 0", "MB/s")
+    forecast_from = feature("bandwidth from which on no formula serves; inf when idle", "MB/s")
     dynamic_w = feature("dynamic watts of one busy core", "W")
     rise_w = feature("static watts when computing, beyond the idle watts", "W")
-    closed_form = feature("1: one processor, whose watts are a straight line whatever its tasks' speeds")
 
 
 class IdleFigure(FeatureTable):
@@ -56,6 +57,21 @@ class IdleFigure(FeatureTable):
     shared_energy = feature(
         "what it would add if others had all the other cores and paid their share of the static watts", "J"
     )
+
+
+class PairFigure(FeatureTable):
+    """Figures of a pair of a request and a type of node, on whichever of its nodes it starts."""
+
+    alone = part(IdleFigure)
+    cores = feature("cores asked for")
+    node_share = feature("cores asked for, over those of the node, at most 1")
+    least_time = feature("least time on an idle node of any type, above 0", "s")
+    least_energy = feature("least energy on an idle node of any type", "J")
+
+
+_LEAST = span(PairFigure.least_time, PairFigure.least_energy)
+ABOVE_0 = math.ulp(0.0)
+"""Least number above 0. In place of y = 0, it makes x / (x + y) 0 also where x is 0."""
 
 
 class Alone(NamedTuple):
@@ -86,7 +102,7 @@ class IdleNodes:
         self._alone: dict[object, Alone] = {}
         self.types = platform.type_of_node
         by_type = [self._figures(kind) for kind in platform.node_types]
-        self.static_w, self.idle_w, self.dynamic_w, threshold, linear = np.array(by_type).T[:, self.types]
+        self.static_w, self.idle_w, self.dynamic_w, threshold, closed = np.array(by_type).T[:, self.types]
         self.rise_w = self.static_w - self.idle_w
         self.idle_total_w = float(self.idle_w.sum())
         self.most_watts = max(float(view.node_max_watts.sum()), self.idle_total_w)  #: That the machine can draw.
@@ -96,8 +112,10 @@ class IdleNodes:
         columns[OfNode.rate] = view.node_gflops / view.node_gflops.max()
         columns[OfNode.watts] = cost / cost.max() if cost.max() > 0.0 else 0.0
         columns[OfNode.idle] = 1.0
-        columns[NodeColumns.threshold], columns[NodeColumns.closed_form] = threshold, linear > 0.0
+        columns[NodeColumns.contended_from], columns[NodeColumns.forecast_from] = np.maximum(threshold, ABOVE_0), np.inf
         columns[NodeColumns.dynamic_w], columns[NodeColumns.rise_w] = self.dynamic_w, self.rise_w
+        #: :attr:`NodeColumns.forecast_from` of each node while it is busy.
+        self.forecast_from = np.where(closed > 0.0, columns[NodeColumns.contended_from], 0.0)
 
     def is_of(self, view: View) -> bool:
         """Return whether these figures are of the view's machine and models, and need not be made again."""
@@ -164,7 +182,7 @@ class OnIdleNodes(NamedTuple):
 
     idle: IdleNodes
     least: Floats  #: Least time (s) and least energy (J), shape (2, requests).
-    figures: Floats  #: Rows of :class:`IdleFigure`, shape (figures, requests · types): request by request.
+    figures: Floats  #: Rows of :class:`PairFigure`, shape (figures, requests · types): request by request.
 
 
 class RequestTable:
@@ -182,8 +200,13 @@ class RequestTable:
         if known is None or known.idle is not self._idle:
             self._enter()
             numbers = np.array([request.number for request in asked.requests], np.int64)
-            figures = self._figures.take(numbers, axis=1).reshape(IdleFigure.size, -1)
-            known = asked.on_idle_nodes = OnIdleNodes(self._idle, self._least.take(numbers, axis=1), figures)
+            least = self._least.take(numbers, axis=1)
+            figures = np.empty((PairFigure.size, len(numbers), len(self._idle.kinds)))
+            figures[PairFigure.alone] = self._figures.take(numbers, axis=1)
+            cores = figures[PairFigure.cores] = asked.cores[:, None]
+            np.minimum(cores / [kind.cores for kind in self._idle.kinds], 1.0, out=figures[PairFigure.node_share])
+            figures[_LEAST] = np.maximum(least, [[ABOVE_0], [0.0]])[:, :, None]
+            known = asked.on_idle_nodes = OnIdleNodes(self._idle, least, figures.reshape(PairFigure.size, -1))
         return known
 
     def _enter(self) -> None:

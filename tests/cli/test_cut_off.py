@@ -116,6 +116,19 @@ def variants(content: bytes) -> Iterator[tuple[str, bytes]]:
         yield "one row", b"".join(lines[: notes + 2])
 
 
+def there() -> dict[Path, tuple[int, int]]:
+    """Return size and time of change of each file in the working directory."""
+    files = [path for path in Path().rglob("*") if path.is_file()]
+    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
+
+
+def lay_out(source: Path) -> None:
+    """Make the working directory a copy of ``source``."""
+    for left in Path().iterdir():
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    shutil.copytree(source, ".", dirs_exist_ok=True)
+
+
 def check(source: Path, pattern: str, commands: tuple[str, ...]) -> None:
     """Every file of a pattern in every variant, given to every command."""
     files = [
@@ -124,17 +137,20 @@ def check(source: Path, pattern: str, commands: tuple[str, ...]) -> None:
     assert files
     for file in files:
         for kind, content in variants((source / file).read_bytes()):
+            laid_out: dict[Path, tuple[int, int]] | None = None
             for words in commands:
-                for left in Path().iterdir():
-                    shutil.rmtree(left) if left.is_dir() else left.unlink()
-                shutil.copytree(source, ".", dirs_exist_ok=True)
-                file.write_bytes(content)
+                if there() != laid_out:
+                    lay_out(source)
+                    file.write_bytes(content)
+                    laid_out = there()
                 case = words.replace("FILE", str(file)).replace("FOLDER", str(file.parent))
                 status, told = command(*case.split())
                 assert status in (0, 2), (file, kind, case, told)
                 if status == 2:
                     assert len(told) == 1, (file, kind, case, told)
-                    assert not [path for path in os.listdir() if path.startswith("OUT")], (file, kind, case)
+                    assert not list(Path().glob("OUT*")), (file, kind, case)
+                for left in Path().glob("OUT*"):
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,10 +30,16 @@ def of_page(path: Path) -> list[str]:
     return [html.unescape(each) for each in re.findall(r"<li>(.*?)</li>", found, re.DOTALL)]
 
 
-def agree(command: Command, words: list[str], page: str, report: list[str], comparison: Comparison) -> list[str]:
-    """The sentences of a comparison, which stdout begins with, and which the page and the document of --json have."""
+def agree(
+    command: Command, words: list[str], page: str, report: list[str], compared: Callable[[], Comparison]
+) -> list[str]:
+    """Return the sentences of a comparison: stdout begins with them, and the page and the document of --json have them.
+
+    ``compared`` makes the same comparison in Python, of what the command has left.
+    """
     ended = command(*words, *report)
     assert ended.exit_code == 0, ended.output
+    comparison = compared()
     sentences = list(comparison.sentences)
     assert ended.stdout.splitlines()[: len(sentences)] == sentences
     assert of_page(Path(page)) == sentences
@@ -53,7 +60,7 @@ def test_a_what_if(command: Command, here: Path, weeks: int) -> None:
     change = "SchedulerParameters=bf_interval=300"
     study = what_if("jobs.txt", "slurm.conf", "python", [change], nodes="+1")
     words = ["whatif", "jobs.txt", "--conf", "slurm.conf", "--change", change, "--nodes", "+1", "--out", "out"]
-    told = agree(command, words, "out/whatif.html", [], study.comparison)
+    told = agree(command, words, "out/whatif.html", [], lambda: study.comparison)
     assert told[0] == "What differs: SchedulerParameters: bf_interval 300 (it was 60); number of nodes 2 (it was 1)."
     assert told[1] == "SchedulerParameters keeps bf_continue."
     assert told[2].startswith("Replay without a change: ")
@@ -69,14 +76,15 @@ def test_a_comparison_of_schedulers(command: Command, here: Path, replications: 
     names = ["fcfs", "easy"]
     words = ["compare", "-p", MACHINE, "-w", JOBS, *(word for name in names for word in ("-s", name)), "--out", "out"]
     words += ["--replications", str(replications)] if replications > 1 else []
-    assert command(*words).exit_code == 0
-    if replications == 1:
-        comparison = compare({name: Result.load(here / "out" / name) for name in names})
-    else:
+
+    def compared() -> Comparison:
+        if replications == 1:
+            return compare({name: Result.load(here / "out" / name) for name in names})
         runs = {n: [Result.load(here / "out" / n / f"seed-{s}") for s in range(replications)] for n in names}
         table = replication_table({name: [run.summary() for run in several] for name, several in runs.items()})
-        comparison = compare({name: several[0] for name, several in runs.items()}, table)
-    told = agree(command, words, "out/report.html", ["--report"], comparison)
+        return compare({name: several[0] for name, several in runs.items()}, table)
+
+    told = agree(command, words, "out/report.html", ["--report"], compared)
     assert told[0] == "What differs: scheduler (fcfs, easy)."
     ending = {1: "in this one workload", 3: "too few replications (3) for an interval", 5: ""}[replications]
     assert ending in told[1]
@@ -97,8 +105,7 @@ def test_a_sweep(command: Command, here: Path, replications: int) -> None:
         yaml.safe_dump({"factors": factors, "replications": replications, "metrics": metrics}, sort_keys=False)
     )
     words = ["sweep", "grid.yaml", "--out", "out", "--workers", "1", "--resume"]
-    assert command(*words).exit_code == 0
-    told = agree(command, words, "out/report.html", ["--report"], compare_sweep(read_sweep("out"), metrics))
+    told = agree(command, words, "out/report.html", ["--report"], lambda: compare_sweep(read_sweep("out"), metrics))
     assert told[0] == "What differs: power policy (always-on, timeout:60); scheduler (fcfs, easy)."
     assert told[1].startswith("Mean wait: with always-on, ")
     assert any(each.startswith("Energy of power policies over all other factors: ") for each in told)

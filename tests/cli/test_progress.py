@@ -167,6 +167,7 @@ COMMANDS = {
 LINE = re.compile(r"^([a-z ]+): \d+ % \([\d,]+ of [\d,]+ [a-z]+\), [\dhmins ]+ gone")
 
 
+@pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words.split()[:3]))
 def test_every_long_command_says_how_far_it_is(words: str, here: Path, done, monkeypatch: pytest.MonkeyPatch) -> None:
     """On stderr, with the name of what goes on; what is printed is what it is without."""

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from cluster_sim.cli import main
+
 from .conftest import Command
 
 ENDINGS = {
     "2>&-": 0,
     "2>/dev/full": 0,
     ">&-": 0,
-    ">&- 2>&-": 0,
     "<&- >&- 2>&-": 0,
     ">/dev/full": 2,
     ">/dev/full 2>/dev/full": 2,
@@ -30,19 +31,15 @@ factors:
   scheduler: [fcfs, easy]
 replications: 2
 """
-CLOSED, FULL = ">&- 2>&-", ">/dev/full 2>/dev/full"
+CLOSED = ">&- 2>&-"
 COMMANDS = {
     "convert": ("convert log.swf OUT.csv", ".csv", tuple(ENDINGS)),
-    "run": ("run --platform lab.json --workload jobs.json --out OUT", "jobs.csv", (CLOSED, FULL)),
-    "compare": (
-        "compare --platform lab.json --workload jobs.json -s fcfs --report --out OUT",
-        "fcfs/jobs.csv",
-        (FULL,),
-    ),
+    "run": ("run --platform lab.json --workload jobs.json --out OUT", "jobs.csv", (CLOSED,)),
+    "compare": ("compare --platform lab.json --workload jobs.json -s fcfs --report --out OUT", "fcfs/jobs.csv", ()),
     "sweep": ("sweep sweep.yaml --workers 2 --out OUT", "table.csv", (CLOSED,)),
-    "gantt": ("gantt done --out OUT.html", ".html", (FULL,)),
+    "gantt": ("gantt done --out OUT.html", ".html", ()),
 }
-"""A command, what it leaves, and the endings that it is tried with."""
+"""A command, what it leaves, and the endings with which it is tried in a process of its own."""
 
 
 @pytest.fixture
@@ -59,26 +56,42 @@ def shell(folder: Path, words: str, streams: str) -> subprocess.CompletedProcess
     return subprocess.run(["sh", "-c", command], cwd=folder, check=False, capture_output=True, timeout=120)
 
 
+def with_full_streams(words: str) -> int | str | None:
+    """Run a command in this process with both streams on a full device; return its exit status."""
+    with (
+        open("/dev/full", "w") as out,
+        open("/dev/full", "w", buffering=1) as err,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        with pytest.raises(SystemExit) as ended:
+            main(words.split())
+    return ended.value.code
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_results_are_written_whatever_the_streams_are(here_done: Path, done: Command, name: str) -> None:
     """All files of a command are there, and those with tables are the same as with whole streams, byte by byte."""
     words, result, endings = COMMANDS[name]
-    files = {}
-    done(*words.replace("OUT", "out0").split())
-    for number, streams in enumerate(("", *endings)):
-        if streams:
-            ended = shell(here_done, words.replace("OUT", f"out{number}"), streams)
-            assert ended.returncode == ENDINGS[streams], (streams, ended.stderr)
-            assert b"Traceback" not in ended.stderr
-            assert b"Exception ignored" not in ended.stderr
+    here_words = words.replace("--workers 2", "--workers 1")
+    done(*here_words.replace("OUT", "out0").split())
+    assert with_full_streams(here_words.replace("OUT", "out1")) == 2
+    for number, streams in enumerate(endings, 2):
+        ended = shell(here_done, words.replace("OUT", f"out{number}"), streams)
+        assert ended.returncode == ENDINGS.get(streams, 0), (streams, ended.stderr)
+        assert b"Traceback" not in ended.stderr
+        assert b"Exception ignored" not in ended.stderr
+    files = []
+    for number in range(2 + len(endings)):
         path = here_done / (f"out{number}{result}" if result.startswith(".") else f"out{number}/{result}")
         folder = path.parent if path.parent != here_done else path
-        files[streams] = sorted(os.listdir(folder)) if folder.is_dir() else [path.suffix]
-        assert path.exists(), streams
+        files.append(sorted(os.listdir(folder)) if folder.is_dir() else [path.suffix])
+        assert path.exists(), number
         if path.suffix == ".csv":
             assert path.read_bytes() == Path(str(path).replace(f"out{number}", "out0")).read_bytes()
-    assert all(found == files[""] for found in files.values()), files
+    assert all(found == files[0] for found in files), files
 
 
 def test_what_a_full_stdout_loses_is_told(here: Path) -> None:

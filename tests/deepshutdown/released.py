@@ -78,7 +78,9 @@ class Book:
         return free
 
     def plan(self, queue: list[Job]) -> list[Job]:
-        """Jobs to start, of those in the window; the first that cannot is promised a start."""
+        """Return the jobs to start, of those in the window; the first that cannot is promised a start."""
+        if not queue:
+            return []
         left = [
             running.start_time + running.job.requested_time - self.view.now
             for running in self.view.running
@@ -145,8 +147,10 @@ class ReleasedTimeout(PowerPolicy):
         queue = book.window(book.queue + view.submitted)
         book.plan(queue[:WINDOW])
         states = [node.state for node in view.nodes()]
-        size = self._size(states, int(book.free().sum()) - self._wanted(queue))
-        empty = [node for node, free in enumerate(book.free()) if free == book.cores[node]]
+        free = book.free()
+        total = int(free.sum())
+        size = self._size(states, total - self._wanted(queue, total))
+        empty = np.flatnonzero(free == book.cores).tolist()
         size = min(size, len(empty))
         if queue and book.promised.get(queue[0].index) == 0.0:
             size = min(size, len(states) - math.ceil(queue[0].requested_cores / int(book.cores[0])))
@@ -155,9 +159,9 @@ class ReleasedTimeout(PowerPolicy):
         for node in on[: max(0, size - (len(empty) - len(on)))]:
             yield SwitchOff(node)
 
-    def _wanted(self, queue: list[Job]) -> int:
-        """Cores that the jobs of the queue will take."""
-        free = left = int(self.book.free().sum())
+    def _wanted(self, queue: list[Job], free: int) -> int:
+        """Return how many of the free cores the jobs of the queue will take."""
+        left = free
         shadow = self.book.promised.get(queue[0].index, -1.0) if queue else -1.0
         for place, job in enumerate(queue):
             if place == 0 and (shadow == 0.0 or job.requested_cores <= left):

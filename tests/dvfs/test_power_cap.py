@@ -66,6 +66,14 @@ def test_a_job_waits_until_there_are_watts_for_it() -> None:
     assert result.power.values.tolist() == [[0, 145], [100, 145], [200, 54]]
 
 
+def test_a_job_is_counted_on_the_cores_that_it_takes_of_each_processor() -> None:
+    """Two processors of two cores draw 10 W and 5 W for each busy core: three cores are 35 W, and fit under that cap."""
+    half = ProcessorType("half", 2, 1.0, power={"static_w": 10.0, "dynamic_w": 5.0, "min_power": 1.0})
+    platform = Platform((Cluster("cluster0", (NodeGroup(NodeType("node", (half, half)), 1),)),))
+    result = Simulation(platform, jobs((0, 3, 10), (0, 1, 10)), Fcfs(), PowerCap(35)).run()
+    assert times(result) == [(0, 10), (10, 20)]
+
+
 def test_processors_that_draw_most_run_slower_and_faster_again() -> None:
     """Down in turns, 4-4, 3-4, 3-3, 2-3 GHz, until 62 + 81 W fit under 160 W; when one job has ended, up again.
 

@@ -57,7 +57,7 @@ def test_mean_times_of_all_sets(shared: Path) -> None:
             float(row[name]) for name in ("mtbf", "restart", "checkpoint", "work", "interval")
         )
         case = Case(row["name"], mtbf, restart, checkpoint, work, inf if interval == work else interval)
-        runs = 16 if work > 10_000 else RUNS // 4
+        runs = 8 if work > 10_000 else RUNS // 8
         mean = times(case, runs, seed=2).mean()
         limit = 4.0 * float(row["sd_of_one_run"]) / sqrt(runs)
         assert abs(mean - float(row["expected_without_last_checkpoint"])) < limit, case.name

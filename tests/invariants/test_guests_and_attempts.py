@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import isnan
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -176,20 +177,23 @@ def check_attempts(result: Result) -> None:
     assert (attempts["allocation_time"] >= attempts["queue_time"]).all()
     assert attempts["work_done"].between(0.0, 1.0).all()
     assert (attempts["lost_core_s"] >= 0.0).all()
-    for job_id, mine in attempts.groupby("job_id", sort=False):
-        job = jobs.loc[job_id]
-        assert mine["attempt"].tolist() == list(range(1, len(mine) + 1))
-        for before, after in pairwise(mine.itertuples()):
+    by_job: dict[str, list[Any]] = defaultdict(list)
+    for row in checks.rows_of(attempts):
+        by_job[row.job_id].append(row)
+    of_each = checks.rows_by_job(result.jobs)
+    for job_id, mine in by_job.items():
+        job = of_each[job_id]
+        assert [row.attempt for row in mine] == list(range(1, len(mine) + 1))
+        for before, after in pairwise(mine):
             assert before.end_time <= after.queue_time <= after.allocation_time
             assert before.outcome != "completed"
-        last = mine.iloc[-1]
-        assert (job["state"] == "completed") == (last["outcome"] == "completed")
-        if job["state"] == "completed":
-            assert job["finish_time"] == last["end_time"]
-        ran = (mine["end_time"] - mine["start_time"]).sum()
-        if mine["start_time"].notna().any():
-            assert job["run_time"] == pytest.approx(ran, rel=1e-9, abs=1e-9)
-            assert job["wait_time"] + job["run_time"] == pytest.approx(job["turnaround_time"], rel=1e-9, abs=1e-9)
+        assert (job.state == "completed") == (mine[-1].outcome == "completed")
+        if job.state == "completed":
+            assert job.finish_time == mine[-1].end_time
+        ran = [row.end_time - row.start_time for row in mine if not isnan(row.start_time)]
+        if ran:
+            assert job.run_time == pytest.approx(sum(ran), rel=1e-9, abs=1e-9)
+            assert job.wait_time + job.run_time == pytest.approx(job.turnaround_time, rel=1e-9, abs=1e-9)
     assert result.summary()["lost_core_s"] == pytest.approx(attempts["lost_core_s"].sum(), rel=1e-9)
     assert (jobs[~jobs.index.isin(attempts["job_id"])]["state"] != "completed").all()
 
@@ -198,34 +202,32 @@ def check_holds(result: Result, seen: Seen) -> None:
     """No core is held twice, by whoever; each attempt has what its job asked for, and each guest what it was granted."""
     holds = result.holds
     checks.check_held_once(result.platform, holds.assign(job_id=holds["owner"]))
-    wide = holds.assign(cores=holds["last_core"] - holds["first_core"] + 1)
-    of_jobs = wide[wide["kind"] == "job"].groupby(["owner", "attempt"])["cores"].sum().to_dict()
-    asked = result.jobs.set_index("job_id")["requested_cores"]
+    rows = checks.rows_of(holds)
+    of_jobs: dict[tuple[str, int], int] = defaultdict(int)
+    of_guests: dict[tuple[Any, ...], int] = defaultdict(int)
+    for row in rows:
+        cores = row.last_core - row.first_core + 1
+        if row.kind == "job":
+            of_jobs[row.owner, row.attempt] += cores
+        else:
+            of_guests[row.owner, row.node, row.start, row.end] += cores
+    asked = dict(zip(result.jobs["job_id"], result.jobs["requested_cores"], strict=True))
     # An attempt may begin, without coming to compute, after the last completion, where the records end.
-    attempts = result.attempts[result.attempts["allocation_time"] <= result.power["time"].iloc[-1]]
-    assert of_jobs == {
-        (job, attempt): asked[job] for job, attempt in zip(attempts["job_id"], attempts["attempt"], strict=True)
-    }
-    times, horizon = attempts.set_index(["job_id", "attempt"]), result.power["time"].iloc[-1]
-    for row in holds[holds["kind"] == "job"].itertuples():
-        attempt = times.loc[(row.owner, row.attempt)]
-        assert (row.start, row.end) == (attempt["allocation_time"], min(attempt["end_time"], horizon))
-    check_guests_holds(result, wide[wide["kind"] == "guest"], seen)
-
-
-def check_guests_holds(result: Result, recorded: pd.DataFrame, seen: Seen) -> None:
-    """The guests' own diary and the records say the same, up to where the records end."""
     horizon = result.power["time"].iloc[-1]
-    mine = [
-        (owner, node, start, min(end, horizon), cores)
-        for owner, node, cores, _, start, end in seen.held
-        if cores and start <= horizon
-    ]
-    by_stay = recorded.groupby(["owner", "node", "start", "end"])["cores"].sum()
-    told: dict[tuple[Any, ...], int] = {}
-    for *stay, cores in mine:
-        told[tuple(stay)] = told.get(tuple(stay), 0) + cores
-    assert by_stay.to_dict() == told
+    attempts = {
+        (row.job_id, row.attempt): row for row in checks.rows_of(result.attempts) if row.allocation_time <= horizon
+    }
+    assert of_jobs == {(job, attempt): asked[job] for job, attempt in attempts}
+    for row in rows:
+        if row.kind == "job":
+            attempt = attempts[row.owner, row.attempt]
+            assert (row.start, row.end) == (attempt.allocation_time, min(attempt.end_time, horizon))
+    # The guests' own diary and the records say the same, up to where the records end.
+    told: dict[tuple[Any, ...], int] = defaultdict(int)
+    for owner, node, cores, _, start, end in seen.held:
+        if cores and start <= horizon:
+            told[owner, node, start, min(end, horizon)] += cores
+    assert of_guests == told
 
 
 def loads_of(result: Result, seen: Seen) -> pd.DataFrame:

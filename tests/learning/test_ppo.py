@@ -208,6 +208,12 @@ def test_nothing_else_is_in_the_state() -> None:
     assert all(isinstance(array, np.ndarray) and array.dtype.kind in "fib" for array in ppo.state().values())
 
 
+def test_schedules_go_on_within_an_iteration() -> None:
+    """The last of four epochs of the second of two iterations begins after seven eighths of the training."""
+    *_, logged = trained(ROWS, "scorer:hidden=8", 2, 2, epochs=4, actor_lr=0.8, target_kl=0.0)
+    assert logged["train/learning_rate"] == pytest.approx(0.1)
+
+
 def test_it_stops_when_the_policy_has_moved() -> None:
     """With a tiny target there are fewer updates than epochs × minibatches."""
     _, ppo, logged = trained(ROWS, "scorer:hidden=8", 1, 8, minibatch=8, actor_lr=0.05, target_kl=1e-4)

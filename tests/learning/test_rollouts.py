@@ -88,7 +88,7 @@ def test_processes_do_not_matter() -> None:
     environment = JobNode()
     network = make_network("scorer:hidden=8", environment.observation_space, int(environment.action_space.n), seed=1)
     here = collect(JobNode, network, range(4), group=2)
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as executor:
         assert told(collect(JobNode, network, range(4), group=2, executor=executor)) == told(here)
 
 

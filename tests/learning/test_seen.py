@@ -95,6 +95,7 @@ def test_a_run_unlike_training_is_told_once(tmp_path: Path, monkeypatch: pytest.
     assert " in training; " in line
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_an_evaluation_tells_it_once(tmp_path: Path) -> None:
     """Of two cases, several runs of the agent in each, in two processes: one line."""
     learned_from(tmp_path, 12)

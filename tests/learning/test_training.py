@@ -345,6 +345,7 @@ def test_what_is_wrong_ends_in_a_line(tmp_path: Path, changes: dict[str, Any], t
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_several_seeds_tell_what_the_files_of_baselines_say(workers: int, tmp_path: Path) -> None:
     """In processes of their own they cannot, so that is told before; and once, where Python tells each warning once."""

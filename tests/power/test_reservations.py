@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
 import pytest
 from simpy.events import Event
 
 from cluster_sim import PowerTransitions, Result, Simulation, Workload
+from cluster_sim.run.decisions import Withhold
 from schedulers import (
     ConservativeBackfilling,
     EasyBackfilling,
@@ -142,6 +147,40 @@ def test_inertial_shutdown_by_hand() -> None:
     assert result.jobs["start_time"].tolist() == [0.0, 101.0]
     assert states(result, 0)[-1] == ("COMPUTING", 101.0, 106.0)
     assert all(states(result, node)[-1] == ("OFF", states(result, node)[1][2], 106.0) for node in range(1, 7))
+
+
+class KnownLoad(InertialShutdown):
+    """Inertial shutdown under a load that a test sets."""
+
+    def _liquid_load_horizon(self, view: Any, waiting: Any) -> float:
+        return float(view.load)
+
+
+def test_inertial_shutdown_takes_the_load_between_two_looks_for_a_line() -> None:
+    """Period 1 falls from 8 s to 0, period 2 has 6 s all along, which is more than the mean, though less than at first.
+
+    So the load rises until 20 s, has turned round at 30 s, and a node is withheld at 40 s.
+    """
+    policy = KnownLoad(period=10)
+    view: Any = SimpleNamespace(
+        now=0.0, pending=[], pending_count=0, submitted=[SimpleNamespace(index=0)], running_count=1,
+        platform=SimpleNamespace(node_count=2, node_cores=np.ones(2, int)), free_cores=np.ones(2, int),
+        powered_on=np.ones(2, bool), withheld=np.zeros(2, bool), withheld_count=0, counts_memory=False, reservations=(),
+    )  # fmt: skip
+    policy.begin(view)
+    withheld = []
+    for time, before, after in (
+        (0.0, 8.0, 8.0),
+        (10.0, 0.0, 6.0),
+        (20.0, 6.0, 6.0),
+        (30.0, 6.0, 6.0),
+        (40.0, 6.0, 6.0),
+    ):
+        view.now, view.load = time, before
+        withheld += [time for decision in policy.reserve(view) if isinstance(decision, Withhold)]
+        view.load = after
+        list(policy.react(view))
+    assert withheld == [40.0]
 
 
 def test_inertial_shutdown_waits_for_the_first_job() -> None:

@@ -56,6 +56,18 @@ def test_transitions_without_watts_of_their_own_draw_idle_watts(at: At) -> None:
     assert (summary["energy_switching_off_j"], summary["energy_switching_on_j"]) == (3 * 5, 4 * 5)
 
 
+def test_a_node_told_to_boot_while_it_shuts_down_ends_with_the_boot(at: At) -> None:
+    """A policy sees the end of both: the node shuts down from 10 s to 13 s, and boots then until 17 s."""
+    simulation, ends = Simulation(machine(), jobs((30, 1, 5)), Fcfs()), []
+    node = simulation.node(0)
+    at(simulation, 10.0, node.switch_off)
+    at(simulation, 11.0, node.switch_on)
+    for time in (10.5, 11.5, 14.0):
+        at(simulation, time, lambda: ends.append(dict(simulation.view.transition_ends)))
+    simulation.run()
+    assert ends == [{0: 13.0}, {0: 17.0}, {0: 17.0}]
+
+
 def test_a_process_can_wait_for_the_transitions(log: Log) -> None:
     """``yield node.switch_off()`` goes on when it is OFF, ``yield node.switch_on()`` when it is ready."""
     simulation = Simulation(machine(), jobs((50, 1, 1)), Fcfs())

@@ -1,4 +1,4 @@
-"""The wheel in an environment that has only what it asks for: every command works there, or says what to install."""
+"""The wheel beside nothing but what it asks for: every command works there, or says what to install."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import shlex
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
-from .test_packaging import ROOT, wheel_file
+from .test_packaging import ROOT, required_by, wheel_file
 
 pytestmark = pytest.mark.slow
 
@@ -33,19 +34,35 @@ JOBS = ("--platform", "homogeneous:nodes=4,cores=4", "--workload", "lublin:jobs=
 
 @pytest.fixture
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh virtual environment with the wheel, without extras, at the versions of the lock."""
+    """Make a fresh virtual environment with the wheel and what it asks for without extras."""
     folder = tmp_path_factory.mktemp("base")
     venv.create(folder / "venv")
-    pip(folder, "install", str(wheel_file(tmp_path_factory.mktemp("source"))))
+    wheel = wheel_file(tmp_path_factory.mktemp("source"))
+    program = [sys.executable, "-m", "pip", "--python", str(folder / "venv"), "--quiet", "--disable-pip-version-check"]
+    line = [*program, "install", "--no-compile", "--no-index", "--no-deps", str(wheel)]
+    run = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    add(folder, required_by(wheel))
     return folder
 
 
-def pip(folder: Path, *words: str) -> None:
-    """Our pip, for that environment, at the versions of the lock; modules are compiled when they are used."""
-    program = [sys.executable, "-m", "pip", "--python", str(folder / "venv"), "--quiet", "--disable-pip-version-check"]
-    line = [*program, words[0], "--no-compile", "--constraint", str(ROOT / "requirements.lock"), *words[1:]]
-    run = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
+def add(folder: Path, wanted: Iterable[Requirement]) -> None:
+    """Link libraries, and all that they ask for, from our environment to that one: they are there, and compiled."""
+    [site] = (folder / "venv").glob("lib/python*/site-packages")
+    todo, linked = list(wanted), set()
+    while todo:
+        library = todo.pop()
+        found = distribution(library.name)
+        assert library.specifier.contains(found.version, prereleases=True), library
+        if (library.name, *library.extras) in linked:
+            continue
+        linked.add((library.name, *library.extras))
+        asked = map(Requirement, found.requires or ())
+        extras = ["", *library.extras]
+        todo += [each for each in asked if not each.marker or any(each.marker.evaluate({"extra": e}) for e in extras)]
+        for name in {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}:
+            if not (site / name).exists():
+                (site / name).symlink_to(found.locate_file(name))
 
 
 @pytest.fixture
@@ -98,7 +115,7 @@ for words in json.loads(sys.argv[1]):
 def test_every_command_works_on_the_base_install_or_says_what_to_install(
     base: Path, command: Command, tmp_path: Path
 ) -> None:
-    """Simulating needs no extra; the rest ends in one line with the libraries to install, and that line works."""
+    """Simulating needs no extra; the rest ends in one line with the libraries to install, with which it works."""
     for words in WORK:
         done = command(*words)
         assert done.returncode == 0, words
@@ -114,7 +131,7 @@ def test_every_command_works_on_the_base_install_or_says_what_to_install(
         assert {Requirement(library) for library in shlex.split(match[1])} == asked_by(extra)
     assert not (tmp_path / "out").exists(), "nothing is half-written"
     explore = ("explore", "--host", "no.such.address.")
-    pip(base, *shlex.split(command(*explore).stderr.partition("pip ")[2]))
+    add(base, map(Requirement, shlex.split(command(*explore).stderr.partition("pip install ")[2])))
     assert "an address to listen on" in command(*explore).stderr
 
 

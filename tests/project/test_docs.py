@@ -41,13 +41,13 @@ QUICK: dict[str, dict[str, str]] = {
     "sweeps": {'"replications": 3': '"replications": 2'},
 }
 
-PROCESSES = re.compile(r"\bworkers=|\bsweep\(")
+PROCESSES = re.compile(r"\bworkers=(?!1\b)|\bsweep\(")
 
-# Most of what a short page costs is importing pandas and plotly: a server does that once, and forks for every page.
+# Most of what a short page costs is importing pandas, plotly and torch: a server does that once, and forks for every page.
 FORKS = multiprocessing.get_context("forkserver") if "forkserver" in multiprocessing.get_all_start_methods() else None
 if FORKS is not None:
     FORKS.set_forkserver_preload(
-        ["cluster_sim.cli", "cluster_sim.run.simulation", "schedulers", "analysis.gantt_chart.gantt"]
+        ["cluster_sim.cli", "schedulers", "analysis.gantt_chart.gantt", "learning.training.training"]
     )
 RUN_IN = """
 import os, runpy, sys

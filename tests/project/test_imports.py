@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -18,9 +17,7 @@ import networkx as nx
 import pytest
 
 from cluster_sim import packages
-
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis")
+from tests.support.sources import PACKAGES, ROOT, tree_of
 
 # cluster_sim <- schedulers <- learning <- analysis.
 MAY_IMPORT = {
@@ -32,10 +29,9 @@ MAY_IMPORT = {
 HEAVY = ("torch", "plotly", "dash", "gymnasium", "dask", "distributed", "pyarrow", "matplotlib", "scipy", "jinja2")
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    """A module as Python reads it."""
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+def is_for_type_checkers(node: ast.If) -> bool:
+    """Return whether a condition is ``TYPE_CHECKING`` or ``typing.TYPE_CHECKING``."""
+    return "TYPE_CHECKING" in (getattr(node.test, "id", ""), getattr(node.test, "attr", ""))
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
@@ -51,7 +47,7 @@ def imports(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
             yield node.module, node.lineno, when
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             when = "lazily"
-        elif isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        elif isinstance(node, ast.If) and is_for_type_checkers(node):
             for child in node.body:
                 yield from walk(child, "typing")
             for child in node.orelse:
@@ -118,13 +114,14 @@ def imported_modules(tree: ast.AST, when: str = "start") -> Iterator[tuple[str, 
     """(module, line, when) of each ``from … import`` and ``sibling("…")``, also for type checkers and inside functions."""
     for node in ast.iter_child_nodes(tree):
         inside = "lazily" if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) else when
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        if isinstance(node, ast.If) and is_for_type_checkers(node):
             inside = "typing"
         if isinstance(node, ast.ImportFrom) and node.module:
             yield node.module, node.lineno, when
         if (
             isinstance(node, ast.Call)
-            and ast.unparse(node.func) == "sibling"
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "sibling"
             and isinstance(node.args[0], ast.Constant)
         ):
             yield str(node.args[0].value), node.lineno, when

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis")
+from tests.support.sources import PACKAGES, ROOT, definitions, tree_of
 
 
 def test_no_public_class_name_stands_twice() -> None:
@@ -15,7 +13,7 @@ def test_no_public_class_name_stands_twice() -> None:
     places: dict[str, set[str]] = defaultdict(set)
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in definitions(tree_of(path)):
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     places[node.name].add(path.relative_to(ROOT).as_posix())
     assert {name: sorted(paths) for name, paths in places.items() if len(paths) > 1} == {}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis", "benchmarks", "studies")
+from tests.support.sources import PACKAGES, ROOT, definitions, tree_of
+
 BEGINS_WRONG = re.compile(
     r"(The same|Those|Of |It |So many|Another|Nothing|They|That |These|This |Its |None of|Whoever|Nobody|Where )"
 )
@@ -53,13 +53,12 @@ def sentences(text: str) -> Iterator[str]:
 def test_no_docstring_begins_with_a_pronoun() -> None:
     """The first word of a docstring says what is done, or what a thing is."""
     wrong = []
-    for package in PACKAGES:
+    for package in (*PACKAGES, "benchmarks", "studies"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                    text = ast.get_docstring(node) or ""
-                    if BEGINS_WRONG.match(text):
-                        wrong.append(f"{path.relative_to(ROOT)}:{node.lineno} {text[:60]}")
+            for node in definitions(tree_of(path)):
+                text = ast.get_docstring(node) or ""
+                if BEGINS_WRONG.match(text):
+                    wrong.append(f"{path.relative_to(ROOT)}:{node.lineno} {text[:60]}")
     assert wrong == []
 
 

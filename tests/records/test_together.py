@@ -267,12 +267,12 @@ def test_two_runs_at_once_end_with_one_result(tmp_path: Path) -> None:
             [sys.executable, "-m", "cluster_sim", "run", *RUN[:-1], scheduler, "--seed", "3", "--out", str(tmp_path / "out")],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
-        for scheduler in ("fcfs", "sjf", "ljf")
+        for scheduler in ("fcfs", "sjf")
     ]  # fmt: skip
     ends = [(child.communicate(timeout=120)[1], child.returncode) for child in started]
     assert {status for _, status in ends} <= {0, 2}
     assert all("no other program writes to" in text for text, status in ends if status)
-    done = [name for name, (_, status) in zip(("fcfs", "sjf", "ljf"), ends, strict=True) if status == 0]
+    done = [name for name, (_, status) in zip(("fcfs", "sjf"), ends, strict=True) if status == 0]
     assert Result.load(tmp_path / "out").meta["scheduler"] in done
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from analysis.reproduce.claims import ClaimVerdict, Kind, judge
 from analysis.reproduce.controls import RANDOM_PLAY, TEACHER, UNSEEN, UNTRAINED
+from analysis.reproduce.deepshutdown import agents
 from analysis.reproduce.deepshutdown.agents import (
     AGENT,
     BUSY,
@@ -164,8 +165,11 @@ def test_a_player_plays_a_day_as_the_policies_do(shared: Path) -> None:
 
 
 @pytest.mark.slow
-def test_agents_and_all_who_learned_nothing_play(shared: Path, tmp_path: Path) -> None:
+def test_agents_and_all_who_learned_nothing_play(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The quick part trains one fold for two iterations, and has agents, controls, teacher and rule play the days left out."""
+    monkeypatch.setattr(agents, "EVERY_ORDINARY", 700)
     [part] = [
         part
         for part in PAPER.parts(ReproductionSetting(True, shared, trainings=tmp_path))

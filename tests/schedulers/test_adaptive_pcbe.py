@@ -155,6 +155,14 @@ def test_options_out_of_range(options: str) -> None:
         make_scheduler(f"adaptive-pcbe:{options}")
 
 
+def test_a_job_is_aged_as_soon_as_it_has_waited_for_so_long() -> None:
+    """When the core is free at 60 s, the first that waits has waited 60 s to the second, and goes before a larger job."""
+    workload = jobs([0.0, 0.0, 1.0], [60.0, 10.0, 20.0])
+    assert Simulation(machine(cores=1), workload, Pcbe()).run().jobs["start_time"].tolist() == [0.0, 60.0, 70.0]
+    patient = Simulation(machine(cores=1), workload, Pcbe(aging=61.0)).run()
+    assert patient.jobs["start_time"].tolist() == [0.0, 80.0, 60.0]
+
+
 def test_processors_that_differ_count_by_their_cores() -> None:
     """One core of 1 W and seven of 9 W are 8 W a core: who states no energy is taken for 800 J, and goes before 300 J."""
     processors = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -38,6 +39,13 @@ CLASSIC: Rows = [(0, 2, 10, 10), (1, 4, 5, 5), (2, 1, 8, 8), (3, 1, 20, 20), (4,
 def test_the_classic_case(scheduler: str, expected: list[float]) -> None:
     """One head that is protected, or is not."""
     assert starts(scheduler, CLASSIC) == expected
+
+
+def test_a_head_whose_start_nobody_knows_uses_up_no_promise(tmp_path: Path) -> None:
+    """A node is down until 100, and b wants all four: c is promised 10, and d, until 23, would delay it."""
+    (tmp_path / "failures.csv").write_text("time,node,event\n0.5,3,fail\n100,3,repair\n")
+    rows: Rows = [(0, 2, 10, 10), (1, 4, 5, 5), (2, 3, 5, 5), (3, 1, 20, 20)]
+    assert starts("easy", rows, failures=f"trace:{tmp_path / 'failures.csv'}") == [0, 100, 10, 15]
 
 
 @pytest.mark.parametrize("ends", [5, 10])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
@@ -126,7 +127,7 @@ def check(case: Case, result: Result, seen: Watched) -> Counter[str]:
     """That each stretch of each wait says what was so; how many of which kind there were. Raises AssertionError."""
     counts: Counter[str] = Counter()
     horizon = float(result.power["time"].iloc[-1])
-    waits = _waits(result, horizon)
+    waits, times = _waits(result, horizon), list(seen.moments)
     for job, since, until in waits:
         found = result.waits.stretches(job, since, until)
         assert [found[0].start, found[-1].end] == [since, until], f"job {job}: not its whole wait"
@@ -137,8 +138,9 @@ def check(case: Case, result: Result, seen: Watched) -> Counter[str]:
                 continue
             counts[_kind(stretch)] += 1
             counts["stretches"] += 1
-            for time, moment in seen.moments.items():
-                if stretch.start <= time < stretch.end and job in moment.fits:
+            for time in times[bisect_left(times, stretch.start) : bisect_left(times, stretch.end)]:
+                moment = seen.moments[time]
+                if job in moment.fits:
                     counts["looks"] += 1
                     _check_moment(case, job, stretch, time, moment, seen)
         row = result.waits.history.row_of[job]

@@ -145,6 +145,14 @@ def test_ties_are_marked_as_such_on_the_page(tmp_path: Path) -> None:
     assert "Open circles: not told apart from the best." in page.read_text()
 
 
+@pytest.mark.parametrize("metric", ["mean_wait_s", "utilisation"])
+def test_the_best_is_the_first_row(metric: str, tmp_path: Path) -> None:
+    """Of waits the least, of utilisations the largest."""
+    page = write_sweep_page(made_up(policies=("always-on",)), [metric], tmp_path / "page.html").read_text()
+    rows = re.findall(r"<tr><th scope=\"row\">([^<\s]+)", page)
+    assert rows[:3] == ["easy", "fcfs", "&lt;b&gt;"]
+
+
 @pytest.mark.parametrize(
     ("low", "high", "most", "texts"),
     [

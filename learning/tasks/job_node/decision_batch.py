@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.run.view import View
-from learning.tasks.idle_nodes import IdleFigure, NodeColumns, OfNode
+from learning.tasks.idle_nodes import IdleFigure, NodeColumns, OfNode, PairFigure
 
 if TYPE_CHECKING:
     from learning.tasks.job_node.actions import PairFinder
@@ -30,11 +30,10 @@ class DecisionBatch:
 
     ``views`` and ``pairs`` have one entry for each decision; ``predictions`` are up to date.
 
-    Of shape (pairs,), all pairs of the first decision first: ``job_of``, places in the columns of jobs; ``type_of``, of the
-    node; ``cores`` that the job asks for; and ``of_node``, the node's
-    :class:`~learning.tasks.idle_nodes.NodeColumns`, shape (columns, pairs). ``now`` is a number (s), or of shape (pairs,).
-
-    Of shape (jobs,): ``ages``, the time since submission (s).
+    All pairs of the first decision come first. Of shape (pairs,): ``job_of``, places in the columns of jobs, and ``ages``,
+    the time since submission (s). ``of_node`` are :class:`~learning.tasks.idle_nodes.NodeColumns`, shape (columns, pairs),
+    and ``of_pair`` :class:`~learning.tasks.idle_nodes.PairFigure`, shape (figures, pairs). ``now`` is a number (s), or of
+    shape (pairs,).
     """
 
     def __init__(self, finders: Sequence[PairFinder], views: Sequence[View], pairs: Sequence[Pairs]):
@@ -43,24 +42,24 @@ class DecisionBatch:
         for prediction, view in zip(self.predictions, views, strict=True):
             prediction.update(view)
         self.idle = self.predictions[0].idle
-        self._pairs, self._jobs = [len(one) for one in pairs], [len(one.jobs) for one in pairs]
+        self._pairs = [len(one) for one in pairs]
         self.first_pair = [0, *accumulate(self._pairs)]  #: Where the pairs of each decision begin, and where all end.
-        self.first_job = [0, *accumulate(self._jobs)]  #: Where the jobs of each decision begin, and where all end.
-        now = [view.now for view in views]
-        self.ages = _spread(now, self._jobs) - joined([one.submitted for one in pairs])
         node_of, self.job_of = joined([one.node_of for one in pairs]), joined([one.job_of for one in pairs])
-        self.type_of = self.idle.types.take(node_of)
+        figures = [p.on_idle_nodes(one.asked).figures for p, one in zip(self.predictions, pairs, strict=True)]
+        type_of = self.idle.types.take(node_of)
         if len(pairs) > 1:
-            self.job_of = self.job_of + self.of_pairs(self.first_job[:-1])
+            first_job = accumulate([len(one.jobs) for one in pairs[:-1]], initial=0)
+            self.job_of = self.job_of + self.of_pairs(list(first_job))
             nodes = len(self.idle.types)
             node_of = node_of + self.of_pairs(range(0, nodes * len(pairs), nodes))
         self.of_node = joined([prediction.nodes for prediction in self.predictions]).take(node_of, axis=1)
-        self.cores = joined([one.cores for one in pairs]).take(self.job_of)
-        self.now = self.of_pairs(now)
+        self.of_pair = joined(figures).take(self.job_of * len(self.idle.kinds) + type_of, axis=1)
+        self.now = self.of_pairs([view.now for view in views])
+        self.ages = self.now - joined([one.submitted for one in pairs]).take(self.job_of)
 
     def of_pairs(self, values: Sequence[Any]) -> Any:
-        """Return a number of each decision for each of its pairs."""
-        return _spread(values, self._pairs)
+        """Return a number of each decision for each of its pairs; that of a single decision itself."""
+        return values[0] if len(values) == 1 else np.repeat(values, self._pairs)
 
     def pair_at(self, place: int) -> tuple[int, int]:
         """Return the decision that a pair belongs to, and the pair's number there."""
@@ -73,11 +72,6 @@ def joined(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=-1)
 
 
-def _spread(values: Sequence[Any], counts: Sequence[int]) -> Any:
-    """Repeat each value as often as its count; return a single value itself."""
-    return values[0] if len(values) == 1 else np.repeat(values, counts)
-
-
 class Estimates(NamedTuple):
     """Expected outcome of each allowed pair, arrays of shape (pairs,)."""
 
@@ -87,28 +81,24 @@ class Estimates(NamedTuple):
     energy: Floats  #: By how much it raises the node's energy, to the end of all that runs there, J.
     contended: npt.NDArray[np.bool_]  #: Whether tasks would slow each other.
     asked: Floats  #: Bandwidth that the job asks for there, MB/s.
-    threshold: Floats  #: Bandwidth of the node below which nothing slows, MB/s.
 
 
 def estimates(at: DecisionBatch) -> Estimates:
     """Return the expected outcome of each pair, if it is started now."""
-    figures = joined([p.on_idle_nodes(pairs.asked).figures for p, pairs in zip(at.predictions, at.pairs, strict=True)])
-    alone, nodes = figures.take(at.job_of * len(at.idle.kinds) + at.type_of, axis=1), at.of_node
-    own, finish, energy = alone[IdleFigure.uncontended], alone[IdleFigure.finish], alone[IdleFigure.energy]
-    tasks = np.minimum(at.cores, nodes[NodeColumns.free])
-    asked, threshold = tasks * alone[IdleFigure.bandwidth], nodes[NodeColumns.threshold]
-    total = nodes[NodeColumns.demand] + asked
-    contended = (total >= threshold) & (total > 0.0)
-    busy, others = nodes[OfNode.idle] == 0.0, np.zeros(len(own))
-    left = np.maximum(nodes[NodeColumns.horizon] - at.now, 0.0)
-    beyond = np.maximum(own - left, 0.0)
-    shared = nodes[NodeColumns.dynamic_w] * tasks * own + nodes[NodeColumns.rise_w] * beyond
+    pair, node = at.of_pair, at.of_node
+    own, finish, energy = pair[IdleFigure.uncontended], pair[IdleFigure.finish], pair[IdleFigure.energy]
+    tasks = np.minimum(pair[PairFigure.cores], node[NodeColumns.free])
+    asked = tasks * pair[IdleFigure.bandwidth]
+    total = node[NodeColumns.demand] + asked
+    beyond = np.maximum(own - np.maximum(node[NodeColumns.horizon] - at.now, 0.0), 0.0)
+    shared = node[NodeColumns.dynamic_w] * tasks * own + node[NodeColumns.rise_w] * beyond
+    busy, others = node[OfNode.idle] == 0.0, np.zeros(len(own))
     np.copyto(finish, own, where=busy)
     np.copyto(energy, shared, where=busy)
-    for i in (busy & (contended | (nodes[NodeColumns.closed_form] == 0.0))).nonzero()[0].tolist():
-        decision, pair = at.pair_at(i)
-        finish[i], others[i], energy[i] = at.predictions[decision].forecast(at.pairs[decision], pair, int(tasks[i]))
-    for i in (tasks < at.cores).nonzero()[0].tolist():
-        decision, pair = at.pair_at(i)
-        finish[i], energy[i] = at.predictions[decision].spread(at.views[decision], at.pairs[decision], pair)
-    return Estimates(own, finish, others, energy, contended, asked, threshold)
+    for i in (total >= node[NodeColumns.forecast_from]).nonzero()[0].tolist():
+        decision, place = at.pair_at(i)
+        finish[i], others[i], energy[i] = at.predictions[decision].forecast(at.pairs[decision], place, int(tasks[i]))
+    for i in (tasks < pair[PairFigure.cores]).nonzero()[0].tolist():
+        decision, place = at.pair_at(i)
+        finish[i], energy[i] = at.predictions[decision].spread(at.views[decision], at.pairs[decision], place)
+    return Estimates(own, finish, others, energy, total >= node[NodeColumns.contended_from], asked)

@@ -15,8 +15,8 @@ from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.view import View
 from learning.tasks.feature_table import FeatureTable, chosen, feature, logarithmic, part, ranks, span
-from learning.tasks.idle_nodes import NodeColumns, OfNode, OnIdleNodes
-from learning.tasks.job_node.decision_batch import DecisionBatch, Estimates, estimates, joined
+from learning.tasks.idle_nodes import NodeColumns, OfNode, OnIdleNodes, PairFigure
+from learning.tasks.job_node.decision_batch import DecisionBatch, estimates, joined
 
 if TYPE_CHECKING:
     from learning.tasks.job_node.actions import PairFinder
@@ -103,35 +103,11 @@ STATE_FEATURES = PairState.names
 """Names of the entries of ``state``."""
 
 
-class _JobColumns(FeatureTable):
-    """Columns of the eligible jobs from which those of their pairs are taken."""
-
-    shown = part(OfJob)
-    least_time = feature("least time on an idle node", "s")
-    least_energy = feature("least energy on an idle node", "J")
-
-
-class _Compared(FeatureTable):
-    """Values that are compared with their least: in one array, since calls of numpy cost more than the arithmetic."""
-
-    slowed = feature("the job's time against that without contention, s")
-    finish = feature("the same against that on the best idle node, s")
-    best_energy = feature("its energy against that on the best idle node, J")
-    delay = feature("expected time and others' delay against the least of the job's pairs, s")
-    energy = feature("its energy against the least of the job's pairs, J")
-    edp = feature("the same of energy · sqrt(delay)")
-    with_machine = feature("the same of the energy, the idle watts of the machine added, J")
-    extends = feature("the job's time against the time by which it would end after all that runs, s")
-    gain_delay = feature("the least delay of the job's pairs against its time on the best idle node, s")
-    gain_energy = feature("the least energy of the job's pairs against that on the best idle node, J")
-
-
-_LEAST_OF_JOB = span(_JobColumns.least_time, _JobColumns.least_energy)
-_ON_IDLE, _GAINS = span(_Compared.finish, _Compared.best_energy), span(_Compared.gain_delay, _Compared.gain_energy)
-_COSTS, _WITH_REGRET = span(_Compared.delay, _Compared.with_machine), span(_Compared.delay, _Compared.edp)
-_OF_GAIN = span(_Compared.delay, _Compared.energy)
-_SHOWN, _AS_SHOWN = span(_Compared.finish, _Compared.edp), span(PairRow.finish, PairRow.edp_regret)
-_LEAST = span(PairRow.least_delay, PairRow.least_edp)
+_COMPARED = slice(PairRow.slowed, PairRow.gain.stop)
+"""Columns that are mostly shares by which a least value falls short of the pair's own."""
+_ON_IDLE, _LEAST_OF_JOB = span(PairRow.finish, PairRow.energy), span(PairFigure.least_time, PairFigure.least_energy)
+_COSTS, _REGRETS = span(PairRow.delay_regret, PairRow.machine_regret), span(PairRow.delay_regret, PairRow.edp_regret)
+_OF_GAIN, _LEAST = span(PairRow.delay_regret, PairRow.energy_regret), span(PairRow.least_delay, PairRow.least_edp)
 
 _EQUAL = 1e-9
 
@@ -187,14 +163,13 @@ class PairFeatures:
         jobs = [one._jobs(its.asked) for one, its in zip(observers, pairs, strict=True)]
         columns = np.zeros((PairRow.size, len(at.job_of)))
         if len(at.job_of):  # there may be none where a run is cut short
-            of_job = joined([one.columns for one in jobs])
-            _against(at.ages, of_job[_JobColumns.least_time], of_job[OfJob.age])
-            of_job = of_job.take(at.job_of, axis=1)
-            columns[PairRow.of_job], columns[PairRow.of_node] = of_job[_JobColumns.shown], at.of_node[NodeColumns.shown]
-            cores = at.of_node[NodeColumns.cores]
-            share = np.minimum(at.cores / cores, 1.0, out=columns[PairRow.node_share])
-            np.maximum(at.of_node[NodeColumns.free] / cores - share, 0.0, out=columns[PairRow.left])
-            _predicted(columns, at, estimates(at), of_job[_LEAST_OF_JOB])
+            joined([one.columns for one in jobs]).take(at.job_of, 1, columns[PairRow.of_job], "clip")
+            np.divide(at.ages, at.ages + at.of_pair[PairFigure.least_time], out=columns[OfJob.age])
+            columns[PairRow.of_node] = at.of_node[NodeColumns.shown]
+            share = columns[PairRow.node_share] = at.of_pair[PairFigure.node_share]
+            free = at.of_node[NodeColumns.free] / at.of_node[NodeColumns.cores]
+            np.maximum(free - share, 0.0, out=columns[PairRow.left])
+            _predicted(columns, at)
         rows = (columns if self._is_whole else columns[self._columns]).T
         states = self._states(at, jobs)
         found = []
@@ -221,16 +196,16 @@ class PairFeatures:
 
     def _states(self, at: DecisionBatch, jobs: Sequence[_Jobs]) -> Iterator[list[float]]:
         """Yield the state at each decision, all of its entries."""
-        most, nodes, ages = self._options.num_jobs, len(at.idle.types), at.ages.tolist()
+        most, nodes = self._options.num_jobs, len(at.idle.types)
         most_watts = at.idle.most_watts
-        for i, (view, p, of) in enumerate(zip(at.views, at.predictions, jobs, strict=True)):
+        for view, p, its, of in zip(at.views, at.predictions, at.pairs, jobs, strict=True):
             now, pending, running, mean = view.now, view.pending_count, view.running_count, of.mean
             idle, load, contended = p.loads()
             soonest, latest = p.next_end(now) - now, p.last_end(now) - now
-            waits = ages[at.first_job[i] : at.first_job[i + 1]]
+            oldest = now - min(its.submitted.tolist(), default=now)
             state = [0.0] * PairState.size
             state[PairState.pending] = pending / (pending + most)
-            state[PairState.eligible] = len(waits) / most
+            state[PairState.eligible] = len(its.jobs) / most
             state[PairState.pending_cores] = of.cores / (of.cores + self._cores)
             state[PairState.running] = running / (running + nodes)
             state[PairState.free] = view.free_total / self._cores
@@ -240,40 +215,38 @@ class PairFeatures:
             state[PairState.contended_nodes] = contended / nodes
             state[PairState.soonest] = _ratio(soonest, mean) if soonest < np.inf else 0.0
             state[PairState.latest] = _ratio(latest, mean)
-            state[PairState.oldest] = _ratio(max(waits, default=0.0), mean)
+            state[PairState.oldest] = _ratio(oldest, mean)
             yield state
 
 
-def _predicted(columns: Floats, at: DecisionBatch, expected: Estimates, least_of_job: Floats) -> None:
-    """Set the predicted columns; ``least_of_job`` (2, pairs): times (s) and energies (J) on idle nodes."""
-    own, finish, others, energy, contended, asked, threshold = expected
-    of = at.job_of
-    starts = np.empty(len(of), np.bool_)  # pairs are sorted by job
+def _predicted(columns: Floats, at: DecisionBatch) -> None:
+    """Set the predicted columns."""
+    own, finish, others, energy, contended, asked = estimates(at)
+    of, count = at.job_of, len(at.job_of)
+    starts = np.empty(count, np.bool_)  # pairs are sorted by job
     starts[0] = True
     np.not_equal(of[1:], of[:-1], out=starts[1:])
     firsts, place = starts.nonzero()[0], starts.cumsum() - 1
     left = [p.last_end(view.now) - view.now for p, view in zip(at.predictions, at.views, strict=True)]
-    beyond = np.maximum(finish - at.of_pairs(left), 0.0)
-    values, least = np.empty((_Compared.size, len(of))), np.empty((_Compared.size, len(of)))
-    values[_Compared.slowed] = values[_Compared.finish] = values[_Compared.extends] = finish
-    values[_Compared.best_energy] = values[_Compared.energy] = energy
-    delay = np.add(finish, others, out=values[_Compared.delay])
-    np.multiply(energy, np.sqrt(delay), out=values[_Compared.edp])
-    np.add(energy, at.idle.idle_total_w * beyond, out=values[_Compared.with_machine])
+    beyond, delay = np.maximum(finish - at.of_pairs(left), 0.0), finish + others
+    least, values = np.zeros((2, *columns.shape))
+    values[PairRow.slowed] = values[PairRow.finish] = values[PairRow.extends] = finish
+    values[PairRow.energy] = values[PairRow.energy_regret] = energy
+    values[PairRow.delay_regret] = delay
+    np.multiply(energy, np.sqrt(delay), out=values[PairRow.edp_regret])
+    np.add(energy, at.idle.idle_total_w * beyond, out=values[PairRow.machine_regret])
     least[_COSTS] = np.minimum.reduceat(values[_COSTS], firsts, axis=1).take(place, axis=1)
-    values[_GAINS] = least[_OF_GAIN]
-    least[_Compared.slowed], least[_Compared.extends] = own, beyond
-    least[_ON_IDLE] = least[_GAINS] = least_of_job
-    short = _short_of(least, values)
-    _against(asked, threshold, columns[PairRow.bandwidth])
-    columns[PairRow.contended], columns[PairRow.slowed] = contended, short[_Compared.slowed]
-    _against(others, finish, columns[PairRow.others])
-    columns[_AS_SHOWN] = short[_SHOWN]
+    values[PairRow.gain] = least[_OF_GAIN]
+    least[PairRow.slowed], least[PairRow.extends] = own, beyond
+    least[_ON_IDLE] = least[PairRow.gain] = at.of_pair[_LEAST_OF_JOB]
+    _set_shares_short(least[_COMPARED], values[_COMPARED], columns[_COMPARED])
+    np.divide(asked, asked + at.of_node[NodeColumns.contended_from], out=columns[PairRow.bandwidth])
+    columns[PairRow.contended] = contended
+    np.divide(others, delay, out=columns[PairRow.others], where=others > 0.0)
     np.maximum(columns[PairRow.energy], -1.0, out=columns[PairRow.energy])
-    columns[_LEAST] = _first_least(short[_WITH_REGRET], firsts, place)
-    np.subtract(1.0, short[_Compared.extends], out=columns[PairRow.extends])
-    columns[PairRow.machine_regret] = short[_Compared.with_machine]
-    np.maximum(short[_GAINS], 0.0, out=columns[PairRow.gain])
+    columns[_LEAST] = _first_least(columns[_REGRETS], firsts, place)
+    np.subtract(1.0, columns[PairRow.extends], out=columns[PairRow.extends])
+    np.maximum(columns[PairRow.gain], 0.0, out=columns[PairRow.gain])
 
 
 class _Jobs:
@@ -285,8 +258,7 @@ class _Jobs:
         seconds = alone.least[0]
         self.cores = float(cores.sum())  #: Of all of them.
         self.mean = float(seconds.sum()) / count if count else 0.0  #: Mean of their least times, s.
-        self.columns = columns = np.zeros((_JobColumns.size, count))  #: All but the ages.
-        columns[_LEAST_OF_JOB] = alone.least
+        self.columns = columns = np.zeros((OfJob.size, count))  #: All but the ages.
         if count:
             columns[OfJob.cores] = np.minimum(cores / widest, 1.0)
             columns[OfJob.time] = logarithmic(times)
@@ -297,27 +269,20 @@ class _Jobs:
             columns[OfJob.work] = work / max(float(work.max()), 1e-300)
 
 
-def _against(x: Floats, y: Floats, out: Floats) -> None:
-    """Set ``out`` to x / (x + y) of finite x; 0 where x is 0 or y infinite."""
-    total = x + y
-    out.fill(0.0)
-    np.divide(x, total, out=out, where=total > 0.0)
-
-
 def _ratio(x: float, y: float) -> float:
     return x / (x + y) if x + y > 0.0 else 0.0
 
 
-def _short_of(least: Floats, values: Floats) -> Floats:
-    """Return 1 - least / value; 0 where the value is 0."""
-    shares = np.divide(least, values, out=np.ones(values.shape), where=values > 0.0)
-    return np.subtract(1.0, shares, out=shares)
+def _set_shares_short(least: Floats, values: Floats, out: Floats) -> None:
+    """Set ``out`` to 1 - least / value; 0 where the value is 0."""
+    out.fill(1.0)
+    np.divide(least, values, out=out, where=values > 0.0)
+    np.subtract(1.0, out, out=out)
 
 
 def _first_least(regrets: Floats, firsts: npt.NDArray[np.int64], place: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Mark the first row of each job without regret; values that differ by rounding are equal, as for the scheduler."""
-    least = regrets <= _EQUAL
-    places = np.where(least, np.arange(regrets.shape[1]), regrets.shape[1])
-    first = np.minimum.reduceat(places, firsts, axis=1).take(place, axis=1)
-    marks: npt.NDArray[np.bool_] = least & (places == first)
+    count = len(place)
+    places = np.where(regrets <= _EQUAL, np.arange(count), count)
+    marks: npt.NDArray[np.bool_] = places == np.minimum.reduceat(places, firsts, axis=1).take(place, axis=1)
     return marks

@@ -81,6 +81,7 @@ class Predictions:
             del self._forecasts[key]
         tenants, nodes = self._occupancy.tenants[node], self.nodes
         nodes[OfNode.jobs, node], nodes[OfNode.idle, node] = len(tenants) / (len(tenants) + 1.0), not tenants
+        nodes[NodeColumns.forecast_from, node] = self.idle.forecast_from.item(node) if tenants else np.inf
         if not tenants:
             nodes[OfNode.load, node] = nodes[NodeColumns.demand, node] = nodes[NodeColumns.horizon, node] = 0.0
             self._contended[node] = False
@@ -103,10 +104,10 @@ class Predictions:
         self._known_horizon[node] = known
         self._horizon[node], self._soonest[node] = max(until.values()), min(until.values())
         self._dynamic_w[node], self._dynamic_ws[node] = watts, joules
-        threshold = nodes.item(NodeColumns.threshold, node)
+        contended_from = nodes.item(NodeColumns.contended_from, node)
         nodes[NodeColumns.demand, node] = demand
-        nodes[OfNode.load, node] = demand / (demand + threshold) if demand + threshold > 0.0 else 0.0
-        self._contended[node] = 0.0 < demand >= threshold
+        nodes[OfNode.load, node] = demand / (demand + contended_from)
+        self._contended[node] = demand >= contended_from
 
     # ------------------------------------------------------------------ asking
 
