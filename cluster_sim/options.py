@@ -152,17 +152,20 @@ def options_of(factory: Callable[..., Any]) -> Mapping[str, Option]:
         hints = get_type_hints(maker, include_extras=True)
     except (NameError, TypeError):  # a name that only type checkers import
         hints = {}
-    parameters = inspect.signature(factory).parameters
-    return {name: _option(parameter, hints.get(name)) for name, parameter in parameters.items()}
+    found = {}
+    for name, parameter in inspect.signature(factory).parameters.items():
+        # Without annotations, or with such that cannot be evaluated, the type is as named, or the default's.
+        named = {"int": int, "float": float, "bool": bool}.get(str(parameter.annotation))
+        annotation = hints.get(name, named or type(parameter.default))
+        several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+        found[name] = option_of(name, parameter.default, annotation, several)
+    return found
 
 
-def _option(parameter: inspect.Parameter, annotation: Any) -> Option:
+def option_of(name: str, default: Any, annotation: Any, several: bool = False) -> Option:
+    """Return the option that an annotation declares."""
     extras: list[Any] = []
     kinds, choices = _types(annotation, extras)
-    default = parameter.default
-    if annotation is None:  # none, or one that cannot be evaluated
-        named = {"int": int, "float": float, "bool": bool}.get(str(parameter.annotation))
-        kinds = ((named,) if named else tuple(kind for kind in (bool, int, float) if isinstance(default, kind)))[:1]
     facts: dict[str, Any] = {"is_most": not extras or default == math.inf}
     for extra in extras:
         if isinstance(extra, Doc):
@@ -177,8 +180,7 @@ def _option(parameter: inspect.Parameter, annotation: Any) -> Option:
             facts |= {"most": extra.le, "is_most": True}
         elif isinstance(extra, bounds.Lt):
             facts |= {"most": extra.lt, "is_most": False}
-    several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
-    return Option(name=parameter.name, default=default, kinds=kinds, choices=choices, several=several, **facts)
+    return Option(name=name, default=default, kinds=kinds, choices=choices, several=several, **facts)
 
 
 def _types(annotation: Any, extras: list[Any]) -> tuple[tuple[type, ...], tuple[Any, ...]]:
