@@ -348,7 +348,8 @@ def _candidates(pool: FreeCores, capacity: npt.NDArray[np.integer], cores: int) 
 
 def _place_wide(pool: FreeCores, cores: int) -> Placement | None:
     """Take free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
-    free, spans = pool.free, list[Span]()
+    free = pool.free
+    spans: list[Span] = []
     for nodes in (pool.available, pool.asleep):
         bounds = iter(nodes.bounds)
         for first, stop in zip(bounds, bounds, strict=True):
