@@ -27,8 +27,9 @@ from cluster_sim.machine.allocation import NOBODY, Allocation, lowest_bits
 from cluster_sim.machine.intervals import IntervalSet
 from cluster_sim.machine.ledger import Ledger
 from cluster_sim.machine.memory import NodeMemory
-from cluster_sim.machine.node_states import NodeStates, all_true
+from cluster_sim.machine.node_states import NodeStates
 from cluster_sim.machine.placement import Placement
+from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
     from cluster_sim.machine.eligibility import Eligibility
@@ -147,7 +148,7 @@ class Cores(BaseResource[Any, Release]):
                     begin, end = self.first_processor[first], self.first_processor[stop]
                     self.free_mask[begin:end] = self._no_mask[begin:end]
                     self._free[first:stop] = self._none_free[first:stop]
-                    (self.available if nodes.all_on or self.is_on[first] else self.asleep).remove(first, stop)
+                    (self.available if nodes.on_bytes[first] else self.asleep).remove(first, stop)
                     allocation.spans.append((first, stop, begin, end))
                     ranges.append((self.first_core[begin], self.first_core[end] - 1))
                     continue
@@ -255,7 +256,7 @@ class Cores(BaseResource[Any, Release]):
         left = self._free[node] - cores
         self._free[node] = left
         if not left:
-            (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
+            (self.available if self.nodes.on_bytes[node] else self.asleep).remove(node, node + 1)
         for processor in processors:
             mask = self.free_mask[processor]
             if mask and cores:
@@ -273,7 +274,7 @@ class Cores(BaseResource[Any, Release]):
         for node, left in allocation.idle:
             self._free[node] = 0
             self.free_total -= left
-            (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
+            (self.available if self.nodes.on_bytes[node] else self.asleep).remove(node, node + 1)
 
     def give_back(self, allocation: Allocation) -> None:
         """Take back what a tenant was granted: as ``release`` does, without an event that tells of it."""
@@ -299,12 +300,13 @@ class Cores(BaseResource[Any, Release]):
         for first, stop, begin, end in allocation.spans:
             self.free_mask[begin:end] = self._full_mask[begin:end]
             free[first:stop] = self._all_free[first:stop]
-            if nodes.all_on or all_true(on := self.is_on[first:stop]):
+            if nodes.all_on or nodes.on_bytes.find(0, first, stop) < 0:
                 self.available.add(first, stop)
                 self.free_total += self.first_core[end] - self.first_core[begin]
             else:
                 self._open(first, stop)
-                self.free_total += int(self._node_cores[first:stop][on | self.is_off[first:stop]].sum())
+                usable = self.is_on[first:stop] | self.is_off[first:stop]
+                self.free_total += int(self._node_cores[first:stop][usable].sum())
         if allocation.memory_mb:
             self._leave_memory(allocation)
         if self.awaited:
@@ -398,9 +400,9 @@ class Cores(BaseResource[Any, Release]):
 
     def _make_usable(self, first: int, stop: int, on: bool, off: bool) -> None:
         """Make neighbours, all alike before, usable as they are, or after a boot, or not at all."""
-        was_on, was_off = self.is_on.item(first), self.is_off.item(first)
+        was_on, was_off = self.nodes.on_bytes[first], self.nodes.off_bytes[first]
         change = self.nodes.set_usable(first, stop, on, off)
-        free: list[int] = self.free[first:stop].tolist()
+        free = self._free[first:stop]
         if not any(free):
             return  # a job has them: they boot for it, or have booted
         self.free_total += change * sum(free)
@@ -418,15 +420,16 @@ class Cores(BaseResource[Any, Release]):
         if self.nodes.all_on:
             self.available.add(first, stop)
             return
+        is_on, is_off = self.nodes.on_bytes, self.nodes.off_bytes
         for node in range(first, stop):
-            if self.is_on[node]:
+            if is_on[node]:
                 self.available.add(node, node + 1)
-            elif self.is_off[node]:
+            elif is_off[node]:
                 self.asleep.add(node, node + 1)
 
     def is_idle(self, node: int) -> bool:
         """Return whether a node is on and no job holds a core of it."""
-        return bool(self.nodes.powered_on[node]) and self._free[node] == self._all_free[node]
+        return self.nodes.state[node] is NodeState.IDLE and self._free[node] == self._all_free[node]
 
     def have_free_cores(self, nodes: Sequence[int]) -> bool:
         """Return whether any of the nodes has a core that no job holds."""
@@ -473,7 +476,7 @@ class Cores(BaseResource[Any, Release]):
         left = self._free[node] - cores
         self._free[node] = left
         if not left:
-            (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
+            (self.available if self.nodes.on_bytes[node] else self.asleep).remove(node, node + 1)
         processors = self.processors_of(node)
         taken = dict.fromkeys(processors, 0)
         for among in (own, None):
