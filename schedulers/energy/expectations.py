@@ -96,7 +96,7 @@ class Expectations:
             self._version = view.version
             begun = list(filterfalse(running.__contains__, present))
             if len(running) + len(begun) != len(present):
-                for index in [index for index in running if index not in present]:
+                for index in list(filterfalse(present.__contains__, running)):
                     self._strike(index)
             if self._booting:
                 for index in sorted(self._booting):
