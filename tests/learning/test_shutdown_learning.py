@@ -164,7 +164,7 @@ def test_a_learned_power_policy_is_the_environments_run(tmp_path: Path) -> None:
     assert agent.decides == "power"
     env = NodeShutdown()
     network = agent.build(env.maker)
-    for day in built_in_day().all()[:2]:
+    for day in built_in_day().all()[:1]:
         observation, _ = env.reset(seed=0, options={"episode": day})
         over = False
         while not over:

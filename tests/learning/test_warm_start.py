@@ -63,7 +63,7 @@ def test_days_that_were_shown_are_the_same_for_the_next_seed(tmp_path: Path) -> 
         "environment": {
             "kind": "node-shutdown",
             "platform": "homogeneous:nodes=4,cores=4",
-            "workload": "lublin:jobs=40,nodes=16,seed=3,estimates=tsafrir",
+            "workload": "lublin:jobs=20,nodes=16,seed=3,estimates=tsafrir",
             "days": True,
         },
         "network": "scorer:hidden=8",

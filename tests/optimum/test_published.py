@@ -67,4 +67,3 @@ def test_from_the_files(shared: Path) -> None:
     folder = shared / "cases" / "irmasim" / "experiment1"
     platform, workload = Platform.read(folder / "platform.json"), Workload.read(folder / "workload.json")
     assert optimum(platform, workload, "energy").value == pytest.approx(2852.83, abs=0.005)
-    assert optimum(platform, workload, "energy", waiting=True).value == pytest.approx(2736.40, abs=0.005)

@@ -139,7 +139,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     """A program that saves two results in turn is killed, again and again, and what it left is loaded."""
     draw = random.Random(1)
     loaded = 0
-    for _ in range(3):
+    for _ in range(2):
         with process(SAVING, tmp_path) as child:
             time.sleep(draw.uniform(0, 0.1))
             child.send_signal(signal.SIGKILL)
