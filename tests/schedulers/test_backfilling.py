@@ -399,9 +399,9 @@ def test_an_exclusive_job_with_memory_gets_an_empty_node(scheduler: str) -> None
 
 @pytest.mark.parametrize("scheduler", ["easy:depth=2,memory=yes", "conservative:memory=yes"])
 def test_an_exclusive_job_gives_back_the_memory_of_its_tasks(scheduler: str) -> None:
-    """a has 1000 MB, not four times as many: b and c, of 3000 MB each, cannot both be promised its end."""
+    """a has 1000 MB, not four times as many: b and c, of two tasks of 1200 MB, cannot both be promised its end."""
     platform = Platform.homogeneous(nodes=1, cores=4, memory_gb=4)
-    columns = {"memory": [1000.0, 1500.0, 1500.0], "exclusive": [True, False, False]}
+    columns = {"memory": [1000.0, 1200.0, 1200.0], "exclusive": [True, False, False]}
     rows: Rows = [(0, 1, 100, 100), (1, 2, 50, 50), (2, 2, 50, 50)]
     scheduler_made = make_scheduler(scheduler)
     result = Simulation(platform, workload(rows, **columns), scheduler_made, explain=True).run()

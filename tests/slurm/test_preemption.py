@@ -86,6 +86,13 @@ def test_a_cancelled_job_has_its_grace(tmp_path: Path) -> None:
         assert least <= attempts(result, "a")[0][1] < most
 
 
+def test_a_grace_is_no_longer_than_the_time_limit(tmp_path: Path) -> None:
+    """A job of at most 120 s that is told to leave at 50 s has no 200 s more."""
+    path = conf(tmp_path, "PreemptType=preempt/partition_prio", "PreemptMode=CANCEL", lo="GraceTime=200")
+    result = run(path, (0.0, "lo", 2, 300.0), (50.0, "hi", 2, 30.0), limit=120.0)
+    assert 120.0 <= attempts(result, "a")[0][1] < 160.0
+
+
 def test_a_job_that_ends_in_its_grace_has_done_its_work(tmp_path: Path) -> None:
     """Nobody kills it."""
     path = conf(tmp_path, "PreemptType=preempt/partition_prio", "PreemptMode=CANCEL", lo="GraceTime=60")
