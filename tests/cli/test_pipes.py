@@ -78,7 +78,7 @@ def test_validate_and_list_print_json(done, refused) -> None:
     ids=["swf", "swf-without-header", "json", "csv", "gzipped"],
 )
 def test_a_workload_comes_from_stdin(here: Path, content: str | bytes, jobs: int) -> None:
-    """Its format is told by its content; the records have its checksum, under the name it was asked for by."""
+    """The content tells the format; the records have the checksum, under the name that was given."""
     content = content if isinstance(content, bytes) else content.lstrip().encode()
     told = piped(content, "run", *LAB, "--workload", "-", "--out", "out", "--json").stdout
     summary = json.loads(told)
@@ -196,7 +196,7 @@ def test_a_shell_completes_names(here: Path, line: str, offered: str) -> None:
 
 @pytest.mark.parametrize("line", ["gantt ou", "validate la", "run stu", "run --scheduler ls", "run --scheduler e"])
 def test_a_shell_completes_files(here: Path, line: str) -> None:
-    """Where a file may stand, also in the place of a name; first, or bash would forget the names."""
+    """Files are offered where one may stand, also in the place of a name; first, or bash would forget the names."""
     assert offered_for(line)[0] == f"file,{line.split()[-1]}"
 
 

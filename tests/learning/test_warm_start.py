@@ -95,7 +95,7 @@ def test_optimisers_take_turns() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_can_be_read(path: Path) -> None:
-    """Its keys are known; where the inputs are there, its environment begins an episode."""
+    """Keys of an example are known; where the inputs are there, its environment begins an episode."""
     config = read_config(path)
     if not CASES.is_dir():
         pytest.skip("the papers' experiments are not there: ../shared/cases")

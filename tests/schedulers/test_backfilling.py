@@ -120,7 +120,7 @@ def test_a_job_that_outlives_its_request_is_put_off(scheduler: str) -> None:
 
 @pytest.mark.parametrize("scheduler", ["easy", "conservative", "easy:depth=3", "easy:reservation=pinned"])
 def test_jobs_that_request_no_time_do_not_starve_the_head(scheduler: str) -> None:
-    """Nobody knows when a ends: only what leaves room for b may start, or b might never."""
+    """a ends at no known time: only what leaves room for b may start, or b might never."""
     never = math.inf
     rows: Rows = [(0, 2, never, 10), (1, 3, 5, 5), (2, 1, 5, 5), (3, 1, never, 5), (4, 1, never, 5)]
     begins = starts(scheduler, rows)
@@ -390,7 +390,7 @@ def test_a_stream_of_jobs_without_a_time_does_not_starve_the_head(scheduler: str
 
 @pytest.mark.parametrize("scheduler", ["easy:memory=yes", "conservative:memory=yes"])
 def test_an_exclusive_job_with_memory_gets_an_empty_node(scheduler: str) -> None:
-    """Its memory is less than the node's, and its one task would leave three cores: it starts all the same."""
+    """The job's memory is less than the node's, and its one task would leave three cores: it starts all the same."""
     platform = Platform.homogeneous(nodes=2, cores=4, memory_gb=4)
     columns = {"memory": [2000.0, 10.0], "exclusive": [True, False]}
     rows: Rows = [(0, 1, 10, 10), (1, 1, 10, 10)]
@@ -426,7 +426,7 @@ def test_a_job_that_requests_no_time_at_all_is_planned_with_a_minute(scheduler: 
 
 
 def test_ageing_is_checked() -> None:
-    """Where it cannot be, and where there is none."""
+    """Ageing is refused where it is no number of seconds, and where it cannot be."""
     for spec in ("easy:aging=-1", "easy:aging=nan", "list:first/first,aging=-1", "easy:depth=all,aging=5"):
         with pytest.raises(SpecError, match="aging"):
             make_scheduler(spec)

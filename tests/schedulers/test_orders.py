@@ -186,7 +186,7 @@ def test_memory_that_nobody_knows_counts_as_equal() -> None:
 
 
 def test_random_orders_follow_the_runs_seed() -> None:
-    """The same seed draws the same; over many seeds every job comes first, and every node is taken, about equally often."""
+    """Equal seeds draw equally; over many seeds every job comes first, and every node is taken, about equally often."""
     jobs = Workload({"submit_time": [0.0] * 4, "requested_cores": [1] * 4, "recorded_run_time": [1.0] * 4})
     first_job, node_of_it = [], []
     for seed in range(200):

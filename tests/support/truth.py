@@ -156,7 +156,7 @@ def check(case: Case, result: Result, seen: Watched, explained: int = 1) -> Coun
 
 
 def _waits(result: Result, horizon: float) -> list[tuple[str, float, float]]:
-    """Of each job when it waited."""
+    """Return for each job when it waited."""
     found = []
     for row, job in enumerate(result.jobs["job_id"].tolist()):
         for since, until in result.waits._spans(row):
