@@ -391,7 +391,7 @@ class AnyState(Scheduler):
                 yield Start(job, placement)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(case=capped())
 def test_p_states_of_jobs_count(case: tuple[Platform, Workload, float, str]) -> None:
     """So it is when jobs run in p-states of their own, and their processors go back to faster ones."""

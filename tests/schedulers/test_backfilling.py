@@ -220,7 +220,7 @@ def test_a_job_starts_after_a_window_that_nothing_else_marks() -> None:
 # ---------------------------------------------------------------------- second opinion
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(small_logs(), st.sampled_from(sorted(KEYS)), st.sampled_from(["", *sorted(KEYS)]))
 def test_easy_is_the_textbooks(log: tuple[int, Rows], order: str, backfill: str) -> None:
     """Every queue order and every order of backfilling, with estimates that are too long: the same starts."""
@@ -231,7 +231,7 @@ def test_easy_is_the_textbooks(log: tuple[int, Rows], order: str, backfill: str)
 
 
 @pytest.mark.parametrize(("few", "at_once"), [(easy.FEW, easy.AT_ONCE), (0, 1), (0, 3)])
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(log=small_logs(), sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_easy_on_nodes_is_the_textbooks(few: int, at_once: int, log: tuple[int, Rows], sizes: list[int]) -> None:
     """Heads that want one node and heads that take what is free; jobs tried one by one, or first compared."""
@@ -252,7 +252,7 @@ def test_thousands_of_jobs_that_could_start_alone_are_not_asked_one_by_one(platf
     assert place.call_count <= 2 * easy.AT_ONCE
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(small_logs(exact=True))
 def test_conservative_is_the_textbooks(log: tuple[int, Rows]) -> None:
     """With exact estimates; and a depth of more jobs than there are comes to the same."""
