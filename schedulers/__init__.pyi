@@ -1,6 +1,7 @@
 from .backfilling.backfilling import Backfilling as Backfilling
 from .backfilling.conservative import ConservativeBackfilling as ConservativeBackfilling
 from .backfilling.easy import EasyBackfilling as EasyBackfilling
+from .backfilling.experiments import easy as easy
 from .changing.elastic import Equipartition as Equipartition
 from .changing.elastic import ShrinkExpand as ShrinkExpand
 from .changing.malleable import Malleable as Malleable

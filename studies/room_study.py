@@ -28,7 +28,7 @@ from cluster_sim import Platform, Scheduler, Simulation, Workload, make_schedule
 from cluster_sim.records.intervals import geometric_change, paired_change
 from cluster_sim.registry import Spec
 from learning.tasks.episodes import consecutive
-from schedulers.backfilling.easy import EasyBackfilling
+from schedulers import easy
 from schedulers.queue.power_law_orders import powers
 from schedulers.queue.usual_times import UsualTimes
 from studies.backfilling_study import ORDERS, echo, least, mean, mean_of
@@ -123,7 +123,7 @@ def scheduler(spec: str, known: UsualTimes) -> Scheduler:
     order = powers(exponents)
     order.known = known
     numbers: dict[str, Any] = {key: int(value) if key == "trials" else float(value) for key, value in options.items()}
-    return EasyBackfilling(order, **numbers)
+    return easy(order, **numbers)
 
 
 def reached(log: Log, windows: Sequence[Window], specs: Iterable[str]) -> Runs:

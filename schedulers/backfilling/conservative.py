@@ -77,7 +77,7 @@ class ConservativeBackfilling(Backfilling):
         self._queue.close_up()
         this_instant = latest(view.now)
         if view.explains:
-            self._losses.follow(view, self._releases.outlived(view))
+            self._log.follow(self._releases)
         submitted = [job for job in view.submitted if view.is_pending(job)]  # one may have been cancelled at once
         has_ended, ended_early = bool(view.ended), False
         for running in view.ended:
@@ -120,8 +120,8 @@ class ConservativeBackfilling(Backfilling):
             assert self._plan is not None
             for _, job in self._queue.waiting():
                 if job.requested_cores <= free and view.is_pending(job) and not view.shortage(job, self.memory):
-                    yield Hold(job, NOT_MOVED) if self._plan.could_start(job) else self._delays(self._plan, job)
-        self._losses.forget()
+                    yield Hold(job, NOT_MOVED) if self._plan.could_start(job) else self._plan.refusal(job)
+        self._log.losses.forget()
         if self._due and self._due[0][0] != self._wakes_at and self._due[0][0] > this_instant:
             # Perhaps nothing else wakes the scheduler then: the job whose end was waited for may have moved forward.
             self._wakes_at = self._due[0][0]
@@ -134,7 +134,7 @@ class ConservativeBackfilling(Backfilling):
             return False
         cancelled = self._queue.drop_cancelled(view)
         for job in cancelled:
-            self._told.pop(job.index, None)
+            self._log.forget(job.index)
             if job.index in self._promises:
                 self._plan.withdraw(job, self._promises.pop(job.index))
         return bool(cancelled)
@@ -153,19 +153,19 @@ class ConservativeBackfilling(Backfilling):
             self._waiting[job.index] = job
         if view.explains and (promise is None or promise.time > latest(view.now)):
             assert self._plan is not None
-            yield from self._reasons(view, self._plan, job, promise)
+            yield from self._log.held(self._plan, job, promise)
 
     def _promise_anew(self, view: View) -> Iterator[Decision]:
         """Forget the profile and all promises, and make them again, in the order of their times."""
         if self._is_capped:
             self._is_capped = False
-            self._losses.note(CAPPED)
+            self._log.losses.note(CAPPED)
         self._gains(view)
         self._plan, self._capacity_changes = self._profile(view), view.capacity_changes
         self._queue.refresh(view)
         earlier, self._promises, self._due = self._promises, {}, []
         for job in self._queue.drop_cancelled(view):
-            self._told.pop(job.index, None)
+            self._log.forget(job.index)
         waiting = {job.index: job for _, job in self._queue.waiting()}
         for _, index in in_turn((earlier.get(index, NEVER).time, index) for index in waiting):
             yield from self._promise(view, waiting[index])
@@ -272,8 +272,8 @@ class ConservativeBackfilling(Backfilling):
                 return False
             del self._promises[index], self._waiting[index]
             start = Start(job, placement, self._because(job) if view.explains else "")
-            if index in self._told:
-                yield from self._kept_its_promise(view, start)
+            if view.explains:
+                yield from self._log.started(start)
             yield start
             running = self._started(view, place, job)
             self._plan.begin(running)

@@ -11,10 +11,11 @@ from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.machine.memory import tasks_in
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
+from cluster_sim.run.decisions import Hold
 from cluster_sim.run.outlook import offered
 from schedulers.backfilling.availability_profile import Amount, AvailabilityProfile
 from schedulers.backfilling.boots import Boots
-from schedulers.backfilling.plans import Promise, worth_trying
+from schedulers.backfilling.plans import Promise, refusal, worth_trying
 from schedulers.backfilling.releases import Releases, Returns, planned_end, planned_time
 
 if TYPE_CHECKING:
@@ -248,7 +249,10 @@ class ProfilePlan:
             self._some_day = job, self._amount(job, placement)
         return Promise(math.inf) if fits else None
 
-    def delayed_by(self, job: Job) -> Job | None:
+    def refusal(self, job: Job) -> Hold:
+        return refusal(job, self._delayed_by(job))
+
+    def _delayed_by(self, job: Job) -> Job | None:
         """Return the job promised the first time until which this one, started now, could not keep its cores."""
         profile = self.profile
         first, steps = self._first_lack(job)

@@ -73,6 +73,8 @@ class Releases:
 
     def __init__(self) -> None:
         self.entries: list[Release] = []  #: The running jobs, the soonest expected end first.
+        #: Running jobs that are not entered, by index: they leave as soon as a job that goes first can start with their cores.
+        self.on_trial: dict[int, Running] = {}
         self._ends: dict[int, float] = {}  # under which end each job is entered
 
     def add(self, running: Running) -> None:
@@ -93,6 +95,15 @@ class Releases:
         if end is not None:
             del self.entries[bisect_left(self.entries, (end, index))]
         return end
+
+    def free_cores(self, view: View) -> int:
+        """Return how many cores are free, with those of jobs on trial."""
+        if not self.on_trial:
+            return view.free_total
+        outlook = view.outlook()
+        for running in self.on_trial.values():
+            outlook.release(running)
+        return outlook.free_total
 
     def outlived(self, view: View) -> bool:
         """Return whether a job has lasted longer than expected up to this pass, which has not been followed yet."""

@@ -5,17 +5,25 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Le, Unit
+from typing_extensions import Doc
 
 from cluster_sim.engine import latest
+from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
-from cluster_sim.run.decisions import Preempt
+from cluster_sim.run.decisions import Decision, Preempt, Start, WakeAt
 from cluster_sim.run.outlook import Outlook, offered
 from cluster_sim.run.view import View
+from schedulers.backfilling.candidates import ranked
+from schedulers.backfilling.easy import BACKFILLED, CountedPlan, EasyBackfilling
+from schedulers.backfilling.node_plan import NodePlan
+from schedulers.backfilling.plans import Plan
 from schedulers.backfilling.releases import Releases, indispensable, put_off
+from schedulers.backfilling.room import PlanWithRoom
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
@@ -23,20 +31,14 @@ if TYPE_CHECKING:
     from schedulers.backfilling.node_choice import NodeChoice
 
 
-class PlanOfCores(Protocol):
-    """Interface of a plan to the jobs on trial."""
+TRIAL_S = 120.0
+TRIED = "on trial: it leaves when the first job of the queue can start with its cores"
+LEAVES = "it was on trial, and the first job of the queue can start with its cores"
+TRIED_ENOUGH = "it was on trial for long enough, and another job is tried"
 
-    def may_stay(self, running: Running) -> bool:
-        """Return whether a job on trial delays nobody who was promised a start."""
-        ...
-
-    def takes_room(self, job: Job, cores: int) -> bool:
-        """Return whether so many cores for a job take room that others were promised."""
-        ...
-
-    def take(self, running: Running) -> None:
-        """Count a job as started."""
-        ...
+MostTrials = Annotated[int, Ge(0), Unit("trials"), Doc("how often a job runs on trial, on idle cores")]
+TrialFor = Annotated[float, Ge(0), Le(math.inf), Unit("s"), Doc("time of a trial after which another job may be tried")]
+PlanOfCores = CountedPlan | NodePlan
 
 
 class Trials:
@@ -46,13 +48,14 @@ class Trials:
     (s). With ``counted``, any free cores serve any job.
     """
 
-    def __init__(self, most: int, time_s: float, where: NodeChoice, counted: bool):
+    def __init__(self, most: int, time_s: float, where: NodeChoice, releases: Releases, counted: bool):
         self._most = most
         self._time_s = time_s
         self._where = where
         self._view: View = where.view
         self._counted = counted
-        self._running: dict[int, Running] = {}  # by index of the job, longest on trial first
+        self._releases = releases
+        self._running = releases.on_trial  # by index of the job, longest on trial first
         self._tried: Counter[int] = Counter()
         self._wake = -math.inf  # for when a pass has been asked for last
 
@@ -63,7 +66,7 @@ class Trials:
     def __len__(self) -> int:
         return len(self._running)
 
-    def follow(self, releases: Releases) -> None:
+    def follow(self) -> None:
         """Forget those that have ended, put off those that outlive their requests. Other cores do not end a trial."""
         now = self._view.now
         for index in [*self._running]:
@@ -72,15 +75,16 @@ class Trials:
                 del self._running[index]
                 continue
             self._running[index] = one
-            releases.drop(one)
+            self._releases.drop(one)
             if one.expected_end <= latest(now):
                 put_off(one, now)
 
-    def go_on_from(self, before: Trials | None, releases: Releases) -> None:
+    def go_on_from(self, before: Trials | None) -> None:
         """Keep the jobs on trial that were on trial when the scheduler began the last time, if that was in this run."""
         if before is not None and before._view is self._view:
-            self._tried, self._running = before._tried, before._running
-            self.follow(releases)
+            self._tried = before._tried
+            self._running.update(before._running)
+            self.follow()
 
     def may_try(self, job: Job) -> bool:
         """Return whether the job may be tried once more. Under a power cap none may: it would take watts."""
@@ -97,26 +101,26 @@ class Trials:
         self._tried[running.job.index] += 1
         self._running[running.job.index] = running
 
-    def settle(self, plan: PlanOfCores, releases: Releases) -> None:
+    def settle(self, plan: PlanOfCores) -> None:
         """End the trial of jobs that could be backfilled where they run."""
         for one in self:
             if plan.may_stay(one):
-                self._keep(one, plan, releases)
+                self._keep(one, plan)
 
-    def settle_before(self, job: Job, queue: JobQueue, plan: PlanOfCores, releases: Releases) -> bool:
+    def settle_before(self, job: Job, queue: JobQueue, plan: PlanOfCores) -> bool:
         """Let jobs on trial keep their cores that go before a job of the queue, which does not fit.
 
         Return whether there were any.
         """
         first = queue.before(job, [one.job for one in self], self._view.now)
         for one in [self._running[other.index] for other in first]:
-            if not plan.takes_room(one.job, one.placement.cores):
-                self._keep(one, plan, releases)
+            if not takes_room(plan, one.job, one.placement.cores):
+                self._keep(one, plan)
         return bool(first)
 
-    def _keep(self, running: Running, plan: PlanOfCores, releases: Releases) -> None:
+    def _keep(self, running: Running, plan: PlanOfCores) -> None:
         del self._running[running.job.index]
-        releases.add(running)
+        self._releases.add(running)
         plan.take(running)
 
     def next_time(self) -> float | None:
@@ -153,18 +157,6 @@ class Trials:
             outlook.release(one)
         return outlook
 
-    def in_the_way_of_first(self, plan: PlanOfCores, job: Job, placement: Placement | None) -> list[Running]:
-        """Return the jobs that have to leave for the first job of the queue to start.
-
-        If it has a placement, they leave so that it starts without a boot. Nobody leaves if it waits for watts, or for
-        the room that it has to leave.
-        """
-        if placement is not None:
-            return self.in_the_way(job, self, boots=False) if self._view.boot_time(placement) > 0.0 else []
-        if self._view.is_capped(job) or plan.takes_room(job, job.requested_cores):
-            return []
-        return self.in_the_way(job, self)
-
     def in_the_way(self, job: Job, among: Iterable[Running], boots: bool = True) -> list[Running]:
         """Return the jobs that have to leave for the job to fit, the first of them first.
 
@@ -188,3 +180,137 @@ class Trials:
                 return []
             leaving.append(one)
         return indispensable(leaving, fits)
+
+
+def takes_room(plan: PlanOfCores, job: Job, cores: int) -> bool:
+    """Return whether so many cores for a job take room that is kept for others."""
+    return isinstance(plan, PlanWithRoom) and plan.takes_room(job, cores)
+
+
+class EasyOnTrial(EasyBackfilling):
+    """EASY that also runs jobs on trial, on cores that would be idle else (Perković and Keleher, SC 2000).
+
+    A job that may not be backfilled runs all the same, ``trials`` times at the most. What it holds counts as free. It is
+    requeued when the first job of the queue can start with that, or when another job can be tried there after
+    ``trial_for`` seconds. As soon as it could be backfilled where it runs, it stays. Jobs on trial boot no nodes.
+    """
+
+    def __init__(self, *easy: Any, trials: int = 0, trial_for: float = TRIAL_S, **options: Any):
+        super().__init__(*easy, **options)
+        self._most_trials, self._trial_s = trials, trial_for
+        self._trials: Trials | None = None
+
+    def begin(self, view: View) -> None:
+        super().begin(view)
+        if self._most_trials and view.turning_times:
+            raise SpecError(
+                "scheduler 'easy', option trials", "no advance reservations", f"{len(view.reservations)} of them"
+            )
+        self._placement: Placement | None = None  # of the job that was looked at last, if it is the first of the queue
+        before = self._trials
+        self._trials = Trials(self._most_trials, self._trial_s, self._where, self._releases, self._counted)
+        self._trials.go_on_from(before)
+
+    @property
+    def _on_trial(self) -> Trials:
+        assert self._trials is not None
+        return self._trials
+
+    @property
+    def _plan_of_cores(self) -> PlanOfCores:
+        assert isinstance(self._plan, PlanOfCores)
+        return self._plan
+
+    def _follow(self, view: View) -> bool:
+        puts_off = super()._follow(view)
+        self._on_trial.follow()
+        return puts_off or bool(self._on_trial)
+
+    def _place_first(self, plan: Plan, job: Job) -> Placement | None:
+        """Return where a job starts, but for one that would boot nodes while jobs on trial have others."""
+        placement = self._placement = super()._place_first(plan, job)
+        if placement is not None and self._on_trial and self._leaving(job, placement):
+            return None
+        return placement
+
+    def _leaving(self, job: Job, placement: Placement | None) -> list[Running]:
+        """Return the jobs on trial that have to leave for the first job of the queue to start.
+
+        If it has a placement, they leave so that it starts without a boot. Nobody leaves if it waits for watts, or for
+        the room that it has to leave.
+        """
+        view, trials = self._where.view, self._on_trial
+        if placement is not None:
+            return trials.in_the_way(job, trials, boots=False) if view.boot_time(placement) > 0.0 else []
+        if view.is_capped(job) or takes_room(self._plan_of_cores, job, job.requested_cores):
+            return []
+        return trials.in_the_way(job, trials)
+
+    def _hold(self, view: View, place: int, job: Job) -> Iterator[Decision]:
+        """Start the job with cores of jobs on trial, if it can; else promise it a start."""
+        trials, plan = self._on_trial, self._plan_of_cores
+        if trials:
+            placement = self._placement
+            if placement is None and trials.settle_before(job, self._queue, plan):
+                self._log.others_first = True
+            leaving = self._leaving(job, placement)
+            yield from trials.leave(leaving, job, LEAVES)
+            if leaving:
+                placement = plan.place(job) if placement is None else trials.place(job)
+            if placement is not None:
+                yield from self._start(view, place, job, placement)
+                # They may go before others that wait: the next pass, in this instant, looks at the whole queue.
+                self._plan = None
+                return
+        yield from super()._hold(view, place, job)
+
+    def _backfill(self, view: View, first: int) -> Iterator[Decision]:
+        self._on_trial.settle(self._plan_of_cores)
+        yield from super()._backfill(view, first)
+        if first < self._queue.stop:
+            yield from self._try_out(view)
+
+    def _try_out(self, view: View) -> Iterator[Decision]:
+        """Start jobs on trial, also on the cores of those that have been on trial for long enough.
+
+        These cores are also for those that end before the promised start, and wait only for them. If somebody waits for one who
+        has not been on trial for long enough yet, a pass is held when it has.
+        """
+        queue, plan, trials = self._queue, self._plan_of_cores, self._on_trial
+        enough = trials.long_enough()
+        places = (queue.requests(self._behind)[0] <= trials.free_without(trials)).nonzero()[0] + self._behind
+        if self._order_behind is not None:
+            places = ranked(queue, places, self._order_behind, view.now)
+        wide, waits = trials.free_without(enough), False
+        for place in places.tolist():
+            job = queue.jobs[place]
+            if job is None:
+                continue
+            if not view.is_pending(job):
+                queue.leave(place)
+                continue
+            in_time = plan.is_over_in_time(job)
+            if not in_time and not trials.may_try(job):
+                continue
+            placement = trials.place(job) if job.requested_cores <= wide else None
+            if placement is None and enough:
+                leaving = trials.in_the_way(job, enough, boots=False)
+                yield from trials.leave(leaving, job, TRIED_ENOUGH)
+                enough = [one for one in enough if one not in leaving]
+                placement = trials.place(job) if leaving else None
+            if placement is None:
+                waits = True
+            else:
+                why = BACKFILLED if in_time else TRIED
+                yield Start(job, placement, self._because(job, why) if view.explains else why)
+                if in_time:
+                    plan.take(self._started(view, place, job))
+                else:
+                    queue.leave(place)
+                    trials.begin(view.running_by_index[job.index])
+                wide = trials.free_without(enough)
+            if waits and not wide:
+                break
+        if waits and (wake := trials.next_time()) is not None:
+            yield WakeAt(wake)
+        self._version = view.version

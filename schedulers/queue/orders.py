@@ -93,28 +93,6 @@ def aged(order: JobOrder, seconds: float) -> JobOrder:
     return key
 
 
-class Commitment:
-    """Puts the job to which a scheduler has committed itself before an order, until that job has started."""
-
-    dynamic = True
-
-    def __init__(self, order: JobOrder):
-        self._order = order
-        self._held: Job | None = None
-
-    def hold(self, job: Job, view: View) -> None:
-        """Stay with this job, unless another that has the turn still waits."""
-        if self._held is None or not view.is_pending(self._held):
-            self._held = job
-
-    def __call__(self, job: Job, now: float) -> tuple[bool, Any]:
-        """Return the key: whose turn it is goes first; then by the order."""
-        return job is not self._held, self._order(job, now)
-
-    def tell(self, job: Job) -> str:
-        return told_by(self._order, job)
-
-
 def told_by(order: JobOrder, job: Job) -> str:
     """Return what an order says of a waiting job's key; empty: nothing."""
     tell = getattr(order, "tell", None)

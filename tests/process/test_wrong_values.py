@@ -17,7 +17,15 @@ from cluster_sim import CautionWarning, InputError, Platform, Simulation, View, 
 from cluster_sim.errors import ClusterSimError, FormatError, PlacementError, StallWarning
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Preempt, Reserve, Resize, Start, check_decision
-from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, ListScheduler, make_power_policy, make_scheduler
+from schedulers import (
+    ConservativeBackfilling,
+    EasyBackfilling,
+    Fcfs,
+    ListScheduler,
+    easy,
+    make_power_policy,
+    make_scheduler,
+)
 from schedulers.policy.policy import Scheduler
 
 PLATFORM = Platform.homogeneous(nodes=2, cores=4)
@@ -42,7 +50,7 @@ def placed(order: Any) -> Placement | None:
         (lambda: simulation(explain=1), "Simulation, explain: expected True or False, found 1"),
         (lambda: simulation(until="10"), "simulation, until: expected a finite time in s, 0 or later, found 10"),
         (lambda: EasyBackfilling(memory="no"), "EasyBackfilling, memory: expected True or False, found no"),  # type: ignore[arg-type]
-        (lambda: EasyBackfilling(commit="yes"), "EasyBackfilling, commit: expected True or False, found yes"),  # type: ignore[arg-type]
+        (lambda: easy(commit="yes"), "easy, commit: expected True or False, found yes"),  # type: ignore[arg-type]
         (lambda: EasyBackfilling(depth="all"), "option depth: expected a number of jobs, 0 or more, found all"),  # type: ignore[arg-type]
         (lambda: EasyBackfilling(depth=1.5), "option depth: expected a number of jobs, 0 or more, found 1.5"),  # type: ignore[arg-type]
         (

@@ -15,8 +15,8 @@ from cluster_sim import AdvanceReservation, Platform, Simulation, SpecError, Vie
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.workload import Job
 from schedulers import EasyBackfilling
-from schedulers.backfilling import easy
-from schedulers.backfilling.plans import CountedPlan
+from schedulers.backfilling import candidates
+from schedulers.backfilling.easy import CountedPlan
 from tests.support import textbook
 from tests.support.small_logs import KEYS, Rows, small_logs, starts, workload
 
@@ -230,7 +230,7 @@ def test_easy_is_the_textbooks(log: tuple[int, Rows], order: str, backfill: str)
     assert starts(spec, rows, cores) == expected
 
 
-@pytest.mark.parametrize(("few", "at_once"), [(easy.FEW, easy.AT_ONCE), (0, 1), (0, 3)])
+@pytest.mark.parametrize(("few", "at_once"), [(candidates.FEW, candidates.AT_ONCE), (0, 1), (0, 3)])
 @settings(max_examples=40)
 @given(log=small_logs(), sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_easy_on_nodes_is_the_textbooks(few: int, at_once: int, log: tuple[int, Rows], sizes: list[int]) -> None:
@@ -238,7 +238,7 @@ def test_easy_on_nodes_is_the_textbooks(few: int, at_once: int, log: tuple[int, 
     rows = [(at, min(width, sum(sizes)), *times) for at, width, *times in log[1]]
     kinds = [NodeType(f"n{i}", (ProcessorType(f"p{i}", size, 1.0),)) for i, size in enumerate(sizes)]
     platform = Platform([Cluster("c", tuple(NodeGroup(kind, 1) for kind in kinds))])
-    with mock.patch.multiple(easy, FEW=few, AT_ONCE=at_once):
+    with mock.patch.multiple(candidates, FEW=few, AT_ONCE=at_once):
         assert starts("easy", rows, platform=platform) == textbook.easy_on_nodes(sizes, rows)  # type: ignore[arg-type]
 
 
@@ -249,7 +249,7 @@ def test_thousands_of_jobs_that_could_start_alone_are_not_asked_one_by_one(platf
     with mock.patch.object(CountedPlan, "place", autospec=True, side_effect=CountedPlan.place) as place:
         begun = starts("easy", rows, platform=platform, until=3.0)
     assert sum(time == 2.0 for time in begun) == 3
-    assert place.call_count <= 2 * easy.AT_ONCE
+    assert place.call_count <= 2 * candidates.AT_ONCE
 
 
 @settings(max_examples=40)

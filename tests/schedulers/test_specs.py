@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import InputError, Scheduler, SpecError, make_power_policy, make_scheduler
-from schedulers import EasyBackfilling, Fcfs, ListScheduler, power_policies, schedulers
+from schedulers import EasyBackfilling, Fcfs, ListScheduler, easy, power_policies, schedulers
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_wrong_power_policy_is_told_in_one_line() -> None:
 
 def test_truth_values_of_numpy_are_called_as_others() -> None:
     """In the spec by which records name a scheduler."""
-    assert EasyBackfilling(memory=np.False_, extra=np.True_).spec == "easy"
+    assert easy(memory=np.False_, extra=np.True_).spec == "easy"
     assert EasyBackfilling(memory=np.True_).spec == "easy:memory=yes"
 
 

@@ -13,8 +13,9 @@ from cluster_sim import AdvanceReservation, Platform, Simulation, make_power_pol
 from cluster_sim.errors import SpecError
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.records import Result
-from schedulers import EasyBackfilling
-from schedulers.backfilling.easy import BACKFILLED, LEAVES, TRIED, TRIED_ENOUGH
+from schedulers import easy
+from schedulers.backfilling.easy import BACKFILLED
+from schedulers.backfilling.trials import LEAVES, TRIED, TRIED_ENOUGH
 from tests.support import textbook
 from tests.support.small_logs import KEYS, Rows, small_logs, workload
 
@@ -288,6 +289,6 @@ def test_advance_reservations_are_refused() -> None:
 
 def test_the_spec_says_what_is_asked_for() -> None:
     """Without what is usual."""
-    assert EasyBackfilling(trials=2, trial_for=120.0).spec == "easy:trials=2"
-    assert EasyBackfilling("saf", trials=1, trial_for=600.0).spec == "easy:order=saf,trials=1,trial_for=600"
-    assert EasyBackfilling(trials=0).spec == "easy"
+    assert easy(trials=2, trial_for=120.0).spec == "easy:trials=2"
+    assert easy("saf", trials=1, trial_for=600.0).spec == "easy:order=saf,trials=1,trial_for=600"
+    assert easy(trials=0).spec == "easy"

@@ -1,0 +1,51 @@
+"""Candidates for backfilling: the jobs of a long queue that a comparison of numbers does not rule out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.run.view import View
+from schedulers.backfilling.job_queue import JobQueue, rank
+from schedulers.backfilling.plans import Plan
+from schedulers.queue.orders import JobOrder
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+FEW = 16
+"""Number of jobs up to which looking at them one by one is faster than numpy."""
+AT_ONCE = 64
+"""Number of jobs that are tried before the others are compared again with what is left."""
+
+
+def candidates(view: View, queue: JobQueue, first: int, plan: Plan, order: JobOrder | None) -> Iterable[int]:
+    """Return the places from ``first`` on whose jobs are worth trying, in this order; None: the queue's own."""
+    # Few jobs are looked at one by one. So are all for an explanation, which names those kept back by a promise.
+    if queue.stop - first <= FEW or view.explains:
+        places: Sequence[int] = range(first, queue.stop)
+    else:
+        fitting = plan.may_start(*queue.requests(first)).nonzero()[0] + first
+        if len(fitting) > AT_ONCE:
+            return _some_at_once(queue, plan, fitting if order is None else ranked(queue, fitting, order, view.now))
+        places = fitting.tolist()
+    return places if order is None or len(places) < 2 else ranked(queue, places, order, view.now).tolist()
+
+
+def ranked(queue: JobQueue, places: Iterable[int], order: JobOrder, now: float) -> npt.NDArray[np.int64]:
+    """Return the places that are not empty, their jobs in another order than the queue's."""
+    jobs = {place: job for place in places if (job := queue.jobs[place]) is not None}
+    if not jobs:
+        return np.array([], np.int64)
+    return np.array([*jobs], np.int64)[rank(list(jobs.values()), order, now)]
+
+
+def _some_at_once(queue: JobQueue, plan: Plan, places: npt.NDArray[np.int64]) -> Iterator[int]:
+    """Yield the places, which may be thousands, without jobs that are ruled out by what has started meanwhile."""
+    cores, times = queue.requests(0)
+    while len(places):
+        yield from places[:AT_ONCE].tolist()
+        places = places[AT_ONCE:]
+        places = places[plan.may_start(cores[places], times[places])]

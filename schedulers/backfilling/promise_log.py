@@ -1,0 +1,110 @@
+"""What a backfilling scheduler tells the decision log: who waits why, what was promised to whom, and why later than before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cluster_sim.engine import latest
+from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
+from cluster_sim.run.view import View
+from schedulers.backfilling.plans import Plan, Promise
+from schedulers.backfilling.promise_losses import CAPPED, GOES_FIRST, Losses
+from schedulers.backfilling.releases import Releases
+
+if TYPE_CHECKING:
+    from cluster_sim.workload.jobs import Job
+
+
+class PromiseLog:
+    """Follows the promises of a run whose decisions are logged. Without a log nobody asks it."""
+
+    def __init__(self, view: View, memory: bool):
+        self._view = view
+        self._memory = memory
+        self.losses = Losses()
+        self._promised: dict[
+            int, tuple[Job, float]
+        ] = {}  # jobs with a promise, by index, and when they are to start, s
+        self._not_renewed: dict[int, Job] = {}  # those whose promise has not been made anew in this pass
+        self._capped: set[int] = set()  # those of them that a power cap alone has kept from starting
+        #: Whether jobs go first, in this pass, that may have what those behind them in the queue were promised.
+        self.others_first = False
+
+    def follow(self, releases: Releases) -> None:
+        """Note what the machine has lost since the last pass, before ``releases`` follow it."""
+        self.losses.follow(self._view, releases.outlived(self._view))
+
+    def begin_renewal(self) -> None:
+        """Begin a pass in which all promises are made anew."""
+        self._not_renewed = {index: job for index, (job, _) in self._promised.items()}
+        self.others_first = False
+
+    def end_renewal(self) -> Iterator[Decision]:
+        """Tell which jobs that still wait have no promise any more."""
+        for index, job in self._not_renewed.items():
+            if self._view.is_pending(job):
+                yield self._taken_back(job)
+            else:
+                self.forget(index)
+        self.losses.forget()
+
+    def forget(self, index: int) -> None:
+        """Forget the promise of a job that no longer waits."""
+        self._promised.pop(index, None)
+
+    def held(self, plan: Plan, job: Job, promise: Promise | None, boot_s: float | None = None) -> Iterator[Decision]:
+        """Tell why a job waits, and what it is promised, or that it has no promise any more.
+
+        Its nodes may boot for ``boot_s``, by default as long as the promise says.
+        """
+        view = self._view
+        self._not_renewed.pop(job.index, None)
+        missing, is_capped = view.shortage(job, self._memory), view.is_capped(job)
+        yield Hold(job, missing, blocks=is_capped) if missing else plan.refusal(job)
+        if is_capped:
+            self.losses.note(CAPPED)
+            self._capped.add(job.index)
+        if promise is not None:
+            time = promise.ready if boot_s is None else promise.time + boot_s
+            _, last = self._promised.get(job.index, (job, math.inf))
+            self._promised[job.index] = job, time
+            yield Reserve(job, time, promise.placement, self._why_later(job) if time > latest(last) else "")
+        elif job.index in self._promised:
+            yield self._taken_back(job)
+
+    def started(self, start: Start) -> Iterator[Decision]:
+        """Tell that a job which was promised a start now starts later than that, if it does."""
+        job = start.job
+        self._not_renewed.pop(job.index, None)
+        _, last = self._promised.pop(job.index, (job, math.inf))
+        time = self._view.now + self._view.boot_time(start.placement)
+        if time > latest(last):
+            yield Reserve(job, time, start.placement, self._why_later(job))
+
+    def _taken_back(self, job: Job) -> Reserve:
+        _, last = self._promised.pop(job.index)
+        return Reserve(job, math.inf, None, self._why_later(job) if last < math.inf else "")
+
+    def _why_later(self, job: Job) -> str:
+        known = str(self.losses) or (CAPPED if job.index in self._capped else "")
+        return known or (GOES_FIRST if self.others_first else "")
+
+
+def slowest_boot(view: View, job: Job) -> float:
+    """Return the longest time that the nodes of a promised job may have to boot first, s.
+
+    Which nodes these are is found anew in every pass, and jobs that start meanwhile take those that are on. Nodes that
+    jobs of this pass have got will be on. A node that has failed may be OFF when it is repaired, and then has to boot.
+    """
+    platform, delays, eligible = view.platform, view.boot_delays, view.eligible(job)
+    unused = view.free_cores == platform.node_cores
+    if eligible is not None:
+        unused &= eligible
+    slowest = 0.0 if delays is None else float(delays[unused].max(initial=0.0))
+    failed = unused & ~(view.powered_on | view.powered_off)
+    failed[list(view.transition_ends)] = False
+    for kind in set(platform.type_of_node[failed].tolist()):
+        slowest = max(slowest, platform.node_types[kind].transitions.switch_on_s)
+    return slowest
