@@ -266,7 +266,7 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
                     f"at {row.time:g} job {row.job_id}: {promised:g} moved to {row.promised_time:g} {why}"
                 )
         told[key] = row.promised_time, row.time
-    states = {state for _, _, state, _ in simulation.view.state_changes}
+    states = {state for _, _, state, _ in simulation.view.machine.state_changes}
     verdict.unsteady = verdict.promises if states & {NodeState.OFF, NodeState.FAILED} else 0
     for (job_id, number), (promised, _) in told.items():
         mine = attempts.get(job_id)
@@ -281,7 +281,7 @@ def _happened(cause: str, case: Case, simulation: Simulation, row: Any, since: f
     """Whether the records show the cause of a move, between the promise and the move."""
     states = {FAILED: NodeState.FAILED, SWITCHED_OFF: NodeState.SWITCHING_OFF}
     if cause in states:
-        changes = simulation.view.state_changes
+        changes = simulation.view.machine.state_changes
         return any(since <= when <= row.time and state is states[cause] for when, _, state, _ in changes)
     jobs = simulation.result().jobs
     if cause == SWITCHED_ON:  # by the policy, or from outside; an order to a node that shuts down leaves no record

@@ -47,16 +47,18 @@ class Gang(Scheduler):
     def schedule(self, view: View) -> Iterator[Decision]:
         """Jobs leave and join their rows; the next row has its turn when that of the current one is over, or it is empty."""
         for row in self.rows:
-            for index in [i for i in row.jobs if i not in view.running_by_index and i not in view.suspended_by_index]:
+            for index in [
+                i for i in row.jobs if i not in view.running_by_index and i not in view.planning.suspended_by_index
+            ]:
                 if not view.is_pending(row.jobs[index][0]):
                     row.leave(index)
         for job in view.submitted:
             if not any(row.takes(job) for row in self.rows):
-                self.rows.append(Row(view.outlook(empty=True)))
+                self.rows.append(Row(view.planning.outlook(empty=True)))
                 self.rows[-1].takes(job)
         yield from self._take_turns(view)
         for job, placement in self.current.jobs.values() if self.current is not None else ():
-            if job.index in view.suspended_by_index:
+            if job.index in view.planning.suspended_by_index:
                 yield Resume(job, placement)
             elif view.is_pending(job):
                 yield Start(job, placement)

@@ -129,7 +129,11 @@ class _ByHand(Scheduler):
         nodes = range(view.platform.node_count) if entry.node is None else [entry.node]
         holders = []
         for running in view.running:
-            cores = [count for processor, count in view.held_cores(running.job) if view.node_of(processor) in nodes]
+            cores = [
+                count
+                for processor, count in view.planning.held_cores(running.job)
+                if view.machine.node_of(processor) in nodes
+            ]
             if cores:
                 until = "" if simulation.machine.power.follows_rates else f" until {truth.true_end(running):g} s"
                 holders.append(f"{running.job.job_id} has {sum(cores)}{until}")

@@ -15,6 +15,7 @@ from cluster_sim.platform.hardware import check_count
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.machine.guest_requests import Departure
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.power.power_budget import PowerBudget
     from cluster_sim.machine.transition_log import TransitionLog
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from cluster_sim.models.power import PowerModel
     from cluster_sim.models.processor_step import ProcessorModels
     from cluster_sim.platform.platform import NodeType, Platform, ProcessorType
+    from cluster_sim.workload.advance_reservations import Window
+    from cluster_sim.workload.jobs import Job
 
 
 def _read_only(*arrays: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
@@ -143,6 +146,54 @@ class MachineView:
     def node_of(self, processor: int) -> int:
         """Return the node that a processor is in, both by their positions in the platform."""
         return self._cores.node_of(processor)
+
+    @property
+    def counts_only(self) -> bool:
+        """Return whether any free cores serve any job: one-core nodes, no wishes for nodes, tags or reservations."""
+        return self._cores.widest == 1 and self.one_node_rule
+
+    @property
+    def turning_times(self) -> list[float]:
+        """Return when advance reservations begin or end, s."""
+        eligibility = self._cores.eligibility
+        return [] if eligibility is None else eligibility.turning_times
+
+    @property
+    def one_node_rule(self) -> bool:
+        """Return whether every job that fits the widest node goes on one: none asks for particular or whole nodes."""
+        return not self._cores.shapes and self._cores.eligibility is None
+
+    @property
+    def restricts(self) -> bool:
+        """Return whether it can matter to a job which nodes it gets: tags, exclusive nodes, advance reservations."""
+        return self._cores.eligibility is not None
+
+    def eligible(self, job: Job) -> npt.NDArray[np.bool_] | None:
+        """Return the nodes that the job may ever use: they have its tags, and are in its reservation; None: all."""
+        eligibility = self._cores.eligibility
+        return None if eligibility is None else eligibility.nodes(job)
+
+    def open_at(self, job: Job, time: float) -> npt.NDArray[np.bool_] | None:
+        """Return those of the nodes that no advance reservation closes from ``time`` (s) until the job should end."""
+        eligibility = self._cores.eligibility
+        return None if eligibility is None else eligibility.open_at(job, time)
+
+    def widest_node(self, job: Job) -> int:
+        """Return the cores of the widest node that the job may use: one that asks for no more goes on one node."""
+        eligibility = self._cores.eligibility
+        return self._cores.widest if eligibility is None else eligibility.widest(job)
+
+    @property
+    def reservations(self) -> tuple[Window, ...]:
+        """Return the advance reservations that are not over, by start."""
+        eligibility = self._cores.eligibility
+        return () if eligibility is None else tuple(w for w in eligibility.windows if w.end > self.now)
+
+    @property
+    def guests(self) -> Sequence[Departure]:
+        """Return what users' processes hold: whose, node, cores, and when it should be given back (s; inf: never)."""
+        guests = self._machine.guests
+        return guests.expected() if guests else ()
 
     @property
     def usable_cores(self) -> npt.NDArray[np.int32]:

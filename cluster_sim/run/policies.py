@@ -100,7 +100,7 @@ class Scheduler:
         self.begin(view)
         while True:
             yield passes.coming
-            for follow in view.followers:
+            for follow in view.planning.followers:
                 follow()
             decisions = self.schedule(view)
             if not hasattr(decisions, "__iter__"):

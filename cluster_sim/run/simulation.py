@@ -44,12 +44,13 @@ from cluster_sim.run.news import News
 from cluster_sim.run.notices import Notices
 from cluster_sim.run.own_processes import Process, name_of, start
 from cluster_sim.run.passes import Passes
+from cluster_sim.run.planning import About
 from cluster_sim.run.policies import PowerPolicy, Scheduler, Steered, traits_of
 from cluster_sim.run.power_control import PowerControl
 from cluster_sim.run.progress import Progress
 from cluster_sim.run.quirks import known_quirks
 from cluster_sim.run.service import serve
-from cluster_sim.run.view import About, ClairvoyantView, View
+from cluster_sim.run.view import ClairvoyantView, View
 from cluster_sim.spelling import Guess
 from cluster_sim.workload.advance_reservations import AdvanceReservation, reservations_of
 from cluster_sim.workload.jobs import Job, any_asks
@@ -293,7 +294,7 @@ class Simulation:
 
     def _begin_anew(self) -> None:
         """Have the scheduler look again at what jobs ask for: it may count only cores, for want of other wishes."""
-        self.view.counts_memory = self.machine.cores.uses_memory and self._about.places_memory
+        self.view.planning.counts_memory = self.machine.cores.uses_memory and self._about.places_memory
         if self.scheduler is not None:
             self.news.submitted[:] = list(self.live.pending.values())
             self.news.ended.clear()
@@ -375,7 +376,7 @@ class Simulation:
             return None
         if self.is_over:
             return None
-        for follow in self.view.followers:
+        for follow in self.view.planning.followers:
             follow()
         return self.view
 

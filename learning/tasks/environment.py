@@ -212,7 +212,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
             models=models_of(episode.platform),
             network=self._network,
         )
-        simulation.view.counts_memory = simulation.view.counts_memory and self.maker.memory
+        simulation.view.planning.counts_memory = simulation.view.planning.counts_memory and self.maker.memory
         return simulation
 
     def next_pass(self) -> View | None:

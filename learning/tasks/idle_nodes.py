@@ -95,8 +95,8 @@ class IdleNodes:
 
     def __init__(self, view: View):
         platform = view.platform
-        self._of = platform, view.processor_models
-        self._models = view.processor_models
+        self._of = platform, view.machine.processor_models
+        self._models = view.machine.processor_models
         self._reference = min(kind.ops_per_s for kind in platform.processor_types)
         self.kinds: Sequence[NodeType] = platform.node_types
         self._alone: dict[object, Alone] = {}
@@ -105,11 +105,13 @@ class IdleNodes:
         self.static_w, self.idle_w, self.dynamic_w, threshold, closed = np.array(by_type).T[:, self.types]
         self.rise_w = self.static_w - self.idle_w
         self.idle_total_w = float(self.idle_w.sum())
-        self.most_watts = max(float(view.node_max_watts.sum()), self.idle_total_w)  #: That the machine can draw.
+        self.most_watts = max(
+            float(view.machine.node_max_watts.sum()), self.idle_total_w
+        )  #: That the machine can draw.
         self.columns = columns = np.zeros((NodeColumns.size, platform.node_count))
         columns[NodeColumns.cores] = columns[NodeColumns.free] = platform.node_cores
-        cost = view.node_max_watts / (view.node_gflops * columns[NodeColumns.cores])
-        columns[OfNode.rate] = view.node_gflops / view.node_gflops.max()
+        cost = view.machine.node_max_watts / (view.machine.node_gflops * columns[NodeColumns.cores])
+        columns[OfNode.rate] = view.machine.node_gflops / view.machine.node_gflops.max()
         columns[OfNode.watts] = cost / cost.max() if cost.max() > 0.0 else 0.0
         columns[OfNode.idle] = 1.0
         columns[NodeColumns.contended_from], columns[NodeColumns.forecast_from] = np.maximum(threshold, ABOVE_0), np.inf
@@ -120,7 +122,7 @@ class IdleNodes:
     def is_of(self, view: View) -> bool:
         """Return whether these figures are of the view's machine and models, and need not be made again."""
         platform, models = self._of
-        return view.platform is platform and view.processor_models is models
+        return view.platform is platform and view.machine.processor_models is models
 
     def _figures(self, kind: NodeType) -> tuple[float, float, float, float, bool]:
         """Return (static W, idle W, W per busy core, MB/s before contention, closed form holds) of a type."""

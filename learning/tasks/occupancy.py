@@ -39,7 +39,9 @@ class Asked:
     def __init__(self, requests: Sequence[JobRequest]):
         self.requests = requests
         self.cores = np.array([float(request.cores) for request in requests])
-        self.needed = self.cores.astype(np.int64)[:, None]  #: The cores, to be compared with those that nodes have free.
+        self.needed = self.cores.astype(np.int64)[
+            :, None
+        ]  #: The cores, to be compared with those that nodes have free.
         self.times = np.array([request.requested_time for request in requests])  #: s; inf where none was requested.
         self.widest = max([request.cores for request in requests], default=0)
         #: Whether some limit their energy.
@@ -70,8 +72,8 @@ class JobRequests:
 
     def begin(self, view: View) -> None:
         """Begin a run, of the same workload or of another."""
-        if view.one_node_rule != self._plain:
-            self._plain = view.one_node_rule
+        if view.machine.one_node_rule != self._plain:
+            self._plain = view.machine.one_node_rule
             self._forget()
 
     def of(self, job: Job) -> JobRequest:
@@ -142,9 +144,9 @@ class Occupancy:
 
     def update(self, view: View) -> None:
         """Take note of jobs that have ended or begun."""
-        if view.version is self._version:
+        if view.machine.version is self._version:
             return
-        self._version = view.version
+        self._version = view.machine.version
         present = view.running_by_index
         changed: set[int] = set()
         begun = list(filterfalse(self._nodes_of.__contains__, present))
@@ -188,7 +190,7 @@ class Occupancy:
 
     def _keys(self, view: View) -> npt.NDArray[np.int64] | None:
         """Return a number per node, equal for equal nodes; None if more decides than is known here."""
-        if view.restricts or view.clock_changes:
+        if view.machine.restricts or view.machine.clock_changes:
             return None
         for node in self._unnumbered:
             tenants = self.tenants[node]
@@ -199,4 +201,4 @@ class Occupancy:
                 state = self._types[node], *jobs
             self._states[node] = self._number(state)
         self._unnumbered.clear()
-        return self._states * 2 + view.is_on
+        return self._states * 2 + view.machine.is_on

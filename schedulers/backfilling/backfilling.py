@@ -67,7 +67,7 @@ class Backfilling(Scheduler):
         for running in view.running:
             self._releases.add(running)
         self._where = NodeChoice(view, self._node_order, self.memory)
-        self._counted = view.counts_only and not self._pinned and not view.counts_memory
+        self._counted = view.machine.counts_only and not self._pinned and not view.planning.counts_memory
         self._log = PromiseLog(view, self.memory)
 
     def _because(self, job: Job, why: str = "") -> str:
@@ -76,7 +76,7 @@ class Backfilling(Scheduler):
 
     def _profile(self, view: View) -> ProfilePlan:
         """Return a plan for many promises. While nodes would have to boot, promises are of certain nodes."""
-        return ProfilePlan(self._where, self._releases, self._counted and view.boot_delays is None)
+        return ProfilePlan(self._where, self._releases, self._counted and view.machine.boot_delays is None)
 
     def _started(self, view: View, place: int, job: Job) -> Running:
         """Note that the job at this place of the queue has been started."""

@@ -67,7 +67,7 @@ class PlanBefore(CountedPlan):
         placement = self._where.now(job)
         if placement is None or self._before == math.inf:
             return placement
-        ends = self._view.now + self._view.boot_time(placement) + planned_time(job)
+        ends = self._view.now + self._view.planning.boot_time(placement) + planned_time(job)
         return placement if ends < self._before else None
 
     def promise(self, job: Job, beside: int = 0) -> Promise | None:
@@ -97,7 +97,7 @@ class CommittedEasy(EasyBackfilling):
             self._queue = JobQueue(self._commitment)
 
     def _plans(self, view: View) -> Callable[[], Plan]:
-        if self._takes_extra or view.turning_times:
+        if self._takes_extra or view.machine.turning_times:
             return super()._plans(view)
         return partial(PlanBefore, self._where, self._releases)
 

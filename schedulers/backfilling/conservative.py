@@ -87,7 +87,7 @@ class ConservativeBackfilling(Backfilling):
                 ended_early = True
                 if running.start_time == math.inf:
                     self._capacity_changes = -1  # its nodes still boot, and cannot be had before they are on
-        for running in view.resumed:
+        for running in view.planning.resumed:
             if self._releases.take_up(running, view):
                 self._capacity_changes = -1  # it has cores that the profile promises to others
         put_off = self._releases.put_off_overdue(view.now) | Returns(view).are_late()
@@ -98,7 +98,7 @@ class ConservativeBackfilling(Backfilling):
             self._plan.profile.advance(view.now)
             if self._withdraw_the_cancelled(view, len(submitted)):
                 has_ended = ended_early = True
-            if view.capacity_changes != self._capacity_changes:
+            if view.machine.capacity_changes != self._capacity_changes:
                 ended_early |= self._gains(view)
                 yield from self._keep_promises(view)
             if self._replans and has_ended:
@@ -161,7 +161,7 @@ class ConservativeBackfilling(Backfilling):
             self._is_capped = False
             self._log.losses.note(CAPPED)
         self._gains(view)
-        self._plan, self._capacity_changes = self._profile(view), view.capacity_changes
+        self._plan, self._capacity_changes = self._profile(view), view.machine.capacity_changes
         self._queue.refresh(view)
         earlier, self._promises, self._due = self._promises, {}, []
         for job in self._queue.drop_cancelled(view):
@@ -173,7 +173,7 @@ class ConservativeBackfilling(Backfilling):
     def _keep_promises(self, view: View) -> Iterator[Decision]:
         """Make the profile anew, nodes having gone or come; keep promises that can be kept, and renew the others."""
         plan = self._plan = self._profile(view)
-        self._capacity_changes = view.capacity_changes
+        self._capacity_changes = view.machine.capacity_changes
         earlier, self._promises = self._promises, {}
         broken = []
         for _, index in in_turn((promise.time, index) for index, promise in earlier.items()):
@@ -188,13 +188,13 @@ class ConservativeBackfilling(Backfilling):
 
     def _gains(self, view: View) -> bool:
         """Return whether nodes or cores are back earlier than the profile expects."""
-        before, usable = self._usable, view.powered_on | view.powered_off
+        before, usable = self._usable, view.machine.powered_on | view.machine.powered_off
         early = any(usable[node] and end > latest(view.now) for node, end in self._ends.items())
-        guests = frozenset(view.guests)
+        guests = frozenset(view.machine.guests)
         early = early or any(guest.expected_end > latest(view.now) for guest in self._guests - guests)
         self._guests = guests
-        usable[list(view.transition_ends)] = True
-        self._usable, self._ends = int((usable & ~view.withheld).sum()), dict(view.transition_ends)
+        usable[list(view.machine.transition_ends)] = True
+        self._usable, self._ends = int((usable & ~view.machine.withheld).sum()), dict(view.machine.transition_ends)
         return early or self._usable > before
 
     def _move_forward(self, view: View) -> Iterator[Decision]:
@@ -262,7 +262,7 @@ class ConservativeBackfilling(Backfilling):
             job = self._waiting[index]
             place = self._queue.place_of(job)
             placement = promise.placement or self._where.now(job)
-            if placement is None or not view.allows(job, placement):
+            if placement is None or not view.planning.allows(job, placement):
                 # A power cap keeps it from starting. No job overtakes it, or it might never find room.
                 self._is_capped = True
                 for left in turns:

@@ -99,7 +99,7 @@ class CountedPlan:
         if not self.keeps_promise(end, cores):
             return None
         placement = self._where.now(job)
-        if placement is None or not (boot_s := self._view.boot_time(placement)):
+        if placement is None or not (boot_s := self._view.planning.boot_time(placement)):
             return placement
         return placement if self.keeps_promise(self._view.now + boot_s + planned_time(job), cores) else None
 
@@ -171,7 +171,7 @@ class EasyBackfilling(Backfilling):
 
     def _plans(self, view: View) -> Callable[[], Plan]:
         """Return what makes the plan of each pass of a run."""
-        if self._depth > 1 or self.memory or view.turning_times:
+        if self._depth > 1 or self.memory or view.machine.turning_times:
             return partial(self._profile, view)
         by_number = partial(CountedPlan, self._where, self._releases)
         if self._counted:
@@ -186,7 +186,7 @@ class EasyBackfilling(Backfilling):
         first_new = queue.join(submitted, view)
         if (
             self._follow(view)
-            or view.version is not self._version
+            or view.machine.version is not self._version
             or first_new < self._behind + (not self._depth)  # what stands there is not promised, and can be overtaken
             or self._promised < self._depth
             or self._plan is None
@@ -248,7 +248,7 @@ class EasyBackfilling(Backfilling):
         if view.explains:
             yield from self._log.held(plan, job, promise, slowest_boot(view, job))
             self._log.others_first |= promise is not None
-        if view.power_budget is not None and view.is_capped(job):
+        if view.machine.power_budget is not None and view.planning.is_capped(job):
             self._plan = None  # a job that overtook it would take the watts that it waits for
             return
         self._behind = place + 1
@@ -275,9 +275,9 @@ class EasyBackfilling(Backfilling):
                 missing = view.shortage(job, self.memory)
                 if not missing:
                     yield plan.refusal(job)
-                elif view.is_capped(job):
+                elif view.planning.is_capped(job):
                     yield Hold(job, missing)
-        self._version = view.version
+        self._version = view.machine.version
 
     def _start(self, view: View, place: int, job: Job, placement: Placement, why: str = "") -> Iterator[Decision]:
         """Start the job at a place of the queue, and have the plan take its cores."""

@@ -25,7 +25,7 @@ class NodeChoice:
         self._order = order
         self.counts_memory = memory
         #: Whether jobs that ask for as many cores are placed alike.
-        self.treats_alike = order is platform_order and view.one_node_rule and not memory
+        self.treats_alike = order is platform_order and view.machine.one_node_rule and not memory
 
     def now(self, job: Job, within: npt.NDArray[np.integer] | None = None) -> Placement | None:
         """Place the job on what is free now."""

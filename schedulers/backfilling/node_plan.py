@@ -67,7 +67,7 @@ class NodePlan:
         if self._view.now + planned_time(job) > self._shadow:
             return self._place_for_long(job)
         placement = self._where.now(job)
-        if placement is None or not (boot_s := self._view.boot_time(placement)):
+        if placement is None or not (boot_s := self._view.planning.boot_time(placement)):
             return placement
         is_late = self._view.now + boot_s + planned_time(job) > self._shadow
         return self._place_for_long(job, placement) if is_late else placement
@@ -140,9 +140,9 @@ class NodePlan:
 
     def _late_boots(self) -> npt.NDArray[np.bool_] | None:
         """Return which nodes would not be on at the promised time if they began to boot now; None: all would."""
-        if not self._view.is_off.any() or (delays := self._view.boot_delays) is None:
+        if not self._view.machine.is_off.any() or (delays := self._view.machine.boot_delays) is None:
             return None
-        return self._view.is_off & (self._view.now + delays > latest(self._promised))
+        return self._view.machine.is_off & (self._view.now + delays > latest(self._promised))
 
     def take(self, running: Running) -> None:
         if self._later is None:
@@ -160,19 +160,19 @@ class NodePlan:
 
     def promise(self, job: Job) -> Promise | None:
         view = self._view
-        takes_any = view.one_node_rule and job.requested_cores > view.platform.widest_node
+        takes_any = view.machine.one_node_rule and job.requested_cores > view.platform.widest_node
         # A number of cores is not enough where nodes boot for other jobs: their other cores cannot be had before.
-        if takes_any and not self._pinned and not view.transition_ends and view.boot_delays is None:
+        if takes_any and not self._pinned and not view.machine.transition_ends and view.machine.boot_delays is None:
             return self._by_number.promise(job)
-        if job.requested_cores > view.offered_cores:
+        if job.requested_cores > view.machine.offered_cores:
             return None  # even if all jobs ended
-        later = view.outlook()
+        later = view.planning.outlook()
         for one in self._releases.on_trial.values():
             later.release(one)
         coming: Iterable[tuple[float, Callable[[], None]]] = (
             (end, partial(later.release, running)) for end, _, _, running in self._releases.entries
         )
-        returns = Returns(view).soonest_first() if view.transition_ends or view.guests else []
+        returns = Returns(view).soonest_first() if view.machine.transition_ends or view.machine.guests else []
         for end, node, cores in about_to_boot(self._releases, view):
             later.leave(node, cores)
             returns.append((end, node, cores))

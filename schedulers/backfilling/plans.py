@@ -100,6 +100,6 @@ def worth_trying(
     else:
         total = min(int(np.maximum(free, 0).sum()), total)
     enough = cores <= total
-    if view.one_node_rule:
+    if view.machine.one_node_rule:
         enough &= (cores <= free.max()) | (cores > view.platform.widest_node)
     return enough

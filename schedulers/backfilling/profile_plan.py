@@ -41,14 +41,14 @@ class ProfilePlan:
         self._view = where.view
         self._counted = counted
         self._nodes = self._view.platform.node_count
-        self._machine = None if counted else self._view.outlook(empty=True)
-        self._boots = Boots(None if counted else self._view.boot_delays)
+        self._machine = None if counted else self._view.planning.outlook(empty=True)
+        self._boots = Boots(None if counted else self._view.machine.boot_delays)
         if self._machine is not None and self._boots.needed is not None:
             # Nodes that are on come before nodes that would have to be booted, as they will when the job starts.
             self._machine.is_on, self._machine.is_off = self._boots.needed == 0.0, self._boots.needed > 0.0
         free: Amount = self._view.free_total
         if not counted:
-            now = self._view.outlook()
+            now = self._view.planning.outlook()
             free = self._with_memory(now.free, np.minimum(now.memory.capacity - now.memory.used, MOST_MB))
         self.profile = AvailabilityProfile(self._view.now, free)
         self._cut_at_windows()
@@ -81,9 +81,9 @@ class ProfilePlan:
 
     def _held(self, running: Running) -> int | npt.NDArray[Any]:
         """Return what a job gives back when it ends: what it has on nodes that are not withheld."""
-        if not self._view.withheld_count:
+        if not self._view.machine.withheld_count:
             return self._amount(running.job, running.placement)
-        placement = offered(running.placement, self._view.withheld)
+        placement = offered(running.placement, self._view.machine.withheld)
         return placement.cores if self._counted else self._amount(running.job, placement)
 
     def _on_node(self, node: int, cores: int) -> npt.NDArray[Any]:
@@ -99,7 +99,7 @@ class ProfilePlan:
         """Return for how many tasks of the job each node has free cores, and memory if that counts; shape (nodes,)."""
         free = free - self._kept_from(job)
         cores, memory = free[: self._nodes].astype(np.int64), self._where.memory_of(job)
-        if self._view.restricts and job.exclusive:
+        if self._view.machine.restricts and job.exclusive:
             return np.where(cores == self._view.platform.node_cores, cores, 0)  # an empty node has all its memory, too
         if not memory:
             return cores
@@ -113,7 +113,7 @@ class ProfilePlan:
 
     def _cut_at_windows(self) -> None:
         """Begin a step where an advance reservation begins or ends: a job can start there without a release."""
-        for time in self._view.turning_times:
+        for time in self._view.machine.turning_times:
             self.profile.cut(time)
 
     def tidy(self) -> None:
@@ -137,7 +137,7 @@ class ProfilePlan:
             return None if found is None else found.placement
         if not self._is_free(job, planned_end(job, now)) or (placement := self._where.now(job)) is None:
             return None
-        delay = self._view.boot_time(placement)
+        delay = self._view.planning.boot_time(placement)
         return placement if not delay or self._is_free(job, planned_end(job, now + delay)) else None
 
     def _is_free(self, job: Job, end: float) -> bool:
@@ -166,7 +166,7 @@ class ProfilePlan:
         return bool((room.max() if self._goes_on_one(job) else np.maximum(room, 0).sum()) >= job.requested_cores)
 
     def _goes_on_one(self, job: Job) -> bool:
-        return self._view.one_node_rule and job.requested_cores <= self._view.platform.widest_node
+        return self._view.machine.one_node_rule and job.requested_cores <= self._view.platform.widest_node
 
     def take(self, running: Running) -> None:
         """Take the job's cores until its expected end."""
@@ -344,7 +344,7 @@ class ProfilePlan:
             return later
         free = profile.free[:, : self._nodes]
         later &= profile.most_before(starts, free.sum(axis=1)) >= cores
-        if view.one_node_rule:
+        if view.machine.one_node_rule:
             later &= (profile.most_before(starts, free.max(axis=1)) >= cores) | (cores > view.platform.widest_node)
         later |= starts == math.inf
         return later

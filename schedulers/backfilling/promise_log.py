@@ -61,7 +61,7 @@ class PromiseLog:
         """
         view = self._view
         self._not_renewed.pop(job.index, None)
-        missing, is_capped = view.shortage(job, self._memory), view.is_capped(job)
+        missing, is_capped = view.shortage(job, self._memory), view.planning.is_capped(job)
         yield Hold(job, missing, blocks=is_capped) if missing else plan.refusal(job)
         if is_capped:
             self.losses.note(CAPPED)
@@ -79,7 +79,7 @@ class PromiseLog:
         job = start.job
         self._not_renewed.pop(job.index, None)
         _, last = self._promised.pop(job.index, (job, math.inf))
-        time = self._view.now + self._view.boot_time(start.placement)
+        time = self._view.now + self._view.planning.boot_time(start.placement)
         if time > latest(last):
             yield Reserve(job, time, start.placement, self._why_later(job))
 
@@ -98,13 +98,13 @@ def slowest_boot(view: View, job: Job) -> float:
     Which nodes these are is found anew in every pass, and jobs that start meanwhile take those that are on. Nodes that
     jobs of this pass have got will be on. A node that has failed may be OFF when it is repaired, and then has to boot.
     """
-    platform, delays, eligible = view.platform, view.boot_delays, view.eligible(job)
+    platform, delays, eligible = view.platform, view.machine.boot_delays, view.machine.eligible(job)
     unused = view.free_cores == platform.node_cores
     if eligible is not None:
         unused &= eligible
     slowest = 0.0 if delays is None else float(delays[unused].max(initial=0.0))
-    failed = unused & ~(view.powered_on | view.powered_off)
-    failed[list(view.transition_ends)] = False
+    failed = unused & ~(view.machine.powered_on | view.machine.powered_off)
+    failed[list(view.machine.transition_ends)] = False
     for kind in set(platform.type_of_node[failed].tolist()):
         slowest = max(slowest, platform.node_types[kind].transitions.switch_on_s)
     return slowest

@@ -41,7 +41,7 @@ class Losses:
 
     def follow(self, view: View, outlived: bool) -> None:
         """Note what has been lost since the last pass; ``outlived``: a job has lasted longer than expected."""
-        changes, seen = view.state_changes, self._changes_seen
+        changes, seen = view.machine.state_changes, self._changes_seen
         if len(changes) != seen:
             self._changes_seen = len(changes)
             platform = view.platform
@@ -60,12 +60,12 @@ class Losses:
                         self.note(SWITCHED_ON)
                 elif time > latest(self._ends.pop(node, time)):
                     self.note(LATE_NODE)
-        if view.withheld_count:
-            fresh = view.withheld if self._withheld is None else view.withheld & ~self._withheld
+        if view.machine.withheld_count:
+            fresh = view.machine.withheld if self._withheld is None else view.machine.withheld & ~self._withheld
             if fresh.any():
                 self.note(WITHHELD)
-        self._withheld = view.withheld.copy() if view.withheld_count else None
-        ends = view.transition_ends
+        self._withheld = view.machine.withheld.copy() if view.machine.withheld_count else None
+        ends = view.machine.transition_ends
         for node, end in self._ends.items():
             if end <= latest(view.now):
                 self.note(LATE_NODE)
@@ -74,10 +74,10 @@ class Losses:
         self._ends = dict(ends)
         if outlived:
             self.note(LATE_JOB)
-        if view.resumed:
+        if view.planning.resumed:
             self.note(CHANGED)
-        if view.guests or self._guests:
-            guests = frozenset(view.guests)
+        if view.machine.guests or self._guests:
+            guests = frozenset(view.machine.guests)
             if guests - self._guests:
                 self.note(GUEST)
             if any(guest.expected_end <= latest(view.now) for guest in guests):

@@ -100,7 +100,7 @@ class Releases:
         """Return how many cores are free, with those of jobs on trial."""
         if not self.on_trial:
             return view.free_total
-        outlook = view.outlook()
+        outlook = view.planning.outlook()
         for running in self.on_trial.values():
             outlook.release(running)
         return outlook.free_total
@@ -117,7 +117,7 @@ class Releases:
         """Take out what has ended since the last pass, put off what should have; return whether any was put off."""
         for running in view.ended:
             self.drop(running)
-        for running in view.resumed:
+        for running in view.planning.resumed:
             self.take_up(running, view)
         entries, now = self.entries, view.now
         return bool(entries) and entries[0][0] <= now * SAME_INSTANT and self.put_off_overdue(now)
@@ -144,11 +144,14 @@ class Releases:
 
 def cores_coming(releases: Releases, view: View) -> Iterable[tuple[float, int, int, object]]:
     """Return (expected time s, job or node, cores, …) that become usable for the scheduler, soonest first."""
-    if not view.withheld_count and not view.transition_ends and not view.guests:
+    if not view.machine.withheld_count and not view.machine.transition_ends and not view.machine.guests:
         return releases.entries
     ends: list[tuple[float, int, int, object]] = [*releases.entries]
-    if view.withheld_count:
-        ends = [(end, job, offered(run.placement, view.withheld).cores, None) for end, job, _, run in releases.entries]
+    if view.machine.withheld_count:
+        ends = [
+            (end, job, offered(run.placement, view.machine.withheld).cores, None)
+            for end, job, _, run in releases.entries
+        ]
     ends += [(end, node, cores, None) for end, node, cores in Returns(view).soonest_first()]
     ends.sort(key=itemgetter(0))  # two runs that are sorted already: no more than a merge
     return ends
@@ -159,11 +162,11 @@ def about_to_boot(releases: Releases, view: View) -> Iterator[tuple[float, int, 
 
     They are OFF until the pass is over, and other jobs of this pass can still be started there; later ones have to wait.
     """
-    if not view.is_off.any() or (delays := view.boot_delays) is None:
+    if not view.machine.is_off.any() or (delays := view.machine.boot_delays) is None:
         return
     nodes = {node for *_, run in releases.entries if run.start_time == math.inf for node in run.placement.nodes}
     for node in sorted(nodes):
-        if view.is_off[node] and (cores := view.free_cores.item(node)):
+        if view.machine.is_off[node] and (cores := view.free_cores.item(node)):
             yield view.now + float(delays[node]), node, cores
 
 
@@ -178,22 +181,22 @@ class Returns:
 
     def __bool__(self) -> bool:
         """Return whether any node is in transition, or a guest holds cores."""
-        return bool(self._view.transition_ends or self._view.guests)
+        return bool(self._view.machine.transition_ends or self._view.machine.guests)
 
     def are_late(self) -> bool:
         """Return whether a node, or cores of a guest, should be back by now and are not."""
         if not self:
             return False
         view, this_instant = self._view, latest(self._view.now)
-        late = any(end <= this_instant for end in view.transition_ends.values())
-        return late or any(guest.expected_end <= this_instant for guest in view.guests)
+        late = any(end <= this_instant for end in view.machine.transition_ends.values())
+        return late or any(guest.expected_end <= this_instant for guest in view.machine.guests)
 
     def soonest_first(self) -> list[tuple[float, int, int]]:
         """Return (expected time, node, cores that come back on it), soonest first."""
         view, now = self._view, self._view.now
-        free, withheld = view.free_cores.item, view.withheld.item
-        coming = [(end, node, free(node)) for node, end in view.transition_ends.items()]
-        coming += [(end, node, cores) for _, node, cores, end in view.guests if end < math.inf]
+        free, withheld = view.free_cores.item, view.machine.withheld.item
+        coming = [(end, node, free(node)) for node, end in view.machine.transition_ends.items()]
+        coming += [(end, node, cores) for _, node, cores, end in view.machine.guests if end < math.inf]
         return sorted(
             (end if end > latest(now) else now + EXTENSIONS_S[0], node, cores)
             for end, node, cores in coming

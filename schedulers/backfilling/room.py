@@ -112,6 +112,6 @@ class EasyWithRoom(EasyBackfilling):
 
     def _plans(self, view: View) -> Callable[[], Plan]:
         room = math.ceil(self._room * view.platform.core_count)
-        if not room or view.turning_times:
+        if not room or view.machine.turning_times:
             return super()._plans(view)
         return partial(PlanWithRoom, self._where, self._releases, room, self._room_for)

@@ -88,12 +88,12 @@ class Trials:
 
     def may_try(self, job: Job) -> bool:
         """Return whether the job may be tried once more. Under a power cap none may: it would take watts."""
-        budget = self._view.power_budget
+        budget = self._view.machine.power_budget
         return self._tried[job.index] < self._most and (budget is None or budget.limit_w == math.inf)
 
     def place(self, job: Job) -> Placement | None:
         """Return where the job can be tried now: on nodes that need not boot for it."""
-        asleep = self._view.is_off
+        asleep = self._view.machine.is_off
         return self._where.now(job, np.where(asleep, 0, self._view.free_cores) if asleep.any() else None)
 
     def begin(self, running: Running) -> None:
@@ -148,11 +148,11 @@ class Trials:
         view = self._view
         if not self._counted:
             return self._outlook(leaving).free_total
-        withheld = view.withheld if view.withheld_count else None
+        withheld = view.machine.withheld if view.machine.withheld_count else None
         return view.free_total + sum(offered(one.placement, withheld).cores for one in leaving)
 
     def _outlook(self, leaving: Iterable[Running]) -> Outlook:
-        outlook = self._view.outlook()
+        outlook = self._view.planning.outlook()
         for one in leaving:
             outlook.release(one)
         return outlook
@@ -163,13 +163,13 @@ class Trials:
         With ``boots`` nodes may boot for it. Nobody leaves if it fits now, or would not fit even without all of them.
         """
         view = self._view
-        asleep = int(view.free_cores[view.is_off].sum()) if self._counted and not boots else 0
+        asleep = int(view.free_cores[view.machine.is_off].sum()) if self._counted and not boots else 0
 
         def fits(leaving: list[Running]) -> bool:
             if self._counted:
                 return job.requested_cores <= self.free_without(leaving) - asleep
             outlook = self._outlook(leaving)
-            awake = None if boots else np.where(view.is_off, 0, outlook.free)
+            awake = None if boots else np.where(view.machine.is_off, 0, outlook.free)
             return self._where.later(job, outlook, view.now, awake) is not None
 
         leaving: list[Running] = []
@@ -202,9 +202,11 @@ class EasyOnTrial(EasyBackfilling):
 
     def begin(self, view: View) -> None:
         super().begin(view)
-        if self._most_trials and view.turning_times:
+        if self._most_trials and view.machine.turning_times:
             raise SpecError(
-                "scheduler 'easy', option trials", "no advance reservations", f"{len(view.reservations)} of them"
+                "scheduler 'easy', option trials",
+                "no advance reservations",
+                f"{len(view.machine.reservations)} of them",
             )
         self._placement: Placement | None = None  # of the job that was looked at last, if it is the first of the queue
         before = self._trials
@@ -241,8 +243,8 @@ class EasyOnTrial(EasyBackfilling):
         """
         view, trials = self._where.view, self._on_trial
         if placement is not None:
-            return trials.in_the_way(job, trials, boots=False) if view.boot_time(placement) > 0.0 else []
-        if view.is_capped(job) or takes_room(self._plan_of_cores, job, job.requested_cores):
+            return trials.in_the_way(job, trials, boots=False) if view.planning.boot_time(placement) > 0.0 else []
+        if view.planning.is_capped(job) or takes_room(self._plan_of_cores, job, job.requested_cores):
             return []
         return trials.in_the_way(job, trials)
 
@@ -313,4 +315,4 @@ class EasyOnTrial(EasyBackfilling):
                 break
         if waits and (wake := trials.next_time()) is not None:
             yield WakeAt(wake)
-        self._version = view.version
+        self._version = view.machine.version

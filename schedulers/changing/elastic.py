@@ -34,7 +34,7 @@ class Elastic(Scheduler):
     def _resizable(self, view: View) -> list[Running]:
         """Return the running jobs whose cores the scheduler can change now, in order of allocation."""
         running = (one for one in view.running if one.job.malleable and not one.job.evolving)
-        return [one for one in running if view.progress(one).can_resize]
+        return [one for one in running if view.planning.progress(one).can_resize]
 
     def _start(self, view: View, job: Job, most: int) -> Start | None:
         """Start a job on as many cores as it can have now, up to ``most``; None if it does not fit."""
@@ -47,7 +47,7 @@ class Elastic(Scheduler):
     def _shrink(self, view: View, running: Running, cores: int, because: str) -> Resize:
         """Let a running job keep that many cores."""
         self._giving[running.job.index] = running, running.placement.cores - cores
-        return Resize(running.job, view.shrunk(running, cores), because)
+        return Resize(running.job, view.planning.shrunk(running, cores), because)
 
     def _coming(self, view: View) -> int:
         """Return the cores that jobs are to give up at the end of the part that runs."""
@@ -57,9 +57,11 @@ class Elastic(Scheduler):
 
     def _grow(self, view: View, running: Running, cores: int) -> Iterator[Resize]:
         """Give a running job that many cores, or as many more than now as are free."""
-        if view.restricts or view.power_budget is not None:
+        if view.machine.restricts or view.machine.power_budget is not None:
             return
-        placement = view.grown(running, min(cores, running.placement.cores + int(view.free_cores[view.is_on].sum())))
+        placement = view.planning.grown(
+            running, min(cores, running.placement.cores + int(view.free_cores[view.machine.is_on].sum()))
+        )
         if placement is not None and placement.cores > running.placement.cores:
             yield Resize(running.job, placement)
 
@@ -68,9 +70,9 @@ class Elastic(Scheduler):
 
         The law of ``schedulers.changing.malleable`` too, which finds the cores its own way, around those that are promised.
         """
-        for running in tuple(view.at_boundary):
-            more = view.progress(running).wanted_cores - running.placement.cores
-            if 0 < more <= view.free_cores[view.is_on].sum():
+        for running in tuple(view.planning.at_boundary):
+            more = view.planning.progress(running).wanted_cores - running.placement.cores
+            if 0 < more <= view.free_cores[view.machine.is_on].sum():
                 yield from self._grow(view, running, running.placement.cores + more)
 
 

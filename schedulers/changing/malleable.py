@@ -82,21 +82,23 @@ class Malleable(Scheduler):
         self._unsettled = True  # whether the last pass decided anything, or a job will change without one
         self._version: object = None  # of the machine, after the last pass
         self._tick = view.now
-        self._ticks = "pass-after-each-event" in view.quirks
+        self._ticks = "pass-after-each-event" in view.planning.quirks
 
     def schedule(self, view: View) -> Iterator[Decision]:
         """Hold a pass, unless nothing has happened since the last: it would decide nothing."""
-        has_news = bool(view.submitted or view.ended or view.resumed) or view.version is not self._version
+        has_news = (
+            bool(view.submitted or view.ended or view.planning.resumed) or view.machine.version is not self._version
+        )
         if (
             self._unsettled
             or has_news
-            or view.power_budget is not None
-            or any(one.job.evolving and view.progress(one).wanted_cores for one in view.at_boundary)
+            or view.machine.power_budget is not None
+            or any(one.job.evolving and view.planning.progress(one).wanted_cores for one in view.planning.at_boundary)
         ):
             self._unsettled = False
             yield from self._pass(view)
-            self._version = view.version
-        elif any(not view.progress(running).can_resize for running in view.at_boundary):
+            self._version = view.machine.version
+        elif any(not view.planning.progress(running).can_resize for running in view.planning.at_boundary):
             self._unsettled = True  # its cores change now, and no pass follows
         if self._unsettled and self._ticks:
             tick = (view.now // self._period + 1.0) * self._period
@@ -115,7 +117,9 @@ class Malleable(Scheduler):
         free = self._unpromised(view)
         for job in waiting:
             # A job that is to run on a single node of several cores cannot use any cores that come free.
-            takes_any = view.counts_only or (not job.is_shaped and job.min_cores > view.widest_node(job))
+            takes_any = view.machine.counts_only or (
+                not job.is_shaped and job.min_cores > view.machine.widest_node(job)
+            )
             if takes_any and view.is_pending(job):
                 given: list[int] = []
                 for giver, count in self._sizes.room(_bounds(view, job), elastic):
@@ -123,7 +127,7 @@ class Malleable(Scheduler):
                 if given:
                     self._promises.promise(job, given)
         if free.any():
-            nodes = np.repeat(np.arange(len(free)), np.where(view.is_on, free, 0)).tolist()
+            nodes = np.repeat(np.arange(len(free)), np.where(view.machine.is_on, free, 0)).tolist()
             for taker, count in self._sizes.hand_out(elastic, len(nodes)):
                 self._grow(taker, nodes[:count])
                 del nodes[:count]
@@ -134,7 +138,7 @@ class Malleable(Scheduler):
 
     def _elastic(self, view: View) -> list[ResizableJob]:
         """Return the running jobs whose cores can be changed in this pass, by index."""
-        if self._sizes is None or view.restricts or view.power_budget is not None:
+        if self._sizes is None or view.machine.restricts or view.machine.power_budget is not None:
             return []
         elastic, running = [], view.running_by_index
         known = self._bounds
@@ -143,9 +147,9 @@ class Malleable(Scheduler):
             bounds = known.get(index)
             if bounds is None:
                 bounds = known[index] = CoreBounds.of(one.job) if _is_resizable(one.job) else CoreBounds(0, 0, 0)
-            if bounds.most and view.progress(one).can_resize:
+            if bounds.most and view.planning.progress(one).can_resize:
                 elastic.append(ResizableJob(one, bounds, one.placement.cores))
-            elif bounds.most and one in view.at_boundary:
+            elif bounds.most and one in view.planning.at_boundary:
                 self._unsettled = True  # its cores change after this pass
         return elastic
 
@@ -159,9 +163,9 @@ class Malleable(Scheduler):
         pending = view.pending
         for index in promises.needs.keys() - {job.index for job in pending}:
             promises.withdraw(index)
-        for job, nodes in promises.ready(pending, view.usable_cores.tolist()):
+        for job, nodes in promises.ready(pending, view.machine.usable_cores.tolist()):
             placement = Placement.on(Counter(nodes))
-            if view.allows(job, placement):
+            if view.planning.allows(job, placement):
                 yield self._started(job, placement)
         if not view.running_count:  # of a machine on which nothing runs, nothing comes free
             for index in list(promises.needs):
@@ -202,7 +206,7 @@ class Malleable(Scheduler):
 
     def _unpromised(self, view: View) -> npt.NDArray[np.int64]:
         """Free cores of each node that nobody is promised."""
-        free = view.usable_cores.astype(np.int64)
+        free = view.machine.usable_cores.astype(np.int64)
         for node, cores in self._promises.cores().items():
             free[node] = max(free[node] - cores, 0)
         return free
@@ -215,12 +219,12 @@ class Malleable(Scheduler):
         The law of ``schedulers.changing.elastic`` too. There the cores are on the job's own nodes first; here they are the
         lowest, as for all to whom this scheduler hands cores out.
         """
-        if view.restricts or view.power_budget is not None:
+        if view.machine.restricts or view.machine.power_budget is not None:
             return
-        for running in tuple(view.at_boundary):
-            more = view.progress(running).wanted_cores - running.placement.cores
+        for running in tuple(view.planning.at_boundary):
+            more = view.planning.progress(running).wanted_cores - running.placement.cores
             if more > 0:
-                free = np.where(view.is_on, self._unpromised(view), 0)
+                free = np.where(view.machine.is_on, self._unpromised(view), 0)
                 nodes = np.repeat(np.arange(len(free)), free).tolist()[:more]
                 if len(nodes) == more:
                     self._unsettled = True

@@ -109,11 +109,11 @@ class Preemptive(Scheduler):
         while True:
             for newcomer in view.submitted[seen:]:
                 self._wait(newcomer)
-            if view.suspended_by_index or self._suspended:
-                for index, suspended in view.suspended_by_index.items():
+            if view.planning.suspended_by_index or self._suspended:
+                for index, suspended in view.planning.suspended_by_index.items():
                     if self._suspended.get(index) is not suspended:
                         self._wait(suspended.job)
-                self._suspended = dict(view.suspended_by_index)
+                self._suspended = dict(view.planning.suspended_by_index)
             seen = len(view.submitted)
             job = self._first(view)
             if job is None:
@@ -132,7 +132,7 @@ class Preemptive(Scheduler):
                     yield from self._reasons(view, job)
                 return
             heappop(self._queue)
-            yield Resume(job, placement) if job.index in view.suspended_by_index else Start(job, placement)
+            yield Resume(job, placement) if job.index in view.planning.suspended_by_index else Start(job, placement)
 
     def _warn_of_empty_queues(self, simulation: Simulation) -> None:
         """Warn (ModelWarning) of ``queues`` that no job is in, unless other jobs may come while the run is held open."""
@@ -153,7 +153,7 @@ class Preemptive(Scheduler):
         """Return the job that goes before all others; None if nobody waits."""
         while self._queue:
             job = self._queue[0][-1]
-            if view.is_pending(job) or job.index in view.suspended_by_index:
+            if view.is_pending(job) or job.index in view.planning.suspended_by_index:
                 return job
             heappop(self._queue)
         return None
@@ -162,9 +162,9 @@ class Preemptive(Scheduler):
 
     def _placement(self, view: View, job: Job) -> Placement | None:
         """Place a job on cores that are free now: any, or, if it is suspended, its own."""
-        suspended = view.suspended_by_index.get(job.index)
+        suspended = view.planning.suspended_by_index.get(job.index)
         if suspended is not None:
-            return suspended.placement if view.fits(job, suspended.placement) else None
+            return suspended.placement if view.planning.fits(job, suspended.placement) else None
         if job.requested_cores > view.free_total:
             return None
         return view.place(job, self._node_order(view, job))
@@ -192,7 +192,7 @@ class Preemptive(Scheduler):
 
     def _outlook(self, view: View, taken: Iterable[Running] = ()) -> Outlook:
         """Return what is free when these jobs and those that are leaving have left."""
-        outlook = view.outlook()
+        outlook = view.planning.outlook()
         for index in self._leaving:
             outlook.release(view.running_by_index[index])
         for one in taken:
@@ -201,7 +201,7 @@ class Preemptive(Scheduler):
 
     def _fitting(self, view: View, job: Job) -> Callable[[Outlook], bool]:
         """Return a test of whether a job fits on what an outlook has free."""
-        suspended = view.suspended_by_index.get(job.index)
+        suspended = view.planning.suspended_by_index.get(job.index)
         if suspended is not None:
             own = suspended.placement
             return lambda outlook: outlook.fits(job, own, view.now)
@@ -213,7 +213,7 @@ class Preemptive(Scheduler):
 
     def _reasons(self, view: View, job: Job) -> Iterator[Hold]:
         """Tell the decision log why the first job waits, and with it all that are behind it."""
-        if job.index not in view.suspended_by_index:
+        if job.index not in view.planning.suspended_by_index:
             leaving = self._leaving and self._fitting(view, job)(self._outlook(view))
             yield Hold(job, LEAVING if leaving else view.shortage(job), blocks=True)
             return

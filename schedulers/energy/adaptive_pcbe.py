@@ -222,7 +222,7 @@ class LookAhead:
         """Go back to the state of now."""
         self._pcbe = pcbe
         self._now = self._view.now
-        self._outlook = self._view.outlook()
+        self._outlook = self._view.planning.outlook()
         self._ends = self._running.copy()
         heapify(self._ends)
         self._tenants = self._tenants_now.copy()

@@ -94,7 +94,7 @@ class ContentionAware(Scheduler):
         self._numbers.clear()
         self._most_free = int(view.free_cores.max())
         for job in sorted(view.pending, key=lambda job: (self._order(job, view.now), job.index)):
-            on_one_node = job.requested_cores <= view.widest_node(job) and not job.is_shaped
+            on_one_node = job.requested_cores <= view.machine.widest_node(job) and not job.is_shaped
             may_fit = job.requested_cores <= (self._most_free if on_one_node else view.free_total)
             placement = self._place(view, job) if may_fit else None
             if placement is None:

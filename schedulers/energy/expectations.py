@@ -51,7 +51,7 @@ class Expectations:
         self._seconds_of = seconds_of
         self._overrun = overrun
         platform = view.platform
-        models = [view.processor_models.of(kind) for kind in platform.processor_types]
+        models = [view.machine.processor_models.of(kind) for kind in platform.processor_types]
         #: Model of each processor, as it is now.
         self.models = [models[number] for number in platform.type_of_processor.tolist()]
         self._clocks_seen = 0
@@ -73,17 +73,17 @@ class Expectations:
         view = self._view
         self._now = view.now
         self._outlooks.clear()
-        changes = view.clock_changes
+        changes = view.machine.clock_changes
         for changed, processor, kind in changes[self._clocks_seen :]:
-            node = self._view.node_of(processor)
+            node = self._view.machine.node_of(processor)
             self._reclocked.add(node)
             before = self.models[processor]
-            model = self.models[processor] = self._view.processor_models.of(kind)
+            model = self.models[processor] = self._view.machine.processor_models.of(kind)
             if node in self._accounts:
                 ratio = kind.ops_per_s / before.kind.ops_per_s
                 time = max(changed, self._accounts[node][0])
                 shares = self._shares_at(node, time)
-                position = processor - self._view.processors_of(node).start
+                position = processor - self._view.machine.processors_of(node).start
                 groups = [
                     group._replace(seconds=group.seconds / ratio, bandwidth=group.bandwidth * ratio)
                     for group in shares[position].groups
@@ -93,8 +93,8 @@ class Expectations:
         self._clocks_seen = len(changes)
         present, running = view.running_by_index, self._running
         begun: list[int] = []
-        if view.version is not self._version or self._booting:
-            self._version = view.version
+        if view.machine.version is not self._version or self._booting:
+            self._version = view.machine.version
             begun = list(filterfalse(running.__contains__, present))
             if len(running) + len(begun) != len(present):
                 for index in list(filterfalse(present.__contains__, running)):
@@ -123,16 +123,16 @@ class Expectations:
     def enter(self, job: Job) -> None:
         """Enter a job that has been given cores."""
         tasks = _Tasks(job)
-        for processor, cores in self._view.held_cores(job):
-            tasks.cores.setdefault(self._view.node_of(processor), []).append((processor, cores))
+        for processor, cores in self._view.planning.held_cores(job):
+            tasks.cores.setdefault(self._view.machine.node_of(processor), []).append((processor, cores))
         self._running[job.index] = tasks
         if len(tasks.cores) > 1:
             self._spread.add(job.index)
-        if self._view.running_job(job).start_time > self._now:
+        if self._view.planning.running_job(job).start_time > self._now:
             self._booting.add(job.index)
         for node, pairs in tasks.cores.items():
             shares = self._shares_now(node)
-            first = self._view.processors_of(node).start
+            first = self._view.machine.processors_of(node).start
             for processor, cores in pairs:
                 share = shares[processor - first]
                 groups = (*share.groups, self.group(job, cores, share.model))
@@ -165,7 +165,7 @@ class Expectations:
     def _shares_at(self, node: int, time: float) -> list[Share]:
         account = self._accounts.get(node)
         if account is None:
-            return [Share(self.models[processor]) for processor in self._view.processors_of(node)]
+            return [Share(self.models[processor]) for processor in self._view.machine.processors_of(node)]
         since, forecast = account
         return forecast.after(time - since)
 

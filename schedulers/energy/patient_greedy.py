@@ -52,7 +52,7 @@ class Patient(ContentionAware):
     def begin(self, view: View) -> None:
         """Begin a run in which nothing runs yet."""
         super().begin(view)
-        cost = view.node_max_watts / (view.node_gflops * view.platform.node_cores)
+        cost = view.machine.node_max_watts / (view.machine.node_gflops * view.platform.node_cores)
         most = cost.min() * (1.0 + self.frugal) if self.frugal < math.inf else math.inf
         self._is_frugal = cost <= most
         self._frugal_cores = int(view.platform.node_cores[self._is_frugal].sum())

@@ -126,7 +126,7 @@ class Pcbe(Scheduler):
                 if placement is not None:
                     why_not = TOO_EXPENSIVE.format(job.max_energy)
                 else:
-                    why_not = view.shortage(job) if view.is_capped(job) else SKIPPED
+                    why_not = view.shortage(job) if view.planning.is_capped(job) else SKIPPED
                 yield Hold(job, why_not)
 
     def key(self, job: Job) -> float:
@@ -177,7 +177,7 @@ def most_on_one_node(view: View, job: Job) -> int:
     parts = shape(job)
     if parts is not None:
         return max(parts)
-    return job.requested_cores if job.requested_cores <= view.widest_node(job) else 1
+    return job.requested_cores if job.requested_cores <= view.machine.widest_node(job) else 1
 
 
 def requested_time_of(job: Job) -> float:

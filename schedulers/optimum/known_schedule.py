@@ -51,7 +51,7 @@ class Follow(Scheduler):
             ):
                 not_yet.append(start)
             elif view.is_pending(job):
-                if view.allows(job, start.placement):
+                if view.planning.allows(job, start.placement):
                     yield Start(job, start.placement)
                 else:  # a power cap is in the way
                     not_yet.append(start)

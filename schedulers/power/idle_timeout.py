@@ -30,12 +30,12 @@ def unused_nodes(view: View) -> npt.NDArray[np.bool_]:
 
 def idle_nodes(view: View) -> npt.NDArray[np.bool_]:
     """Return which nodes are on with all their cores free, withheld or not, shape (nodes,)."""
-    return view.powered_on & unused_nodes(view)
+    return view.machine.powered_on & unused_nodes(view)
 
 
 def waits_in_window(view: View) -> bool:
     """Return whether a job waits whose advance reservation is open: the job is lost if it starts too late."""
-    return view.restricts and any(job.reservation for job in view.pending)
+    return view.machine.restricts and any(job.reservation for job in view.pending)
 
 
 @power_policies.register("always-on")
@@ -55,7 +55,7 @@ class AlwaysOn(PowerPolicy):
     def reserve(self, view: View) -> Iterable[PowerDecision]:
         """Boot what is off at the start of the run, or is OFF after a repair because it failed before."""
         if self._to_boot:
-            nodes, states = self._to_boot, [view.node(node).state for node in self._to_boot]
+            nodes, states = self._to_boot, [view.machine.node(node).state for node in self._to_boot]
             self._to_boot = [node for node, state in zip(nodes, states, strict=True) if state is NodeState.FAILED]
             for node, state in zip(nodes, states, strict=True):
                 if state is NodeState.OFF:
@@ -95,17 +95,17 @@ class IdleTimeout(PowerPolicy):
     def react(self, view: View) -> Iterable[PowerDecision]:
         """Switch off what has been idle long enough, now that the scheduler has taken what it wants."""
         # Nodes that jobs have left, or that have been booted.
-        for running in view.vacated:
+        for running in view.planning.vacated:
             for first, stop, _ in running.placement.spans:
                 self._touched += range(first, stop)
-        changes = view.state_changes
+        changes = view.machine.state_changes
         if len(changes) > self._changes_seen:
             self._touched += changes.entering(NodeState.IDLE, self._changes_seen)
             self._changes_seen = len(changes)
         now, waiting = view.now, self._waiting
         if self._touched:
             since, idle = self._since, []  # nodes that have just fallen idle
-            cores, free, is_on = self._cores, view.free_cores.item, view.powered_on.item
+            cores, free, is_on = self._cores, view.free_cores.item, view.machine.powered_on.item
             for node in self._touched:
                 if free(node) == cores[node] and since[node] != now and is_on(node):
                     since[node] = now
@@ -118,7 +118,7 @@ class IdleTimeout(PowerPolicy):
     def _due(self, view: View) -> Iterator[PowerDecision]:
         """Switch off what is due, and be woken for the first that still has time."""
         now, waiting, due = view.now, self._waiting, list[int]()
-        since, cores, free, is_on = self._since, self._cores, view.free_cores.item, view.powered_on.item
+        since, cores, free, is_on = self._since, self._cores, view.free_cores.item, view.machine.powered_on.item
         self._wakes_at = -1.0
         while waiting:
             begun, nodes = waiting[0]
@@ -154,17 +154,18 @@ class KeepReady(PowerPolicy):
 
     def react(self, view: View) -> Iterator[PowerDecision]:
         """Switch off the last idle nodes that are too many, or boot the first that are OFF."""
-        if view.version is self._version:
+        if view.machine.version is self._version:
             return
         idle = np.flatnonzero(idle_nodes(view)).tolist()
         unused = unused_nodes(view)
         booting = sum(
-            bool(unused[node]) and view.node(node).state is NodeState.SWITCHING_ON for node in view.transition_ends
+            bool(unused[node]) and view.machine.node(node).state is NodeState.SWITCHING_ON
+            for node in view.machine.transition_ends
         )
         missing = self._wanted - len(idle) - booting
         if missing > 0:
-            for node in np.flatnonzero(view.powered_off & unused)[:missing].tolist():
+            for node in np.flatnonzero(view.machine.powered_off & unused)[:missing].tolist():
                 yield SwitchOn(node)
         elif too_many := idle[max(len(idle) + missing, 0) :]:
             yield SwitchOff(too_many)
-        self._version = view.version
+        self._version = view.machine.version

@@ -76,17 +76,17 @@ class InertialShutdown(PowerPolicy):
             self._integral += (before + self._liquid_load_horizon(view, waiting)) / 2.0 * (view.now - since)
         if 0.0 <= self._next_stage <= view.now:
             yield from self._stage(view)
-        if view.withheld_count and waits_in_window(view):
-            yield from self._offer(np.flatnonzero(view.withheld))
-        elif view.withheld_count and new:
+        if view.machine.withheld_count and waits_in_window(view):
+            yield from self._offer(np.flatnonzero(view.machine.withheld))
+        elif view.machine.withheld_count and new:
             # Offer as few withheld nodes, first ones first, as it takes for the jobs to fit once they are free.
-            withheld = np.flatnonzero(view.withheld)
+            withheld = np.flatnonzero(view.machine.withheld)
             given = 0
             for job in _unlike(view, view.submitted):
                 low, high = given, len(withheld)
                 while low < high:
                     middle = (low + high) // 2
-                    left = ~view.withheld
+                    left = ~view.machine.withheld
                     left[withheld[:middle]] = True
                     low, high = (low, middle) if fits(view, job, left) else (middle + 1, high)
                 given = low
@@ -99,8 +99,8 @@ class InertialShutdown(PowerPolicy):
     def react(self, view: View) -> Iterator[PowerDecision]:
         """Switch off the withheld nodes on which nothing runs any more."""
         self._last = (view.now, self._liquid_load_horizon(view, view.pending))
-        if view.withheld_count:
-            yield SwitchOff(np.flatnonzero(view.withheld & idle_nodes(view)).tolist())
+        if view.machine.withheld_count:
+            yield SwitchOff(np.flatnonzero(view.machine.withheld & idle_nodes(view)).tolist())
 
     # ------------------------------------------------------------------ the load
 
@@ -110,7 +110,7 @@ class InertialShutdown(PowerPolicy):
         load = sum(job.requested_cores * min(job.requested_time, HORIZON_S) for job in timed)
         if not load:
             return 0.0
-        withheld = view.withheld if view.withheld_count else None
+        withheld = view.machine.withheld if view.machine.withheld_count else None
         ends = sorted((max(r.expected_end, view.now), offered(r.placement, withheld).cores) for r in view.running)
         free, time = view.free_total, view.now
         for end, cores in ends:
@@ -129,24 +129,24 @@ class InertialShutdown(PowerPolicy):
         if view.running_count:
             return True
         if view.pending_count:  # jobs that have just come may start
-            return bool(view.withheld_count or view.submitted)
-        return not view.withheld.all()
+            return bool(view.machine.withheld_count or view.submitted)
+        return not view.machine.withheld.all()
 
     def _stage(self, view: View) -> Iterator[PowerDecision]:
         """Go on as before, or turn round, at the end of a period."""
         rises = self._integral > self._integral_before
         self._integral, self._integral_before, self._next_stage = 0.0, self._integral, -1.0
         if view.pending_count and not view.running_count:
-            yield from self._give_back(view, np.flatnonzero(view.withheld))
+            yield from self._give_back(view, np.flatnonzero(view.machine.withheld))
             return
         if rises != self._rising:
             self._rising, self._changed = rises, 0
             return
         number = max(1, int(min(self._changed * self._factor, view.platform.node_count)))
         if rises:
-            yield from self._give_back(view, np.flatnonzero(view.withheld)[:number], boot=True)
+            yield from self._give_back(view, np.flatnonzero(view.machine.withheld)[:number], boot=True)
         else:
-            left = np.flatnonzero(~view.withheld)[::-1]
+            left = np.flatnonzero(~view.machine.withheld)[::-1]
             chosen = left[np.argsort(~idle_nodes(view)[left], kind="stable")][:number]
             while len(chosen) and not self._leaves_enough(view, chosen):
                 chosen = chosen[: len(chosen) // 2]
@@ -163,7 +163,7 @@ class InertialShutdown(PowerPolicy):
 
     def _leaves_enough(self, view: View, chosen: npt.NDArray[np.int64]) -> bool:
         """Return whether every pending job that could run at all could run without those nodes."""
-        left = ~view.withheld
+        left = ~view.machine.withheld
         left[chosen] = False
         kinds = _unlike(view, view.pending)
         return all(fits(view, job, left) or not fits(view, job, ~is_failed(view)) for job in kinds)
@@ -176,8 +176,8 @@ class InertialShutdown(PowerPolicy):
 
 def is_failed(view: View) -> Mask:
     """Return which nodes are neither on nor OFF nor in transition, shape (nodes,)."""
-    failed = ~(view.powered_on | view.powered_off)
-    failed[list(view.transition_ends)] = False
+    failed = ~(view.machine.powered_on | view.machine.powered_off)
+    failed[list(view.machine.transition_ends)] = False
     return failed
 
 
@@ -194,13 +194,16 @@ def fits(view: View, job: Job, nodes: Mask) -> bool:
 
 def _fits(view: View, job: Job, nodes: Mask) -> bool:
     cores = np.where(nodes & ~is_failed(view), view.platform.node_cores, 0)
-    return view.outlook(empty=True).place(job, memory=view.counts_memory, within=cores, time=view.now) is not None
+    return (
+        view.planning.outlook(empty=True).place(job, memory=view.planning.counts_memory, within=cores, time=view.now)
+        is not None
+    )
 
 
 def _unlike(view: View, jobs: Iterable[Job]) -> Iterable[Job]:
     """Return one of each kind of job that asks for the same."""
     kinds: dict[tuple[object, ...], Job] = {}
-    by_memory, by_time = view.counts_memory, bool(view.reservations)
+    by_memory, by_time = view.planning.counts_memory, bool(view.machine.reservations)
     for job in jobs:
         asks = (job.requested_cores, job.min_cores, job.nodes, job.ntasks_per_node, job.requires, job.exclusive)
         kinds.setdefault((*asks, by_memory and job.memory, by_time and job.requested_time), job)

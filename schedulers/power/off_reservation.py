@@ -93,9 +93,9 @@ class OffReservation(PowerPolicy):
 
     @staticmethod
     def _change(view: View, offered: Mask) -> Iterator[PowerDecision]:
-        for node in np.flatnonzero(offered & view.withheld).tolist():
+        for node in np.flatnonzero(offered & view.machine.withheld).tolist():
             yield Offer(node)
-        for node in np.flatnonzero(~offered & ~view.withheld).tolist():
+        for node in np.flatnonzero(~offered & ~view.machine.withheld).tolist():
             yield Withhold(node)
 
     def _latest_start(self, job: Job) -> float:
@@ -107,12 +107,12 @@ class OffReservation(PowerPolicy):
         assert isinstance(view, ClairvoyantView)
         self._let_through = []
         # A node that has just been left is offered once more, to the jobs that waited for it: react switches it off.
-        in_use = ~unused_nodes(view) | view.is_on
+        in_use = ~unused_nodes(view) | view.machine.is_on
         offered = in_use.copy()
         if up_to == EVERYBODY or waits_in_window(view):
             return np.ones_like(offered)
-        preference = np.where(in_use, 0.0, np.where(view.powered_on, 1.0, 2.0))
-        outlook = view.outlook(withheld=True)
+        preference = np.where(in_use, 0.0, np.where(view.machine.powered_on, 1.0, 2.0))
+        outlook = view.planning.outlook(withheld=True)
         ends = sorted((view.true_end(running), running.placement.cores) for running in view.running)
         for job in view.pending:
             if job.index > up_to and self._can_wait(view, job, ends):
@@ -179,14 +179,14 @@ class RandomReservation(PowerPolicy):
             self._next_draw = view.now + self._period
         waited = view.now - view.pending[0].submit_time if view.pending_count else 0.0
         size = 0 if waited >= self._patience * self._period or waits_in_window(view) else self._size
-        withheld = np.flatnonzero(view.withheld).tolist()
+        withheld = np.flatnonzero(view.machine.withheld).tolist()
         if len(withheld) >= size:
             yield from [Offer(node) for node in withheld[: len(withheld) - size]]
         else:
-            unused = np.flatnonzero(unused_nodes(view) & ~view.withheld)[::-1]
-            chosen = unused[np.argsort(~view.powered_off[unused], kind="stable")]
+            unused = np.flatnonzero(unused_nodes(view) & ~view.machine.withheld)[::-1]
+            chosen = unused[np.argsort(~view.machine.powered_off[unused], kind="stable")]
             yield from [Withhold(node) for node in chosen[: size - len(withheld)].tolist()]
-        yield SwitchOff(np.flatnonzero(idle_nodes(view) & view.withheld).tolist())
+        yield SwitchOff(np.flatnonzero(idle_nodes(view) & view.machine.withheld).tolist())
         if (view.pending_count or view.running_count) and self._wakes_at != self._next_draw:
             self._wakes_at = self._next_draw
             yield WakeAt(self._next_draw)

@@ -44,10 +44,10 @@ class SummedStretch(PowerPolicy):
     def reserve(self, view: View) -> Iterator[PowerDecision]:
         """Offer all nodes, or withhold those that are OFF."""
         if self._opens_at(view) <= view.now or waits_in_window(view):
-            changed = np.flatnonzero(view.withheld)
+            changed = np.flatnonzero(view.machine.withheld)
             yield from [Offer(changed.tolist())] if len(changed) else []
         else:
-            changed = np.flatnonzero(view.powered_off & ~view.withheld)
+            changed = np.flatnonzero(view.machine.powered_off & ~view.machine.withheld)
             yield from [Withhold(changed.tolist())] if len(changed) else []
 
     def react(self, view: View) -> Iterator[PowerDecision]:

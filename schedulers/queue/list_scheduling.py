@@ -68,7 +68,7 @@ class ListScheduler(Scheduler):
     def begin(self, view: View) -> None:
         """Start with an empty queue."""
         self._order = order_in(view, self._job_order, self._aging)
-        by_platform = self._node_order is platform_order and "textual-node-order" not in view.quirks
+        by_platform = self._node_order is platform_order and "textual-node-order" not in view.planning.quirks
         self._ranks = None if by_platform else self._node_order  # how to rank the nodes; None: by the platform
         self._queue: list[tuple[Any, int, Job]] = []
 
@@ -126,7 +126,7 @@ class ListScheduler(Scheduler):
         if view.explains:
             yield from (Hold(job, SKIPPED) for job in view.submitted if view.is_pending(job))
             for _, _, job in waiting:
-                if view.is_capped(job):
+                if view.planning.is_capped(job):
                     yield Hold(job, view.shortage(job, self.memory))
 
 

@@ -262,7 +262,7 @@ job_orders.register_later(
 @_node_order("first")
 def platform_order(view: View, job: Job) -> None:
     """Platform order (with the quirk ``textual-node-order``: order of the names as text)."""
-    return view.textual_rank if "textual-node-order" in view.quirks else None  # type: ignore[return-value]
+    return view.machine.textual_rank if "textual-node-order" in view.planning.quirks else None  # type: ignore[return-value]
 
 
 @_node_order("random")
@@ -274,13 +274,13 @@ def random_nodes(view: View, job: Job) -> npt.NDArray[np.float64]:
 @_node_order("high_gflops")
 def high_gflops(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Highest peak rate per core, averaged over the node's processors."""
-    return -view.node_gflops
+    return -view.machine.node_gflops
 
 
 @_node_order("current_gflops")
 def current_gflops(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Highest rate that the node's running tasks reach now, summed over its tasks (Herrera et al. 2021)."""
-    return -view.current_gflops()
+    return -view.machine.current_gflops()
 
 
 @_node_order("high_cores")
@@ -298,43 +298,45 @@ def low_cores(view: View, job: Job) -> npt.NDArray[np.float64]:
 @_node_order("high_mem")
 def high_mem(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Most memory available now: capacity less what running tasks occupy, unknown capacities counting as equal."""
-    capacity = view.memory_capacity
+    capacity = view.machine.memory_capacity
     known = capacity[np.isfinite(capacity)]
     largest_known = float(known.max()) if len(known) else 0.0
-    return view.memory_used - np.where(np.isfinite(capacity), capacity, largest_known)
+    return view.machine.memory_used - np.where(np.isfinite(capacity), capacity, largest_known)
 
 
 @_node_order("most_used_mem")
 def most_used_mem(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Most memory in use now, which packs: what the program behind López (2023) does under the name ``high_mem``."""
-    return -view.memory_used
+    return -view.machine.memory_used
 
 
 @_node_order("total_mem")
 def total_mem(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Most memory, whether in use or not (Herrera et al. 2021)."""
-    return -view.memory_capacity
+    return -view.machine.memory_capacity
 
 
 @_node_order("high_mem_bw")
 def high_mem_bw(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Least memory bandwidth asked for by the tasks that run there."""
-    return view.demand
+    return view.machine.demand
 
 
 @_node_order("free_mem_bw")
 def free_mem_bw(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Most memory bandwidth left before tasks slow each other (Herrera et al. 2021)."""
-    return view.demand - view.node_bandwidth
+    return view.machine.demand - view.machine.node_bandwidth
 
 
 @_node_order("low_power")
 def low_power(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Least maximum power of the node (with the quirk ``low-power-means-high``: most)."""
-    return -view.node_max_watts if "low-power-means-high" in view.quirks else view.node_max_watts
+    return (
+        -view.machine.node_max_watts if "low-power-means-high" in view.planning.quirks else view.machine.node_max_watts
+    )
 
 
 @_node_order("current_watts")
 def current_watts(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Least power drawn by the node now (Herrera et al. 2021)."""
-    return view.node_watts()
+    return view.machine.node_watts()

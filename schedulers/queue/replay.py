@@ -91,7 +91,7 @@ class Replay(Scheduler):
                     raise FormatError(where, f"{job.requested_cores} cores, as the workload says", len(cores))
                 bounds = view.platform.first_core[view.platform.first_processor]
                 nodes, counts = np.unique(np.searchsorted(bounds, cores, side="right") - 1, return_counts=True)
-                eligible = view.eligible(job)
+                eligible = view.machine.eligible(job)
                 for node in () if eligible is None else nodes[~eligible[nodes]].tolist():
                     expected = "nodes that have the tags, and are in the advance reservation, that the job asks for"
                     raise FormatError(where, expected, view.platform.node_name(node))
@@ -104,15 +104,15 @@ class Replay(Scheduler):
             start_time, _, _, job, placement = due
             if not view.is_pending(job):
                 continue
-            open_now, node_cores = view.open_at(job, view.now), view.platform.node_cores
+            open_now, node_cores = view.machine.open_at(job, view.now), view.platform.node_cores
             can_be_had = all(
                 view.free_cores[node] >= (node_cores[node] if job.exclusive else cores)
-                and (view.is_on[node] or view.is_off[node])
+                and (view.machine.is_on[node] or view.machine.is_off[node])
                 and (open_now is None or open_now[node])
                 for node, cores in placement.cores_by_node().items()
             )
-            if can_be_had and view.allows(job, placement):
-                self._warn_if_late(job, start_time, view.now, view.boot_time(placement))
+            if can_be_had and view.planning.allows(job, placement):
+                self._warn_if_late(job, start_time, view.now, view.planning.boot_time(placement))
                 yield Start(job, placement)
             else:
                 held_up.append(due)

@@ -71,7 +71,7 @@ class UsualTimes:
             self._began[running.attempt] = running.job, min(began, running.start_time)
         over = 0
         for attempt, (job, began) in list(self._began.items()):
-            held = view.running_by_index.get(job.index) or view.suspended_by_index.get(job.index)
+            held = view.running_by_index.get(job.index) or view.planning.suspended_by_index.get(job.index)
             if held is not None and held.attempt == attempt:
                 continue
             del self._began[attempt]

@@ -183,7 +183,7 @@ class Administrator:
 def _job_of(held: NodeHolder, view: View) -> Job:
     """Return a job that runs or is suspended."""
     running = view.running_by_index.get(held.ask.key)
-    return view.suspended_by_index[held.ask.key].job if running is None else running.job
+    return view.planning.suspended_by_index[held.ask.key].job if running is None else running.job
 
 
 def check_names(commands: Iterable[Command], machine: SlurmMachine) -> None:

@@ -144,8 +144,8 @@ class RunningJobs:
         if preemption is None or not self._cluster.is_shared:
             return
         for held in turns(self._cluster.held.values(), preemption.tiers())[1]:
-            asleep = view.suspended_by_index[held.ask.key]
-            if not view.fits(asleep.job, asleep.placement):
+            asleep = view.planning.suspended_by_index[held.ask.key]
+            if not view.planning.fits(asleep.job, asleep.placement):
                 continue  # guests have its cores
             self._cluster.end_later(held.ask.key, held.end + math.floor(view.now) - math.floor(held.stopped))
             held.stopped = math.nan
@@ -155,4 +155,4 @@ class RunningJobs:
 
 def lives_on(held: NodeHolder, view: View) -> bool:
     """Return whether the run has the job among those that run or are suspended."""
-    return held.ask.key in view.running_by_index or held.ask.key in view.suspended_by_index
+    return held.ask.key in view.running_by_index or held.ask.key in view.planning.suspended_by_index

@@ -118,8 +118,8 @@ class Slurm(Scheduler):
             raise InputError(_option("conf"), "the slurm.conf of the platform", nodes)
         self._view, self._has_passed = view, False
         settings = self._settings
-        accounts = view.accounts if self._accounts is None else self._accounts.renamed(view.aliases)
-        self._requests.aliases = view.aliases
+        accounts = view.planning.accounts if self._accounts is None else self._accounts.renamed(view.planning.aliases)
+        self._requests.aliases = view.planning.aliases
         if settings.preempt is not None and settings.preempt.by_qos:
             warn_without_qualities("PreemptType=preempt/qos", accounts)
         self.cluster = SlurmCluster.of(self._platform, settings, self._accounting(accounts), self._epoch)
@@ -159,9 +159,9 @@ class Slurm(Scheduler):
         self._next_deadline = math.inf  # when a job that waits can next no longer be over at its own, s
         assert self._platform.slurm is not None
         self._administrator = Administrator(self, self._waiting, self._commands, self._platform.slurm.node_names)
-        self._administrator.aliases = view.aliases.get("user", {})
+        self._administrator.aliases = view.planning.aliases.get("user", {})
         self._in_service = self.cluster.up  # nodes of which no hardware has failed
-        for window in view.reservations:
+        for window in view.machine.reservations:
             reserved = set_where(window.nodes)
             self.cluster.windows.append(SlurmReservation(window.name, window.start, window.end, reserved))
 
@@ -229,15 +229,15 @@ class Slurm(Scheduler):
                 reason = self._submitted(job, now)
                 if reason and view.is_pending(job):  # one may have been cancelled at once
                     yield Reject(job, reason)
-        if view.version is not self._version:
-            self._version = view.version
-            guests = tuple(view.guests)
+        if view.machine.version is not self._version:
+            self._version = view.machine.version
+            guests = tuple(view.machine.guests)
             if guests != self._guests:
                 self._guests = guests
                 self.cluster.note_guests(guests, view.now, view.running_by_index)
                 self.changed()
             yield from self._running.go_on(view)
-            self._in_service = set_where(view.is_on | view.is_off)
+            self._in_service = set_where(view.machine.is_on | view.machine.is_off)
             self._open_nodes()
 
     def _open_nodes(self) -> None:

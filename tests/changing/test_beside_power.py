@@ -158,8 +158,8 @@ def test_more_cores_only_where_memory_and_reservations_allow_them() -> None:
 
     def look(view: View) -> Iterable[Decision]:
         running = of(view, "a")
-        found.extend(view.grown(running, cores, memory=True) for cores in (3, 2))
-        found.append(view.grown(running, 5))
+        found.extend(view.planning.grown(running, cores, memory=True) for cores in (3, 2))
+        found.append(view.planning.grown(running, 5))
         yield Resize(running.job, found[1])
 
     window = AdvanceReservation("maintenance", 4.5, 30.0, [1])
@@ -183,7 +183,7 @@ def test_more_cores_only_under_the_power_cap(how: str) -> None:
 
     def grow(view: View) -> Iterable[Decision]:
         running = of(view, "a")
-        grown.append(view.grown(running, 2))
+        grown.append(view.planning.grown(running, 2))
         if grown[0] is not None:
             yield Resize(running.job, grown[0])
 

@@ -48,7 +48,7 @@ def test_so_does_one_that_waits_for_the_node_that_another_leaves() -> None:
         def schedule(self, view: View) -> Iterable[Decision]:
             for job in view.pending:
                 placement = Placement.on({0: 1})
-                if view.fits(job, placement):
+                if view.planning.fits(job, placement):
                     yield Start(job, placement)
             for running in view.running if view.now == 10.0 else ():
                 if running.placement == Placement.on({0: 1}) and running.job.job_id == "0":

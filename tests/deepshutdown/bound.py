@@ -37,7 +37,7 @@ class UntilLatestStart(OffReservation):
         if not self._is_timeout(view):
             yield from super().reserve(view)
         else:
-            yield from (Offer(node) for node in np.flatnonzero(view.withheld).tolist())
+            yield from (Offer(node) for node in np.flatnonzero(view.machine.withheld).tolist())
 
     def react(self, view: View) -> Iterator[PowerDecision]:
         """What the scheduler leaves idle goes off."""

@@ -66,7 +66,7 @@ class Book:
 
     def is_ready(self, nodes: Iterable[int]) -> bool:
         """Whether all of these nodes are on."""
-        return all(self.view.node(node).is_ready for node in nodes)
+        return all(self.view.machine.node(node).is_ready for node in nodes)
 
     def free(self) -> np.ndarray:
         """Cores of each node that no job has taken, whatever the node's state."""
@@ -113,7 +113,7 @@ class Book:
     def take(self, job: Job) -> None:
         """Cores for a job: free ones of nodes in order of preference."""
         free, wanted, taken = self.free(), job.requested_cores, {}
-        for node in sorted(range(len(free)), key=lambda n: (PREFERENCE[self.view.node(n).state], n)):
+        for node in sorted(range(len(free)), key=lambda n: (PREFERENCE[self.view.machine.node(n).state], n)):
             cores = min(int(free[node]), wanted)
             if cores:
                 taken[node] = cores
@@ -146,7 +146,7 @@ class ReleasedTimeout(PowerPolicy):
             return
         queue = book.window(book.queue + view.submitted)
         book.plan(queue[:WINDOW])
-        states = [node.state for node in view.nodes()]
+        states = [node.state for node in view.machine.nodes()]
         free = book.free()
         total = int(free.sum())
         size = self._size(states, total - self._wanted(queue, total))
@@ -187,7 +187,7 @@ class ReleasedTimeout(PowerPolicy):
     def react(self, view: View) -> Iterable[PowerDecision]:
         """Boot what jobs wait for."""
         nodes = {node for _, cores in self.book.ready for node in cores}
-        return [SwitchOn(node) for node in sorted(nodes) if view.is_off[node]]
+        return [SwitchOn(node) for node in sorted(nodes) if view.machine.is_off[node]]
 
 
 class ReleasedScheduler(Scheduler):

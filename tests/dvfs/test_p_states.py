@@ -270,7 +270,7 @@ def test_schedulers_expect_the_mean() -> None:
     simulation = Simulation(machine(scaling(), 0, switching, off=1), jobs((0, 8, 4)), None)
     view = simulation.step_to_decision()
     assert view is not None
-    assert view.boot_time(Placement.on({0: 8})) == 60.0
+    assert view.planning.boot_time(Placement.on({0: 8})) == 60.0
 
 
 @pytest.mark.parametrize(

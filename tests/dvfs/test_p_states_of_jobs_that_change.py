@@ -110,7 +110,7 @@ def test_an_evolving_job_with_a_clock_of_its_own_keeps_its_cores() -> None:
             for job in view.pending:
                 yield Start(job, view.place(job), p_state=0)
             for running in view.running:
-                self.grown = view.grown(running, 5), view.grown(running, 6)
+                self.grown = view.planning.grown(running, 5), view.planning.grown(running, 6)
 
     columns = {"operations": [400e9], "malleable": [True], "min_cores": [1], "max_cores": [6], "parts": ["1 1@1 1"]}
     workload = Workload({"submit_time": [0], "requested_cores": [4], **columns})

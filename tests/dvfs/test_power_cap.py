@@ -379,13 +379,13 @@ class AnyState(Scheduler):
             if placement is None:
                 continue
             p_state = int(view.rng.integers(0, 3))
-            nodes = [view.node(node) for node in placement.nodes]
+            nodes = [view.machine.node(node) for node in placement.nodes]
             whole = all(
                 node.free_cores == cores for node, cores in zip(nodes, placement.cores_by_node().values(), strict=True)
             )
             alone = whole and all(node.free_cores == node.cores for node in nodes)
             possible = alone and all(p_state < len(p.type.p_states) for node in nodes for p in node.processors)
-            if possible and view.allows(job, placement, p_state):
+            if possible and view.planning.allows(job, placement, p_state):
                 yield Start(job, placement, p_state=p_state)
             else:
                 yield Start(job, placement)
@@ -446,10 +446,10 @@ def test_a_refused_start_slows_nobody() -> None:
     simulation.apply(Start(first, Placement.on({0: 8})))
     with pytest.raises(PlacementError, match="cannot have p-state 2"):
         simulation.apply(Start(second, Placement.on({1: 4}), p_state=2))
-    assert [p.type.p_state for node in view.nodes() for p in node.processors] == [3, 3, 3]
+    assert [p.type.p_state for node in view.machine.nodes() for p in node.processors] == [3, 3, 3]
     simulation.apply(Start(second, Placement.on({1: 4})))  # 118 + 86 + 27 W with all at 4 GHz
     assert view.watts <= 200 < 118 + 86 + 27
-    assert [p.type.p_state for node in view.nodes() for p in node.processors] == [2, 3, 3]
+    assert [p.type.p_state for node in view.machine.nodes() for p in node.processors] == [2, 3, 3]
 
 
 @pytest.mark.parametrize("cap", [None, 1000.0])
@@ -464,5 +464,5 @@ def test_a_p_state_that_a_processor_lacks(cap: float | None) -> None:
         simulation.apply(Start(job, there, p_state=1))
     if cap is not None:
         with pytest.raises(PlacementError, match="p-state: expected a number from 0 to 0, found 1"):
-            view.allows(job, there, p_state=1)
+            view.planning.allows(job, there, p_state=1)
     assert view.is_pending(job)

@@ -207,7 +207,7 @@ def resize(cores: int) -> Callable[[View], Iterable[Decision]]:
 
     def decide(view: View) -> Iterable[Decision]:
         running = of(view, "a")
-        yield Resize(running.job, view.shrunk(running, cores), because="b needs room")
+        yield Resize(running.job, view.planning.shrunk(running, cores), because="b needs room")
 
     return decide
 

@@ -323,7 +323,7 @@ def test_a_node_fails_that_a_job_is_to_have_after_its_part(tmp_path: Path) -> No
 
     def grow(view: View) -> Iterator[Resize]:
         (running,) = view.running
-        yield Resize(running.job, view.grown(running, 4))
+        yield Resize(running.job, view.planning.grown(running, 4))
 
     columns = {"submit_time": [0.0, 20.0], "requested_cores": [2, 1], "recorded_run_time": [80.0, 1.0]}
     columns |= {"min_cores": [1, 0], "max_cores": [4, 0], "malleable": [True, False], "parts": ["2", ""]}
@@ -399,5 +399,5 @@ def test_failed_nodes_start_nothing(tmp_path: Path) -> None:
     while view is not None and simulation.node(0).state is not NodeState.FAILED:
         view = simulation.step_to_decision()
     assert view is not None
-    assert (view.powered_on[0], view.powered_off[0]) == (False, False)
+    assert (view.machine.powered_on[0], view.machine.powered_off[0]) == (False, False)
     assert list(view.place(view.pending[0]).nodes) == [1]

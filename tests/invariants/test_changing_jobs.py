@@ -59,7 +59,7 @@ def test_a_job_that_is_suspended_where_a_part_ends_goes_on_with_its_next_part() 
         yield Resume(job, view.suspended[0].placement)
 
     def grow(view: View) -> Iterator[Decision]:
-        placement = view.grown(view.running[0], 2)
+        placement = view.planning.grown(view.running[0], 2)
         assert placement is not None
         yield Resize(view.running[0].job, placement)
 

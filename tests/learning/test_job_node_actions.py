@@ -154,7 +154,7 @@ def test_memory_is_respected_on_request() -> None:
     """A node of 1 GB holds one task of 600 MB."""
     platform = Platform.homogeneous(nodes=1, cores=4, memory_gb=1.0)
     view = View.by_hand(platform, jobs([2], memory=[600.0]))
-    view.counts_memory = True
+    view.planning.counts_memory = True
     assert pairs_of(view, num_jobs=1).mask.tolist() == [1]
     assert pairs_of(view, num_jobs=1, memory=True).mask.tolist() == [0]
 

@@ -39,7 +39,7 @@ def taught(env: NodeShutdown, spec: str) -> dict[str, Any]:
         observation, _, terminated, truncated, _ = env.step(teacher(env, observation))
         over = terminated or truncated
     assert env.simulation is not None
-    changes = [tuple(change) for change in env.simulation.view.state_changes]
+    changes = [tuple(change) for change in env.simulation.view.machine.state_changes]
     return {
         "starts": env.result().jobs["start_time"].tolist(),
         "sleeps": [time for time, _, state, _ in changes if state is NodeState.SWITCHING_OFF],

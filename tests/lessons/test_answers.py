@@ -195,7 +195,7 @@ class NeverCalled(PowerPolicy):
 
     def react(self, view: Any) -> Iterable[SwitchOff]:
         """Only when something happens."""
-        for node in view.nodes():
+        for node in view.machine.nodes():
             if node.state is not NodeState.IDLE:
                 self.since.pop(node.index, None)
             elif view.now >= self.since.setdefault(node.index, view.now) + 3:

@@ -165,7 +165,10 @@ def test_inertial_shutdown_takes_the_load_between_two_looks_for_a_line() -> None
     view: Any = SimpleNamespace(
         now=0.0, pending=[], pending_count=0, submitted=[SimpleNamespace(index=0)], running_count=1,
         platform=SimpleNamespace(node_count=2, node_cores=np.ones(2, int)), free_cores=np.ones(2, int),
-        powered_on=np.ones(2, bool), withheld=np.zeros(2, bool), withheld_count=0, counts_memory=False, reservations=(),
+        machine=SimpleNamespace(
+            powered_on=np.ones(2, bool), withheld=np.zeros(2, bool), withheld_count=0, reservations=(), restricts=False,
+        ),
+        planning=SimpleNamespace(counts_memory=False),
     )  # fmt: skip
     policy.begin(view)
     withheld = []

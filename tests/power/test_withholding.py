@@ -42,14 +42,17 @@ def test_a_withheld_node_is_not_free(withheld: tuple[Withhold, ...]) -> None:
     )
     simulation.run(until=5)
     view, machine = simulation.view, simulation.machine
-    assert (view.free_total, view.withheld_count, view.offered_cores) == (1, 2, 1)
-    assert (view.is_on.tolist(), view.is_off.tolist()) == ([False, True, False], [False, False, False])
-    assert (view.powered_on.tolist(), view.powered_off.tolist()) == ([True, True, False], [False, False, True])
+    assert (view.free_total, view.machine.withheld_count, view.machine.offered_cores) == (1, 2, 1)
+    assert (view.machine.is_on.tolist(), view.machine.is_off.tolist()) == ([False, True, False], [False, False, False])
+    assert (view.machine.powered_on.tolist(), view.machine.powered_off.tolist()) == (
+        [True, True, False],
+        [False, False, True],
+    )
     assert (list(machine.cores.available), list(machine.cores.asleep)) == ([(1, 2)], [])
     with pytest.raises(PlacementError, match="failed, in transition or withheld"):
         machine.cores.request(Placement.on({0: 1}))
     assert simulation.run().jobs["start_time"].tolist() == [10.0 + 1.0]
-    assert (view.free_total, view.withheld_count, view.offered_cores) == (3, 0, 3)
+    assert (view.free_total, view.machine.withheld_count, view.machine.offered_cores) == (3, 0, 3)
 
 
 def test_what_runs_on_a_withheld_node_ends_first() -> None:
@@ -202,7 +205,7 @@ def test_a_node_named_twice_is_switched_off_once() -> None:
         simulation.run(until=2)
     assert simulation.view.free_total == 1
     assert simulation.view.watts == 95.0 + 2 * 101.0
-    assert [node for _, node, _, _ in simulation.view.state_changes] == [0, 2]
+    assert [node for _, node, _, _ in simulation.view.machine.state_changes] == [0, 2]
 
 
 def test_a_policy_hears_who_left_until_it_has_reacted() -> None:
@@ -213,7 +216,7 @@ def test_a_policy_hears_who_left_until_it_has_reacted() -> None:
         reserves = False
 
         def react(self, view: View) -> Iterable[PowerDecision]:
-            heard.extend((view.now, running.job.index) for running in view.vacated)
+            heard.extend((view.now, running.job.index) for running in view.planning.vacated)
             assert not view.ended
             return ()
 

@@ -31,7 +31,7 @@ class Circles(Scheduler):
         """Every pass has another one in the same instant."""
         for running in view.running if view.now == 5.0 else ():
             if self.mode == "resize":
-                yield Resize(running.job, view.shrunk(running, 2 if running.placement.cores == 4 else 1))
+                yield Resize(running.job, view.planning.shrunk(running, 2 if running.placement.cores == 4 else 1))
             else:
                 yield Preempt(running.job, self.mode)
         for suspended in view.suspended:
@@ -41,7 +41,7 @@ class Circles(Scheduler):
             if placement is not None:
                 yield Start(job, placement)
         for running in view.running if self.mode == "resize" and view.now == 5.0 else ():
-            grown = view.grown(running, 4)
+            grown = view.planning.grown(running, 4)
             if grown is not None:
                 yield Resize(running.job, grown)
 

@@ -205,7 +205,7 @@ def test_schedulers_see_when_a_guest_should_leave(scheduler: str) -> None:
     def guest(sim: Simulation) -> Process:
         with sim.node(0).request(2, expected_s=10.0) as held:
             yield held
-            assert sim.view.guests[0].expected_end == 10.0
+            assert sim.view.machine.guests[0].expected_end == 10.0
             yield sim.env.timeout(10.0)
 
     workload = jobs((1.0, 4, 5.0), (2.0, 2, 8.0), (2.0, 2, 9.0))

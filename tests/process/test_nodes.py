@@ -63,7 +63,7 @@ def test_a_node_told_to_boot_while_it_shuts_down_ends_with_the_boot(at: At) -> N
     at(simulation, 10.0, node.switch_off)
     at(simulation, 11.0, node.switch_on)
     for time in (10.5, 11.5, 14.0):
-        at(simulation, time, lambda: ends.append(dict(simulation.view.transition_ends)))
+        at(simulation, time, lambda: ends.append(dict(simulation.view.machine.transition_ends)))
     simulation.run()
     assert ends == [{0: 13.0}, {0: 17.0}, {0: 17.0}]
 

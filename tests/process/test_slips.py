@@ -200,10 +200,10 @@ def test_a_policy_that_goes_in_circles_is_stopped() -> None:
 
     class Circles(PowerPolicy):
         def reserve(self, view: View) -> Iterable[PowerDecision]:
-            return [SwitchOff(node) for node in np.flatnonzero(view.is_on & (view.free_cores == 2)).tolist()]
+            return [SwitchOff(node) for node in np.flatnonzero(view.machine.is_on & (view.free_cores == 2)).tolist()]
 
         def react(self, view: View) -> Iterable[PowerDecision]:
-            return [SwitchOn(node) for node in np.flatnonzero(view.is_off).tolist()]
+            return [SwitchOn(node) for node in np.flatnonzero(view.machine.is_off).tolist()]
 
     with pytest.raises(SimulationError, match="Circles switches nodes in circles"):
         Simulation(PLATFORM, WORKLOAD, Fcfs(), power=Circles()).run()

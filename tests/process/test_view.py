@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from cluster_sim import Platform, Simulation, View, Workload
-from cluster_sim.errors import SimulationError
+from cluster_sim.errors import ModelWarning, SimulationError
 from cluster_sim.run.decisions import LimitPower
+from cluster_sim.run.view import MOVED
 from schedulers import AlwaysOn, Fcfs
 
 PLATFORM = Platform.homogeneous(2, 4)
@@ -20,7 +23,7 @@ SWITCHES = "switch_off switch_on fail repair request set_p_state ready".split()
 @pytest.mark.parametrize("name", ARRAYS)
 def test_arrays_of_a_view_cannot_be_written_to(name: str) -> None:
     """Nobody takes cores by writing a number."""
-    array = getattr(View.by_hand(PLATFORM), name)
+    array = getattr(View.by_hand(PLATFORM).machine, name)
     with pytest.raises(ValueError, match="read-only"):
         array[:] = 0
 
@@ -38,9 +41,9 @@ def test_arrays_of_a_view_follow_the_machine() -> None:
 def test_nodes_of_a_view_can_only_be_looked_at() -> None:
     """Neither they nor their processors have anything that would switch, break or hold them."""
     view = View.by_hand(PLATFORM)
-    node = view.node(1)
+    node = view.machine.node(1)
     assert (node.name, node.free_cores, node.state) == ("cluster0.node1", 4, "IDLE")
-    assert [n.index for n in view.nodes()] == [0, 1]
+    assert [n.index for n in view.machine.nodes()] == [0, 1]
     assert not [name for name in SWITCHES if hasattr(node, name)]
     assert not [name for name in (*SWITCHES, "load", "set_clock", "node") if hasattr(node.processors[0], name)]
 
@@ -54,3 +57,21 @@ def test_nobody_decides_for_a_power_policy_that_decides_itself() -> None:
             simulation.decide_power(LimitPower(1.0))
         assert simulation.machine.budget is None
     assert np.isfinite(simulation.run().summary()["energy_j"])
+
+
+def test_a_view_has_some_twenty_members() -> None:
+    """The rest is in its two parts; an old name that the manual had works, and says the new one, once."""
+    view = View.by_hand(PLATFORM)
+    members = {name for name in dir(view) if not name.startswith("_")}
+    assert len(members) <= 24, members
+    with pytest.warns(ModelWarning, match=r"^view\.memory_used is view\.machine\.memory_used now$"):
+        assert view.memory_used is view.machine.memory_used
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert view.memory_used is view.machine.memory_used
+    for name, part in MOVED.items():
+        assert hasattr(getattr(view, part), name)
+    with pytest.raises(AttributeError, match=r"expected view\.machine\.powered_on"):
+        view.powered_on  # noqa: B018
+    with pytest.raises(AttributeError, match="expected pending"):
+        view.pendin  # noqa: B018

@@ -51,8 +51,14 @@ def placed(order: Any) -> Placement | None:
         (lambda: simulation(until="10"), "simulation, until: expected a finite time in s, 0 or later, found 10"),
         (lambda: EasyBackfilling(memory="no"), "EasyBackfilling, memory: expected True or False, found no"),  # type: ignore[arg-type]
         (lambda: easy(commit="yes"), "easy, commit: expected True or False, found yes"),  # type: ignore[arg-type]
-        (lambda: EasyBackfilling(depth="all"), "option depth: expected a number of jobs, 0 or more, found all"),  # type: ignore[arg-type]
-        (lambda: EasyBackfilling(depth=1.5), "option depth: expected a number of jobs, 0 or more, found 1.5"),  # type: ignore[arg-type]
+        (
+            lambda: EasyBackfilling(depth="all"),
+            "EasyBackfilling, depth: expected a whole number of jobs, 0 or more, found all",
+        ),  # type: ignore[arg-type]
+        (
+            lambda: EasyBackfilling(depth=1.5),
+            "EasyBackfilling, depth: expected a whole number of jobs, 0 or more, found 1.5",
+        ),  # type: ignore[arg-type]
         (
             lambda: ConservativeBackfilling(replan="no"),
             "ConservativeBackfilling, replan: expected True or False, found no",

@@ -33,9 +33,9 @@ def test_an_outlook_tells_of_now() -> None:
     class Watching(Fcfs):
         def schedule(self, view: View) -> Iterable[Decision]:
             for job in view.pending:
-                outlook, where = view.outlook(), Placement.on({0: 1})
+                outlook, where = view.planning.outlook(), Placement.on({0: 1})
                 told.append((view.now, outlook.place(job) is not None, outlook.fits(job, where)))
-                assert told[-1][1:] == (view.place(job) is not None, view.fits(job, where))
+                assert told[-1][1:] == (view.place(job) is not None, view.planning.fits(job, where))
                 if view.now < 20.0:
                     assert outlook.place(job, time=20.0) is not None
                     assert outlook.fits(job, where, 20.0)
@@ -194,14 +194,14 @@ def test_the_view_tells_which_nodes_are_open_at_a_time() -> None:
     ordinary, named = view.pending
 
     def open_at(job: Any, time: float) -> list[int]:
-        mask = view.open_at(job, time)
+        mask = view.machine.open_at(job, time)
         return [0, 1, 2] if mask is None else mask.nonzero()[0].tolist()
 
     assert [open_at(ordinary, time) for time in (0, 10, 20, 25, 26, 45, 50)] == [
         [1, 2], [1, 2], [0, 1, 2], [0, 1, 2], [2], [2], [0, 1, 2],
     ]  # fmt: skip
     assert [open_at(named, time) for time in (39, 40, 45, 46)] == [[], [0, 1], [0, 1], []]
-    assert [(w.name, w.start, w.end, w.nodes.tolist()) for w in view.reservations] == [
+    assert [(w.name, w.start, w.end, w.nodes.tolist()) for w in view.machine.reservations] == [
         ("a", 10, 20, [True, False, False]),
         ("b", 40, 50, [True, True, False]),
     ]

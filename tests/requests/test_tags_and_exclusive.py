@@ -74,11 +74,11 @@ def test_the_view_tells_which_nodes_are_eligible() -> None:
     workload = jobs((0, 1, 5), (0, 1, 5), requires=["ib", ""])
     view = View.by_hand(machine((1, 2, ""), (1, 4, "ib")), workload)
     tagged, other = view.pending
-    mask = view.eligible(tagged)
+    mask = view.machine.eligible(tagged)
     assert mask is not None
     assert mask.tolist() == [False, True]
-    assert view.eligible(other) is None
-    assert (view.widest_node(tagged), view.restricts) == (4, True)
+    assert view.machine.eligible(other) is None
+    assert (view.machine.widest_node(tagged), view.machine.restricts) == (4, True)
 
 
 # ---------------------------------------------------------------------- exclusive nodes

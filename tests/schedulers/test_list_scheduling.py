@@ -195,7 +195,7 @@ def test_a_view_made_by_hand_shows_what_was_applied(queue: Queue) -> None:
     first, second, third = view.pending
     view.apply(Start(first, Placement.on({1: 3})))
     assert view.free_cores.tolist() == [4, 1]
-    assert view.memory_used.tolist() == [0.0, 300.0]
+    assert view.machine.memory_used.tolist() == [0.0, 300.0]
     assert [running.job for running in view.running] == [first]
     with pytest.raises(PlacementError):
         view.apply(Start(second, Placement.on({1: 2})))

@@ -144,14 +144,14 @@ def test_what_the_orders_look_at() -> None:
     """The view's figures for that state, one by one, as worked out by hand."""
     view = busy_view()
     assert view.free_cores.tolist() == [2, 3, 2, 4]
-    assert view.memory_used.tolist() == [2000.0, 3000.0, 600.0, 0.0]
-    assert view.memory_capacity.tolist() == [8192.0, 16384.0, 4096.0, 8192.0]
-    assert view.demand == pytest.approx([200.0, 500.0, 300.0, 0.0])
-    assert view.node_bandwidth.tolist() == [1000.0, 1600.0, 1500.0, 1000.0]
-    assert view.node_gflops.tolist() == [3.0, 2.5, 2.0, 3.0]
-    assert view.node_max_watts.tolist() == [18.0, 22.0, 28.0, 18.0]
-    assert view.node_watts() == pytest.approx([14.0, 10.5, 26.0, 5.0])
-    assert view.current_gflops() == pytest.approx([6.0, 4.0, 12.0, 0.0])
+    assert view.machine.memory_used.tolist() == [2000.0, 3000.0, 600.0, 0.0]
+    assert view.machine.memory_capacity.tolist() == [8192.0, 16384.0, 4096.0, 8192.0]
+    assert view.machine.demand == pytest.approx([200.0, 500.0, 300.0, 0.0])
+    assert view.machine.node_bandwidth.tolist() == [1000.0, 1600.0, 1500.0, 1000.0]
+    assert view.machine.node_gflops.tolist() == [3.0, 2.5, 2.0, 3.0]
+    assert view.machine.node_max_watts.tolist() == [18.0, 22.0, 28.0, 18.0]
+    assert view.machine.node_watts() == pytest.approx([14.0, 10.5, 26.0, 5.0])
+    assert view.machine.current_gflops() == pytest.approx([6.0, 4.0, 12.0, 0.0])
     assert view.watts == pytest.approx(55.5)
 
 

@@ -174,7 +174,7 @@ def test_all_who_ask_in_a_run_learn_the_same() -> None:
     simulation.run(until=100.0)
     order = scheduler._job_order.in_run(simulation.view)  # type: ignore[attr-defined]
     assert order is scheduler._job_order.in_run(simulation.view)  # type: ignore[attr-defined]
-    assert len(simulation.view.followers) == 1
+    assert len(simulation.view.planning.followers) == 1
     simulation.submit(
         {"requested_cores": 4, "requested_time": 3600, "recorded_run_time": 60, "user": "b", "exclusive": True}
     )

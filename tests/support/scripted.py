@@ -119,7 +119,7 @@ def resized() -> Result:
 
     def shrink(view: View) -> Iterable[Decision]:
         running = of(view, "a")
-        yield Resize(running.job, view.shrunk(running, 2), because="job b waits for two cores")
+        yield Resize(running.job, view.planning.shrunk(running, 2), because="job b waits for two cores")
 
     jobs: dict[str, Any] = {
         "job_id": ["a", "b"],

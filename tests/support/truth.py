@@ -68,7 +68,7 @@ class Watched:
         simulation.apply = applied
 
     def _look(self, simulation: Simulation) -> None:
-        machine, memory = simulation.machine, simulation.view.counts_memory
+        machine, memory = simulation.machine, simulation.view.planning.counts_memory
         free = [
             cores
             for cores, on, off in zip(

@@ -56,7 +56,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "it sleeps through the long pause, and stays awake in the short ones.",
         [
             "Note in a dictionary since when each node is idle, and forget it when the node is busy.",
-            "view.nodes() gives the nodes; node.index, node.state and view.now are what you need.",
+            "view.machine.nodes() gives the nodes; node.index, node.state and view.now are what you need.",
             "Ask to be called again when the time is up: yield WakeAt(since + seconds). Then yield SwitchOff(node.index).",
             "How many seconds? More than the short pauses, so at least 3.",
         ],

@@ -83,10 +83,10 @@ class Conditions:
                 if (name != MIN_CORES or getattr(simulation.scheduler, "chooses_cores", False))
                 and (columns[name] != nothing).any()
             },
-            simulation.view.counts_memory,
+            simulation.view.planning.counts_memory,
             tuple(AdvanceReservation(w.name, w.start, w.end, np.flatnonzero(w.nodes).tolist()) for w in windows),
             tuple(machine.ledger.withheld),
-            simulation.view.power_policy,
+            simulation.view.planning.power_policy,
             tuple(
                 GuestStay(held.owner, held.node, held.since, held.until, held.expected_end, held.memory_mb)
                 for held in machine.guests.granted

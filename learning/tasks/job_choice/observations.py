@@ -88,7 +88,7 @@ def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.fl
     ends = np.array([end for end, _, _ in running])
     free = view.free_total + np.cumsum([0, *(given for _, given, _ in running)])
     place = np.searchsorted(free, np.minimum(cores, free[-1]))
-    if view.one_node_rule and view.platform.widest_node > 1:
+    if view.machine.one_node_rule and view.platform.widest_node > 1:
         widest = _widest_later(view, (placement for _, _, placement in running))
         on_one = np.searchsorted(widest, np.minimum(cores, widest[-1]))
         place = np.where(cores <= view.platform.widest_node, np.maximum(place, on_one), place)

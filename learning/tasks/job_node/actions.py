@@ -100,9 +100,9 @@ class PairFinder:
         request = self.requests.of(job)
         if request.max_energy == np.inf:
             return False
-        eligible = view.eligible(job)
+        eligible = view.machine.eligible(job)
         could = np.ones(view.platform.node_count, np.bool_) if eligible is None else eligible
-        if request.cores <= view.widest_node(job):
+        if request.cores <= view.machine.widest_node(job):
             could = could & (view.platform.node_cores >= request.cores)
         times, cores = np.array([request.requested_time]), np.array([float(request.cores)])
         return not (self.estimate.of(times, cores, np.zeros(len(could)))[0, could] <= request.max_energy).any()
@@ -111,14 +111,14 @@ class PairFinder:
         self, view: View, jobs: list[Job], asked: Asked, placements: dict[tuple[int, int], Placement]
     ) -> npt.NDArray[np.bool_]:
         """Return which jobs can start where, bool, shape (jobs, nodes); add placements beyond cores of one node."""
-        usable = view.usable_cores
+        usable = view.machine.usable_cores
         allowed: npt.NDArray[np.bool_] = usable >= asked.needed
-        memory = self.options.memory and view.counts_memory
-        plain = view.one_node_rule and not memory and view.power_budget is None
+        memory = self.options.memory and view.planning.counts_memory
+        plain = view.machine.one_node_rule and not memory and view.machine.power_budget is None
         if plain and asked.widest <= view.platform.widest_node:
             return allowed
         for row, job in enumerate(jobs):
-            wide = job.requested_cores > view.widest_node(job) or shape(job) is not None
+            wide = job.requested_cores > view.machine.widest_node(job) or shape(job) is not None
             if wide or not plain:
                 allowed[row] = self._placed(
                     view, row, job, usable if wide else usable * allowed[row], memory, placements
@@ -138,7 +138,7 @@ class PairFinder:
         found = np.zeros(len(usable), np.bool_)
         if view.place(job, None, memory) is None:
             return found
-        wide = job.requested_cores > view.widest_node(job) or shape(job) is not None
+        wide = job.requested_cores > view.machine.widest_node(job) or shape(job) is not None
         order, within = np.zeros(len(usable)), np.zeros(len(usable), np.int32)
         candidates = usable > 0
         if self.options.merge_equal:

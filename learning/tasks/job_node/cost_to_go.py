@@ -59,9 +59,9 @@ class CostToGo:
 
     def started(self, view: View) -> None:
         """Take note of the jobs that have been started in this instant."""
-        if view.version is self._version:
+        if view.machine.version is self._version:
             return
-        self._version = view.version
+        self._version = view.machine.version
         for index in list(filterfalse(self._started.__contains__, view.running_by_index)):
             self._started.add(index)
             self.unstarted_j -= self._joules.item(index)

@@ -106,13 +106,17 @@ class JobNodeMaker:
         """Begin a pass, and reject jobs that would otherwise block an idle machine for ever."""
         self._pairs = None
         self._started = False
-        happened = view.submitted or view.ended or view.version is not self._version
+        happened = view.submitted or view.ended or view.machine.version is not self._version
         self._waits = not happened and view.now < self._wait_ends
         if view.submitted or view.ended:
             self._idled = False
         if view.ended or not view.running_count:
             self._until_completion = False
-        if self.memory and view.counts_memory and (never := [j for j in view.submitted if self._never_fits(view, j)]):
+        if (
+            self.memory
+            and view.planning.counts_memory
+            and (never := [j for j in view.submitted if self._never_fits(view, j)])
+        ):
             return [Reject(job, NO_ROOM) for job in never]
         if view.running_count or not view.pending_count or len(self.pairs(view)):
             return []
@@ -124,7 +128,7 @@ class JobNodeMaker:
 
     def goes_on(self, view: View) -> bool:
         """Return whether some pair is allowed, and the agent has neither waited nor had its one placement."""
-        self._version = view.version
+        self._version = view.machine.version
         if self._waits or self._until_completion or not view.pending_count or not view.free_total:
             return False
         if self._started and self.placements == "one" and view.running_count:
@@ -179,8 +183,8 @@ class JobNodeMaker:
         if not view.is_pending(job):
             return False
         # When advance reservations are over, or the job's own begins.
-        time = next((w.start for w in view.reservations if w.name == job.reservation), math.inf)
-        return view.outlook(empty=True, withheld=True).place(job, memory=True, time=time) is None
+        time = next((w.start for w in view.machine.reservations if w.name == job.reservation), math.inf)
+        return view.planning.outlook(empty=True, withheld=True).place(job, memory=True, time=time) is None
 
 
 class JobNode(SchedulingEnv):

@@ -17,7 +17,7 @@ class NodeFigures:
     """Figures of nodes in López (2023), from the nodes' types, each of shape (nodes,)."""
 
     def __init__(self, view: View):
-        models = view.processor_models
+        models = view.machine.processor_models
         self._of_type = [[models.of(kind) for kind in node_type.processors] for node_type in view.platform.node_types]
         types = view.platform.node_types
         clocks = [[p.clock_ghz for p in node_type.processors] for node_type in types]
@@ -48,14 +48,14 @@ class EnergyEstimate:
     """
 
     def __init__(self, view: View):
-        self._of = view.platform, view.processor_models
+        self._of = view.platform, view.machine.processor_models
         self.figures = figures = NodeFigures(view)
         self.slower = figures.clock_ghz.min() / figures.clock_ghz  #: f_min / f of each node.
 
     def is_of(self, view: View) -> bool:
         """Return whether this estimate is of the view's machine and models, and need not be made again."""
         platform, models = self._of
-        return view.platform is platform and view.processor_models is models
+        return view.platform is platform and view.machine.processor_models is models
 
     def of(self, times: Floats, cores: Floats, job_count: Floats) -> Floats:
         """Return the estimate of every pair, J, shape (jobs, nodes), from requested times (s; inf: none) and cores.

@@ -48,7 +48,7 @@ class Pairs:
         self.requests = asked.requests
         self.may_wait = may_wait
         self._placements = placements
-        self._version = view.version
+        self._version = view.machine.version
         self.cores, self.times = asked.cores, asked.times
         self.submitted = np.array([job.submit_time for job in jobs])
         by_number = allowed.ravel()

@@ -57,14 +57,14 @@ class Predictions:
 
     def update(self, view: View) -> None:
         """Bring everything up to now; done once for every instant and state of the machine."""
-        if self._at == (view.now, view.version):
+        if self._at == (view.now, view.machine.version):
             return
         if self._at[0] != view.now:
             self._forecasts.clear()
-        self._at = view.now, view.version
+        self._at = view.now, view.machine.version
         self._occupancy.update(view)
         self._expected.update()
-        self.nodes[OfNode.on], self.nodes[NodeColumns.free] = view.is_on, view.free_cores
+        self.nodes[OfNode.on], self.nodes[NodeColumns.free] = view.machine.is_on, view.free_cores
         log = self._occupancy.changes
         stale = set(log[self._seen :])
         self._seen = len(log)

@@ -44,7 +44,8 @@ def offer_order(view: View, idle_since: Sequence[float]) -> list[int]:
     are in platform order. ``idle_since`` (s) counts for idle nodes.
     """
     free, cores, on, off = (
-        a.tolist() for a in (view.free_cores, view.platform.node_cores, view.powered_on, view.powered_off)
+        a.tolist()
+        for a in (view.free_cores, view.platform.node_cores, view.machine.powered_on, view.machine.powered_off)
     )
 
     def key(node: int) -> tuple[int, float]:
@@ -54,7 +55,7 @@ def offer_order(view: View, idle_since: Sequence[float]) -> list[int]:
             return 1, -idle_since[node]
         if off[node]:
             return 3, 0
-        return (2 if view.node(node).state is NodeState.SWITCHING_ON else 4), 0
+        return (2 if view.machine.node(node).state is NodeState.SWITCHING_ON else 4), 0
 
     return sorted(range(len(free)), key=key)
 
@@ -150,8 +151,8 @@ class Reservations:
 
     def idle_nodes(self, view: View) -> list[int]:
         """Return :func:`~schedulers.power.idle_timeout.idle_nodes`, computed once for a state of the machine."""
-        if view.version is not self._version:
-            self._version, self._idle_now = view.version, idle_nodes(view).nonzero()[0].tolist()
+        if view.machine.version is not self._version:
+            self._version, self._idle_now = view.machine.version, idle_nodes(view).nonzero()[0].tolist()
         return self._idle_now
 
     def fresh(self) -> list[int]:
@@ -174,7 +175,7 @@ class Reservations:
         decisions: list[PowerDecision] = []
         idle = self.idle_nodes(view)
         self._note_idle(view, idle)
-        if view.withheld_count and idle and (left := [node for node in idle if view.withheld[node]]):
+        if view.machine.withheld_count and idle and (left := [node for node in idle if view.machine.withheld[node]]):
             decisions.append(SwitchOff(left))
         if view.now < self._due:
             decisions += self._wake(view)
@@ -225,8 +226,8 @@ class Reservations:
         self._sleeps = self.idle != "stay"
         self._spared_after = math.inf if again else self._decided
         self._decided = view.now
-        if action or view.withheld_count:
-            order, withheld = self.order(view), view.withheld.tolist()
+        if action or view.machine.withheld_count:
+            order, withheld = self.order(view), view.machine.withheld.tolist()
             offered, reserved = order[: len(order) - action], order[len(order) - action :]
             if back := [node for node in offered if withheld[node]]:
                 decisions.append(Offer(back))
@@ -248,6 +249,6 @@ class Reservations:
         left = [node for node in idle if self._idle_since[node] <= self._spared_after]
         if not left:
             return []
-        fresh = [node for node in left if not view.withheld[node]]
+        fresh = [node for node in left if not view.machine.withheld[node]]
         self.reserved += len(fresh)
         return [Withhold(fresh), SwitchOff(left)] if fresh else [SwitchOff(left)]

@@ -131,8 +131,8 @@ class Foresight:
         waiting, fresh = self._maker.waiting(view), self._maker.fresh()
         if waiting is not self._queue.waiting:
             self._queue, self._version = _Queue(waiting), None
-        if view.version is not self._version or fresh != self._fresh:
-            self._version, self._fresh = view.version, fresh
+        if view.machine.version is not self._version or fresh != self._fresh:
+            self._version, self._fresh = view.machine.version, fresh
             self._look(view)
             self._turns_at = -math.inf
         rows, now = self._rows, view.now
@@ -187,8 +187,8 @@ class Foresight:
             self._order, self._backwards = order, np.array(order[::-1])
             self._rank[order] = self._actions[:-1]
         # Jobs take free cores of nodes that are on, then of OFF nodes.
-        on = view.powered_on.nonzero()[0]
-        nodes = np.concatenate((on, view.powered_off.nonzero()[0]))
+        on = view.machine.powered_on.nonzero()[0]
+        nodes = np.concatenate((on, view.machine.powered_off.nonzero()[0]))
         is_offered = self._rank.take(nodes) < self._offers[:, None]  # (actions, nodes)
         self._free = np.maximum(view.free_cores.take(nodes), 0.0) * is_offered
         self._fitting: dict[int, tuple[npt.NDArray[np.bool_], int]] = {}
@@ -237,7 +237,7 @@ class Foresight:
         rows[_OFFERS] = 0.0
         rows[_OFFERS, self._bootless] = 1.0
         slept = np.zeros(self._nodes + 1)
-        (view.powered_on & (view.free_cores == self._node_cores)).take(self._backwards).cumsum(out=slept[1:])
+        (view.machine.powered_on & (view.free_cores == self._node_cores)).take(self._backwards).cumsum(out=slept[1:])
         if self._idle_ways != "stay":  # then idle nodes sleep, except perhaps nodes that have just fallen idle
             spared = np.add.reduce(kinds[_Kind.fresh]) - used_fresh
             slept, idle = slept + idle - spared, spared

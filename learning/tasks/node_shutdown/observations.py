@@ -87,10 +87,10 @@ class PublishedJob(FeatureTable):
 def cores_by_state(view: View) -> tuple[float, float, float, float, float]:
     """Return :class:`CoresByState`, in cores."""
     cores, free = view.platform.node_cores, view.free_cores
-    on, off = view.powered_on, view.powered_off
+    on, off = view.machine.powered_on, view.machine.powered_off
     booting = closing = 0
-    for node in view.transition_ends:
-        if view.node(node).state is NodeState.SWITCHING_ON:
+    for node in view.machine.transition_ends:
+        if view.machine.node(node).state is NodeState.SWITCHING_ON:
             booting += int(cores[node])
         else:
             closing += int(cores[node])

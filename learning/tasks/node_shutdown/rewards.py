@@ -185,7 +185,9 @@ class WasteAndStretch(_OfWaste):
         stretch, late = self._waits.taken()
         paid = self._price_of_stretch * stretch + self._late * late
         if self._switches:  # what begins now is the next step's, and of none if the episode is over, as in the records
-            paid += self._switches * view.state_changes.entries(NodeState.SWITCHING_OFF, self._paid_until, view.now)
+            paid += self._switches * view.machine.state_changes.entries(
+                NodeState.SWITCHING_OFF, self._paid_until, view.now
+            )
             self._paid_until = view.now
         return -self._scale * (self._newly_wasted_j(view) / self._cycle_j + paid)
 

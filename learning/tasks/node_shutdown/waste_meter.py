@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def state_of(view: View) -> tuple[int, tuple[Running, ...]]:
     """Return a key that stays equal until a node is switched or a job starts or ends; withheld nodes do not matter."""
-    return len(view.state_changes), view.running
+    return len(view.machine.state_changes), view.running
 
 
 class WasteMeter:
@@ -57,8 +57,8 @@ class WasteMeter:
                 self._boots = True
                 for first, stop, cores in running.placement.spans:
                     busy[first:stop] -= cores
-        switching = sum(view.node(node).watts for node in view.transition_ends)
-        on = view.powered_on
+        switching = sum(view.machine.node(node).watts for node in view.machine.transition_ends)
+        on = view.machine.powered_on
         by_node = float(np.add.reduce(self._idle_w[on & (busy == 0)]))
         by_core = float(np.add.reduce((self._idle_w * (1.0 - busy / self._cores))[on]))
         self._watts = switching + by_node, switching + by_core
@@ -74,7 +74,7 @@ class WasteMeter:
 def idle_node_watts(view: View) -> npt.NDArray[np.float64]:
     """Return the watts of each node when it is on and idle, shape (nodes,)."""
     platform = view.platform
-    idle = [sum(view.power_model.idle_watts(p) for p in kind.processors) for kind in platform.node_types]
+    idle = [sum(view.machine.power_model.idle_watts(p) for p in kind.processors) for kind in platform.node_types]
     watts: npt.NDArray[np.float64] = np.array(idle, np.float64)[platform.type_of_node]
     return watts
 

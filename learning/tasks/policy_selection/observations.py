@@ -178,9 +178,9 @@ class PublishedVector:
 
 def free_memory(view: View) -> Floats:
     """Return the share of each node's memory that is free, 1 for unlimited memory, shape (nodes,)."""
-    capacity = view.memory_capacity
+    capacity = view.machine.memory_capacity
     with np.errstate(invalid="ignore"):
-        return np.where(np.isfinite(capacity), 1.0 - view.memory_used / capacity, 1.0)
+        return np.where(np.isfinite(capacity), 1.0 - view.machine.memory_used / capacity, 1.0)
 
 
 def _cores(view: View) -> Floats:
@@ -190,13 +190,13 @@ def _cores(view: View) -> Floats:
     for running in view.running:
         elapsed, wall = max(view.now - running.start_time, 0.0), running.job.requested_time
         share = max(1.0 - elapsed / wall, 0.0) if 0.0 < wall < math.inf else 1.0
-        for processor, cores in view.held_cores(running.job):
+        for processor, cores in view.planning.held_cores(running.job):
             left.setdefault(processor, []).extend([share] * cores)
     rows = []
-    for node in view.nodes():
+    for node in view.machine.nodes():
         for here in node.processors:
             kind, works = here.type, left.get(here.index, [])
-            power = view.power_model
+            power = view.machine.power_model
             most = power.shared_watts(kind, kind.cores) + kind.cores * power.core_watts(kind, kind.cores)
             rate = kind.ops_per_s / platform.fastest_ops_per_s
             draw = here.watts / most if most else 0.0
@@ -240,7 +240,7 @@ class PolicyTable:
 
     def begin(self, view: View) -> None:
         self._queue.begin(view)
-        self._most_watts = float(view.node_max_watts.sum()) or 1.0
+        self._most_watts = float(view.machine.node_max_watts.sum()) or 1.0
 
     def observe(self, view: View) -> Arrays:
         """Return the features of every policy, and of the state."""
@@ -266,7 +266,9 @@ class PolicyTable:
         state[SelectionState.power] = min(view.watts / self._most_watts, 1.0)
         state[SelectionState.running] = bounded(view.running_count, 10.0)
         state[SelectionState.waiting] = bounded(view.pending_count, 10.0)
-        state[SelectionState.bandwidth] = _asked(float(view.demand.sum()), float(view.node_bandwidth.sum()))
+        state[SelectionState.bandwidth] = _asked(
+            float(view.machine.demand.sum()), float(view.machine.node_bandwidth.sum())
+        )
         return {"actions": rows.astype(np.float32), "state": np.clip(state, 0.0, 1.0).astype(np.float32)}
 
     def _row(self, view: View, job: Job, node_order: Any) -> Floats:
@@ -278,13 +280,13 @@ class PolicyTable:
         if placement is None:
             return values
         node = placement.nodes[0]
-        most = float(view.node_max_watts[node])
+        most = float(view.machine.node_max_watts[node])
         values[PolicyRow.fits] = 1.0
-        values[PolicyRow.rate] = view.node_gflops[node] / view.node_gflops.max()
+        values[PolicyRow.rate] = view.machine.node_gflops[node] / view.machine.node_gflops.max()
         values[PolicyRow.free] = view.free_cores[node] / view.platform.node_cores[node]
-        values[PolicyRow.bandwidth] = _asked(float(view.demand[node]), float(view.node_bandwidth[node]))
-        values[PolicyRow.draw] = min(view.node(node).watts / most, 1.0) if most else 0.0
-        values[PolicyRow.on] = view.is_on[node]
+        values[PolicyRow.bandwidth] = _asked(float(view.machine.demand[node]), float(view.machine.node_bandwidth[node]))
+        values[PolicyRow.draw] = min(view.machine.node(node).watts / most, 1.0) if most else 0.0
+        values[PolicyRow.on] = view.machine.is_on[node]
         return values
 
 

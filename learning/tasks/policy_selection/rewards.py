@@ -82,7 +82,7 @@ class Published(_OfSelection):
     def value(self, view: View, terminated: bool) -> float:
         ended, self._ended = self._ended, []
         if self._name == "makespan":
-            return float(view.current_gflops().sum())
+            return float(view.machine.current_gflops().sum())
         power = 2 if self._name == "edp" else 1
         return -view.watts * sum(turnaround**power for turnaround, _ in ended)
 
@@ -114,7 +114,7 @@ class Metric(_OfSelection):
         jobs, view = simulation.workload.jobs, simulation.view
         core_s = (jobs["requested_cores"] * jobs["requested_time"]).replace(math.inf, 0.0).sum()
         seconds = max(float(core_s) / view.platform.core_count, 1.0)
-        watts = float(view.node_max_watts.sum()) or 1.0
+        watts = float(view.machine.node_max_watts.sum()) or 1.0
         scales = {"makespan": seconds, "wait": seconds, "energy": watts * seconds, "edp": watts * seconds**2}
         self._scale = self._given_scale or scales.get(self._name, 1.0)
 

@@ -62,7 +62,7 @@ class PrioritiesInRun:
     def __init__(self, view: View, slurm: SlurmMachine):
         self.view = view
         platform = view.platform
-        self.priorities = Multifactor(slurm, platform.core_count, view.accounts, platform.node_count)
+        self.priorities = Multifactor(slurm, platform.core_count, view.planning.accounts, platform.node_count)
         self.priorities.begin(view.now)
         default = slurm.partition()
         self._requests = RequestMaker("", "" if default is None else default.name)
@@ -71,7 +71,7 @@ class PrioritiesInRun:
         self._running: dict[int, tuple[Running, Ask]] = {}
         self._stopped: dict[int, Ask] = {}
         self._since: dict[int, float] = {}  # when each job first joined the queue, s: its age, like its place, stays
-        view.followers.append(self.follow)
+        view.planning.followers.append(self.follow)
 
     def __call__(self, job: Job | JobColumns, now: float) -> Any:
         """Return priorities, negated, since the least key goes first; of one job, or of many at once."""
@@ -118,7 +118,7 @@ class PrioritiesInRun:
             known, held = self._running.get(running.job.index), view.running_by_index.get(running.job.index)
             if known is not None and known[0] is running and held is not running:  # a grace also makes it news
                 del self._running[running.job.index]
-                if running.job.index in view.suspended_by_index:
+                if running.job.index in view.planning.suspended_by_index:
                     self.priorities.suspended(known[1], now)
                     self._stopped[running.job.index] = known[1]
                 else:

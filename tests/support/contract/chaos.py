@@ -62,7 +62,7 @@ class Chaos(Scheduler):
 
     def begin(self, view: View) -> None:
         """A run begins, with the same random numbers as any other of its seed."""
-        self.random = Random(view.seed)
+        self.random = Random(view.planning.seed)
         self.left = MOST_CHANGES
 
     def schedule(self, view: View) -> Iterator[Decision]:
@@ -83,10 +83,14 @@ class Chaos(Scheduler):
     def _change(self, view: View, running: Any) -> Iterator[Decision]:
         job, random = running.job, self.random
         self.left -= 1
-        if view.progress(running).can_resize and random.random() < 0.7:
+        if view.planning.progress(running).can_resize and random.random() < 0.7:
             cores = random.randint(job.min_cores, job.max_cores)
             own = running.placement.cores
-            placement = view.grown(running, cores, self.memory) if cores > own else view.shrunk(running, cores)
+            placement = (
+                view.planning.grown(running, cores, self.memory)
+                if cores > own
+                else view.planning.shrunk(running, cores)
+            )
             if placement is not None and cores != own:
                 yield Resize(job, placement)
             return
@@ -94,9 +98,9 @@ class Chaos(Scheduler):
         yield Preempt(job, mode, random.choice([0.0, 0.0, 0.5, 2.0]), "at random")
 
     def _start(self, view: View, job: Job) -> Iterator[Decision]:
-        suspended = view.suspended_by_index.get(job.index)
+        suspended = view.planning.suspended_by_index.get(job.index)
         often = not self.left or self.random.random() < 0.7  # at last always: perhaps nobody asks again
-        if suspended is not None and view.fits(job, suspended.placement) and often:
+        if suspended is not None and view.planning.fits(job, suspended.placement) and often:
             yield Resume(job, suspended.placement)
             return
         cores = job.requested_cores
