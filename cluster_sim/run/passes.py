@@ -87,7 +87,7 @@ class Passes:
         hub = machine.hub
         for happening in (hub.queued, hub.vacated, hub.guest_left):
             happening.append(self.request)
-        if isinstance(scheduler, BlocksQueue) and power is None:  # a power policy is told of all jobs
+        if isinstance(scheduler, BlocksQueue) and not self._follows_submissions:
             self._blocking = scheduler
             hub.queued[-1], hub.vacated[-1] = self._job_came, self._job_left
         hub.nodes_changed.append(self._nodes_changed)
@@ -143,6 +143,8 @@ class Passes:
         head = self._blocking.blocked_by
         if head is None or not self._is_blocked(head):
             self.request()
+        elif self._news.vacated:
+            self.request_policy()
 
     def _is_blocked(self, head: Job) -> bool:
         """Return whether a job that waits requests more cores than are free."""
