@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from simpy.events import URGENT, Event, EventPriority
 
@@ -15,8 +15,10 @@ from cluster_sim.run.decisions import PowerDecision
 
 if TYPE_CHECKING:
     from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.running import Running
     from cluster_sim.run.jobs.live_jobs import LiveJobs
     from cluster_sim.run.news import News
+    from cluster_sim.workload.jobs import Job
 
 MOST_PASSES_AT_ONE_TIME = 10_000
 MOST_FRUITLESS_PASSES = 100_000
@@ -30,6 +32,17 @@ class PowerTurns(Protocol):
     follows_submissions: bool
     follows_switching: bool
     reserves: bool
+
+
+@runtime_checkable
+class BlocksQueue(Protocol):
+    """A scheduler under which a job that waits for cores can have all behind it wait, too.
+
+    It sets ``blocked_by`` in a pass: before that job no other starts, nor any that is submitted later. As long as it waits,
+    and fewer cores are free than it requests, there is no pass for jobs that end or join the queue behind it.
+    """
+
+    blocked_by: Job | None
 
 
 class Passes:
@@ -74,6 +87,9 @@ class Passes:
         hub = machine.hub
         for happening in (hub.queued, hub.vacated, hub.guest_left):
             happening.append(self.request)
+        if isinstance(scheduler, BlocksQueue) and not self._follows_submissions:
+            self._blocking = scheduler
+            hub.queued[-1], hub.vacated[-1] = self._job_came, self._job_left
         hub.nodes_changed.append(self._nodes_changed)
         if power is not None:
             self._plan_power(self._reserves)
@@ -115,6 +131,24 @@ class Passes:
                 self.request_policy()
         elif not self._follows_submissions and not self._is_to_react and self._news.vacated:
             self.request_policy()
+
+    def _job_came(self, job: Job) -> None:
+        """Ask for a pass, unless the job is behind one that blocks the queue."""
+        head = self._blocking.blocked_by
+        if head is None or job.index < head.index or job.submit_time < head.submit_time or not self._is_blocked(head):
+            self.request()
+
+    def _job_left(self, running: Running) -> None:
+        """Ask for a pass, unless the cores that a job has given back are too few for one that blocks the queue."""
+        head = self._blocking.blocked_by
+        if head is None or not self._is_blocked(head):
+            self.request()
+        elif self._news.vacated:
+            self.request_policy()
+
+    def _is_blocked(self, head: Job) -> bool:
+        """Return whether a job that waits requests more cores than are free."""
+        return head.requested_cores > self._machine.cores.free_total and self._live.pending.get(head.index) is head
 
     def _nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
         """Ask for the passes that nodes in another state give reason to."""

@@ -68,7 +68,8 @@ class Scheduler:
     at a time: while that is not over, another run with it is refused.
 
     There is one pass in every instant in which something happened: a job was submitted, ended or was killed, a node
-    became ready, went OFF or failed, or a :class:`~cluster_sim.run.decisions.WakeAt` is due.
+    became ready, went OFF or failed, or a :class:`~cluster_sim.run.decisions.WakeAt` is due. A scheduler that blocks its
+    queue can spare itself the most of them, see :class:`~cluster_sim.run.passes.BlocksQueue`.
     """
 
     memory = False

@@ -46,6 +46,8 @@ class ListScheduler(Scheduler):
     With ``aging``, jobs that have waited that long (s) go before all others, in order of submission.
     """
 
+    blocked_by: Job | None = None  #: See :class:`~cluster_sim.run.passes.BlocksQueue`.
+
     @checked
     def __init__(
         self,
@@ -71,6 +73,10 @@ class ListScheduler(Scheduler):
         by_platform = self._node_order is platform_order and "textual-node-order" not in view.planning.quirks
         self._ranks = None if by_platform else self._node_order  # how to rank the nodes; None: by the platform
         self._queue: list[tuple[Any, int, Job]] = []
+        # In order of submission nothing overtakes the head; but what is told of it, and those that follow, go by passes.
+        goes_by_passes = view.explains or view.planning.followers or type(self).schedule is not ListScheduler.schedule
+        self._head_blocks = self.blocking and not self.dynamic and self._order is first and not goes_by_passes
+        self.blocked_by = None
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """Hold a pass over the queue."""
@@ -85,6 +91,7 @@ class ListScheduler(Scheduler):
             return ()
         head = self._queue[0][2]
         if head.requested_cores > view.free_total and view.pending_by_index.get(head.index) is head:
+            self.blocked_by = head if self._head_blocks else None
             return self._reasons(view) if view.explains else ()
         return self._blocking_pass(view)
 
@@ -97,6 +104,7 @@ class ListScheduler(Scheduler):
                 if job.requested_cores <= view.free_total:  # no order is worked out for a job that cannot fit
                     placement = view.place(job, ranks(view, job) if ranks is not None else None, self.memory)
                 if placement is None:
+                    self.blocked_by = job if self._head_blocks else None
                     if view.explains:
                         yield from self._reasons(view)
                     return

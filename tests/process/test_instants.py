@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -33,6 +34,14 @@ class Watched(Fcfs):
         return super().schedule(view)
 
 
+class EveryPass(Fcfs):
+    """FCFS with a pass in every instant, since it has a method of its own."""
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """One pass."""
+        return super().schedule(view)
+
+
 def ids(noticed: Iterable[Job]) -> list[str]:
     """Ids of jobs."""
     return [job.job_id for job in noticed]
@@ -43,6 +52,49 @@ def test_a_finish_and_an_arrival_at_one_time_are_one_pass(log: Log) -> None:
     result = Simulation(machine(), jobs((0, 2, 5), (5, 2, 5)), Watched(log)).run()
     assert log == [(0.0, ["0"], []), (5.0, ["1"], []), (10.0, [], [])]
     assert result.jobs["start_time"].tolist() == [0.0, 5.0]
+
+
+def test_a_job_that_blocks_the_queue_is_not_looked_at_before_it_can_start() -> None:
+    """What comes behind it at 2 s, and the core that is free at 3 s, bring no pass; the second core at 9 s does."""
+    passes: list[float] = []
+    simulation = Simulation(machine(), jobs((0, 1, 3), (0, 1, 9), (1, 2, 1), (2, 1, 1)), Fcfs())
+    over = simulation.passes.pass_is_over
+    simulation.passes.pass_is_over = lambda: (passes.append(simulation.env.now), over())[1]  # type: ignore[method-assign]
+    starts = simulation.run().jobs["start_time"]
+    assert (passes, starts.tolist()) == ([0.0, 1.0, 9.0, 10.0, 11.0], [0.0, 0.0, 9.0, 10.0])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_passes_that_are_spared_would_have_started_nothing(seed: int) -> None:
+    """With a pass in every instant the schedule is the same, also where jobs are killed, wait again, or come late."""
+    rng = random.Random(seed)
+    rows = sorted((rng.randint(0, 90), rng.randint(1, 4), rng.randint(1, 9)) for _ in range(30))
+    acts = [
+        (rng.uniform(0, 60), rng.choice(("kill", "requeue", "submit", "fail")), rng.randrange(30)) for _ in range(12)
+    ]
+
+    def disturb(simulation: Any) -> Story:
+        env = simulation.env
+        for time, act, job in sorted(acts):
+            yield env.timeout(max(time - env.now, 0.0))
+            if act == "submit":
+                simulation.submit({"requested_cores": 1 + job % 4, "recorded_run_time": 2.0})
+            elif act == "fail" and simulation.node(job % 4).is_ready:
+                simulation.node(job % 4).fail()
+                yield env.timeout(1.0)
+                simulation.node(job % 4).repair()
+            elif act == "kill" and simulation.view.pending:
+                simulation.kill(simulation.view.pending[0])
+            elif act == "requeue" and simulation.view.running:
+                simulation.requeue(simulation.view.running[0].job)
+
+    power = (None, "timeout:0", "timeout:6")[seed % 3]
+    results = [
+        Simulation(machine(4, 1), jobs(*rows), scheduler, power, processes=[disturb]).run(warn=False)
+        for scheduler in (Fcfs(), EveryPass())
+    ]
+    for table in ("attempts", "holds", "power", "node_states"):
+        assert getattr(results[0], table).equals(getattr(results[1], table)), table
 
 
 def test_many_arrivals_at_one_time_are_one_pass(log: Log) -> None:
