@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import filterfalse
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.run.view import View
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.jobs import Job
+from cluster_sim.workload.jobs import Job
 
 
 class JobRequest(NamedTuple):
@@ -39,7 +37,8 @@ class Asked:
     def __init__(self, requests: Sequence[JobRequest]):
         self.requests = requests
         self.cores = np.array([float(request.cores) for request in requests])
-        self.needed = self.cores.astype(np.int64)[:, None]  #: The cores, to be compared with those that nodes have free.
+        #: The cores, to be compared with those that nodes have free, shape (requests, 1).
+        self.needed = self.cores.astype(np.int64)[:, None]
         self.times = np.array([request.requested_time for request in requests])  #: s; inf where none was requested.
         self.widest = max([request.cores for request in requests], default=0)
         #: Whether some limit their energy.

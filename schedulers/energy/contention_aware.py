@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement, shape
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import ClairvoyantView, View
+from cluster_sim.workload.jobs import Job
 from schedulers.energy.expectations import Expectations, expected_seconds
 from schedulers.policy.policy import Scheduler, schedulers
 from schedulers.queue.orders import JobOrder, job_orders, name_of, order_in
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from cluster_sim.workload.jobs import Job
 
 METRICS = ("delay", "energy", "edp")
 PLACEMENTS = ("all", "one")

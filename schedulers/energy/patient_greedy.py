@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from schedulers.energy.contention_aware import ContentionAware
 from schedulers.policy.policy import schedulers
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.jobs import Job
-    from schedulers.queue.orders import JobOrder
+from schedulers.queue.orders import JobOrder
 
 
 @schedulers.register("patient")

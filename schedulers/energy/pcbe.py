@@ -7,9 +7,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from operator import mul
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
@@ -17,16 +17,13 @@ from cluster_sim.machine.placement import shape
 from cluster_sim.platform.hardware import NodeType, ProcessorType
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from schedulers.energy.expectations import expected_seconds
 from schedulers.policy.policy import SKIPPED, Scheduler, schedulers
 from schedulers.queue.orders import platform_order
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+_Entry = tuple[float, int, Job, int]  # key, position in the workload, the job, cores that it needs on one node
 
-    from cluster_sim.workload.jobs import Job
-
-    _Entry = tuple[float, int, Job, int]  # key, position in the workload, the job, cores that it needs on one node
 
 METRICS = ("energy", "edp")
 ENDS = ("low", "high")

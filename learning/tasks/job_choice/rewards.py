@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.running import Running
 from cluster_sim.records.metrics import bounded_slowdown
 from cluster_sim.registry import Registry
+from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
+from learning.tasks.decision_maker import DecisionMaker
 from learning.tasks.episode_metrics import quick_metrics
 from learning.tasks.reward import Reward, run_alike
 from schedulers.policy.policy import make_scheduler
-
-if TYPE_CHECKING:
-    from cluster_sim.run.simulation import Simulation
-    from cluster_sim.workload.jobs import Job
-    from learning.tasks.decision_maker import DecisionMaker
 
 
 class CommittedOrder:

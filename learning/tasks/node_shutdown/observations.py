@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 
 from cluster_sim.machine.node import NodeState
@@ -17,14 +18,11 @@ from cluster_sim.workload.days import DAY_S
 from cluster_sim.workload.jobs import Job, JobColumns
 from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part
 from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ActionRow, Foresight, NodesKeptOff
+from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
 from learning.tasks.node_shutdown.waste_meter import state_of
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+Arrays = dict[str, npt.NDArray[np.float32]]
 
-    from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
-
-    Arrays = dict[str, npt.NDArray[np.float32]]
 
 SUBMISSION_HALF_S = 900.0
 """Time since the last submission at which its feature is 0.5, s."""

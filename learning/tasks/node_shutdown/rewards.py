@@ -6,7 +6,6 @@ Any of these may also be an environment's ``cost``; :class:`MeanStretch` is made
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,16 +13,14 @@ from cluster_sim.errors import SpecError
 from cluster_sim.machine.node import NodeState
 from cluster_sim.records.metrics import watt_minutes
 from cluster_sim.registry import Registry
+from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
+from learning.tasks.decision_maker import DecisionMaker
 from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
 from learning.tasks.node_shutdown.waiting_jobs import Floats, WaitingJobs, limit_of
 from learning.tasks.node_shutdown.waste_meter import WasteMeter, cycle_joules
-
-if TYPE_CHECKING:
-    from cluster_sim.run.simulation import Simulation
-    from cluster_sim.workload.jobs import Job
-    from learning.tasks.decision_maker import DecisionMaker
-    from learning.tasks.reward import Reward
+from learning.tasks.reward import Reward
 
 
 class _OfWaste:
