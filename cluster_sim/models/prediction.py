@@ -12,11 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from cluster_sim.models.power import Load
-from cluster_sim.models.processor_step import ProcessorModel, Stretch, course_of
-
-Course = tuple[list[Stretch], list[float]]
-"""The stretches of a processor, and when each of its task groups ends, s; 0 for one that had ended."""
-
+from cluster_sim.models.processor_step import Course, ProcessorModel, Stretch, course_of
 
 MOST_COURSES = 4096
 """Courses that are remembered of each type of processor."""
@@ -115,14 +111,14 @@ class Forecast:
             busy -= tasks
         return pieces
 
-    def _by_rates(self, share: Share, course: list[Stretch]) -> Iterator[tuple[float, float, float]]:
+    def _by_rates(self, share: Share, course: Sequence[Stretch]) -> Iterator[tuple[float, float, float]]:
         """Yield (since, until, W): the watts change whenever a speed does, and when a job ends."""
         times = sorted({0.0, *(end for _, end, _, _ in course), *(self.ends[group.job] for group in share.groups)})
         position = 0
         for since, until in pairwise(times):
             while position < len(course) and course[position][1] <= since:
                 position += 1
-            _, _, running, speeds = course[position] if position < len(course) else (since, until, [], [])
+            _, _, running, speeds = course[position] if position < len(course) else (since, until, (), ())
             loads: list[Load] = [
                 (share.groups[i].tasks, share.groups[i].bandwidth, speed)
                 for i, speed in zip(running, speeds, strict=True)

@@ -120,12 +120,17 @@ def complete(groups: list[Tasks], due: float) -> list[Tasks]:
     return ended
 
 
-Stretch = tuple[float, float, list[int], list[float]]
+Stretch = tuple[float, float, tuple[int, ...], tuple[float, ...]]
 """Start and end (s), the task groups of the processor that run meanwhile, by position, and the speed of each."""
+Course = tuple[tuple[Stretch, ...], tuple[float, ...]]
+"""The stretches of a processor, and when each of its task groups ends, s; 0 for one that had ended.
+
+All tuples: thousands are remembered, and the garbage collector does not look into tuples of numbers.
+"""
 
 
-def course_of(groups: Sequence[tuple[int, float, float]], contention: Contention) -> tuple[list[Stretch], list[float]]:
-    """Predict from now, time 0, if no group joins: the stretches between completions, and when each group ends, s.
+def course_of(groups: Sequence[tuple[int, float, float]], contention: Contention) -> Course:
+    """Predict from now, time 0, if no group joins.
 
     ``groups`` are (tasks, seconds of work at full speed, MB/s that each task asks for), with one phase each. These are the
     steps above, with the same arithmetic, for forecasts, which are made by the hundred for each one that is lived through.
@@ -149,10 +154,10 @@ def course_of(groups: Sequence[tuple[int, float, float]], contention: Contention
                     left[i] = work = work if work > 0.0 else 0.0
                     since[i], speeds[i], finish[i] = now, speed, now + work / speed
         due = min(map(finish.__getitem__, running))
-        course.append((now, due, running, wanted))
+        course.append((now, due, tuple(running), tuple(wanted)))
         running = [i for i in running if finish[i] > due]
         now = due
-    return course, finish
+    return tuple(course), tuple(finish)
 
 
 def loads_of(groups: Iterable[TaskProgress], waiting: Iterable[int]) -> list[Load]:
@@ -218,7 +223,7 @@ class ProcessorModel:
         #: W with 0, 1, … all of its cores busy, for models that do not look at speeds.
         self.watts = watts_by_cores(power, kind)
         #: What :func:`course_of` has said of groups, for forecasts to remember.
-        self.courses: dict[tuple[tuple[int, float, float], ...], tuple[list[Stretch], list[float]]] = {}
+        self.courses: dict[tuple[tuple[int, float, float], ...], Course] = {}
 
     def draw(self, loads: Sequence[Load]) -> tuple[float, list[float]]:
         """Return W with these task groups on it, for models that look at speeds: shared watts, and each group's own.

@@ -31,11 +31,12 @@ from cluster_sim.spelling import nearest
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 from learning.tasks.decision_maker import DecisionMaker, Observation
 from learning.tasks.episodes import Episode, EpisodeSource, machines_of
+from learning.tasks.reward import Reward
 from schedulers.policy.policy import PowerPolicy
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
-    from learning.tasks.reward import Reward
+
 
 P = ParamSpec("P")
 _EPISODE = "episode"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,8 @@ from cluster_sim.records.metrics import (
     wait_time,
 )
 from cluster_sim.run.jobs.attempts import STATES
+from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.jobs import JobState
-
-if TYPE_CHECKING:
-    from cluster_sim.run.simulation import Simulation
 
 
 def quick_metrics(simulation: Simulation) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,10 @@ import numpy.typing as npt
 from cluster_sim.models.prediction import Group, Share, predict
 from cluster_sim.platform.platform import NodeType
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from learning.tasks.feature_table import FeatureTable, feature, part, span
+from learning.tasks.occupancy import Asked, JobRequest, JobRequests
 from schedulers.energy.expectations import expected_seconds
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.jobs import Job
-    from learning.tasks.occupancy import Asked, JobRequest, JobRequests
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import filterfalse
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.run.view import View
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.jobs import Job
+from cluster_sim.workload.jobs import Job
 
 
 class JobRequest(NamedTuple):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from cluster_sim.run.policies import Scheduler
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
-
-if TYPE_CHECKING:
-    from learning.tasks.decision_maker import DecisionMaker
+from learning.tasks.decision_maker import DecisionMaker
 
 
 class Reward(Protocol):

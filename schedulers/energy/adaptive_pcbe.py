@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from annotated_types import Ge, Le, Unit
@@ -20,14 +20,13 @@ from cluster_sim.options import checked
 from cluster_sim.records.metrics import energy_delay_product, makespan
 from cluster_sim.run.decisions import Decision, Start
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from schedulers.energy.pcbe import ENDS, METRICS, End, Metric, Pcbe, most_on_one_node, tenants_of
 from schedulers.policy.policy import schedulers
 
-if TYPE_CHECKING:
-    from cluster_sim.workload.jobs import Job
+# Expected end (s), position in the workload, the job, where; a job that runs already, as such.
+_End = tuple[float, int, Job, Placement, Running | None]
 
-    # Expected end (s), position in the workload, the job, where; a job that runs already, as such.
-    _End = tuple[float, int, Job, Placement, Running | None]
 
 _OVERRUN = 0.1  # what a job that outlives its estimate is expected to need more, as a fraction of what it has run
 _PUBLISHED_AGING = 60.0  # s

@@ -13,6 +13,7 @@ from cluster_sim.machine.placement import Placement, shape
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import ClairvoyantView, View
+from cluster_sim.workload.jobs import Job
 from schedulers.energy.expectations import Expectations, expected_seconds
 from schedulers.policy.policy import Scheduler, schedulers
 from schedulers.queue.orders import AnyJobOrder, Memory, job_orders, order_in

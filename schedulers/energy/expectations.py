@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from itertools import filterfalse
-from typing import TYPE_CHECKING
 
 from cluster_sim.models.prediction import Forecast, Group, Share, predict
 from cluster_sim.models.processor_step import ProcessorModel
 from cluster_sim.run.view import View
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.jobs import Job
+from cluster_sim.workload.jobs import Job
 
 SecondsOf = Callable[["Job", float], float]
 """Time, s, that a task of a job takes, uncontended, on a core of that rate (operations/s)."""

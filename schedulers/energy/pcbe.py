@@ -7,9 +7,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from operator import mul
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 from annotated_types import Ge, Le, Unit
 from typing_extensions import Doc
 
@@ -19,16 +20,13 @@ from cluster_sim.options import checked
 from cluster_sim.platform.hardware import NodeType, ProcessorType
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from schedulers.energy.expectations import expected_seconds
 from schedulers.policy.policy import SKIPPED, Scheduler, schedulers
 from schedulers.queue.orders import platform_order
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+_Entry = tuple[float, int, Job, int]  # key, position in the workload, the job, cores that it needs on one node
 
-    from cluster_sim.workload.jobs import Job
-
-    _Entry = tuple[float, int, Job, int]  # key, position in the workload, the job, cores that it needs on one node
 
 Metric = Literal["energy", "edp"]
 End = Literal["low", "high"]

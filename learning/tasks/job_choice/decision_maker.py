@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -13,12 +13,10 @@ from cluster_sim.platform.hardware import check_count, check_truth
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from learning.tasks.decision_maker import OneByOne
 from learning.tasks.job_choice.observations import LOOKS, ChoiceState
 from schedulers.backfilling.committed import CommittedBackfilling
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.jobs import Job
 
 MOST_JOBS = 100_000
 

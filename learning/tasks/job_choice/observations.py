@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from cluster_sim.machine.placement import Placement
 from cluster_sim.records.metrics import bounded_slowdown
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from learning.tasks.feature_table import LONG_S, FeatureTable, bounded, feature, logarithmic, ranks
 from schedulers.backfilling.plans import worth_trying
 from schedulers.backfilling.releases import planned_end, planned_time
 from schedulers.queue.orders import f1
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+Floats = npt.NDArray[np.float64]
 
-    from cluster_sim.workload.jobs import Job
-
-    Floats = npt.NDArray[np.float64]
 
 HALF_JOBS = 32.0
 PUBLISHED_LONGEST_S = 43_200.0

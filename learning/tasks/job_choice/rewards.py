@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from annotated_types import Gt
 from typing_extensions import Doc
@@ -12,15 +12,13 @@ from cluster_sim.machine.running import Running
 from cluster_sim.options import checked
 from cluster_sim.records.metrics import bounded_slowdown
 from cluster_sim.registry import Registry
+from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
+from learning.tasks.decision_maker import DecisionMaker
 from learning.tasks.episode_metrics import quick_metrics
 from learning.tasks.reward import Reward, run_alike
 from schedulers.policy.policy import make_scheduler
-
-if TYPE_CHECKING:
-    from cluster_sim.run.simulation import Simulation
-    from cluster_sim.workload.jobs import Job
-    from learning.tasks.decision_maker import DecisionMaker
 
 
 class CommittedOrder:

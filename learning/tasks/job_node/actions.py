@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.machine.placement import Placement, shape
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from learning.tasks.idle_nodes import IdleNodes
 from learning.tasks.job_node.estimate import EnergyEstimate
 from learning.tasks.job_node.pairs import Ints, PairOptions, Pairs
 from learning.tasks.job_node.predictions import Predictions
 from learning.tasks.occupancy import Asked, JobRequests, Occupancy
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.jobs import Job
 
 Floats = npt.NDArray[np.float64]
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import filterfalse
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.machine.running import Running
+from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import requests
+from cluster_sim.workload.workload import Workload
 from learning.tasks.idle_nodes import Alone
+from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.occupancy import JobRequest, JobRequests
-
-if TYPE_CHECKING:
-    from cluster_sim.run.simulation import Simulation
-    from cluster_sim.workload.workload import Workload
-    from learning.tasks.job_node.actions import PairFinder
 
 Floats = npt.NDArray[np.float64]
 Value = TypeVar("Value")

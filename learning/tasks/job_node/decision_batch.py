@@ -10,17 +10,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.run.view import View
 from learning.tasks.idle_nodes import IdleFigure, NodeColumns, OfNode, PairFigure
-
-if TYPE_CHECKING:
-    from learning.tasks.job_node.actions import PairFinder
-    from learning.tasks.job_node.pairs import Pairs
+from learning.tasks.job_node.actions import PairFinder
+from learning.tasks.job_node.pairs import Pairs
 
 Floats = npt.NDArray[np.float64]
 

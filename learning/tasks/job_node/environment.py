@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -14,8 +15,10 @@ from cluster_sim.platform.hardware import check_count, check_truth, is_number
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from cluster_sim.workload.workload import Workload
 from learning.tasks.built_in_cases import job_node_case
+from learning.tasks.decision_maker import Observation
 from learning.tasks.environment import SchedulingEnv, names_options, observes_together
 from learning.tasks.episode_metrics import KEYS, quick_metrics
 from learning.tasks.episodes import EpisodeSource, Whole, platform_of
@@ -23,12 +26,6 @@ from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.job_node.observations import observations
 from learning.tasks.job_node.pairs import PairOptions, Pairs
 from learning.tasks.job_node.rewards import rewards
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from cluster_sim.workload.jobs import Job
-    from learning.tasks.decision_maker import Observation
 
 NO_ROOM = "no set of nodes has memory for it"
 PLACEMENTS = ("one", "all")

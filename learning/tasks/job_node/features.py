@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,10 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.run.view import View
 from learning.tasks.feature_table import FeatureTable, chosen, feature, logarithmic, part, ranks, span
 from learning.tasks.idle_nodes import NodeColumns, OfNode, OnIdleNodes, PairFigure
+from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.job_node.decision_batch import DecisionBatch, estimates, joined
-
-if TYPE_CHECKING:
-    from learning.tasks.job_node.actions import PairFinder
-    from learning.tasks.job_node.pairs import PairOptions, Pairs
-    from learning.tasks.occupancy import Asked
+from learning.tasks.job_node.pairs import PairOptions, Pairs
+from learning.tasks.occupancy import Asked
 
 Floats = npt.NDArray[np.float64]
 

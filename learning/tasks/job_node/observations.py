@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 from typing_extensions import Doc
 
@@ -19,14 +20,10 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
 from learning.tasks.feature_table import FeatureTable, chosen, feature, part
+from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.job_node.estimate import joules, known
 from learning.tasks.job_node.features import Features, PairFeatures
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from learning.tasks.job_node.actions import PairFinder
-    from learning.tasks.job_node.pairs import PairOptions, Pairs
+from learning.tasks.job_node.pairs import PairOptions, Pairs
 
 
 class JobNodeObservation(Protocol):

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from learning.tasks.occupancy import Asked
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.jobs import Job
 
 Ints = npt.NDArray[np.int64]
 

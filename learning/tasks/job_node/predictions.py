@@ -8,19 +8,15 @@ both together.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.machine.running import Running
 from cluster_sim.run.view import View
 from learning.tasks.idle_nodes import IdleFigure, IdleNodes, NodeColumns, OfNode, OnIdleNodes, RequestTable
+from learning.tasks.job_node.pairs import Pairs
+from learning.tasks.occupancy import Asked, JobRequests, Occupancy
 from schedulers.energy.expectations import Expectations
-
-if TYPE_CHECKING:
-    from learning.tasks.job_node.pairs import Pairs
-    from learning.tasks.occupancy import Asked, JobRequests, Occupancy
 
 Floats = npt.NDArray[np.float64]
 

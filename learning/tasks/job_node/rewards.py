@@ -12,7 +12,7 @@ every machine and for all jobs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from annotated_types import Gt, Le
 from typing_extensions import Doc
@@ -21,14 +21,11 @@ from cluster_sim.errors import InputError, SpecError
 from cluster_sim.options import checked
 from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan
 from cluster_sim.registry import Registry
+from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
+from learning.tasks.decision_maker import DecisionMaker
 from learning.tasks.job_node.cost_to_go import ByWorkload, CostToGo, LeastOf, TrueCostToGo
 from learning.tasks.reward import Reward, run_alike
-
-if TYPE_CHECKING:
-    from cluster_sim.run.simulation import Simulation
-    from learning.tasks.decision_maker import DecisionMaker
-
 
 rewards: Registry[Reward] = Registry("reward", "cluster_sim.rewards")
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cluster_sim.errors import SpecError
 from cluster_sim.run.decisions import Start
+from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
 from learning.tasks.job_node.environment import JobNodeMaker
+from learning.tasks.job_node.pairs import Pairs
 from schedulers.energy.contention_aware import ContentionAware
 from schedulers.policy.policy import make_scheduler
 from schedulers.queue.list_scheduling import ListScheduler
-
-if TYPE_CHECKING:
-    from cluster_sim.run.simulation import Simulation
-    from learning.tasks.job_node.pairs import Pairs
 
 
 class Teacher:

@@ -7,10 +7,12 @@ soon as they are idle. The scheduler decides after it, on the others.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 
 from cluster_sim.errors import SpecError
@@ -23,12 +25,6 @@ from learning.tasks.node_shutdown.observations import shutdown_observations
 from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
 from learning.tasks.node_shutdown.waste_meter import state_of
 from schedulers.power.idle_timeout import idle_nodes, unused_nodes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
-
 
 IDLE = ("stay", "sleep", "choose")
 """Options for nodes that are not reserved and that the scheduler leaves idle."""

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import math
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from learning.tasks.feature_table import FeatureTable, bounded, feature, span
 from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
 from learning.tasks.node_shutdown.waste_meter import cycle_joules, idle_node_watts
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from cluster_sim.workload.jobs import Job
-
-    Floats = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 class ActionRow(FeatureTable):

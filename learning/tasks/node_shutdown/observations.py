@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
+from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from annotated_types import Ge, Unit
 from gymnasium import spaces
 from typing_extensions import Doc
@@ -20,14 +21,11 @@ from cluster_sim.workload.days import DAY_S
 from cluster_sim.workload.jobs import Job, JobColumns
 from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part
 from learning.tasks.node_shutdown.foresight import HALF_STRETCH, ActionRow, Foresight, NodesKeptOff
+from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
 from learning.tasks.node_shutdown.waste_meter import state_of
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+Arrays = dict[str, npt.NDArray[np.float32]]
 
-    from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
-
-    Arrays = dict[str, npt.NDArray[np.float32]]
 
 SUBMISSION_HALF_S = 900.0
 """Time since the last submission at which its feature is 0.5, s."""

@@ -5,7 +5,7 @@ Any of these may also be an environment's ``cost``; :class:`MeanStretch` is made
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Gt, Unit
@@ -15,17 +15,14 @@ from cluster_sim.machine.node import NodeState
 from cluster_sim.options import checked
 from cluster_sim.records.metrics import watt_minutes
 from cluster_sim.registry import Registry
+from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
+from learning.tasks.decision_maker import DecisionMaker
 from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
 from learning.tasks.node_shutdown.waiting_jobs import Floats, WaitingJobs, limit_of
 from learning.tasks.node_shutdown.waste_meter import WasteMeter, cycle_joules
-
-if TYPE_CHECKING:
-    from cluster_sim.run.simulation import Simulation
-    from cluster_sim.workload.jobs import Job
-    from learning.tasks.decision_maker import DecisionMaker
-    from learning.tasks.reward import Reward
-
+from learning.tasks.reward import Reward
 
 CountedBy = Annotated[Literal["core", "node"], Doc("wasted energy is counted by core or by node")]
 

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.workload.days import DAY_S
+from cluster_sim.workload.jobs import Job
 from schedulers.backfilling.releases import planned_time
-
-if TYPE_CHECKING:
-    from cluster_sim.workload.jobs import Job
 
 Floats = npt.NDArray[np.float64]
 NO_LIMIT_S = DAY_S

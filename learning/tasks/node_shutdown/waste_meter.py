@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import PowerDecision
 from cluster_sim.run.policies import Steered
 from cluster_sim.run.view import View
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 
 def state_of(view: View) -> tuple[int, tuple[Running, ...]]:

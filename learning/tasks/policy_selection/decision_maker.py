@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 
 from cluster_sim.errors import SpecError
@@ -16,10 +17,6 @@ from cluster_sim.run.view import View
 from learning.tasks.decision_maker import OneByOne
 from learning.tasks.policy_selection.observations import selection_observations
 from schedulers.queue.orders import job_orders, node_orders, order_in
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 
 JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_ops")
 NODES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power")

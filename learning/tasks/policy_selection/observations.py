@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 from typing_extensions import Doc
 
@@ -13,15 +14,12 @@ from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
+from cluster_sim.workload.jobs import Job
 from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+Arrays = dict[str, npt.NDArray[np.float32]]
+Floats = npt.NDArray[np.float64]
 
-    from cluster_sim.workload.jobs import Job
-
-    Arrays = dict[str, npt.NDArray[np.float32]]
-    Floats = npt.NDArray[np.float64]
 
 HALF_S, HALF_MB, HALF_VOLUME_MB = 3600.0, 1000.0, 1e5
 """Requested time, memory and memory volume of a job whose features are 0.5."""

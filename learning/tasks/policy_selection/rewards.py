@@ -11,7 +11,7 @@ energy or the energy-delay product of the run. The ``metric`` rewards add up to 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from annotated_types import Ge
 from typing_extensions import Doc
@@ -19,12 +19,10 @@ from typing_extensions import Doc
 from cluster_sim.options import checked
 from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan, slowdown
 from cluster_sim.registry import Registry
+from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
-
-if TYPE_CHECKING:
-    from cluster_sim.run.simulation import Simulation
-    from learning.tasks.decision_maker import DecisionMaker
-    from learning.tasks.reward import Reward
+from learning.tasks.decision_maker import DecisionMaker
+from learning.tasks.reward import Reward
 
 OBJECTIVES = {
     "makespan": "makespan_s",
