@@ -18,7 +18,7 @@ from cluster_sim.run.view import View
 from schedulers.backfilling.backfilling import Backfilling, Reservation
 from schedulers.backfilling.plans import Promise
 from schedulers.backfilling.promise_losses import CAPPED
-from schedulers.backfilling.releases import Returns, in_turn
+from schedulers.backfilling.releases import are_late, in_turn
 from schedulers.policy.policy import schedulers
 from schedulers.queue.orders import AnyJobOrder, AnyNodeOrder, Memory, first, platform_order
 
@@ -90,7 +90,7 @@ class ConservativeBackfilling(Backfilling):
         for running in view.resumed:
             if self._releases.take_up(running, view):
                 self._capacity_changes = -1  # it has cores that the profile promises to others
-        put_off = self._releases.put_off_overdue(view.now) | Returns(view).are_late()
+        put_off = self._releases.put_off_overdue(view.now) | are_late(view)
         if self._plan is None or put_off or self._is_capped:
             self._queue.join(submitted, view)
             yield from self._promise_anew(view)
