@@ -13,7 +13,7 @@ from typing_extensions import Doc
 from cluster_sim.engine import latest
 from cluster_sim.machine.guest_requests import Departure
 from cluster_sim.options import checked
-from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
+from cluster_sim.run.decisions import Decision, Hold, WakeAt
 from cluster_sim.run.view import View
 from schedulers.backfilling.backfilling import Backfilling, Reservation
 from schedulers.backfilling.plans import Promise
@@ -271,11 +271,8 @@ class ConservativeBackfilling(Backfilling):
                     yield Hold(job, view.shortage(job, self.memory), blocks=True)
                 return False
             del self._promises[index], self._waiting[index]
-            start = Start(job, placement, self._because(job) if view.explains else "")
-            if view.explains:
-                yield from self._log.started(start)
-            yield start
-            running = self._started(view, place, job)
+            running = yield from self._start(view, place, job, placement)
+            self._releases.add(running)
             self._plan.begin(running)
             less = self._plan.shorten(running, promise) or less
         return less
