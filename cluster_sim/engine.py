@@ -29,7 +29,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from heapq import heapify, heappop, heappush
 from itertools import repeat
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import simpy
@@ -107,11 +106,11 @@ class Environment(simpy.Environment):
     t has to happen at t exactly, or one instant would fall apart into two.
     """
 
-    _begun = 0.0  # the time of the instant that has begun last, s: before now, where a run was stopped
-
-    # SimPy's own property, with a getter that is not a Python function: it is read a dozen times a job.
+    # The clock as an attribute, not as SimPy's property: it is read a dozen times a job. Only the engine sets it.
     if not TYPE_CHECKING:
-        now = property(attrgetter("_now"), doc="The current simulation time, s.")
+        __slots__ = ("now",)
+
+    _begun = 0.0  # the time of the instant that has begun last, s: before now, where a run was stopped
 
     def step(self) -> None:
         """Process the next event. Raises EmptySchedule if there is none."""
@@ -260,6 +259,9 @@ class Environment(simpy.Environment):
     else:
         # As SimPy binds `timeout`: no call between the caller and the event.
         at = BoundClass(PlannedEvent)
+
+
+Environment._now = Environment.now  # type: ignore[assignment]  # as SimPy itself calls it
 
 
 class SimGridEnvironment(Environment):

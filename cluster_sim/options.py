@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, wraps
@@ -59,15 +59,11 @@ class Option:
     @property
     def expected(self) -> str:
         """Return what a value must be, in the words of an error."""
-        told = [str(choice) for choice in self.choices]
         if bool in self.kinds:
-            told.append("yes or no")
-        elif int in self.kinds or float in self.kinds:
-            told.insert(0, f"{self._number}{self.range_text}")
-        elif str in self.kinds:
-            told.append("a text")
-        comma = "," * any("," in each for each in told)
-        return f"{comma} or ".join([", ".join(told[:-1]), told[-1]]) if len(told) > 1 else "".join(told)
+            return _one_of(["yes or no"], self.choices)
+        if int in self.kinds or float in self.kinds:
+            return _one_of([f"{self._number}{self.range_text}"], self.choices)
+        return _one_of(["a text"] if str in self.kinds else [], self.choices)
 
     @property
     def _number(self) -> str:
@@ -87,11 +83,10 @@ class Option:
     @property
     def kind_text(self) -> str:
         """Return the type and the bounds for a table, such as ``number, 0 or more`` or ``counted or pinned``."""
-        numbers = {bool: "yes or no", int: "whole number", float: "number", str: "text"}
-        told = [numbers[kind] for kind in self.kinds if not (kind is int and float in self.kinds)]
-        return " or ".join(
-            [text + self.range_text if text.endswith("number") else text for text in told] + [*map(str, self.choices)]
-        )
+        words = {bool: "yes or no", int: "whole number", float: "number", str: "text"}
+        told = [words[kind] for kind in self.kinds if not (kind is int and float in self.kinds)]
+        told = [f"{text}{self.range_text}" if text.endswith("number") else text for text in told]
+        return _one_of(told, self.choices) or "text"
 
     def parse(self, text: str, where: str) -> Any:
         """Return the value that a spec's text says. Raises SpecError, at ``where``, for one that it cannot be."""
@@ -138,9 +133,15 @@ class Option:
             return "yes" if value else "no"
         if isinstance(value, float):
             return f"{value:g}"
-        if isinstance(value, str | int):
-            return str(value)
+        if value is None or isinstance(value, str | int):
+            return "" if value is None else str(value)
         return str(getattr(value, "spec", "") or getattr(value, "__name__", type(value).__name__))
+
+
+def _one_of(words: list[str], choices: Iterable[Any]) -> str:
+    told = [*words, *map(str, choices)]
+    comma = "," * any("," in each for each in told)
+    return f"{comma} or ".join([", ".join(told[:-1]), told[-1]]) if len(told) > 1 else "".join(told)
 
 
 @cache
@@ -151,17 +152,20 @@ def options_of(factory: Callable[..., Any]) -> Mapping[str, Option]:
         hints = get_type_hints(maker, include_extras=True)
     except (NameError, TypeError):  # a name that only type checkers import
         hints = {}
-    parameters = inspect.signature(factory).parameters
-    return {name: _option(parameter, hints.get(name)) for name, parameter in parameters.items()}
+    found = {}
+    for name, parameter in inspect.signature(factory).parameters.items():
+        # Without annotations, or with such that cannot be evaluated, the type is as named, or the default's.
+        named = {"int": int, "float": float, "bool": bool}.get(str(parameter.annotation))
+        annotation = hints.get(name, named or type(parameter.default))
+        several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+        found[name] = option_of(name, parameter.default, annotation, several)
+    return found
 
 
-def _option(parameter: inspect.Parameter, annotation: Any) -> Option:
+def option_of(name: str, default: Any, annotation: Any, several: bool = False) -> Option:
+    """Return the option that an annotation declares."""
     extras: list[Any] = []
     kinds, choices = _types(annotation, extras)
-    default = parameter.default
-    if annotation is None:  # none, or one that cannot be evaluated
-        named = {"int": int, "float": float, "bool": bool}.get(str(parameter.annotation))
-        kinds = ((named,) if named else tuple(kind for kind in (bool, int, float) if isinstance(default, kind)))[:1]
     facts: dict[str, Any] = {"is_most": not extras or default == math.inf}
     for extra in extras:
         if isinstance(extra, Doc):
@@ -176,8 +180,7 @@ def _option(parameter: inspect.Parameter, annotation: Any) -> Option:
             facts |= {"most": extra.le, "is_most": True}
         elif isinstance(extra, bounds.Lt):
             facts |= {"most": extra.lt, "is_most": False}
-    several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
-    return Option(name=parameter.name, default=default, kinds=kinds, choices=choices, several=several, **facts)
+    return Option(name=name, default=default, kinds=kinds, choices=choices, several=several, **facts)
 
 
 def _types(annotation: Any, extras: list[Any]) -> tuple[tuple[type, ...], tuple[Any, ...]]:

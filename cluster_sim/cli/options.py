@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import Any, get_origin
+from typing import Any
 
 import click
 
@@ -86,23 +86,23 @@ def setting_option(name: str, meaning: str | None = None, **other: Any) -> Calla
     setting = SETTINGS[name]
     told = str(setting.told("command line") if meaning is None else meaning)
     more: dict[str, Any] = {"metavar": setting.metavar}
-    several = get_origin(setting.kind) is tuple and not setting.is_pair
+    kinds = setting.option.kinds
     if setting.is_pair:
         more |= {"nargs": 2, "type": RunTime()}
-    elif several:
+    elif setting.is_list:
         more["multiple"] = True
         told += "; may be given several times"
-    elif setting.kind is bool:
+    elif kinds == (bool,):
         more |= {"is_flag": True, "default": None}
     elif name in NAMED:
         more["type"] = Named(name)
     elif name == "time_unit":
         more["type"] = TimeUnit()
-    elif setting.allowed:
-        more["type"] = click.Choice(setting.allowed)
-    elif setting.kind is int:
-        more["type"] = click.IntRange(min=setting.least)
-    elif setting.kind is float:
+    elif setting.option.choices:
+        more["type"] = click.Choice(setting.option.choices)
+    elif kinds == (int,):
+        more["type"] = click.IntRange(min=int(setting.option.least))
+    elif kinds == (float,):
         more["type"] = Seconds()
     shown = isinstance(setting.default, int | str) and not isinstance(setting.default, bool) and meaning is None
     text = f"{told[0].upper()}{told[1:]}." + (f" [default: {setting.default}]" if shown else "")

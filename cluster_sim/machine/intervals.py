@@ -22,27 +22,19 @@ class IntervalSet:
         bounds = self.bounds
         # An even position lies outside all intervals, an odd one inside; neighbours that touch merge.
         left, right = bisect_left(bounds, first), bisect_right(bounds, stop)
-        bounds[left:right] = ([] if left & 1 else [first]) + ([] if right & 1 else [stop])
+        if left & 1:
+            bounds[left:right] = () if right & 1 else (stop,)
+        else:
+            bounds[left:right] = (first,) if right & 1 else (first, stop)
 
     def remove(self, first: int, stop: int) -> None:
         """Take out first … stop - 1; those not in it are passed over."""
         bounds = self.bounds
-        left = bisect_right(bounds, first)
-        if left & 1 and bounds[left - 1] == first and stop < bounds[left]:
-            bounds[left - 1] = stop  # the beginning of an interval, as first-fit takes it
-            return
-        right = bisect_left(bounds, stop)
-        if left & 1 and bounds[left - 1] == first:
-            left -= 1
-            head: list[int] = []
+        left, right = bisect_left(bounds, first), bisect_right(bounds, stop)
+        if left & 1:
+            bounds[left:right] = (first, stop) if right & 1 else (first,)
         else:
-            head = [first] if left & 1 else []
-        if right & 1 and bounds[right] == stop:
-            right += 1
-            tail: list[int] = []
-        else:
-            tail = [stop] if right & 1 else []
-        bounds[left:right] = head + tail
+            bounds[left:right] = (stop,) if right & 1 else ()
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Iterate over the maximal intervals as (first, stop), ascending."""

@@ -54,6 +54,10 @@ Span = tuple[int, int, int]
 """Nodes ``first`` … ``stop - 1`` by platform index, and the cores taken on each of them."""
 
 
+_NEAR = 16
+"""Nodes that are looked at one by one, before they are by the hundred."""
+
+
 class Placement:
     """The cores that a job takes on each node. Within a node, idle cores are taken in processor order, lowest first.
 
@@ -95,6 +99,13 @@ class Placement:
             expected = "a mapping from nodes, by their position in the platform, to cores, in whole numbers"
             raise PlacementError(f"Placement.on takes {expected}, not {cores!r}") from None
         return cls(spans)
+
+    @classmethod
+    def found(cls, spans: tuple[Span, ...], cores: int) -> Placement:
+        """Make a placement of spans that a search has found, of so many cores together: they need no check."""
+        placement = cls.__new__(cls)
+        placement.found_at, placement.spans, placement.cores = None, spans, cores
+        return placement
 
     @property
     def nodes(self) -> list[int]:
@@ -261,7 +272,7 @@ def place(
             for nodes in (pool.available, pool.asleep):
                 node = _first_with(pool, nodes, cores)
                 if node is not None:
-                    return Placement(((node, node + 1, cores),))
+                    return Placement.found(((node, node + 1, cores),), cores)
             return None
         for candidates in _candidates(pool, _capacity(pool, rooms), cores):
             if len(candidates):
@@ -323,8 +334,12 @@ def _first_with(pool: FreeCores, nodes: IntervalSet, cores: int) -> int | None:
     # While all nodes are on, those between the runs have no free core, and can be compared along with the others.
     runs = ((start, len(free)),) if pool.all_on else nodes
     for first, stop in runs:
-        # Looked at in growing windows: the answer is usually near, and comparing a whole large machine is not free.
-        window = 256
+        # The answer is usually near, where Python's numbers are compared faster than numpy is called.
+        for node, left in enumerate(free[first : min(first + _NEAR, stop)].tolist(), first):
+            if left >= cores:
+                return node
+        # Then in growing windows: comparing a whole large machine is not free.
+        first, window = first + _NEAR, 256
         while first < stop:
             fits = free[first : min(first + window, stop)] >= cores
             best = int(fits.argmax())
@@ -348,23 +363,26 @@ def _candidates(pool: FreeCores, capacity: npt.NDArray[np.integer], cores: int) 
 
 def _place_wide(pool: FreeCores, cores: int) -> Placement | None:
     """Take free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
-    free, spans = pool.free, list[Span]()
+    free, one_each, missing = pool.free, pool.widest == 1, cores
+    spans: list[Span] = []
     for nodes in (pool.available, pool.asleep):
         bounds = iter(nodes.bounds)
         for first, stop in zip(bounds, bounds, strict=True):
-            if pool.widest == 1:
-                taken = min(stop - first, cores)
-                spans.append((first, first + taken, 1))
-                cores -= taken
+            if one_each:
+                end = stop if stop - first < missing else first + missing
+                spans.append((first, end, 1))
+                missing -= end - first
             else:
-                while cores and first < stop:
-                    taken = min(free.item(first), cores)
-                    end = _end_of_run(free, first, min(stop, first + cores // taken)) if taken < cores else first + 1
+                while missing and first < stop:
+                    taken = min(free.item(first), missing)
+                    end = first + 1
+                    if taken < missing:
+                        end = _end_of_run(free, first, min(stop, first + missing // taken))
                     spans.append((first, end, taken))
-                    cores -= (end - first) * taken
+                    missing -= (end - first) * taken
                     first = end
-            if not cores:
-                return Placement(spans)
+            if not missing:
+                return Placement.found(tuple(spans), cores)
     return None
 
 

@@ -87,11 +87,8 @@ class Forecast:
                 lasts = end - (start if start > seconds else seconds)
                 for i, speed in zip(running, speeds, strict=True):
                     left[i] += lasts * speed
-            groups = [
-                Group(job, tasks, work, bandwidth)
-                for (job, tasks, _, bandwidth), work in zip(share.groups, left, strict=True)
-            ]
-            later.append(Share(share.model, tuple(groups)))
+            groups = zip(share.groups, left, strict=True)
+            later.append(Share(share.model, tuple([Group(job, n, work, mb) for (job, n, _, mb), work in groups])))
         return later
 
     def energy(self, start: float, stop: float) -> float:
@@ -147,9 +144,8 @@ def predict(shares: Sequence[Share]) -> Forecast:
 
 def _forecast(shares: Sequence[Share], courses: list[Course]) -> Forecast:
     ends: dict[int, float] = {}
-    for share, (_, finishes) in zip(shares, courses, strict=True):
-        for group, end in zip(share.groups, finishes, strict=True):
-            job = group.job
+    for (_, groups), (_, finishes) in zip(shares, courses, strict=True):
+        for (job, _, _, _), end in zip(groups, finishes, strict=True):
             if job not in ends or end > ends[job]:
                 ends[job] = end
     return Forecast(shares, courses, ends)

@@ -140,7 +140,7 @@ def course_of(groups: Sequence[tuple[int, float, float]], contention: Contention
     while running:
         wanted = [1.0] * len(running)
         if slows:
-            asking = [demands[i] for i in running]
+            asking = list(map(demands.__getitem__, running))
             slows = sum([tasks * bandwidth for tasks, bandwidth in asking]) >= contention.threshold
             wanted = contention.speedups(asking) if slows else wanted
             for i, speed in zip(running, wanted, strict=True):
@@ -148,7 +148,7 @@ def course_of(groups: Sequence[tuple[int, float, float]], contention: Contention
                     work = left[i] - (now - since[i]) * speeds[i]
                     left[i] = work = work if work > 0.0 else 0.0
                     since[i], speeds[i], finish[i] = now, speed, now + work / speed
-        due = min([finish[i] for i in running])
+        due = min(map(finish.__getitem__, running))
         course.append((now, due, running, wanted))
         running = [i for i in running if finish[i] > due]
         now = due

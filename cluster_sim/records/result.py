@@ -57,7 +57,9 @@ _TABLE_FILES = frozenset(
     for suffix in ("csv", "parquet")
 )
 _METRICS = frozenset(names(SUMMARY_METRICS))
-_RECORDED = [(f"{name}_{it.unit}" if it.unit else name, it) for name, it in SETTINGS.items() if it.recorded]
+_RECORDED = [
+    (f"{name}_{it.option.unit}" if it.option.unit else name, it) for name, it in SETTINGS.items() if it.recorded
+]
 _SPECS = [(key, setting) for key, setting in _RECORDED if setting.is_spec]
 _OTHERS = [(key, setting) for key, setting in _RECORDED if not setting.is_spec]
 _SAID = (
@@ -494,7 +496,7 @@ def _recorded(simulation: RecordedRun, specs: bool) -> dict[str, Any]:
     for key, setting in _SPECS if specs else _OTHERS:
         value = getattr(simulation, setting.recorded)
         if specs:
-            value = setting.nothing if value is None else str(getattr(value, "spec", "")) or describe(value)
+            value = "none" if value is None else str(getattr(value, "spec", "")) or describe(value)
         found[key] = sorted(value) if isinstance(value, frozenset) else value
     return found
 

@@ -1,12 +1,12 @@
-"""The settings of a run: each is one entry here, with its type, its default, its meaning and who takes it.
+"""The settings of a run: each is a field here, annotated as any option is, with what else is to say of a setting.
 
-The entries make the options of the commands (:mod:`cluster_sim.cli.options`), the keys of configuration files
+The fields make the options of the commands (:mod:`cluster_sim.cli.options`), the keys of configuration files
 (:mod:`cluster_sim.cli.own_config`) and the factors of sweeps (:mod:`analysis.sweep.config`). They make the keys of a
 training's environment (:mod:`learning.training.configuration`) and the rules of its episodes
 (:mod:`learning.tasks.episodes`). A simulation is made with them (:func:`cluster_sim.run.making.simulation_of`), and a
 result keeps them (:meth:`cluster_sim.records.result.Result.of`).
 
-To add a setting, write an entry, and have Simulation use its ``parameter``. Where it is not taken, the entry says why.
+To add a setting, write a field, and have Simulation use its ``parameter``. Where it is not taken, the field says why.
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from annotated_types import Ge, Gt, Unit
+from typing_extensions import Doc
 
 from cluster_sim.errors import InputError
+from cluster_sim.options import Option, option_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -30,6 +36,7 @@ Place = Literal["command line", "configuration", "sweep", "environment"]
 
 TimeUnit = Literal["ms", "s", "min", "h", "d"]
 TIME_UNITS: dict[str, str] = {"ms": "milliseconds", "s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
+AnyTimeUnit = Literal["ms", "s", "min", "h", "d", "milliseconds", "seconds", "minutes", "hours", "days"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,272 +46,309 @@ class NotTaken:
     because: str
 
 
-Told = str | NotTaken | None
-"""Meaning of a setting in a place; None: the same as everywhere."""
+Told = Mapping[Place, str | NotTaken]
+"""Meaning of a setting in places where it is another than its usual one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """An entry. Its type and its name are those of its field in :class:`RunSettings`."""
+    """A setting: an option of a run, which is annotated as any option is, and how it is given and passed on."""
 
-    name: str = ""
-    kind: Any = None  #: Its type, without None.
-    default: Any  #: ... where it must be given.
-    meaning: str = ""
+    option: Option = field(
+        default_factory=lambda: Option(name="")
+    )  #: Made from the field: its name, type, bounds, unit, default and meaning.
+    annotation: Any = None  #: Its type and bounds, without None.
     metavar: str | None = None  #: For the value, in the help of commands.
     flags: tuple[str, ...] = ()  #: Of its option, as click takes them; its name unless said otherwise.
     key: str = ""  #: In configurations; its name unless said otherwise.
-    least: int | None = None  #: The smallest whole number; times are above 0.
-    allowed: tuple[str, ...] = ()  #: All values, if these are few.
-    unit: str = ""
     file: bool = False  #: It may be the name of a file, which starts in the folder of the configuration.
     of_workload: bool = False  #: It says how the workload is read: sweeps and environments have it among its keys.
     parameter: str = ""  #: The parameter of Simulation that takes the value as it stands.
     recorded: str = ""  #: The attribute of a simulation that says in summary.json what was run.
-    nothing: str = ""  #: What stands there where a simulation has no such policy.
-    command: Told = None
-    configuration: Told = None
-    sweep: Told = None
-    environment: Told = None
+    elsewhere: Told = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Return the name of its field."""
+        return self.option.name
+
+    @property
+    def default(self) -> Any:
+        """Return its default; ``...`` where it must be given."""
+        return self.option.default
+
+    @property
+    def meaning(self) -> str:
+        """Return what it means, where no place says otherwise."""
+        return self.option.meaning
 
     def told(self, place: Place) -> str | NotTaken:
         """Return what it means in a place, or why it is not taken there."""
-        own: Told = getattr(self, "command" if place == "command line" else place)
-        return self.meaning if own is None else own
+        return self.elsewhere.get(place, self.meaning)
 
     @property
     def is_spec(self) -> bool:
         """Return whether it names a policy or a model."""
-        return bool(self.recorded) and self.kind is str
+        return bool(self.recorded) and self.option.kinds == (str,)
 
     @property
     def checked(self) -> Any:
         """Return the type with its bounds, for pydantic."""
         from pydantic import Field
 
-        if self.allowed:
-            return Literal[self.allowed]
-        if self.kind is float:
-            return Annotated[float, Field(gt=0, allow_inf_nan=False)]
-        if self.kind is int:
-            return Annotated[int, Field(ge=self.least)]
+        if self.option.kinds == (float,):
+            return Annotated[self.annotation, Field(allow_inf_nan=False)]
         if self.is_pair:
-            return Annotated[self.kind, Field(strict=False)]  # documents have lists
-        return list[str] if get_origin(self.kind) is tuple else self.kind
+            return Annotated[self.annotation, Field(strict=False)]  # documents have lists
+        return list[str] if self.is_list else self.annotation
 
     @property
     def is_pair(self) -> bool:
         """Return whether it is two times."""
-        return get_args(self.kind) == (float, float)
+        return get_args(self.annotation)[:1] == (tuple[float, float],)
+
+    @property
+    def is_list(self) -> bool:
+        """Return whether it is any number of texts."""
+        return get_args(self.annotation)[:1] == (tuple[str, ...],)
 
 
-def _setting(default: Any, meaning: str, **more: Any) -> Any:
-    entry = Setting(default=default, meaning=meaning, **more)
-    return dataclasses.field(**({} if default is ... else {"default": default}), metadata={"setting": entry})
-
-
-_RUN_ONLY = NotTaken("of a single run's files")
 _NOT_YET = NotTaken("not offered yet")
 _AGENT = NotTaken("the agent decides; what decides beside it is an option of the environment")
 _IRMASIM = NotTaken("only IRMaSim's options.json says it")
+_NOT_REPEATED: Told = {"sweep": _NOT_YET, "environment": _NOT_YET}
+_ONCE: Told = dict.fromkeys(("sweep", "environment"), NotTaken("of a single run's files"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Inputs:
     """The inputs of a run, with its policies and models."""
 
-    platform: str | None = _setting(
-        None,
-        "file, homogeneous:nodes=N,cores=N or mixed:3x64@3.0,9x8@4.2;"
-        " left out with an SWF log, as many one-core nodes as it says its machine had",
-        metavar="P",
-        flags=("--platform", "-p"),
-        file=True,
-        sweep="files or specs; as an SWF log says where left out",
-        environment="a file, or a spec such as homogeneous:nodes=4,cores=8; without, a small built-in case",
-    )
-    platform_name: str | None = _setting(
-        None, "which of several", command=_IRMASIM, configuration=_IRMASIM, sweep=_IRMASIM, environment=_IRMASIM
-    )
-    workload: str = _setting(
-        ...,
-        "SWF, JSON (IRMaSim) or CSV file, or sacct's output, .gz too",
-        metavar="W",
-        flags=("--workload", "-w"),
-        file=True,
-        sweep="files, specs of generators, or mappings with the keys below",
-        environment="a file, or a spec such as lublin:jobs=1000,nodes=64",
-    )
-    slice: tuple[float, float] | None = _setting(
-        None,
-        "take only the jobs submitted from … up to … (s)",
-        metavar="FROM TO",
-        of_workload=True,
-        command="take only the jobs submitted from FROM up to TO: s, 5d, 12h",
-    )
-    first: int | None = _setting(
-        None, "take only the first N jobs, of a slice if there is one", metavar="N", least=1, of_workload=True
-    )
-    shake: float | None = _setting(
-        None,
-        "move every submission by up to so many seconds to and fro, drawn with the seed",
-        metavar="S",
-        unit="s",
-        of_workload=True,
-        sweep="each replication moves every submission by up to so many seconds to and fro, drawn with its seed",
-        environment=_NOT_YET,
-    )
-    reservations: str | None = _setting(
-        None,
-        "nodes set aside for a time: advance reservations, maintenance",
-        metavar="FILE",
-        file=True,
-        parameter="reservations",
-        sweep=_NOT_YET,
-        environment=_NOT_YET,
-    )
-    accounts: str | None = _setting(
-        None,
-        "accounts, shares and limits, as sacctmgr prints them",
-        metavar="FILE",
-        file=True,
-        parameter="accounts",
-        sweep=_NOT_YET,
-        environment=_NOT_YET,
-    )
-    time_unit: str | None = _setting(
-        None,
-        f"what times in the workload count: {', '.join(TIME_UNITS)}; s unless said otherwise",
-        metavar="UNIT",
-        allowed=(*TIME_UNITS, *TIME_UNITS.values()),
-        of_workload=True,
-    )
-    think_times: bool = _setting(
-        False,
-        "submit a job think_time after the end of its preceding_job, not at the log's time",
-        of_workload=True,
-        environment=_NOT_YET,
-    )
-    time_zone: str | None = _setting(
-        None,
-        "where the times of sacct's output were shown, such as Europe/Berlin; UTC unless said otherwise",
-        metavar="ZONE",
-        of_workload=True,
-        sweep=_NOT_YET,
-        environment=_NOT_YET,
-    )
-    anonymise: bool = _setting(
-        False,
-        "users, groups, accounts and applications as u1, g1, a1, j1, in the order of their first jobs",
-        of_workload=True,
-        sweep=_NOT_YET,
-        environment=_NOT_YET,
-    )
-    ignore_gpus: bool = _setting(
-        False,
-        "run jobs that need GPUs, which only the scheduler slurm gives, as if they needed none, instead of rejecting them",
-        of_workload=True,
-        sweep=_NOT_YET,
-        environment=_NOT_YET,
-    )
-    scheduler: str = _setting(
-        "fcfs",
-        "such as fcfs or list:first/high_gflops,blocking=no",
-        metavar="S",
-        flags=("--scheduler", "-s"),
-        recorded="scheduler",
-        sweep="specs, list:JOB/NODE with * and ? for any order, or trained",
-        environment=_AGENT,
-    )
-    power_policy: str = _setting(
-        "always-on",
-        "when nodes sleep",
-        metavar="Q",
-        recorded="power_policy",
-        nothing="none",
-        sweep="specs, or trained",
-        environment=_AGENT,
-    )
-    contention_model: str | None = _setting(
-        None, "in place of the platform's, such as piecewise:k=1", metavar="SPEC", recorded="contention"
-    )
-    power_model: str | None = _setting(
-        None, "in place of the platform's, such as baseline", metavar="SPEC", recorded="power_model"
-    )
-    network_model: str = _setting(
-        "none",
-        "what communication between nodes costs",
-        metavar="SPEC",
-        parameter="network",
-        recorded="network_model",
-        environment=NotTaken("not offered yet: what agents see and are rewarded for knows no network"),
-    )
-    failures: str | None = _setting(
-        None,
-        "how nodes fail and are repaired, such as exponential:mtbf=86400,repair=3600 or trace:FILE",
-        metavar="SPEC",
-        parameter="failures",
-        recorded="failures",
-        nothing="none",
-        sweep="specs; none where nodes do not fail",
-        environment=NotTaken("not offered yet: what agents see and are rewarded for knows no failures"),
-    )
-    process: tuple[str, ...] = _setting(
-        (),
-        "a function in a Python file that is called with the simulation, such as noise.py:backup; a generator runs as a"
-        " SimPy process",
-        metavar="FILE.py:NAME",
-        flags=("--process", "process"),
-        parameter="processes",
-        recorded="processes",
-        sweep="lists of functions in Python files, noise.py:backup, that are called with the simulation",
-        environment=_NOT_YET,
-    )
-    seed: int = _setting(
-        0,
-        "of everything random",
-        metavar="N",
-        least=0,
-        parameter="seed",
-        recorded="seed",
-        sweep=NotTaken("each replication has its own, derived from the sweep's"),
-        environment=NotTaken("each episode has its own, drawn with the training's"),
-    )
+    platform: Annotated[
+        str | None,
+        Doc(
+            "file, homogeneous:nodes=N,cores=N or mixed:3x64@3.0,9x8@4.2;"
+            " left out with an SWF log, as many one-core nodes as it says its machine had"
+        ),
+        Setting(
+            metavar="P",
+            flags=("--platform", "-p"),
+            file=True,
+            elsewhere={
+                "sweep": "files or specs; as an SWF log says where left out",
+                "environment": "a file, or a spec such as homogeneous:nodes=4,cores=8; without, a small built-in case",
+            },
+        ),
+    ] = None
+    platform_name: Annotated[
+        str | None,
+        Doc("which of several"),
+        Setting(elsewhere=dict.fromkeys(get_args(Place), _IRMASIM)),
+    ] = None
+    workload: Annotated[
+        str,
+        Doc("SWF, JSON (IRMaSim) or CSV file, or sacct's output, .gz too"),
+        Setting(
+            metavar="W",
+            flags=("--workload", "-w"),
+            file=True,
+            elsewhere={
+                "sweep": "files, specs of generators, or mappings with the keys below",
+                "environment": "a file, or a spec such as lublin:jobs=1000,nodes=64",
+            },
+        ),
+    ]
+    slice: Annotated[
+        tuple[float, float] | None,
+        Doc("take only the jobs submitted from … up to … (s)"),
+        Setting(
+            metavar="FROM TO",
+            of_workload=True,
+            elsewhere={"command line": "take only the jobs submitted from FROM up to TO: s, 5d, 12h"},
+        ),
+    ] = None
+    first: Annotated[
+        int | None,
+        Ge(1),
+        Doc("take only the first N jobs, of a slice if there is one"),
+        Setting(metavar="N", of_workload=True),
+    ] = None
+    shake: Annotated[
+        float | None,
+        Gt(0),
+        Unit("s"),
+        Doc("move every submission by up to so many seconds to and fro, drawn with the seed"),
+        Setting(
+            metavar="S",
+            of_workload=True,
+            elsewhere={
+                "sweep": "each replication moves every submission by up to so many seconds to and fro, drawn with its seed",
+                "environment": _NOT_YET,
+            },
+        ),
+    ] = None
+    reservations: Annotated[
+        str | None,
+        Doc("nodes set aside for a time: advance reservations, maintenance"),
+        Setting(metavar="FILE", file=True, parameter="reservations", elsewhere=_NOT_REPEATED),
+    ] = None
+    accounts: Annotated[
+        str | None,
+        Doc("accounts, shares and limits, as sacctmgr prints them"),
+        Setting(metavar="FILE", file=True, parameter="accounts", elsewhere=_NOT_REPEATED),
+    ] = None
+    time_unit: Annotated[
+        AnyTimeUnit | None,
+        Doc(f"what times in the workload count: {', '.join(TIME_UNITS)}; s unless said otherwise"),
+        Setting(metavar="UNIT", of_workload=True),
+    ] = None
+    think_times: Annotated[
+        bool,
+        Doc("submit a job think_time after the end of its preceding_job, not at the log's time"),
+        Setting(of_workload=True, elsewhere={"environment": _NOT_YET}),
+    ] = False
+    time_zone: Annotated[
+        str | None,
+        Doc("where the times of sacct's output were shown, such as Europe/Berlin; UTC unless said otherwise"),
+        Setting(metavar="ZONE", of_workload=True, elsewhere=_NOT_REPEATED),
+    ] = None
+    anonymise: Annotated[
+        bool,
+        Doc("users, groups, accounts and applications as u1, g1, a1, j1, in the order of their first jobs"),
+        Setting(of_workload=True, elsewhere=_NOT_REPEATED),
+    ] = False
+    ignore_gpus: Annotated[
+        bool,
+        Doc(
+            "run jobs that need GPUs, which only the scheduler slurm gives, as if they needed none, instead of rejecting them"
+        ),
+        Setting(of_workload=True, elsewhere=_NOT_REPEATED),
+    ] = False
+    scheduler: Annotated[
+        str,
+        Doc("such as fcfs or list:first/high_gflops,blocking=no"),
+        Setting(
+            metavar="S",
+            flags=("--scheduler", "-s"),
+            recorded="scheduler",
+            elsewhere={"sweep": "specs, list:JOB/NODE with * and ? for any order, or trained", "environment": _AGENT},
+        ),
+    ] = "fcfs"
+    power_policy: Annotated[
+        str,
+        Doc("when nodes sleep"),
+        Setting(metavar="Q", recorded="power_policy", elsewhere={"sweep": "specs, or trained", "environment": _AGENT}),
+    ] = "always-on"
+    contention_model: Annotated[
+        str | None,
+        Doc("in place of the platform's, such as piecewise:k=1"),
+        Setting(metavar="SPEC", recorded="contention"),
+    ] = None
+    power_model: Annotated[
+        str | None, Doc("in place of the platform's, such as baseline"), Setting(metavar="SPEC", recorded="power_model")
+    ] = None
+    network_model: Annotated[
+        str,
+        Doc("what communication between nodes costs"),
+        Setting(
+            metavar="SPEC",
+            parameter="network",
+            recorded="network_model",
+            elsewhere={
+                "environment": NotTaken("not offered yet: what agents see and are rewarded for knows no network")
+            },
+        ),
+    ] = "none"
+    failures: Annotated[
+        str | None,
+        Doc("how nodes fail and are repaired, such as exponential:mtbf=86400,repair=3600 or trace:FILE"),
+        Setting(
+            metavar="SPEC",
+            parameter="failures",
+            recorded="failures",
+            elsewhere={
+                "sweep": "specs; none where nodes do not fail",
+                "environment": NotTaken("not offered yet: what agents see and are rewarded for knows no failures"),
+            },
+        ),
+    ] = None
+    process: Annotated[
+        tuple[str, ...],
+        Doc(
+            "a function in a Python file that is called with the simulation, such as noise.py:backup; a generator runs as a"
+            " SimPy process"
+        ),
+        Setting(
+            metavar="FILE.py:NAME",
+            flags=("--process", "process"),
+            parameter="processes",
+            recorded="processes",
+            elsewhere={
+                "sweep": "lists of functions in Python files, noise.py:backup, that are called with the simulation",
+                "environment": _NOT_YET,
+            },
+        ),
+    ] = ()
+    seed: Annotated[
+        int,
+        Ge(0),
+        Doc("of everything random"),
+        Setting(
+            metavar="N",
+            parameter="seed",
+            recorded="seed",
+            elsewhere={
+                "sweep": NotTaken("each replication has its own, derived from the sweep's"),
+                "environment": NotTaken("each episode has its own, drawn with the training's"),
+            },
+        ),
+    ] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
     """The rules of a run, under the names of Simulation's parameters; episodes of environments have them, too."""
 
-    enforce_walltime: bool = _setting(
-        False, "kill jobs at their requested time", parameter="enforce_walltime", recorded="enforce_walltime"
-    )
-    suspended_time_counts: bool = _setting(
-        False,
-        "a job that is suspended uses up its requested time meanwhile",
-        parameter="suspended_time_counts",
-        recorded="suspended_time_counts",
-        environment=NotTaken("agents suspend no jobs"),
-    )
-    quirks: tuple[str, ...] = _setting(
-        (),
-        "imitate a published program in one respect",
-        metavar="NAME",
-        flags=("--quirk", "quirks"),
-        parameter="quirks",
-        recorded="quirks",
-        sweep="lists of names",
-        environment=NotTaken("they are for comparisons with published numbers, not to learn from"),
-    )
-    until: float | None = _setting(
-        None,
-        "the run stops there, at the latest (s)",
-        metavar="S",
-        unit="s",
-        command="stop at S seconds on the run's clock",
-        parameter="until",
-        recorded="until",
-    )
+    enforce_walltime: Annotated[
+        bool,
+        Doc("kill jobs at their requested time"),
+        Setting(parameter="enforce_walltime", recorded="enforce_walltime"),
+    ] = False
+    suspended_time_counts: Annotated[
+        bool,
+        Doc("a job that is suspended uses up its requested time meanwhile"),
+        Setting(
+            parameter="suspended_time_counts",
+            recorded="suspended_time_counts",
+            elsewhere={"environment": NotTaken("agents suspend no jobs")},
+        ),
+    ] = False
+    quirks: Annotated[
+        tuple[str, ...],
+        Doc("imitate a published program in one respect"),
+        Setting(
+            metavar="NAME",
+            flags=("--quirk", "quirks"),
+            parameter="quirks",
+            recorded="quirks",
+            elsewhere={
+                "sweep": "lists of names",
+                "environment": NotTaken("they are for comparisons with published numbers, not to learn from"),
+            },
+        ),
+    ] = ()
+    until: Annotated[
+        float | None,
+        Gt(0),
+        Unit("s"),
+        Doc("the run stops there, at the latest (s)"),
+        Setting(
+            metavar="S",
+            parameter="until",
+            recorded="until",
+            elsewhere={"command line": "stop at S seconds on the run's clock"},
+        ),
+    ] = None
 
     def rules(self) -> dict[str, Any]:
         """Return the rules alone, by name."""
@@ -315,22 +359,21 @@ class Rules:
 class _Outputs:
     """The outputs of a run."""
 
-    explain: bool = _setting(
-        False,
-        "keep a log of the scheduler's decisions and reasons",
-        parameter="explain",
-        sweep=_RUN_ONLY,
-        environment=_RUN_ONLY,
-    )
-    report: bool = _setting(False, "leave an interactive report.html, too", sweep=_RUN_ONLY, environment=_RUN_ONLY)
-    file_format: Literal["csv", "parquet"] = _setting(
-        "csv",
-        "of tables",
-        flags=("--format", "file_format"),
-        key="format",
-        sweep=_RUN_ONLY,
-        environment=_RUN_ONLY,
-    )
+    explain: Annotated[
+        bool,
+        Doc("keep a log of the scheduler's decisions and reasons"),
+        Setting(parameter="explain", elsewhere=_ONCE),
+    ] = False
+    report: Annotated[
+        bool,
+        Doc("leave an interactive report.html, too"),
+        Setting(elsewhere=_ONCE),
+    ] = False
+    file_format: Annotated[
+        Literal["csv", "parquet"],
+        Doc("of tables"),
+        Setting(flags=("--format", "file_format"), key="format", elsewhere=_ONCE),
+    ] = "csv"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -360,23 +403,24 @@ class RunSettings(_Outputs, Rules, _Inputs):
         return [*named, self.config, *others]
 
 
-def _entries() -> dict[str, Setting]:
-    hints = get_type_hints(RunSettings)
-    found = {}
-    for field in dataclasses.fields(RunSettings):
-        if "setting" not in field.metadata:
-            continue
-        setting, hint = field.metadata["setting"], hints[field.name]
-        kinds = [kind for kind in get_args(hint) if kind is not NoneType]
-        kind = Union[tuple(kinds)] if NoneType in get_args(hint) else hint  # noqa: UP007 - of a list of types
-        allowed = get_args(kind) if get_origin(kind) is Literal else setting.allowed
-        key = setting.key or field.name
-        found[field.name] = dataclasses.replace(setting, name=field.name, kind=kind, allowed=allowed, key=key)
-    return found
+def setting_of(name: str, annotation: Any, default: Any = ...) -> Setting:
+    """Return the setting that a field's annotation declares."""
+    declared, *extras = get_args(annotation)
+    some = [part for part in get_args(declared) if part is not NoneType]
+    kind: Any = reduce(or_, some) if NoneType in get_args(declared) else declared
+    [setting] = [extra for extra in extras if isinstance(extra, Setting)]
+    plain = Annotated[kind, *(extra for extra in extras if extra is not setting)]
+    option = option_of(name, default, annotation)
+    return dataclasses.replace(setting, option=option, annotation=plain, key=setting.key or name)
 
 
-SETTINGS: Mapping[str, Setting] = _entries()
-"""Every entry by its name."""
+_HINTS = get_type_hints(RunSettings, include_extras=True)
+SETTINGS: Mapping[str, Setting] = {
+    each.name: setting_of(each.name, _HINTS[each.name], ... if each.default is dataclasses.MISSING else each.default)
+    for each in dataclasses.fields(RunSettings)
+    if get_origin(_HINTS[each.name]) is Annotated
+}
+"""Every setting by its name."""
 
 
 def taken(place: Place) -> list[Setting]:

@@ -21,7 +21,7 @@ from cluster_sim.machine.running import Running
 from cluster_sim.models.processor_step import models_of
 from cluster_sim.run.decisions import Decision, Reject, Start, check_decision
 from cluster_sim.run.jobs.live_jobs import Held, LiveJobs, Suspended
-from cluster_sim.run.machine_view import MachineView, forwarded
+from cluster_sim.run.machine_view import MachineView
 from cluster_sim.run.news import News
 from cluster_sim.run.outlook import Outlook
 from cluster_sim.run.shortage import shortage
@@ -79,6 +79,12 @@ class View(MachineView):
         self._running = live.running
         self._changes = changes  # what knows how far running jobs are
         self._about = about
+        self.accounts = about.accounts  #: Who may have how much of the machine; None: all may.
+        self.aliases = about.aliases  #: Names that an anonymised workload has changed.
+        self.explains = about.explains  #: Whether the run logs decisions: ``Hold`` and ``Reserve`` are worth it.
+        self.power_policy = about.power_policy  #: What the power policy is called, for reasons.
+        self.quirks = about.quirks  #: Quirks of published programs that the run reproduces.
+        self.seed = about.seed  #: The run's seed.
         #: True if jobs ask for memory and the scheduler (any, if there is none) has them get it.
         self.counts_memory = machine.cores.uses_memory and about.places_memory
         #: Jobs that joined the queue since the last scheduling pass.
@@ -98,17 +104,6 @@ class View(MachineView):
         self.suspended_by_index = live.suspended
         #: Called before each pass of the scheduler, by what has to know what every pass brings.
         self.followers: list[Callable[[], None]] = []
-
-    accounts: Accounts | None = forwarded("_about.accounts", "Who may have how much of the machine; None: all may.")
-    aliases: Mapping[str, Mapping[str, str]] = forwarded(
-        "_about.aliases", "Names that an anonymised workload has changed."
-    )
-    explains: bool = forwarded(
-        "_about.explains", "Whether the run logs decisions: ``Hold`` and ``Reserve`` are worth it."
-    )
-    power_policy: str = forwarded("_about.power_policy", "What the power policy is called, for reasons.")
-    quirks: frozenset[str] = forwarded("_about.quirks", "Quirks of published programs that the run reproduces.")
-    seed: int = forwarded("_about.seed", "The run's seed.")
 
     @classmethod
     def by_hand(

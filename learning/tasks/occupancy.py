@@ -39,6 +39,7 @@ class Asked:
     def __init__(self, requests: Sequence[JobRequest]):
         self.requests = requests
         self.cores = np.array([float(request.cores) for request in requests])
+        self.needed = self.cores.astype(np.int64)[:, None]  #: The cores, to be compared with those that nodes have free.
         self.times = np.array([request.requested_time for request in requests])  #: s; inf where none was requested.
         self.widest = max([request.cores for request in requests], default=0)
         #: Whether some limit their energy.
@@ -148,7 +149,7 @@ class Occupancy:
         changed: set[int] = set()
         begun = list(filterfalse(self._nodes_of.__contains__, present))
         if len(self._nodes_of) + len(begun) != len(present):
-            for index in [index for index in self._nodes_of if index not in present]:
+            for index in list(filterfalse(present.__contains__, self._nodes_of)):
                 for node in self._nodes_of.pop(index):
                     del self.tenants[node][index]
                     changed.add(node)

@@ -58,6 +58,7 @@ class Expectations:
         self._reclocked: set[int] = set()  # nodes that are no longer as their type says
         self._accounts: dict[int, tuple[float, Forecast]] = {}  # of nodes with jobs: when it was made, and the forecast
         self._running: dict[int, _Tasks] = {}
+        self._spread: set[int] = set()  # running jobs with tasks on several nodes
         # When the last of each running job's tasks is expected to end, s on the run's clock.
         self._ends: dict[int, float] = {}
         self._version: object = None  # the machine when the account was last brought up to the present
@@ -72,7 +73,7 @@ class Expectations:
         view = self._view
         self._now = view.now
         self._outlooks.clear()
-        changes = self._view.clock_changes
+        changes = view.clock_changes
         for changed, processor, kind in changes[self._clocks_seen :]:
             node = self._view.node_of(processor)
             self._reclocked.add(node)
@@ -96,7 +97,7 @@ class Expectations:
             self._version = view.version
             begun = list(filterfalse(running.__contains__, present))
             if len(running) + len(begun) != len(present):
-                for index in [index for index in running if index not in present]:
+                for index in list(filterfalse(present.__contains__, running)):
                     self._strike(index)
             if self._booting:
                 for index in sorted(self._booting):
@@ -125,6 +126,8 @@ class Expectations:
         for processor, cores in self._view.held_cores(job):
             tasks.cores.setdefault(self._view.node_of(processor), []).append((processor, cores))
         self._running[job.index] = tasks
+        if len(tasks.cores) > 1:
+            self._spread.add(job.index)
         if self._view.running_job(job).start_time > self._now:
             self._booting.add(job.index)
         for node, pairs in tasks.cores.items():
@@ -143,8 +146,13 @@ class Expectations:
 
     def _strike(self, index: int) -> None:
         self._booting.discard(index)
+        self._spread.discard(index)
         del self._ends[index]
         for node in self._running.pop(index).cores:
+            if len(self._accounts[node][1].ends) == 1:  # the node is empty now
+                del self._accounts[node]
+                self._outlooks.pop(node, None)
+                continue
             shares = [
                 Share(share.model, tuple([group for group in share.groups if group.job != index]))
                 for share in self._shares_now(node)
@@ -164,15 +172,12 @@ class Expectations:
     def _replan(self, node: int, shares: list[Share], time: float | None = None) -> None:
         time = self._now if time is None else time
         self._outlooks.pop(node, None)
-        if not any(share.groups for share in shares):
-            self._accounts.pop(node, None)
-            return
         forecast = predict(shares)
         self._accounts[node] = time, forecast
         for job, end in forecast.ends.items():
             tasks = self._running[job]
             tasks.ends[node] = self._ends[job] = time + end
-            if len(tasks.cores) > 1:  # its other nodes hold their cores for as long as the last of its tasks runs
+            if job in self._spread:  # its other nodes hold their cores for as long as the last of its tasks runs
                 self._ends[job] = max(tasks.ends.values())
                 for other in tasks.cores:
                     self._outlooks.pop(other, None)
@@ -204,9 +209,7 @@ class Expectations:
         shares, forecast = self._outlook(node)
         groups = [share.groups for share in shares]
         # Jobs with tasks on several processors would have to be told apart too.
-        if sum(map(len, groups)) > len(forecast.ends) or any(
-            len(self._running[job].cores) > 1 for job in forecast.ends
-        ):
+        if sum(map(len, groups)) > len(forecast.ends) or not self._spread.isdisjoint(forecast.ends):
             return -1, node
         return kind, *(tuple(group[1:] for group in there) for there in groups)
 
@@ -221,9 +224,10 @@ class Expectations:
         return found
 
     def _with_elsewhere(self, node: int, forecast: Forecast) -> Forecast:
-        later: dict[int, float] = {}
-        for job in forecast.ends:
-            tasks = self._running.get(job)
-            if tasks is not None and len(tasks.cores) > 1:
-                later[job] = max(end for other, end in tasks.ends.items() if other != node) - self._now
-        return forecast.held_until(later) if later else forecast
+        if self._spread.isdisjoint(forecast.ends):
+            return forecast
+        later = {
+            job: max(end for other, end in self._running[job].ends.items() if other != node) - self._now
+            for job in self._spread.intersection(forecast.ends)
+        }
+        return forecast.held_until(later)

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from analysis import animation, write_animation
 from analysis.stepping.frames import Frames
+from analysis.stepping.steps import Steps
 from cluster_sim import InputError, Platform, Simulation, Start, Workload, make_power_policy, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.platform import PowerTransitions
@@ -175,6 +176,14 @@ def test_every_way_to_step(in_browser: dict[str, Any]) -> None:
     assert (in_browser["playing"], played) == ("❚❚ Pause", "6")
     assert EVIL in in_browser["steps"][1]["decision"][1]
     assert in_browser["title"] == "fcfs on homogeneous"
+
+
+def test_a_promise_of_no_time_is_told_as_such() -> None:
+    """The second job waits for the first: until 10 s, or for one that has named no time."""
+    for asked, told in ((10.0, "promised 10 s"), (np.inf, "promised no time")):
+        jobs = workload_of((0.0, 1, 10.0, asked), (1.0, 2, 5.0, 5.0))
+        result = Simulation(Platform.homogeneous(1, 2), jobs, make_scheduler("easy"), explain=True).run()
+        assert {text for _, text in Steps(result).promises(1)} == {told}
 
 
 def test_texts_from_the_input_stay_texts() -> None:

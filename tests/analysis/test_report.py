@@ -50,7 +50,7 @@ def charts(page: str) -> list[go.Figure]:
 
 
 def titles(page: str) -> list[str]:
-    """Of the figures in a page."""
+    """Return the titles of the figures in a page."""
     return [figure.layout.title.text for figure in charts(page)]
 
 
@@ -129,10 +129,10 @@ def test_scripts_in_the_input_do_not_run(run: Run, tmp_path: Path) -> None:
         assert "<a href=" not in str(data["layout"].get("title")) + str(data["layout"].get("xaxis"))
 
 
-def test_two_runs_of_20_000_jobs_are_less_than_six_megabytes(tmp_path: Path) -> None:
-    """A page that compares runs with as many jobs on 32 cores."""
+def test_two_runs_of_5_000_jobs_are_less_than_three_and_a_half_megabytes(tmp_path: Path) -> None:
+    """A page that compares runs with as many jobs on 32 cores; 2.6 MB are plotly.js and what stands around the jobs."""
     rng = np.random.default_rng(1)
-    count = 20_000
+    count = 5_000
     jobs = {
         "submit_time": np.cumsum(rng.exponential(30.0, count)).round(), "requested_cores": rng.integers(1, 5, count),
         "recorded_run_time": rng.integers(1, 600, count), "user": rng.integers(1, 90, count).astype(str),
@@ -140,7 +140,7 @@ def test_two_runs_of_20_000_jobs_are_less_than_six_megabytes(tmp_path: Path) -> 
     power = {"static_w": 10.0, "dynamic_w": 5.0, "min_power": 0.4}
     result = Simulation(Platform.homogeneous(2, 16, power=power), Workload(jobs), make_scheduler("fcfs")).run()
     page = write_report({"one": result, "other": result}, tmp_path / "report.html")
-    assert page.stat().st_size < 6_000_000
+    assert page.stat().st_size < 3_450_000
 
 
 def test_one_chart_as_a_page(small: FakeResult, tmp_path: Path) -> None:

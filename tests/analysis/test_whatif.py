@@ -14,7 +14,7 @@ from analysis import what_if
 from analysis.whatif import replayed
 from analysis.whatif import study as whatif_study
 from analysis.whatif.charts import waits_of_classes
-from analysis.whatif.effects import by_class
+from analysis.whatif.effects import by_class, most_moved
 from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED
 from analysis.whatif.study import Study
 from cluster_sim import Simulation, Workload
@@ -322,6 +322,13 @@ def test_a_bootstrap_over_weeks() -> None:
     assert np.isnan(bootstrap_ratios(sums, np.where(counts > 1, counts, 0.0))).all()
     assert bootstrap_interval(np.full(5, 3.0)) == (3.0, 3.0)
     assert np.isnan(bootstrap_interval(np.full(4, 3.0))).all()
+
+
+def test_the_jobs_that_move_most_are_told() -> None:
+    """The two that gain most, then the two that lose most, each from the largest on; who stays or did not start is left out."""
+    shifts = [5.0, -1.0, 0.0, 1.0, -3.0, 9.0, -2.0, np.nan]
+    jobs = pd.DataFrame({"job_id": list("abcdefgh"), f"{CHANGED}_wait": shifts, f"{UNCHANGED}_wait": [0.0] * 8})
+    assert most_moved(jobs, 2)["job_id"].tolist() == ["e", "g", "f", "a"]
 
 
 def test_classes_of_users_are_sorted_by_their_work(tmp_path: Path) -> None:

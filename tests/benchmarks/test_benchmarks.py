@@ -46,7 +46,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def run_here(module: str, *arguments: str) -> tuple[int, str, str]:
-    """The same of a module in this process, which saves its imports: exit status, stdout, stderr."""
+    """Run a module in this process, which saves its imports; return exit status, stdout and stderr."""
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.setattr(sys, "argv", [module, *arguments])
@@ -129,7 +129,7 @@ def test_the_profile_says_where_the_time_goes(measured: tuple[str, dict[str, Any
 
 @pytest.mark.parametrize(("module", "rows"), [("environments", 8), ("training", 6), ("sweeps", 10)])
 def test_a_benchmark_of_learning_prints_a_table(module: str, rows: int) -> None:
-    """Those that are programs of their own: at least so many rows, each with a figure above 0."""
+    """Benchmarks that are programs of their own print at least so many rows, each with a figure above 0."""
     status, out, err = run_here(f"benchmarks.{module}", "--quick")
     if module == "environments" and status == 2 and "are not there" in err:
         pytest.skip(err.strip())
@@ -194,7 +194,7 @@ def test_costs_and_ratios() -> None:
 
 
 def test_the_stand_in_resembles_the_log() -> None:
-    """The same jobs every time; a quarter serial, most of the others powers of two, a load of 1.06."""
+    """Jobs are equal every time; a quarter is serial, most of the others are powers of two, the load is 1.06."""
     from benchmarks import inputs
 
     jobs = inputs.stand_in(10_000).jobs

@@ -46,7 +46,7 @@ def day(number: int, jobs: int, requested_s: float) -> Day:
 
 
 def test_every_third_day_of_each_class_is_to_choose_by(tmp_path: Path) -> None:
-    """Of six days of each class two; as files each part has its own, and says which class they are of."""
+    """Two of six days of each class are to choose by; each part has files of its own, named by class."""
     classes = [(BUSY, 600.0), (BUSY, 3600.0), (3, 600.0), (3, 3600.0)]
     all_days = [day(number, *classes[number % 4]) for number in range(24)]
     to_learn, to_choose = split(all_days)

@@ -181,7 +181,6 @@ def test_files_that_are_cut_off(inputs: Path, tmp_path: Path, monkeypatch: pytes
     check(inputs, pattern, COMMANDS[pattern])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pattern", SLOW)
 def test_sweeps_and_agents_that_are_cut_off(
     all_inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str

@@ -89,7 +89,7 @@ def listen_to_interrupts() -> None:
         (["convert", "log.swf"], "Missing argument 'OUT'"),
         (["validate", "gone.json"], "gone.json: expected"),
         (["validate", "."], ".: expected"),
-        (["list", "planets"], "Invalid value for 'KIND': 'planets' is not one of 'schedulers'"),
+        (["list", "planets"], "list: expected one of schedulers, job-orders,"),
     ],
 )
 def test_wrong_words_are_told_in_one_line(refused, done, words, told) -> None:

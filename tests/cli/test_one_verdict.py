@@ -72,7 +72,7 @@ def test_a_what_if(command: Command, here: Path, weeks: int) -> None:
 
 @pytest.mark.parametrize("replications", [1, 3, 5])
 def test_a_comparison_of_schedulers(command: Command, here: Path, replications: int) -> None:
-    """Of one workload, of too few replications and of enough."""
+    """Compare on one workload, with too few replications and with enough."""
     names = ["fcfs", "easy"]
     words = ["compare", "-p", MACHINE, "-w", JOBS, *(word for name in names for word in ("-s", name)), "--out", "out"]
     words += ["--replications", str(replications)] if replications > 1 else []

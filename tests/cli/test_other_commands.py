@@ -385,3 +385,23 @@ def test_validate_counts_jobs_that_went_beyond(done) -> None:
     assert facts["wider than that machine"] == "1 job"
     facts = json.loads(done("validate", "--json", "log.swf").stdout)["facts"]
     assert facts["ran longer than requested"] == facts["wider than that machine"] == "0 jobs"
+
+
+def test_the_options_of_a_thing_are_listed(done, refused) -> None:
+    """By its kind or its name alone, as text or JSON: what each may be, its default and its meaning."""
+    lines = done("list", "schedulers", "pcbe").stdout.splitlines()
+    assert lines[0].startswith("schedulers pcbe: PCBE (Cruz 2023)")
+    assert lines[1].split() == ["option", "value", "default", "meaning"]
+    assert lines[5].split(maxsplit=6)[:6] == ["aging", "number,", "0", "or", "more", "(s)"]
+    assert done("list", "pcbe").stdout.splitlines() == [
+        *lines,
+        "",
+        *done("list", "machines", "pcbe").stdout.splitlines(),
+    ]
+    [told] = json.loads(done("list", "schedulers", "easy", "--json").stdout)
+    depth = {option["name"]: option for option in told["options"]}["depth"]
+    assert (depth["value"], depth["default"], depth["unit"]) == ("whole number, 0 or more, or all", "1", "jobs")
+    assert [each["kind"] for each in json.loads(done("list", "none", "--json").stdout)] == [
+        "contention-models", "network-models", "failure-models",
+    ]  # fmt: skip
+    assert "(the nearest is easy)" in refused("list", "schedulers", "esy")

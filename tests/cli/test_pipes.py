@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -78,7 +78,7 @@ def test_validate_and_list_print_json(done, refused) -> None:
     ids=["swf", "swf-without-header", "json", "csv", "gzipped"],
 )
 def test_a_workload_comes_from_stdin(here: Path, content: str | bytes, jobs: int) -> None:
-    """Its format is told by its content; the records have its checksum, under the name it was asked for by."""
+    """The content tells the format; the records have the checksum, under the name that was given."""
     content = content if isinstance(content, bytes) else content.lstrip().encode()
     told = piped(content, "run", *LAB, "--workload", "-", "--out", "out", "--json").stdout
     summary = json.loads(told)
@@ -196,7 +196,7 @@ def test_a_shell_completes_names(here: Path, line: str, offered: str) -> None:
 
 @pytest.mark.parametrize("line", ["gantt ou", "validate la", "run stu", "run --scheduler ls", "run --scheduler e"])
 def test_a_shell_completes_files(here: Path, line: str) -> None:
-    """Where a file may stand, also in the place of a name; first, or bash would forget the names."""
+    """Files are offered where one may stand, also in the place of a name; first, or bash would forget the names."""
     assert offered_for(line)[0] == f"file,{line.split()[-1]}"
 
 
@@ -210,10 +210,11 @@ def test_warnings_come_before_the_table(here: Path) -> None:
     ):
         end, begin = os.pipe()
         os.close(end)
-        with os.fdopen(begin, "w") as gone:
-            told = subprocess.run(
-                [sys.executable, "-m", "cluster_sim", *words], stdout=gone, stderr=subprocess.PIPE, text=True,
-                env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}, timeout=120, check=False,
-            )  # fmt: skip
-        assert told.returncode == 141
-        assert "warning: watts: " in told.stderr
+        told = io.StringIO()
+        with os.fdopen(begin, "w") as gone, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stdout", gone)
+            patch.setattr(sys, "stderr", told)
+            with pytest.raises(SystemExit) as ended:
+                main(words)
+        assert ended.value.code == 141
+        assert "warning: watts: " in told.getvalue()

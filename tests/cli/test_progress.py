@@ -42,7 +42,7 @@ class Work:
         self.progress = Progress("train", self.total, "iterations", self.before, clock=self.clock)
 
     def at(self, seconds: float, done: int, **notes: str) -> None:
-        """So many are done then, and somebody looks."""
+        """Have so many steps done then, and look."""
         self.clock.now = 1_000.0 + seconds
         self.progress.reach(done, **notes)
         self.progress.look()
@@ -61,7 +61,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> Callable[[], list[str]]:
 
 
 def test_a_line_at_every_tenth(told: Callable[[], list[str]]) -> None:
-    """It says what is done of what, the time that is gone, and an estimate of the rest."""
+    """A line says what is done of what, the time that is gone, and an estimate of the rest."""
     work = Work(20)
     for done in range(1, 21):
         work.at(done * 10.0, done)
@@ -72,7 +72,7 @@ def test_a_line_at_every_tenth(told: Callable[[], list[str]]) -> None:
 
 
 def test_a_short_command_is_quiet(told: Callable[[], list[str]]) -> None:
-    """Nothing in the first five seconds, and never two lines within five."""
+    """No line comes in the first five seconds, and never two within five."""
     work = Work(1_000)
     for tick in range(1, 50):
         work.at(tick / 10, 20 * tick)

@@ -6,10 +6,12 @@ import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import click
 import pytest
+from annotated_types import Ge
+from typing_extensions import Doc
 
 from analysis.sweep import Grid
 from analysis.sweep import cell as sweep_cell
@@ -22,7 +24,16 @@ from cluster_sim.cli.options import setting_option
 from cluster_sim.cli.own_config import _Config
 from cluster_sim.cli.simulate import build, load
 from cluster_sim.formats.native_platform import OwnKeys
-from cluster_sim.run.settings import SETTINGS, NotTaken, Place, RunSettings, Setting, as_in_a_run, with_settings
+from cluster_sim.run.settings import (
+    SETTINGS,
+    NotTaken,
+    Place,
+    RunSettings,
+    Setting,
+    as_in_a_run,
+    setting_of,
+    with_settings,
+)
 
 from .conftest import Command
 
@@ -89,7 +100,7 @@ def kept(simulation: Simulation) -> dict[str, Any]:
     """What a result says of the settings, by their names."""
     meta = simulation.result().meta
     return {
-        name: meta[f"{name}_{s.unit}" if s.unit else name]
+        name: meta[f"{name}_{s.option.unit}" if s.option.unit else name]
         for name, s in SETTINGS.items()
         if s.recorded and name != "process"
     }
@@ -153,7 +164,7 @@ def test_trainings_reach_the_simulation(here: Path) -> None:
 
 def test_a_new_setting_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Options and keys are made of the entry, with its bound, its default and its meaning."""
-    entry = Setting(name="patience", key="patience", kind=int, default=2, least=1, meaning="wait so long")
+    entry = setting_of("patience", Annotated[int, Ge(1), Doc("wait so long"), Setting()], 2)
     monkeypatch.setitem(SETTINGS, "patience", entry)  # type: ignore[arg-type]
     command = setting_option("patience")(click.Command("one"))
     (option,) = command.params

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cluster_sim.cli import main
+from cluster_sim.cli.streams import Lasting, go_nowhere
 
 from .conftest import Command
 
@@ -92,6 +93,22 @@ def test_results_are_written_whatever_the_streams_are(here_done: Path, done: Com
         if path.suffix == ".csv":
             assert path.read_bytes() == Path(str(path).replace(f"out{number}", "out0")).read_bytes()
     assert all(found == files[0] for found in files), files
+
+
+@pytest.mark.parametrize("tells_reader", [True, False])
+def test_only_stdout_tells_of_a_reader_that_is_gone(tells_reader: bool) -> None:
+    """What is written to a closed pipe is dropped; a wrapper of stdout raises, so that the command ends."""
+    end, begin = os.pipe()
+    os.close(end)
+    with os.fdopen(begin, "w", buffering=1) as gone:
+        stream = Lasting(gone, tells_reader)
+        if tells_reader:
+            with pytest.raises(BrokenPipeError):
+                stream.write("lost\n")
+            go_nowhere(gone)
+        else:
+            assert stream.write("lost\n") == 5
+            assert isinstance(stream.error, BrokenPipeError)
 
 
 def test_what_a_full_stdout_loses_is_told(here: Path) -> None:

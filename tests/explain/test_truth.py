@@ -36,7 +36,7 @@ def test_reasons_of_a_long_queue(scheduler: str) -> None:
     seen = Watched()
     seen.watch(simulation)
     result = simulation.run()
-    counts = check(Case(platform, {}, scheduler=scheduler), result, seen)
+    counts = check(Case(platform, {}, scheduler=scheduler), result, seen, explained=10)
     assert counts["short"] > 90
     assert counts["no reason"] == 0
     assert counts["behind" if scheduler == "fcfs" else "delays"] > 10

@@ -81,12 +81,12 @@ def test_a_400_digit_begin_is_told(desk: ExploreSession) -> None:
 
 def test_a_run_that_took_too_long_is_given_up_once(desk: ExploreSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy that acts every millisecond is ended after the limit; whoever asks for the same again is told at once."""
-    monkeypatch.setattr(runs, "LONGEST_S", 0.5)
+    monkeypatch.setattr(runs, "LONGEST_S", 0.1)
     given = Choices().plain() | {"power_policy": "random", "power_options": "period=0.001"}
     made, tries = desk._made, []
     monkeypatch.setattr(desk, "_made", lambda choices: tries.append(choices) or made(choices))
     for _ in range(2):
-        with pytest.raises(InputError, match=r"run: expected a run that is done in 0\.5 s"):
+        with pytest.raises(InputError, match=r"run: expected a run that is done in 0\.1 s"):
             desk.run(given)
     assert len(tries) == 1
 

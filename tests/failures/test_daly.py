@@ -38,7 +38,7 @@ KNOWN = [
 
 @pytest.mark.parametrize(("name", "expected", "spread"), KNOWN, ids=[name for name, *_ in KNOWN])
 def test_mean_times(name: str, expected: float, spread: float) -> None:
-    """Of 200 jobs, within four standard errors; and within four of what our own rules give."""
+    """The mean of 200 jobs is within four standard errors, also of what our own rules give."""
     case = next(case for case in CASES if case.name == name)
     mean = times(case, RUNS, seed=1).mean()
     assert abs(mean - expected) < 4.0 * spread / sqrt(RUNS)

@@ -267,7 +267,7 @@ def test_hostile_files_end_early(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- anything goes in, only InputError comes out
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     speed=st.text("0123456789.eE-+, kMGf", max_size=12),
     watts_text=st.text("0123456789.:,-e ", max_size=12),

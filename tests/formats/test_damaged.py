@@ -19,14 +19,14 @@ sys.path.insert(0, str(ROOT))  # the package of benchmarks is not installed
 damaged = importlib.import_module("benchmarks.damaged")
 sys.path.remove(str(ROOT))
 
-CASES = dict.fromkeys(("result", "result parquet", "batsim results", "evalys table", "sweep"), 6) | {"what if": 20}
+CASES = dict.fromkeys(("result", "result parquet", "batsim results", "evalys table", "sweep"), 6) | {"what if": 12}
 """Fewer where each takes a tenth of a second: results are read whole, explained and drawn, logs of Slurm's replayed."""
 
 
 @pytest.mark.parametrize("name", damaged.samples())
 def test_damaged_files_are_read_or_refused(name: str) -> None:
     """Some damaged files of each format: no traceback, no waiting, no message without a file."""
-    found = damaged.try_cases(name, range(CASES.get(name, 30)), seed=0)
+    found = damaged.try_cases(name, range(CASES.get(name, 20)), seed=0)
     assert found == {}
 
 

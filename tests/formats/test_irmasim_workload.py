@@ -144,7 +144,7 @@ def test_other_json(tmp_path: Path, document: Any) -> None:
         read(tmp_path, document)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
         st.tuples(

@@ -275,7 +275,7 @@ counts = st.integers(-1, 10_000)
 times = st.one_of(st.just(-1), st.integers(0, 10**9), st.floats(0, 1e9))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
         st.tuples(

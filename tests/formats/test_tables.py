@@ -76,7 +76,7 @@ def values(field: Field) -> st.SearchStrategy[Any]:
     return st.one_of(numbers, st.just(special)) if special != 0 and field.name != "operations" else numbers
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.tuples(*(values(field) for field in JOB_FIELDS[1:])), min_size=1, max_size=8),
     name=st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1),

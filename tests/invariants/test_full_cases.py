@@ -33,7 +33,7 @@ def test_the_contract_holds_of_whatever_can_be_run(block: int) -> None:
 
 
 def test_a_case_is_its_seed() -> None:
-    """The same seed draws the same case, also as the text that makes it again; another seed another."""
+    """Equal seeds draw equal cases, also as the text that makes them again; another seed draws another."""
     assert described(full_case(3)) == described(full_case(3)) != described(full_case(4))
 
 
@@ -64,7 +64,7 @@ def _violation(case: Case) -> Violation | None:
 
 
 def test_a_cap_below_what_the_machine_draws_at_rest_is_no_case() -> None:
-    """It is refused at the start of a run, as documented: there is nothing to check."""
+    """A run with such a cap is refused at its start, as documented: there is nothing to check."""
     platform = Platform.homogeneous(2, 4, power={"static_w": 50.0, "dynamic_w": 5.0, "min_power": 1.0})
     case = replace(full_case(1), platform=platform, power="power-cap:1", scheduler="fcfs", orders=(), stops=())
     with pytest.raises(NotACase, match="power cap"):

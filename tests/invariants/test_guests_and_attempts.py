@@ -75,7 +75,7 @@ class Seen:
     granted: list[Any] = field(default_factory=list)  #: The requests of these.
 
     def failing(self, node: Node) -> None:
-        """Those who hold something there lose it now."""
+        """End the stay of each guest that holds something there."""
         for request, stay in zip(self.granted, self.held, strict=True):
             if request.is_held and request.node == node.index:
                 stay[-1] = request.env.now

@@ -147,7 +147,7 @@ def test_verdicts_ties_and_equals() -> None:
 
 
 def test_a_best_heuristic_that_is_not_told_apart_is_told_so() -> None:
-    """Of two heuristics that differ by 3, -3, 2, -2 and 1 J neither is best."""
+    """Neither of two heuristics that differ by 3, -3, 2, -2 and 1 J is best."""
     evaluation = five_cases()
     swing = np.array([3.0, -3.0, 2.0, -2.0, 1.0])
     first = evaluation.heuristics.query("heuristic == 'sjf'")
@@ -291,7 +291,7 @@ def test_cases_from_a_file(agents: Path, tmp_path: Path) -> None:
 
 
 def test_pieces_that_nothing_is_left_of_are_not_warned_of(agents: Path, tmp_path: Path) -> None:
-    """Where the pieces are all jobs, or where some of the pieces were asked for, which leaves out jobs anyway."""
+    """Say nothing where the pieces are all jobs, or where some were asked for, which leaves out jobs anyway."""
     mixed_jobs(np.random.default_rng(3), 10).write(tmp_path / "jobs.csv")
     jobs, machine = str(tmp_path / "jobs.csv"), "homogeneous:nodes=2,cores=48"
     with warnings.catch_warnings():
@@ -400,6 +400,8 @@ def test_jobs_of_which_nothing_is_known_are_compared_by_their_number() -> None:
     assert of_other_jobs([("a", unknown, {"fcfs": first}), ("b", first, {"fcfs": unknown})], "run") == ""
     assert of_other_jobs([("a", unknown, {"fcfs": (2, 0, 7)})], "run").startswith("in 1 of 1 run")
     assert "as many, but not the same ones" in of_other_jobs([("a", first, {"fcfs": second})], "run")
+    told = of_other_jobs([("a", (9, 3, 7), {"fcfs": (10, 3, 8), "easy": (9, 0, 9)})], "run")
+    assert "(most apart in a, with 9 completed and 3 killed, easy 9 and 0)" in told  # three killed are more than one
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_explained_variance_by_hand() -> None:
 
 @pytest.mark.parametrize("longest", [0.0, 0.1])
 def test_adam_is_torchs_adam(longest: float) -> None:
-    """The same steps as torch.optim.Adam, gradients cut to a length or not."""
+    """Steps are those of torch.optim.Adam, gradients cut to a length or not."""
     ours, theirs = (torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)) for _ in range(2))
     ours.load_state_dict(theirs.state_dict())
     first = Adam(list(ours.parameters()), 0.01, eps=1e-8)
@@ -346,7 +346,7 @@ def _episode(rewards: list[float]) -> Trajectory:
 
 
 def test_self_imitation_finds_again() -> None:
-    """Of one rare good episode, imitated, the actions become much more probable."""
+    """Actions of one rare good episode, imitated, become much more probable."""
     network = network_for(ROWS, "scorer:hidden=8")
     trajectories = collect(ROWS, network, range(30))
     ppo = PPO(network, PPOOptions(self_imitation=1, self_imitation_updates=20, actor_lr=0.01), 10)
@@ -357,7 +357,7 @@ def test_self_imitation_finds_again() -> None:
 
 
 def test_published_options_are_options() -> None:
-    """They can be had, and say what the papers' tables say."""
+    """Published options can be had, and say what the papers' tables say."""
     options = PPOOptions(**PUBLISHED["energy-scheduler"])
     assert (options.clip, options.gamma, options.lam, options.epochs) == (0.1, 0.99, 0.95, 50)
     options = PPOOptions(**PUBLISHED["deepshutdown"])

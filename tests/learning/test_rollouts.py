@@ -108,7 +108,7 @@ def test_garbage_is_looked_for_less_often_meanwhile() -> None:
 
 
 def test_greedy_takes_the_most_probable() -> None:
-    """Of a scorer that only looks at the first number of a row, downwards, the least."""
+    """A scorer that only looks at the first number of a row, downwards, takes the least."""
     network = network_for(ROWS, "scorer:hidden=8")
     weights = {name: np.zeros_like(weight) for name, weight in network.weights().items()}
     weights["actor.linear.weight"][0, 0] = -1.0
@@ -168,7 +168,7 @@ def test_any_executor_will_do() -> None:
 
 
 def test_seeds_differ() -> None:
-    """Of iterations, of episodes, of trainings."""
+    """Iterations, episodes and trainings have seeds of their own."""
     seeds = [seed for training in range(3) for i in range(3) for seed in episode_seeds(training, i, 5)]
     assert len(set(seeds)) == len(seeds)
     assert episode_seeds(1, 2, 3) == episode_seeds(1, 2, 5)[:3]

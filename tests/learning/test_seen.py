@@ -97,7 +97,7 @@ def test_a_run_unlike_training_is_told_once(tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.usefixtures("forked_workers")
 def test_an_evaluation_tells_it_once(tmp_path: Path) -> None:
-    """Of two cases, several runs of the agent in each, in two processes: one line."""
+    """Two cases, several runs of the agent in each, in two processes: one line."""
     learned_from(tmp_path, 12)
     cases = [Episode(small_cluster(), mixed_jobs(np.random.default_rng(seed), 280)) for seed in (5, 6)]
     with pytest.warns(UnfamiliarWarning) as told:

@@ -117,7 +117,7 @@ def test_the_same_configuration_is_the_same_training(uninterrupted: Path, tmp_pa
 
 
 def test_the_best_agent_is_the_best_validated(uninterrupted: Path) -> None:
-    """Of all validations the one with the greatest reduction; never worse than where the training began."""
+    """The validation with the greatest reduction is kept; never worse than where the training began."""
     reductions = {
         r["iteration"]: r["validation/reduction_mean"] for r in numbers(uninterrupted) if "validation/best" in r
     }
@@ -237,7 +237,7 @@ def test_the_log_of_a_fixed_problem_knows_its_reduction(uninterrupted: Path) -> 
     ("asked", "lengths"), [({}, [3, 3]), ({"remainder": True}, [3, 3, 2]), ({"remainder": True, "episodes": 2}, [3, 3])]
 )
 def test_validation_plays_whole_pieces(tmp_path: Path, asked: dict[str, Any], lengths: list[int]) -> None:
-    """Of eight jobs in pieces of three the two that remain are played where all are, if they are asked for."""
+    """Eight jobs in pieces of three: the two that remain are played where all are, if they are asked for."""
     mixed_jobs(np.random.default_rng(3), 8).write(tmp_path / "jobs.csv")
     environment = {
         "platform": "homogeneous:nodes=2,cores=48",
@@ -249,7 +249,7 @@ def test_validation_plays_whole_pieces(tmp_path: Path, asked: dict[str, Any], le
 
 
 def test_validation_draws_as_many_workloads_as_it_is_asked_for() -> None:
-    """Of fresh draws there is no end: twelve are twelve, the first ten those that stand for all; two are two of these."""
+    """Fresh draws have no end: twelve are twelve, the first ten stand for all, and two are two of these."""
     jobs = {"workload": "lopez-mixed:jobs=3", "fresh": True}
     environment = {"platform": "homogeneous:nodes=2,cores=8"} | jobs
 
@@ -438,7 +438,7 @@ class Endless:
     """A reward that is minus infinity at once."""
 
     def begin(self, simulation: Any, maker: Any) -> None:
-        """Nothing to note."""
+        """Begin without notes."""
 
     leave = passed = lambda self, view: None
 
@@ -474,7 +474,7 @@ def test_a_number_may_be_left_open_where_the_manual_says_so() -> None:
 
 
 def test_an_episode_in_which_no_job_ends_has_no_mean_wait(tmp_path: Path) -> None:
-    """It is cut off at 5 s: rewards are learned from, and what the objective is of such episodes stays empty."""
+    """An episode cut off at 5 s has rewards to learn from; the objective of such episodes stays empty."""
     jobs = {"submit_time": [0.0, 1.0], "requested_cores": [1, 1], "recorded_run_time": [4.0, 50.0]}
     Workload(jobs).write(str(tmp_path / "jobs.csv"))
     keys = {"platform": "homogeneous:nodes=1,cores=1", "workload": str(tmp_path / "jobs.csv"), "until": 5.0}
@@ -613,7 +613,7 @@ def test_what_the_jobs_to_validate_on_lack_is_told() -> None:
 
 
 def test_days_of_which_jobs_are_left_out_are_told(tmp_path: Path) -> None:
-    """Of three days one job is too wide, and another day says no requested time; of days without any, nothing is left."""
+    """One job of three days is too wide, and another day says no requested time; days without any leave no job."""
     hours = [0.0, 1.0, 24.0, 25.0, 48.0, 49.0]
     columns = {"submit_time": [3600.0 * hour for hour in hours], "requested_cores": [1, 99, 1, 1, 1, 1]}
     times = [600.0, 600.0, math.inf, math.inf, 600.0, 600.0]

@@ -63,7 +63,7 @@ def test_days_that_were_shown_are_the_same_for_the_next_seed(tmp_path: Path) -> 
         "environment": {
             "kind": "node-shutdown",
             "platform": "homogeneous:nodes=4,cores=4",
-            "workload": "lublin:jobs=40,nodes=16,seed=3,estimates=tsafrir",
+            "workload": "lublin:jobs=20,nodes=16,seed=3,estimates=tsafrir",
             "days": True,
         },
         "network": "scorer:hidden=8",
@@ -95,7 +95,7 @@ def test_optimisers_take_turns() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_can_be_read(path: Path) -> None:
-    """Its keys are known; where the inputs are there, its environment begins an episode."""
+    """Keys of an example are known; where the inputs are there, its environment begins an episode."""
     config = read_config(path)
     if not CASES.is_dir():
         pytest.skip("the papers' experiments are not there: ../shared/cases")

@@ -232,7 +232,6 @@ DEEDS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="where a process finds its open files")
 def test_a_student_ends_only_his_own_grading(tmp_path: Path) -> None:
     """Whatever one writes into the record, or does to the process and its files: all others have their points."""

@@ -112,7 +112,7 @@ def platforms(draw: st.DrawFn) -> Platform:
     return Platform(tuple(clusters), draw(names), draw(st.sampled_from(["piecewise", "none", "piecewise:k=1"])))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(platform=platforms(), name=st.sampled_from(["p.yaml", "p.json", "p.yaml.gz"]))
 @pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
 def test_what_is_written_reads_back_equal(platform: Platform, name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import math
 from typing import Annotated, Any, Literal
@@ -12,7 +11,7 @@ import pytest
 from annotated_types import Ge, Gt, Le, Lt, Unit
 from typing_extensions import Doc
 
-from cluster_sim.cli.commands.listing import REGISTRIES
+from cluster_sim.cli.commands.listing import REGISTRIES, registry_of
 from cluster_sim.errors import SpecError
 from cluster_sim.options import checked, options_of
 from cluster_sim.registry import Registry
@@ -101,13 +100,7 @@ def test_a_thing_made_in_python_says_the_spec_that_makes_it() -> None:
 
 
 def _registered() -> list[tuple[str, str, Any]]:
-    importlib.import_module("learning.networks.published_networks")
-    importlib.import_module("learning.networks.scorer")
-    found = []
-    for kind, (module, attribute) in REGISTRIES.items():
-        registry = getattr(importlib.import_module(module), attribute)
-        found += [(kind, name, registry.factory(name)) for name in registry]
-    return found
+    return [(kind, name, registry_of(kind).factory(name)) for kind in REGISTRIES for name in registry_of(kind)]
 
 
 def test_every_option_says_what_it_means() -> None:

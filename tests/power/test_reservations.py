@@ -58,7 +58,7 @@ def test_fig_2a_a_timeout_boots_nodes_that_were_not_needed() -> None:
 
 
 def test_fig_2b_off_reservation_has_job_2_wait_for_job_1() -> None:
-    """It starts at t3 as well, on r1 and r2; r3 and r4 stay off, and nothing idles."""
+    """Job 2 starts at t3 as well, on r1 and r2; r3 and r4 stay off, and no node idles."""
     result = run(OffReservation(0.5), FIG_2, until=9.0)
     assert result.jobs["start_time"].tolist() == [0.0, 3.0]
     for node in (0, 1):
@@ -123,7 +123,7 @@ def test_random_reservations_end_for_who_has_waited() -> None:
 
 
 def test_random_reservations_leave_the_schedulers_randomness_alone() -> None:
-    """They have numbers of their own, seeded by the run's seed: the same run twice for one seed."""
+    """Random reservations draw numbers of their own from the run's seed: one seed makes the same run twice."""
     free = PowerTransitions()
     platform = nodes(3, switching=free)
     workload = jobs(*[(float(i), 1 + i % 2, 5, 5) for i in range(20)])

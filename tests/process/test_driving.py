@@ -114,7 +114,7 @@ def test_a_decision_that_cannot_be_carried_out_changes_nothing() -> None:
             simulation.decide((wide, placement))
         assert view.free_cores.tolist() == [1, 1]
         assert view.pending == (wide,)
-        assert simulation.machine.cores.free_mask == [0b10, 0b10]
+        assert list(simulation.machine.cores.free_mask) == [0b10, 0b10]
 
 
 def test_an_agent_that_never_starts_anything_is_told_so() -> None:

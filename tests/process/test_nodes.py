@@ -49,7 +49,7 @@ def test_off_and_on_by_hand_cost_time_and_energy(at: At) -> None:
 
 
 def test_transitions_without_watts_of_their_own_draw_idle_watts(at: At) -> None:
-    """Where the platform does not say, switching draws what the idle node draws."""
+    """Switching draws what the idle node draws where the platform says no watts."""
     simulation = Simulation(machine(switching=PowerTransitions(0.0, 4.0, None, 3.0, None)), jobs((20, 1, 1)), Fcfs())
     at(simulation, 10.0, simulation.node(0).switch_off)
     summary = simulation.run().summary()
@@ -132,7 +132,7 @@ def test_a_node_held_for_a_job_that_waits_cannot_be_switched_off(at: At, log: Lo
 
 
 def test_switched_on_while_it_switches_off(at: At, log: Log) -> None:
-    """It finishes switching off, then boots at once; there is no time in OFF."""
+    """The node finishes switching off, then boots at once; there is no time in OFF."""
     simulation = Simulation(machine(), jobs((30, 1, 1)), Fcfs())
     node = simulation.node(0)
 
@@ -266,7 +266,7 @@ def test_failing_in_the_middle_of_a_transition(at: At, order: str, delay: float)
 
 
 def test_a_node_that_was_off_is_off_again_when_it_is_repaired(log: Log) -> None:
-    """Whoever waits for the repair goes on; a job that came meanwhile boots the node then, and not before."""
+    """A process that waits for the repair goes on; a job that came meanwhile boots the node then, and not before."""
     simulation = Simulation(machine(nodes=0, off=1), jobs((6, 1, 5)), Fcfs(), explain=True)
     node = simulation.node(0)
 
@@ -295,7 +295,7 @@ def test_a_node_that_was_off_is_off_again_when_it_is_repaired(log: Log) -> None:
 
 
 def test_a_node_that_was_to_boot_after_its_shutdown_boots_when_it_is_repaired(at: At) -> None:
-    """It had been called back: who waits for it to be on is not left waiting."""
+    """A node that had been called back keeps no process waiting for it to be on."""
     simulation = Simulation(machine(), jobs((20, 1, 2)), Fcfs())
     node = simulation.node(0)
     at(simulation, 5.0, node.switch_off)
@@ -325,7 +325,7 @@ def test_failing_twice_in_one_instant_is_failing_once(at: At, log: Log) -> None:
 
 
 def test_a_job_whose_node_fails_while_it_boots(at: At) -> None:
-    """It is killed before its tasks began: no start, no energy; the other node's cores are free again."""
+    """The job is killed before its tasks began: no start, no energy; the other node's cores are free again."""
     simulation = Simulation(machine(nodes=1, off=1), jobs((0, 4, 5), (1, 2, 5)), Fcfs())
     at(simulation, 2.0, simulation.node(1).fail)
     result = simulation.run()

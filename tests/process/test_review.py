@@ -150,10 +150,11 @@ def saved(directory: Path) -> Path:
 
 @pytest.mark.parametrize("table", ["jobs", "node_states", "power"])
 def test_a_table_that_was_cut_off_is_refused(tmp_path: Path, table: str) -> None:
-    """Wherever the cut is, loading says so and names the file."""
+    """Loading says so and names the file: wherever the last row is cut, and at every third place before it."""
     path = saved(tmp_path) / f"{table}.csv"
     whole = path.read_text()
-    for length in range(whole.index("\n") + 2, len(whole)):
+    last_row = whole.rindex("\n", 0, len(whole) - 1) + 2
+    for length in (*range(whole.index("\n") + 2, last_row, 3), *range(last_row, len(whole))):
         if whole[length - 1] != "\n":
             path.write_text(whole[:length])
             with pytest.raises(FormatError, match=f"{table}.csv"):

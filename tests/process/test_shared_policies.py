@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from cluster_sim import InputError, Platform, Simulation, Workload, make_power_policy, make_scheduler
@@ -35,11 +37,16 @@ def simulation(policy: Any, workload: Workload = ONE) -> Simulation:
     return Simulation(PLATFORM, workload, make_scheduler("fcfs"), policy)
 
 
-@pytest.mark.parametrize("made", MAKERS.values(), ids=MAKERS)
-def test_one_object_serves_one_run_at_a_time(made: Callable[[], Any]) -> None:
+@cache
+def alone(name: str, second: bool = False) -> pd.DataFrame:
+    """Return the jobs of a run whose policy has served no other."""
+    return simulation(MAKERS[name](), TWO if second else ONE).run().jobs
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_one_object_serves_one_run_at_a_time(name: str) -> None:
     """The second run is refused in one line, as often as it is tried, and the first goes on as if there were no other."""
-    alone = simulation(made()).run().jobs
-    policy = made()
+    policy = MAKERS[name]()
     one, two = simulation(policy), simulation(policy, TWO)
     one.run(until=20_000.0)
     for go_on in (lambda: two.run(until=20_000.0), two.run, lambda: two.env.run(until=20_000.0)):
@@ -47,18 +54,18 @@ def test_one_object_serves_one_run_at_a_time(made: Callable[[], Any]) -> None:
             InputError, match="expected an object that serves no other run, which one that is not over has"
         ):
             go_on()
-    assert one.run().jobs.equals(alone)
-    assert two.run().jobs.equals(simulation(made(), TWO).run().jobs)  # now that the first is over
+    assert one.run().jobs.equals(alone(name))
+    assert two.run().jobs.equals(alone(name, second=True))  # now that the first is over
 
 
-@pytest.mark.parametrize("made", MAKERS.values(), ids=MAKERS)
-def test_one_after_the_other_is_as_it_was(made: Callable[[], Any]) -> None:
+@pytest.mark.parametrize("name", MAKERS)
+def test_one_after_the_other_is_as_it_was(name: str) -> None:
     """Also where both were put together before the first began."""
-    policy = made()
+    policy = MAKERS[name]()
     one, two = simulation(policy), simulation(policy, TWO)
-    assert one.run().jobs.equals(simulation(made()).run().jobs)
-    assert two.run().jobs.equals(simulation(made(), TWO).run().jobs)
-    assert one.run().jobs.equals(simulation(made()).run().jobs)  # nothing is left to do
+    assert one.run().jobs.equals(alone(name))
+    assert two.run().jobs.equals(alone(name, second=True))
+    assert one.run().jobs.equals(alone(name))  # nothing is left to do
 
 
 @pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")

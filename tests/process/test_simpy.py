@@ -161,7 +161,9 @@ def test_an_event_of_the_engine_has_all_that_simpys_has() -> None:
     """The attributes that SimPy's constructors set are those that the engine's set."""
     plain, ours = simpy.Environment(), Environment()
     kept = {name for name in vars(plain) if name.startswith("_")}
-    assert set(vars(ours)) == {*kept, "at"}, changed("Environment.__init__", "Environment.at is bound to each instance")
+    assert {*vars(ours), "_now"} == {*kept, "at"}, changed(
+        "Environment.__init__", "Environment.at is bound to each instance, and the clock is a slot"
+    )
     assert set(vars(PlannedEvent(ours, 1.0))) == set(vars(Timeout(plain, 1.0))) - {"_delay"}, changed(
         "Timeout.__init__", "a PlannedEvent has the same attributes"
     )

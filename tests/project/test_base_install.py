@@ -18,8 +18,6 @@ from packaging.requirements import Requirement
 
 from .test_packaging import ROOT, required_by, wheel_file
 
-pytestmark = pytest.mark.slow
-
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 TRAINING = """\

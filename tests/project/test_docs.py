@@ -74,7 +74,7 @@ def run(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def run_forked(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The same in a fork of a process that has imported the toolkit; a new process where there are no forks."""
+    """Run a script in a fork of a process that has imported the toolkit; in a new one where there are no forks."""
     if FORKS is None or PROCESSES.search(path.read_text()):  # a script that starts processes, which have to import it
         return run(path, cwd)
     process = FORKS.Process(target=exec, args=(RUN_IN.format(folder=str(cwd), script=str(path)),))

@@ -182,7 +182,7 @@ def test_no_folder_is_crowded() -> None:
 
 
 def test_which_modules_are_ours() -> None:
-    """Those of the four packages, in the order in which they use each other; not what only begins with such a name."""
+    """Modules of the four packages are ours, in the order in which they use each other; names that only begin so are not."""
     assert packages.PACKAGES == PACKAGES
     assert all(packages.is_ours(name) for name in (*PACKAGES, "schedulers.slurm.selection.node_holder"))
     assert not any(packages.is_ours(name) for name in ("simpy.core", "learning2", "my.analysis", "", None))

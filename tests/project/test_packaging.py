@@ -70,7 +70,7 @@ def lock() -> dict[str, str]:
 
 
 def test_the_wheel_holds_every_module_and_data_file(wheel: zipfile.ZipFile) -> None:
-    """Nothing that stands in the four packages is left out."""
+    """Every file of the four packages is in the wheel."""
     files = [path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.is_file()]
     ours = {str(path.relative_to(ROOT)) for path in files if "__pycache__" not in path.parts}
     assert ours - set(wheel.namelist()) == set()

@@ -139,7 +139,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     """A program that saves two results in turn is killed, again and again, and what it left is loaded."""
     draw = random.Random(1)
     loaded = 0
-    for _ in range(3):
+    for _ in range(2):
         with process(SAVING, tmp_path) as child:
             time.sleep(draw.uniform(0, 0.1))
             child.send_signal(signal.SIGKILL)
@@ -297,7 +297,7 @@ def test_who_holds_a_folder_for_others_may_save_there(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_comparison_has_no_table_of_an_older_one(tmp_path: Path) -> None:
-    """Its runs are replaced one by one, so that the older table would stand beside newer runs."""
+    """Runs are replaced one by one, so that the older table would stand beside newer runs."""
     words = ("compare", *RUN, "--scheduler", "sjf", "--report", "--out", "out")
     assert command(tmp_path, *words).exit_code == 0
     assert {"comparison.csv", "report.html"} <= {path.name for path in (tmp_path / "out").iterdir()}

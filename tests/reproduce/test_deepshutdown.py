@@ -164,10 +164,7 @@ def test_a_player_plays_a_day_as_the_policies_do(shared: Path) -> None:
     assert played.nodes.equals(theirs.nodes)
 
 
-@pytest.mark.slow
-def test_agents_and_all_who_learned_nothing_play(
-    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_agents_and_all_who_learned_nothing_play(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The quick part trains one fold for two iterations, and has agents, controls, teacher and rule play the days left out."""
     monkeypatch.setattr(agents, "EVERY_ORDINARY", 700)
     [part] = [

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cluster_sim import CautionWarning, Platform, Simulation, SpecError, View, Workload, make_scheduler
@@ -201,7 +201,6 @@ def situations(draw: st.DrawFn) -> tuple[Platform, dict[str, list[Any]]]:
     }
 
 
-@settings(max_examples=80)
 @given(situation=situations(), metric=st.sampled_from(["delay", "energy", "edp"]))
 def test_predictions_come_true(situation: tuple[Platform, dict[str, list[Any]]], metric: str) -> None:
     """With exact requests and nobody else to come, every job ends when predicted, and the energy is as predicted."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.promises import Case, judge, main, random_case
@@ -305,7 +305,6 @@ def test_an_attempt_that_ends_as_it_begins_is_judged_by_what_was_told_of_it() ->
     assert verdict.causes == {LATE_BOOT: 1}
 
 
-@settings(max_examples=80)
 @given(rng=st.randoms(use_true_random=False))
 def test_any_promise_is_kept_or_put_off_for_a_cause(rng: random.Random) -> None:
     """Any platform, workload, power policy and disturbance: what ``python -m benchmarks.promises`` looks at, and more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from cluster_sim import Platform, Result, Simulation, make_scheduler
 from schedulers import ConservativeBackfilling
@@ -50,7 +50,6 @@ def test_a_job_that_starts_no_earlier_is_placed_anew(
     assert hosts_of(result)["e"] == host_of_e
 
 
-@settings(max_examples=80)
 @given(small_logs())
 def test_it_is_the_rule_in_so_many_words(log: tuple[int, Rows]) -> None:
     """Starts and hosts of every job, with requests that are exact or too long."""

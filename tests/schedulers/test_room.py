@@ -32,7 +32,6 @@ def test_a_job_as_wide_as_the_machine_runs_when_nothing_else_does() -> None:
     assert starts("easy:room=0.25,room_for=10", rows, 4) == [0, 10, 2, 60]
 
 
-@settings(max_examples=80)
 @given(log=small_logs(), order=st.sampled_from(sorted(KEYS)), room=ROOMS, room_for=TIMES)
 def test_every_start_is_the_textbooks(log: tuple[int, Rows], order: str, room: float, room_for: float) -> None:
     """Small machines, estimates that are too long, events that coincide."""

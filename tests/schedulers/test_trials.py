@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.promises import Case, judge
@@ -201,7 +201,6 @@ def test_under_a_power_cap_no_job_is_tried() -> None:
 # ---------------------------------------------------------------------- against another program
 
 
-@settings(max_examples=80)
 @given(
     log=small_logs(),
     order=st.sampled_from(sorted(KEYS)),
@@ -234,7 +233,6 @@ def machines(draw: st.DrawFn) -> Platform:
     return Platform((Cluster("c", tuple(groups)),))
 
 
-@settings(max_examples=80)
 @given(
     log=small_logs(),
     platform=machines(),

@@ -65,7 +65,7 @@ def attempts(result: Result, job: str) -> list[tuple[float, float, str]]:
 
 
 def test_a_requeued_job_waits_two_minutes(tmp_path: Path) -> None:
-    """It loses what it has done, its nodes are clean 3.7 s later, and it may start again 121 s after that."""
+    """The job loses what it has done, its nodes are clean 3.7 s later, and it may start again 121 s after that."""
     path = conf(tmp_path, "PreemptType=preempt/partition_prio", "PreemptMode=REQUEUE")
     result = run(path, (0.0, "lo", 2, 300.0), (50.0, "hi", 2, 30.0))
     (_, stopped, outcome), (again, _, then) = attempts(result, "a")
@@ -78,7 +78,7 @@ def test_a_requeued_job_waits_two_minutes(tmp_path: Path) -> None:
 
 
 def test_a_cancelled_job_has_its_grace(tmp_path: Path) -> None:
-    """It is killed by the first check of limits after its grace, which come every 30 s; without a grace at once."""
+    """The job is killed by the first check of limits after its grace, which come every 30 s; without a grace at once."""
     for grace, least, most in (("", 50.0, 53.0), ("GraceTime=20", 70.0, 104.0)):
         path = conf(tmp_path, "PreemptType=preempt/partition_prio", "PreemptMode=CANCEL", lo=grace)
         result = run(path, (0.0, "lo", 2, 300.0), (50.0, "hi", 2, 30.0))
@@ -86,8 +86,15 @@ def test_a_cancelled_job_has_its_grace(tmp_path: Path) -> None:
         assert least <= attempts(result, "a")[0][1] < most
 
 
+def test_a_grace_is_no_longer_than_the_time_limit(tmp_path: Path) -> None:
+    """A job of at most 120 s that is told to leave at 50 s has no 200 s more."""
+    path = conf(tmp_path, "PreemptType=preempt/partition_prio", "PreemptMode=CANCEL", lo="GraceTime=200")
+    result = run(path, (0.0, "lo", 2, 300.0), (50.0, "hi", 2, 30.0), limit=120.0)
+    assert 120.0 <= attempts(result, "a")[0][1] < 160.0
+
+
 def test_a_job_that_ends_in_its_grace_has_done_its_work(tmp_path: Path) -> None:
-    """Nobody kills it."""
+    """The job completes, and is not killed."""
     path = conf(tmp_path, "PreemptType=preempt/partition_prio", "PreemptMode=CANCEL", lo="GraceTime=60")
     result = run(path, (0.0, "lo", 2, 70.0), (50.0, "hi", 2, 30.0))
     assert result.jobs["state"].tolist() == ["completed", "completed"]
@@ -113,7 +120,7 @@ def test_jobs_that_run_too_short_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_the_smaller_of_two_that_would_do_is_taken(tmp_path: Path) -> None:
-    """Of one tier those with fewer nodes go first; OFF protects."""
+    """Jobs of one tier with fewer nodes go first; OFF protects."""
     nodes = "NodeName=n[1-3] CPUs=2"
     path = conf(tmp_path, "PreemptType=preempt/partition_prio", "PreemptMode=REQUEUE", nodes=nodes)
     result = run(path, (0.0, "lo", 2, 300.0), (0.0, "lo", 1, 300.0), (50.0, "hi", 1, 30.0))
@@ -289,7 +296,7 @@ def test_over_random_machines_and_jobs(tmp_path: Path, seed: int) -> None:
     ],
 )
 def test_a_suspended_job_is_reached_by_commands(tmp_path: Path, command: str, states: list[str]) -> None:
-    """It is cancelled where it sleeps; if its node goes down it waits again, and does not go on there."""
+    """The job is cancelled where it sleeps; if its node goes down it waits again, and does not go on there."""
     path = conf(tmp_path, "PreemptType=preempt/partition_prio", "PreemptMode=SUSPEND,GANG")
     result = run(path, (0.0, "lo", 2, 300.0), (50.0, "hi", 2, 200.0), commands=command)
     assert result.jobs["state"].tolist() == states

@@ -123,12 +123,15 @@ def _guest(simulation: Simulation, random: Random, owner: str) -> Generator[Any,
 # ---------------------------------------------------------------------- what must hold
 
 
-def check(case: Case, result: Result, seen: Watched) -> Counter[str]:
-    """That each stretch of each wait says what was so; how many of which kind there were. Raises AssertionError."""
+def check(case: Case, result: Result, seen: Watched, explained: int = 1) -> Counter[str]:
+    """Check that each stretch of each wait says what was so, and count the stretches by kind. Raises AssertionError.
+
+    Every job's wait is looked at, and one job in ``explained`` is put into words.
+    """
     counts: Counter[str] = Counter()
     horizon = float(result.power["time"].iloc[-1])
     waits, times = _waits(result, horizon), list(seen.moments)
-    for job, since, until in waits:
+    for number, (job, since, until) in enumerate(waits):
         found = result.waits.stretches(job, since, until)
         assert [found[0].start, found[-1].end] == [since, until], f"job {job}: not its whole wait"
         assert all(one.end == other.start for one, other in pairwise(found)), f"job {job}: a gap"
@@ -147,12 +150,13 @@ def check(case: Case, result: Result, seen: Watched) -> Counter[str]:
         for stretch, _ in result.waits._each(row, since, until):
             if stretch.start in seen.moments and job in seen.moments[stretch.start].fits:
                 _check_numbers(stretch, seen.moments[stretch.start])
-        result.explain(job)
+        if number % explained == 0:
+            result.explain(job)
     return counts
 
 
 def _waits(result: Result, horizon: float) -> list[tuple[str, float, float]]:
-    """Of each job when it waited."""
+    """Return for each job when it waited."""
     found = []
     for row, job in enumerate(result.jobs["job_id"].tolist()):
         for since, until in result.waits._spans(row):

@@ -84,7 +84,7 @@ def test_means_over_a_factor_are_said(tmp_path: Path) -> None:
 
 
 def test_a_heat_map_says_over_what_it_takes_means() -> None:
-    """Of two orders under two power policies the title names the third factor; one under a single policy does not."""
+    """The title of two orders under two power policies names the third factor; under a single policy it does not."""
     names = {"easy": "list:smallest/random", "fcfs": "list:edf/random", "<b>": "list:smallest/first"}
     runs = made_up().assign(scheduler=lambda frame: frame["scheduler"].replace(names))
     runs = runs[runs["scheduler"].str.startswith("list:")]
@@ -147,7 +147,7 @@ def test_ties_are_marked_as_such_on_the_page(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("metric", ["mean_wait_s", "utilisation"])
 def test_the_best_is_the_first_row(metric: str, tmp_path: Path) -> None:
-    """Of waits the least, of utilisations the largest."""
+    """The least wait is on top, and the largest utilisation."""
     page = write_sweep_page(made_up(policies=("always-on",)), [metric], tmp_path / "page.html").read_text()
     rows = re.findall(r"<tr><th scope=\"row\">([^<\s]+)", page)
     assert rows[:3] == ["easy", "fcfs", "&lt;b&gt;"]
@@ -213,7 +213,7 @@ def test_ticks_of_a_logarithmic_axis_follow_the_zoom(tmp_path: Path) -> None:
 
 
 def test_intervals_stay_within_what_there_is() -> None:
-    """Of waits near 0 and utilisations near 1, Student's intervals would leave the range; those drawn do not."""
+    """Student's intervals of waits near 0 and utilisations near 1 would leave the range; those drawn do not."""
     runs = made_up(6)
     runs["mean_wait_s"] = np.where(runs["replication"] == 5, 5_000.0, 0.0)
     runs["utilisation"] = np.where(runs["replication"] == 5, 0.4, 0.99)
@@ -231,7 +231,7 @@ def test_intervals_stay_within_what_there_is() -> None:
 
 
 def test_bootstrap_interval() -> None:
-    """Of many values it is that of the normal distribution; of equal ones a point; never beyond the values."""
+    """The interval of many values is that of the normal distribution, of equal ones a point; never beyond the values."""
     values = np.random.default_rng(1).normal(10.0, 2.0, 400)
     low, high = bootstrap_interval(values)
     assert (low, high) == pytest.approx((values.mean() - 1.96 * 0.1, values.mean() + 1.96 * 0.1), abs=0.03)

@@ -3,73 +3,158 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cluster_sim.cli.group import json_option, tell_json
+from cluster_sim.errors import InputError
 from cluster_sim.spelling import hint
 
 if TYPE_CHECKING:
     from cluster_sim.registry import Registry
 
-# Where each registry is: its module is imported when it is asked for.
 REGISTRIES = {
-    "schedulers": ("schedulers", "schedulers"),
-    "job-orders": ("schedulers", "job_orders"),
-    "node-orders": ("schedulers", "node_orders"),
-    "power-policies": ("schedulers", "power_policies"),
-    "contention-models": ("cluster_sim.models.contention", "contention_models"),
-    "power-models": ("cluster_sim.models.power", "power_models"),
-    "network-models": ("cluster_sim.models.network", "network_models"),
-    "failure-models": ("cluster_sim.run.failures", "failure_models"),
-    "workload-generators": ("cluster_sim.workload.generators", "WORKLOAD_GENERATORS"),
-    "platforms": ("cluster_sim.platform.specs", "platforms"),
-    "observations": ("learning.tasks.job_node.observations", "observations"),
-    "rewards": ("learning.tasks.job_node.rewards", "rewards"),
-    "networks": ("learning.networks.network", "networks"),
+    "schedulers": "schedulers.policy.policy:schedulers",
+    "job-orders": "schedulers.queue.orders:job_orders",
+    "node-orders": "schedulers.queue.orders:node_orders",
+    "power-policies": "schedulers.policy.policy:power_policies",
+    "contention-models": "cluster_sim.models.contention:contention_models",
+    "power-models": "cluster_sim.models.power:power_models",
+    "network-models": "cluster_sim.models.network:network_models",
+    "failure-models": "cluster_sim.run.failures:failure_models",
+    "workload-generators": "cluster_sim.workload.workload:WORKLOAD_GENERATORS",
+    "speedups": "cluster_sim.workload.speedup:speedups",
+    "platforms": "cluster_sim.platform.specs:platforms",
+    "machines": "cluster_sim.platform.library:machines",
+    "observations": "learning.tasks.job_node.observations:observations",
+    "rewards": "learning.tasks.job_node.rewards:rewards",
+    "choice-rewards": "learning.tasks.job_choice.rewards:choice_rewards",
+    "selection-observations": "learning.tasks.policy_selection.observations:selection_observations",
+    "selection-rewards": "learning.tasks.policy_selection.rewards:selection_rewards",
+    "shutdown-observations": "learning.tasks.node_shutdown.observations:shutdown_observations",
+    "shutdown-rewards": "learning.tasks.node_shutdown.rewards:shutdown_rewards",
+    "shutdown-teachers": "learning.tasks.node_shutdown.teachers:shutdown_teachers",
+    "networks": "learning.networks.network:networks",
 }
-_BESIDE = {"networks": ("learning.networks.published_networks", "learning.networks.scorer")}
+"""Where each registry is, by the kind of what it has: its module is imported when it is asked for."""
+_BESIDE = {
+    "schedulers": "schedulers",
+    "power-policies": "schedulers",
+    "job-orders": "schedulers",
+    "networks": "learning.networks.published_networks learning.networks.scorer",
+}
 """Modules that add to a registry, besides the one that has it."""
 ENVIRONMENTS, AGENTS = "environments", "agents"
+KINDS = (*REGISTRIES, ENVIRONMENTS, AGENTS)
 
 
-class _Kinds(click.Choice[str]):
-    """The kinds; of a name that is none, the message says which is the nearest."""
-
-    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
-        return super().get_invalid_choice_message(value, ctx) + hint(str(value), map(str, self.choices))
-
-
-@click.command("list", short_help="Say which schedulers, policies and models there are.")
-@click.argument("kind", type=_Kinds([*REGISTRIES, ENVIRONMENTS, AGENTS]), metavar="KIND")
+@click.command("list", short_help="Say which schedulers, policies and models there are, and what options they have.")
+@click.argument("kind", metavar="KIND|NAME")
+@click.argument("name", required=False)
 @json_option
-def list_names(kind: str, as_json: bool) -> None:
-    """Print the names of a KIND, one a line, each with what it means.
+def list_names(kind: str, name: str | None, as_json: bool) -> None:
+    """Print the names of a KIND, one a line, each with what it means; with a NAME, its options.
 
     KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models,
-    network-models, failure-models, workload-generators, platforms, environments, observations, rewards,
-    networks or agents.
+    network-models, failure-models, workload-generators, speedups, platforms, machines, environments, networks,
+    agents, observations, rewards, or those of another environment: choice-rewards, selection-observations,
+    selection-rewards, shutdown-observations, shutdown-rewards and shutdown-teachers.
+
+    \b
+    cluster-sim list schedulers          the names
+    cluster-sim list schedulers easy     the options of one: type, default, meaning
+    cluster-sim list easy                the same, of every kind that has the name
+
     Job orders and node orders are the two halves of the scheduler list:JOB/NODE; platforms and workload generators
-    are the specs that --platform and --workload take beside files. Agents are those that come ready, for learned:NAME;
-    the four before are what agents learn with, observations and rewards those of job-node.
+    are the specs that --platform and --workload take beside files. Agents are those that come ready, for learned:NAME.
     """
-    rows = rows_of(kind)
-    if as_json:
-        tell_json([{"name": name, "meaning": meaning} for name, meaning in rows])
+    if kind in KINDS and name is None:
+        rows = rows_of(kind)
+        if as_json:
+            tell_json([{"name": name, "meaning": meaning} for name, meaning in rows])
+        else:
+            _tell_table(rows)
         return
-    width = max(len(name) for name, _ in rows)
-    for name, meaning in rows:
-        click.echo(f"{name:<{width}}  {meaning}".rstrip())
+    kinds, name = ((kind,), name) if name is not None else (KINDS, kind)
+    things = []
+    for kind in kinds:
+        with suppress(*[ImportError] * (len(kinds) > 1)):  # a library of an extra that is not installed
+            things += _things(kind, name)
+    if not things:
+        known = KINDS if kinds is KINDS else [name for name, _ in rows_of(kind)]
+        also = ", or a name of one of them" if kinds is KINDS else ""
+        raise InputError("list", f"one of {', '.join(known)}{hint(name, known)}{also}", name)
+    if as_json:
+        tell_json(things)
+        return
+    for number, thing in enumerate(things):
+        click.echo("\n" * bool(number) + f"{thing['kind']} {thing['name']}: {thing['meaning']}")
+        _tell_table(
+            [("option", "value", "default", "meaning"), *map(_row, thing["options"])] if thing["options"] else []
+        )
+
+
+def _things(kind: str, name: str) -> list[dict[str, Any]]:
+    """Return what has that name among the things of a kind, with its options: one, or none."""
+    from cluster_sim.options import REQUIRED, options_of
+
+    if kind not in KINDS:
+        raise InputError("list", f"one of {', '.join(KINDS)}{hint(kind, KINDS)}", kind)
+    meaning = dict(rows_of(kind)).get(name)
+    if meaning is None:
+        return []
+    options = () if kind == AGENTS else options_of(_maker(kind, name)).values()
+    told = [
+        {
+            "name": option.name,
+            "value": option.kind_text,
+            "unit": option.unit,
+            "default": None if option.default is REQUIRED else option.in_spec(option.default),
+            "meaning": option.meaning,
+        }
+        for option in options
+    ]
+    return [{"kind": kind, "name": name, "meaning": meaning, "options": told}]
+
+
+def _maker(kind: str, name: str) -> Callable[..., Any]:
+    """Return the class or the function that makes a thing."""
+    if kind == ENVIRONMENTS:
+        module, _, attribute = import_module("learning").ENVIRONMENTS[name].partition(":")
+        return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
+    place, _, machine = name.rpartition(":")
+    return registry_of("machines" if place == "machine" else kind).factory(machine)
+
+
+def registry_of(kind: str) -> Registry[Any]:
+    """Return the registry of a kind, with all of ours in it."""
+    for module in _BESIDE.get(kind, "").split():
+        import_module(module)
+    module, _, attribute = REGISTRIES[kind].partition(":")
+    registry: Registry[Any] = getattr(import_module(module), attribute)
+    return registry
+
+
+def _row(option: dict[str, Any]) -> tuple[str, ...]:
+    value = f"{option['value']} ({option['unit']})" if option["unit"] else option["value"]
+    default = "(must be given)" if option["default"] is None else option["default"]
+    return f"  {option['name']}", value, default, option["meaning"]
+
+
+def _tell_table(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def rows_of(kind: str) -> list[tuple[str, str]]:
     """Return the names of a KIND, each with what it means."""
     if kind == AGENTS:
         return list(import_module("learning.training.agent").ready_agents().items())
-    for module in _BESIDE.get(kind, ()):
-        import_module(module)
     if kind == ENVIRONMENTS:
         # Gymnasium's ids, each with the first line of its class's docstring.
         rows = []
@@ -78,12 +163,8 @@ def rows_of(kind: str) -> list[tuple[str, str]]:
             meaning = inspect.getdoc(getattr(import_module(module), attribute)) or ""
             rows.append((name, meaning.partition("\n")[0]))
         return rows
-    rows = _rows(*REGISTRIES[kind])
+    registry = registry_of(kind)
+    rows = [(name, registry.help(name).replace("``", "")) for name in registry]
     if kind == "platforms":
-        rows += [(f"machine:{name}", meaning) for name, meaning in _rows("cluster_sim.platform.library", "machines")]
+        rows += [(f"machine:{name}", meaning) for name, meaning in rows_of("machines")]
     return rows
-
-
-def _rows(module: str, attribute: str) -> list[tuple[str, str]]:
-    registry: Registry[object] = getattr(import_module(module), attribute)
-    return [(name, registry.help(name).replace("``", "")) for name in registry]

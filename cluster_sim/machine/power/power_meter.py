@@ -7,6 +7,7 @@ kept, and entered in the ledger, whenever it changes.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 from operator import sub
 from typing import TYPE_CHECKING
@@ -59,7 +60,8 @@ class PowerMeter:
         tables = [self.table(kind) for kind in platform.processor_types]
         self.type_of = type_of
         self.table_of: list[list[float]] = [tables[i] for i in platform.type_of_processor.tolist()]
-        self.busy = [0] * platform.processor_count  #: Busy cores of each processor.
+        self._none_busy = array("i", [0]) * platform.processor_count
+        self.busy = self._none_busy[:]  #: Busy cores of each processor.
         self._draws_w = [0.0] * platform.node_count  # what each node draws when not on
         self._one_processor_a_node = platform.processor_count == platform.node_count
         #: True if watts follow the tasks' speeds.
@@ -266,6 +268,6 @@ class PowerMeter:
             added += table[busy - count] - table[busy]
         loading = self._loading_watts or self.loading_watts
         for _, _, begin, end in allocation.spans:
-            self.busy[begin:end] = [0] * (end - begin)
+            self.busy[begin:end] = self._none_busy[begin:end]
             added -= loading[end] - loading[begin]
         self._add_watts(added)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,10 +66,10 @@ class PairFinder:
         """Return the oldest pending jobs, the oldest of equal ones if these are merged, and their requests."""
         most, of = self.options.num_jobs, self.requests.of
         if not self.options.merge_equal:
-            jobs = list(view.pending[:most])
+            jobs = list(islice(view.pending_by_index.values(), most))
             return jobs, self.requests.listed(tuple([of(job).number for job in jobs]))
         first: dict[int, Job] = {}
-        for job in view.pending:
+        for job in view.pending_by_index.values():
             number = of(job).number
             if number not in first:
                 first[number] = job
@@ -111,7 +112,7 @@ class PairFinder:
     ) -> npt.NDArray[np.bool_]:
         """Return which jobs can start where, bool, shape (jobs, nodes); add placements beyond cores of one node."""
         usable = view.usable_cores
-        allowed = usable >= asked.cores[:, None]
+        allowed: npt.NDArray[np.bool_] = usable >= asked.needed
         memory = self.options.memory and view.counts_memory
         plain = view.one_node_rule and not memory and view.power_budget is None
         if plain and asked.widest <= view.platform.widest_node:

@@ -18,7 +18,7 @@ from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
-from learning.tasks.feature_table import FeatureTable, chosen, feature, part, span
+from learning.tasks.feature_table import FeatureTable, chosen, feature, part
 from learning.tasks.job_node.estimate import joules, known
 from learning.tasks.job_node.features import Features, PairFeatures
 
@@ -85,7 +85,7 @@ class PublishedRow(FeatureTable):
 
 
 class _NodeColumns(FeatureTable):
-    """Columns of nodes from which those of their pairs are taken."""
+    """Columns of nodes, which those of their pairs begin with from :attr:`PublishedRow.of_node` on."""
 
     shown = part(PublishedOfNode)
     slower = feature("least clock of all nodes over its own")
@@ -93,7 +93,6 @@ class _NodeColumns(FeatureTable):
     of_a_core = feature("dynamic watts of a busy core", "W")
 
 
-_ESTIMATED = span(_NodeColumns.slower, _NodeColumns.of_a_core)
 PUBLISHED = PublishedRow.names
 """Names of the features of the journal version."""
 _THESIS = PUBLISHED[: PublishedRow.can_schedule]
@@ -162,17 +161,19 @@ class PublishedPairs:
             of_job[PublishedOfJob.requested_cores] = pairs.cores
         of_job[PublishedOfJob.submit_time] = pairs.submitted
         np.subtract(view.now, pairs.submitted, out=of_job[PublishedOfJob.wait_time])
-        of_node = self._nodes_now(view).take(pairs.node_of, axis=1)
-        rows = np.empty((PublishedRow.size, len(pairs)))
-        rows[PublishedRow.of_job] = of_job.take(pairs.job_of, axis=1)
-        rows[PublishedRow.of_node] = of_node[_NodeColumns.shown]
+        first = PublishedOfJob.size
+        rows = np.empty((first + _NodeColumns.size, len(pairs)))
+        of_job.take(pairs.job_of, 1, rows[:first], "clip")
+        of_node = self._nodes_now(view).take(pairs.node_of, 1, rows[first:], "clip")
         rows[PublishedRow.energy_estimate] = joules(
             rows[PublishedOfJob.requested_time],
             rows[PublishedOfJob.requested_cores],
-            *of_node[_ESTIMATED],
+            of_node[_NodeColumns.slower],
+            of_node[_NodeColumns.share],
+            of_node[_NodeColumns.of_a_core],
         )
         rows[PublishedRow.can_schedule] = 1.0
-        return rows
+        return rows[: PublishedRow.size]
 
     def _nodes_now(self, view: View) -> npt.NDArray[np.float64]:
         """Bring the columns of the nodes up to date; what jobs decide, only where jobs have changed."""

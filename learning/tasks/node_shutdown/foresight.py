@@ -8,6 +8,7 @@ holds jobs back for the head's sake, so this is a feature, not a promise.
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -192,7 +193,7 @@ class Foresight:
         self._free = np.maximum(view.free_cores.take(nodes), 0.0) * is_offered
         self._fitting: dict[int, tuple[npt.NDArray[np.bool_], int]] = {}
         left = self._free.copy()
-        self._started: list[Ints] = []  # of each group of the queue
+        self._started: list[Ints | None] = []  # of each group of the queue; None: nobody starts under any action
         self._rate = np.zeros((self._nodes + 1, 2))  # stretch of the started = rate · (now, -1)
         self._all_rate = self._queue.rate
         rows = self._rows
@@ -200,7 +201,12 @@ class Foresight:
         rows[ActionRow.head_job_starts] = 0.0
         jobs = cores = np.zeros(self._nodes + 1)
         for group in self._queue.groups:
-            started = _start(left, group.width, len(group.bounds), group.width > self._widest)
+            wide = group.width > self._widest
+            most = np.maximum.reduce(np.add.reduce(left, axis=1) if wide else left, axis=None, initial=0.0)
+            if most < group.width:
+                self._started.append(None)
+                continue
+            started = _start(left, group.width, len(group.bounds), wide)
             if not self._started:
                 rows[ActionRow.head_job_starts] = started > 0  # the head is the first of the first group
             self._started.append(started)
@@ -249,15 +255,12 @@ class Foresight:
         started_late = np.zeros(self._nodes + 1)
         all_late, turns_at = 0.0, math.inf
         for group, started in zip(self._queue.groups, self._started, strict=True):
-            late = now >= group.bounds
-            count = int(np.count_nonzero(late))
-            if count < len(late):
-                turns_at = min(turns_at, float(group.bounds[~late].min()))
-            if count:
-                counts = np.zeros(len(late) + 1)
-                late.cumsum(out=counts[1:])
-                started_late += group.width * counts.take(started)
-                all_late += float(group.width * count)
+            late = [now >= bound for bound in group.bounds]
+            turns_at = min([turns_at, *(bound for bound in group.bounds if bound > now)])
+            if any(late):
+                all_late += float(group.width * sum(late))
+                if started is not None:
+                    started_late += group.width * np.array([0, *accumulate(late)]).take(started)
         self._rows[ActionRow.late_cores_started] = np.minimum(started_late / self._total, 1.0)
         self._rows[ActionRow.late_cores_left] = np.minimum((all_late - started_late) / self._total, 1.0)
         self._turns_at = turns_at
@@ -270,7 +273,7 @@ class _Group(NamedTuple):
     """Waiting jobs of one width."""
 
     width: int  #: Cores that each asks for.
-    bounds: Floats  #: Time from which on each is late, s.
+    bounds: list[float]  #: Time from which on each is late, s.
     sums: Floats  #: For the first 0, 1, … jobs: growth of their stretch (1/s), and its start.
 
 
@@ -291,7 +294,7 @@ class _Queue:
             members = (waiting.cores[:MOST_JOBS] == width).nonzero()[0]
             sums = np.zeros((len(members) + 1, 2))
             parts.take(members, axis=0).cumsum(axis=0, out=sums[1:])
-            self.groups.append(_Group(width, waiting.late_from.take(members), sums))
+            self.groups.append(_Group(width, waiting.late_from.take(members).tolist(), sums))
             self.rate += sums[-1]
 
     def most_stretched(self, now: float) -> Job:
@@ -305,7 +308,7 @@ def _start(free: Floats, width: int, count: int, wide: bool) -> Ints:
     A ``wide`` job takes single cores node by node, and has all its cores or none.
     """
     if wide:
-        jobs = np.minimum(np.floor(free.sum(axis=1) / width), count)
+        jobs = np.minimum(np.floor(np.add.reduce(free, axis=1) / width), count)
         _take(free, jobs[:, None] * width, 1)
     else:
         jobs = _take(free, count, width)
@@ -316,8 +319,8 @@ def _start(free: Floats, width: int, count: int, wide: bool) -> Ints:
 def _take(free: Floats, wanted: Floats | int, width: int) -> Floats:
     """Take slots of that many cores, first nodes first; how many there were under each action, shape (actions,)."""
     slots = np.floor(free / width) if width > 1 else free
-    before = slots.cumsum(axis=1) - slots
+    before = np.add.accumulate(slots, axis=1) - slots
     taken = np.minimum(np.maximum(wanted - before, 0.0), slots)
     free -= taken * width
-    counts: Floats = taken.sum(axis=1)
+    counts: Floats = np.add.reduce(taken, axis=1)
     return counts

@@ -59,8 +59,8 @@ class WasteMeter:
                     busy[first:stop] -= cores
         switching = sum(view.node(node).watts for node in view.transition_ends)
         on = view.powered_on
-        by_node = float(self._idle_w[on & (busy == 0)].sum())
-        by_core = float((self._idle_w * (1.0 - busy / self._cores))[on].sum())
+        by_node = float(np.add.reduce(self._idle_w[on & (busy == 0)]))
+        by_core = float(np.add.reduce((self._idle_w * (1.0 - busy / self._cores))[on]))
         self._watts = switching + by_node, switching + by_core
 
     def joules(self, now: float) -> tuple[float, float]:

@@ -644,7 +644,7 @@ def check_all_is_free(simulation: Simulation) -> None:
     for node in range(platform.node_count):
         machine.cores.withhold([node], False)  # as a power policy would, in the end
     assert machine.cores.free.tolist() == platform.node_cores.tolist()
-    assert machine.power.busy == [0] * platform.processor_count
+    assert machine.power.busy.tolist() == [0] * platform.processor_count
     assert not machine.cores.memory.used.any()
     assert machine.demand == pytest.approx(0.0, abs=1e-9)
     states = [simulation.node(i).state for i in range(platform.node_count)]
