@@ -70,24 +70,24 @@ class CountedPlan:
         self._spare_cores: float = math.inf
 
     def promise(self, job: Job, beside: int = 0) -> Promise | None:
-        """Promise the job the earliest start at which so many other cores are free beside its own."""
-        free = self._releases.free_cores(self._view) - job.requested_cores - beside
-        coming = iter(cores_coming(self._releases, self._view))
-        for time, _, cores, _ in coming:  # noqa: B007
-            free += cores
-            if free >= 0:
+        """Promise the job the earliest start at which its cores are free, and so many ``beside`` them."""
+        spare = self._releases.free_cores(self._view) - job.requested_cores - beside  # below 0: so many are lacking
+        coming = iter(cores_coming(self._releases, self._view))  # soonest first
+        for end, _, cores, _ in coming:
+            spare += cores
+            if spare >= 0:
+                shadow_time = latest(end)
                 break
         else:
             return None  # not even if all running jobs ended: nodes are down
-        this_instant = latest(time)
-        for end, _, cores, _ in coming:
-            if end > this_instant:
+        for later, _, cores, _ in coming:
+            if later > shadow_time:
                 break
-            free += cores
+            spare += cores  # it ends at the shadow time, too
         # If jobs that requested no time have to end first, no job is known to end before them.
-        self._shadow_time = this_instant if time < math.inf else -math.inf
-        self._spare_cores, self._head = free, job
-        return Promise(time)
+        self._shadow_time = shadow_time if end < math.inf else -math.inf
+        self._spare_cores, self._head = spare, job
+        return Promise(end)
 
     def keeps_promise(self, end: float, cores: int) -> bool:
         """Return whether the head job is not delayed by a job that holds so many cores until ``end``: the backfill test."""
