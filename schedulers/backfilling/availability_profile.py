@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import zip_longest
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
@@ -31,36 +31,35 @@ class AvailabilityProfile:
 
     def __init__(self, now: float, free: Amount):
         first = np.asarray(free)
-        self._times = np.full(16, math.inf)
+        # A list of times is searched and added to faster than an array; what is free is compared all at once.
+        self._times = [now]
         self._free = np.zeros((16, *first.shape), np.float64 if first.dtype.kind == "f" else np.int64)
-        self._times[0], self._free[0] = now, first
-        self._steps = 1
+        self._free[0] = first
 
     @property
     def times(self) -> npt.NDArray[np.float64]:
         """Return when each step begins, s, ascending; shape (steps,)."""
-        return self._times[: self._steps]
+        return np.array(self._times)
 
     @property
     def free(self) -> npt.NDArray[Any]:
         """Return what is free in each step; shape (steps,) or (steps, nodes)."""
-        return self._free[: self._steps]
+        return self._free[: len(self._times)]
 
     def __len__(self) -> int:
         """Return the number of steps."""
-        return self._steps
+        return len(self._times)
 
     # ------------------------------------------------------------------ changing it
 
     def advance(self, now: float) -> None:
         """Forget what lies before ``now``."""
-        passed = int(self._times[: self._steps].searchsorted(now * SAME_INSTANT, "right")) - 1
+        passed = bisect_right(self._times, now * SAME_INSTANT) - 1
         if passed > 0:
-            left = self._steps - passed
-            self._times[:left] = self._times[passed : self._steps]
-            self._free[:left] = self._free[passed : self._steps]
-            self._steps = left
-        self._times[0] = max(now, self._times.item(0))
+            steps = len(self._times)
+            self._free[: steps - passed] = self._free[passed:steps]
+            del self._times[:passed]
+        self._times[0] = max(now, self._times[0])
 
     def take(self, start: float, end: float, amount: Amount) -> None:
         """Use an amount from ``start`` (not before the profile begins) to ``end``, which may be inf."""
@@ -84,33 +83,32 @@ class AvailabilityProfile:
         """Make one step of neighbours with the same free: what was taken and given back leaves such."""
         changes = np.diff(self.free, axis=0) != 0
         kept = np.flatnonzero(np.append(True, changes if changes.ndim == 1 else changes.any(axis=1)))
-        self._times[: len(kept)], self._free[: len(kept)] = self._times[kept], self._free[kept]
-        self._steps = len(kept)
+        self._free[: len(kept)] = self._free[kept]
+        self._times = [self._times[step] for step in kept.tolist()]
 
     def _step_at(self, time: float) -> int:
         """Return the step that begins at ``time``; cut a step in two if there is none."""
+        times = self._times
+        steps = len(times)
         if time == math.inf:
-            return self._steps
-        step = int(self._times[: self._steps].searchsorted(time / SAME_INSTANT))
-        if step == self._steps or self._times.item(step) > time * SAME_INSTANT:
+            return steps
+        step = bisect_left(times, time / SAME_INSTANT)
+        if step == steps or times[step] > time * SAME_INSTANT:
             if step == 0:
                 return 0  # before the profile begins
-            if self._steps == len(self._times):
-                self._times = np.concatenate([self._times, np.full(self._steps, math.inf)])
+            if steps == len(self._free):
                 self._free = np.concatenate([self._free, np.zeros_like(self._free)])
-            stop = self._steps
-            self._times[step + 1 : stop + 1] = self._times[step:stop]
-            self._free[step + 1 : stop + 1] = self._free[step:stop]
-            self._times[step], self._free[step] = time, self._free[step - 1]
-            self._steps += 1
+            self._free[step + 1 : steps + 1] = self._free[step:steps]
+            self._free[step] = self._free[step - 1]
+            times.insert(step, time)
         return step
 
     # ------------------------------------------------------------------ asking it
 
     def least(self, start: float, end: float) -> npt.NDArray[Any]:
         """Return what is free all the time from ``start`` to ``end``; shape () or (nodes,)."""
-        first = max(int(self.times.searchsorted(start * SAME_INSTANT, "right")) - 1, 0)
-        stop = max(int(self.times.searchsorted(end / SAME_INSTANT)), first + 1)
+        first = max(bisect_right(self._times, start * SAME_INSTANT) - 1, 0)
+        stop = max(bisect_left(self._times, end / SAME_INSTANT), first + 1)
         return self.free[first:stop].min(axis=0)  # type: ignore[no-any-return]
 
     def least_until(self, ends: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
@@ -129,15 +127,15 @@ class AvailabilityProfile:
         With ``before``, the first such time before that one, if the amount is free until then: from then on the
         caller holds it already, and asks whether it can begin earlier.
         """
-        stop = self._steps if before == math.inf else int(self.times.searchsorted(before / SAME_INSTANT))
-        enough = self._free[:stop] >= amount
-        turns = ((enough[1:] != enough[:-1]).nonzero()[0] + 1).tolist()
-        if stop and enough[0]:
-            turns.insert(0, 0)
-        for begin, end in zip_longest(turns[::2], turns[1::2]):  # from where to where there is enough
-            start = float(self._times[begin])
-            if end is None or start + length <= self._times.item(end) * SAME_INSTANT:
-                return start
+        times = self._times
+        stop = len(times) if before == math.inf else bisect_left(times, before / SAME_INSTANT)
+        enough = (self._free[:stop] >= amount).tobytes()  # a byte for each step, 1 where there is enough
+        first = enough.find(1)
+        while first >= 0:
+            end = enough.find(0, first)
+            if end < 0 or times[first] + length <= times[end] * SAME_INSTANT:
+                return times[first]
+            first = enough.find(1, end)
         return math.inf
 
     def __repr__(self) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from typing_extensions import Doc
 
+from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
+from cluster_sim.run.decisions import Decision, Start
 from cluster_sim.run.view import View
 from schedulers.backfilling.job_queue import JobQueue
 from schedulers.backfilling.node_choice import NodeChoice
@@ -70,17 +73,19 @@ class Backfilling(Scheduler):
         self._counted = view.machine.counts_only and not self._pinned and not view.planning.counts_memory
         self._log = PromiseLog(view, self.memory)
 
-    def _because(self, job: Job, why: str = "") -> str:
-        """Return for the decision log why a job starts now, with what the order says of its place."""
-        return "; ".join(filter(None, (why, self._queue.tell(job))))
-
     def _profile(self, view: View) -> ProfilePlan:
         """Return a plan for many promises. While nodes would have to boot, promises are of certain nodes."""
         return ProfilePlan(self._where, self._releases, self._counted and view.machine.boot_delays is None)
 
-    def _started(self, view: View, place: int, job: Job) -> Running:
-        """Note that the job at this place of the queue has been started."""
+    def _start(
+        self, view: View, place: int, job: Job, placement: Placement, why: str = ""
+    ) -> Generator[Decision, None, Running]:
+        """Start the job at a place of the queue; the decision log gets to know why, and what the order says of it."""
+        if view.explains:
+            start = Start(job, placement, "; ".join(filter(None, (why, self._queue.tell(job)))))
+            yield from self._log.started(start)
+            yield start
+        else:
+            yield Start(job, placement, why)
         self._queue.leave(place)
-        running = view.running_by_index[job.index]
-        self._releases.add(running)
-        return running
+        return view.running_by_index[job.index]

@@ -27,10 +27,11 @@ def candidates(view: View, queue: JobQueue, first: int, plan: Plan, order: JobOr
     if queue.stop - first <= FEW or view.explains:
         places: Sequence[int] = range(first, queue.stop)
     else:
-        fitting = plan.may_start(*queue.requests(first)).nonzero()[0] + first
+        fitting = plan.may_start(*queue.requests(first)).nonzero()[0]
         if len(fitting) > AT_ONCE:
+            fitting += first
             return _some_at_once(queue, plan, fitting if order is None else ranked(queue, fitting, order, view.now))
-        places = fitting.tolist()
+        places = [first + offset for offset in fitting.tolist()]
     return places if order is None or len(places) < 2 else ranked(queue, places, order, view.now).tolist()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typing_extensions import Doc
 
 from cluster_sim.machine.placement import Placement
-from cluster_sim.run.decisions import Decision, Start
+from cluster_sim.run.decisions import Decision
 from cluster_sim.run.view import View
 from schedulers.backfilling.easy import CountedPlan, EasyBackfilling
 from schedulers.backfilling.job_queue import JobQueue
@@ -101,10 +101,10 @@ class CommittedEasy(EasyBackfilling):
             return super()._plans(view)
         return partial(PlanBefore, self._where, self._releases)
 
-    def _hold(self, view: View, place: int, job: Job) -> Iterator[Decision]:
+    def _hold(self, view: View, plan: Plan, place: int, job: Job) -> Iterator[Decision]:
         if self._commitment is not None:
             self._commitment.hold(job, view)
-        return super()._hold(view, place, job)
+        return super()._hold(view, plan, place, job)
 
 
 class CommittedBackfilling(CommittedEasy):
@@ -127,12 +127,10 @@ class CommittedBackfilling(CommittedEasy):
 
     def go_for(self, view: View, job: Job) -> Iterator[Decision]:
         """Start the job if it fits; else promise it a start, and start what does not delay it."""
-        plan = self._plan = self._new_plan()
+        plan = self._new_plan()
         placement = plan.place(job)
         if placement is not None:
-            yield Start(job, placement)
-            self._started(view, self._queue.place_of(job), job)
+            self._releases.add((yield from self._start(view, self._queue.place_of(job), job, placement)))
             return
         self._promised = int(plan.promise(job) is not None)
-        if view.free_total:
-            yield from self._backfill(view, self._queue.first)
+        yield from self._backfill(view, plan, self._queue.first)

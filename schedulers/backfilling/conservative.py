@@ -13,12 +13,12 @@ from typing_extensions import Doc
 from cluster_sim.engine import latest
 from cluster_sim.machine.guest_requests import Departure
 from cluster_sim.options import checked
-from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
+from cluster_sim.run.decisions import Decision, Hold, WakeAt
 from cluster_sim.run.view import View
 from schedulers.backfilling.backfilling import Backfilling, Reservation
 from schedulers.backfilling.plans import Promise
 from schedulers.backfilling.promise_losses import CAPPED
-from schedulers.backfilling.releases import Returns, in_turn
+from schedulers.backfilling.releases import are_late, in_turn
 from schedulers.policy.policy import schedulers
 from schedulers.queue.orders import AnyJobOrder, AnyNodeOrder, Memory, first, platform_order
 
@@ -90,7 +90,7 @@ class ConservativeBackfilling(Backfilling):
         for running in view.planning.resumed:
             if self._releases.take_up(running, view):
                 self._capacity_changes = -1  # it has cores that the profile promises to others
-        put_off = self._releases.put_off_overdue(view.now) | Returns(view).are_late()
+        put_off = self._releases.put_off_overdue(view.now) | are_late(view)
         if self._plan is None or put_off or self._is_capped:
             self._queue.join(submitted, view)
             yield from self._promise_anew(view)
@@ -271,11 +271,8 @@ class ConservativeBackfilling(Backfilling):
                     yield Hold(job, view.shortage(job, self.memory), blocks=True)
                 return False
             del self._promises[index], self._waiting[index]
-            start = Start(job, placement, self._because(job) if view.explains else "")
-            if view.explains:
-                yield from self._log.started(start)
-            yield start
-            running = self._started(view, place, job)
+            running = yield from self._start(view, place, job, placement)
+            self._releases.add(running)
             self._plan.begin(running)
             less = self._plan.shorten(running, promise) or less
         return less

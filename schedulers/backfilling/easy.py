@@ -24,7 +24,7 @@ from cluster_sim.engine import latest
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.options import checked
-from cluster_sim.run.decisions import Decision, Hold, Start
+from cluster_sim.run.decisions import Decision, Hold
 from cluster_sim.run.view import View
 from schedulers.backfilling.backfilling import Backfilling, Reservation
 from schedulers.backfilling.candidates import candidates
@@ -70,24 +70,24 @@ class CountedPlan:
         self._spare_cores: float = math.inf
 
     def promise(self, job: Job, beside: int = 0) -> Promise | None:
-        """Promise the job the earliest start at which so many other cores are free beside its own."""
-        free = self._releases.free_cores(self._view) - job.requested_cores - beside
-        coming = iter(cores_coming(self._releases, self._view))
-        for time, _, cores, _ in coming:  # noqa: B007
-            free += cores
-            if free >= 0:
+        """Promise the job the earliest start at which its cores are free, and so many ``beside`` them."""
+        spare = self._releases.free_cores(self._view) - job.requested_cores - beside  # below 0: so many are lacking
+        coming = iter(cores_coming(self._releases, self._view))  # soonest first
+        for end, _, cores, _ in coming:
+            spare += cores
+            if spare >= 0:
+                shadow_time = latest(end)
                 break
         else:
             return None  # not even if all running jobs ended: nodes are down
-        this_instant = latest(time)
-        for end, _, cores, _ in coming:
-            if end > this_instant:
+        for later, _, cores, _ in coming:
+            if later > shadow_time:
                 break
-            free += cores
+            spare += cores  # it ends at the shadow time, too
         # If jobs that requested no time have to end first, no job is known to end before them.
-        self._shadow_time = this_instant if time < math.inf else -math.inf
-        self._spare_cores, self._head = free, job
-        return Promise(time)
+        self._shadow_time = shadow_time if end < math.inf else -math.inf
+        self._spare_cores, self._head = spare, job
+        return Promise(end)
 
     def keeps_promise(self, end: float, cores: int) -> bool:
         """Return whether the head job is not delayed by a job that holds so many cores until ``end``: the backfill test."""
@@ -198,7 +198,7 @@ class EasyBackfilling(Backfilling):
         free = view.free_total
         for job in submitted:
             if job.requested_cores <= free:
-                return self._backfill(view, first_new)
+                return self._backfill(view, self._plan, first_new)
         return ()
 
     def _follow(self, view: View) -> bool:
@@ -223,10 +223,13 @@ class EasyBackfilling(Backfilling):
                 continue
             placement = self._place_first(plan, job)
             if placement is not None:
-                yield from self._start(view, place, job, placement)
+                running = yield from self._start(view, place, job, placement)
+                self._releases.add(running)
+                plan.take(running)
+                self._log.others_first = True
                 continue
             if self._promised < self._depth:
-                yield from self._hold(view, place, job)
+                yield from self._hold(view, plan, place, job)
             if self._plan is None or self._promised == self._depth:
                 break
         else:
@@ -234,16 +237,14 @@ class EasyBackfilling(Backfilling):
         if view.explains:
             yield from self._log.end_renewal()
         if self._plan is not None:
-            yield from self._backfill(view, self._behind)
+            yield from self._backfill(view, plan, self._behind)
 
     def _place_first(self, plan: Plan, job: Job) -> Placement | None:
         """Return where a job starts now that is the first of the queue, or comes after jobs with a promise."""
         return plan.place(job) if job.requested_cores <= self._where.view.free_total else None
 
-    def _hold(self, view: View, place: int, job: Job) -> Iterator[Decision]:
+    def _hold(self, view: View, plan: Plan, place: int, job: Job) -> Iterator[Decision]:
         """Promise a start to a job that does not fit now."""
-        plan = self._plan
-        assert plan is not None
         promise = plan.promise(job)
         if view.explains:
             yield from self._log.held(plan, job, promise, slowest_boot(view, job))
@@ -254,10 +255,9 @@ class EasyBackfilling(Backfilling):
         self._behind = place + 1
         self._promised += promise is not None  # else its start is not known, and no job waits for it
 
-    def _backfill(self, view: View, first: int) -> Iterator[Decision]:
+    def _backfill(self, view: View, plan: Plan, first: int) -> Iterator[Decision]:
         """Start those of the jobs from place ``first`` on that delay no promised start."""
-        queue, plan, pending = self._queue, self._plan, view.pending_by_index
-        assert plan is not None
+        queue, pending = self._queue, view.pending_by_index
         why = BACKFILLED if self._promised else ""
         for place in candidates(view, queue, first, plan, self._order_behind) if view.free_total else ():
             job = queue.jobs[place]
@@ -268,7 +268,9 @@ class EasyBackfilling(Backfilling):
                 continue
             placement = plan.place(job)
             if placement is not None:
-                yield from self._start(view, place, job, placement, why)
+                running = yield from self._start(view, place, job, placement, why)
+                self._releases.add(running)
+                plan.take(running)
                 if not view.free_total:
                     break
             elif view.explains:
@@ -278,13 +280,3 @@ class EasyBackfilling(Backfilling):
                 elif view.planning.is_capped(job):
                     yield Hold(job, missing)
         self._version = view.machine.version
-
-    def _start(self, view: View, place: int, job: Job, placement: Placement, why: str = "") -> Iterator[Decision]:
-        """Start the job at a place of the queue, and have the plan take its cores."""
-        start = Start(job, placement, self._because(job, why) if view.explains else why)
-        if view.explains:
-            yield from self._log.started(start)
-            self._log.others_first = True
-        yield start
-        assert self._plan is not None
-        self._plan.take(self._started(view, place, job))

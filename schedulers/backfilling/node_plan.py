@@ -17,7 +17,7 @@ from cluster_sim.run.decisions import Hold
 from cluster_sim.run.outlook import Outlook
 from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.plans import Promise, ends_in_time, refusal, worth_trying
-from schedulers.backfilling.releases import Releases, Returns, about_to_boot, by_instant, planned_time
+from schedulers.backfilling.releases import Releases, about_to_boot, by_instant, other_returns, planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -172,7 +172,7 @@ class NodePlan:
         coming: Iterable[tuple[float, Callable[[], None]]] = (
             (end, partial(later.release, running)) for end, _, _, running in self._releases.entries
         )
-        returns = Returns(view).soonest_first() if view.machine.transition_ends or view.machine.guests else []
+        returns = other_returns(view) if view.machine.transition_ends or view.machine.guests else []
         for end, node, cores in about_to_boot(self._releases, view):
             later.leave(node, cores)
             returns.append((end, node, cores))

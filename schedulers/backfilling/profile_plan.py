@@ -16,7 +16,7 @@ from cluster_sim.run.outlook import offered
 from schedulers.backfilling.availability_profile import Amount, AvailabilityProfile
 from schedulers.backfilling.boots import Boots
 from schedulers.backfilling.plans import Promise, refusal, worth_trying
-from schedulers.backfilling.releases import Releases, Returns, planned_end, planned_time
+from schedulers.backfilling.releases import Releases, other_returns, planned_end, planned_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ class ProfilePlan:
         for end, _, _, running in releases.entries:
             self.profile.release(end, self._held(running))
             self.begin(running)
-        for end, node, cores in Returns(self._view).soonest_first():
+        for end, node, cores in other_returns(self._view):
             self.profile.release(end, cores if counted else self._on_node(node, cores))
 
     # ------------------------------------------------------------------ amounts of cores, or of each node

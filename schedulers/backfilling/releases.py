@@ -119,8 +119,7 @@ class Releases:
             self.drop(running)
         for running in view.planning.resumed:
             self.take_up(running, view)
-        entries, now = self.entries, view.now
-        return bool(entries) and entries[0][0] <= now * SAME_INSTANT and self.put_off_overdue(now)
+        return self.put_off_overdue(view.now)
 
     def take_up(self, running: Running, view: View) -> bool:
         """Enter a job that goes on after a suspension, or with other cores, if it runs; return whether it does."""
@@ -132,6 +131,8 @@ class Releases:
 
     def put_off_overdue(self, now: float) -> bool:
         """Give every job that should have ended by ``now`` more time; return whether there was one."""
+        if not self.entries or self.entries[0][0] > latest(now):
+            return False
         overdue = [running for *_, running in self.entries[: bisect_left(self.entries, (latest(now), math.inf))]]
         for running in overdue:
             self.drop(running)
@@ -152,7 +153,7 @@ def cores_coming(releases: Releases, view: View) -> Iterable[tuple[float, int, i
             (end, job, offered(run.placement, view.machine.withheld).cores, None)
             for end, job, _, run in releases.entries
         ]
-    ends += [(end, node, cores, None) for end, node, cores in Returns(view).soonest_first()]
+    ends += [(end, node, cores, None) for end, node, cores in other_returns(view)]
     ends.sort(key=itemgetter(0))  # two runs that are sorted already: no more than a merge
     return ends
 
@@ -170,38 +171,29 @@ def about_to_boot(releases: Releases, view: View) -> Iterator[tuple[float, int, 
             yield view.now + float(delays[node]), node, cores
 
 
-class Returns:
-    """Cores that come back without a job: of nodes in transition, and of guests that said how long they stay.
+def are_late(view: View) -> bool:
+    """Return whether a node in transition, or cores of a guest, should be back by now and are not."""
+    this_instant = latest(view.now)
+    ends, guests = view.machine.transition_ends, view.machine.guests
+    if ends and min(ends.values()) <= this_instant:
+        return True
+    return bool(guests) and min(guest.expected_end for guest in guests) <= this_instant
 
-    Withheld nodes do not count. What takes longer than expected is expected back after the first extension from now.
+
+def other_returns(view: View) -> list[tuple[float, int, int]]:
+    """Return (expected time s, node, cores) of cores that come back without the end of a job, soonest first.
+
+    They are of nodes in transition, and of guests that said how long they stay. Withheld nodes do not count. What takes
+    longer than expected is expected back after the first extension from now.
     """
-
-    def __init__(self, view: View):
-        self._view = view
-
-    def __bool__(self) -> bool:
-        """Return whether any node is in transition, or a guest holds cores."""
-        return bool(self._view.machine.transition_ends or self._view.machine.guests)
-
-    def are_late(self) -> bool:
-        """Return whether a node, or cores of a guest, should be back by now and are not."""
-        if not self:
-            return False
-        view, this_instant = self._view, latest(self._view.now)
-        late = any(end <= this_instant for end in view.machine.transition_ends.values())
-        return late or any(guest.expected_end <= this_instant for guest in view.machine.guests)
-
-    def soonest_first(self) -> list[tuple[float, int, int]]:
-        """Return (expected time, node, cores that come back on it), soonest first."""
-        view, now = self._view, self._view.now
-        free, withheld = view.free_cores.item, view.machine.withheld.item
-        coming = [(end, node, free(node)) for node, end in view.machine.transition_ends.items()]
-        coming += [(end, node, cores) for _, node, cores, end in view.machine.guests if end < math.inf]
-        return sorted(
-            (end if end > latest(now) else now + EXTENSIONS_S[0], node, cores)
-            for end, node, cores in coming
-            if cores and not withheld(node)
-        )
+    now, free, withheld = view.now, view.free_cores.item, view.machine.withheld.item
+    coming = [(end, node, free(node)) for node, end in view.machine.transition_ends.items()]
+    coming += [(end, node, cores) for _, node, cores, end in view.machine.guests if end < math.inf]
+    return sorted(
+        (end if end > latest(now) else now + EXTENSIONS_S[0], node, cores)
+        for end, node, cores in coming
+        if cores and not withheld(node)
+    )
 
 
 def put_off(running: Running, now: float) -> None:

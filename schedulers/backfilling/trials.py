@@ -15,7 +15,7 @@ from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
-from cluster_sim.run.decisions import Decision, Preempt, Start, WakeAt
+from cluster_sim.run.decisions import Decision, Preempt, WakeAt
 from cluster_sim.run.outlook import Outlook, offered
 from cluster_sim.run.view import View
 from schedulers.backfilling.candidates import ranked
@@ -101,13 +101,14 @@ class Trials:
         self._tried[running.job.index] += 1
         self._running[running.job.index] = running
 
-    def settle(self, plan: PlanOfCores) -> None:
+    def settle(self, plan: Plan) -> None:
         """End the trial of jobs that could be backfilled where they run."""
         for one in self:
+            assert isinstance(plan, PlanOfCores)
             if plan.may_stay(one):
                 self._keep(one, plan)
 
-    def settle_before(self, job: Job, queue: JobQueue, plan: PlanOfCores) -> bool:
+    def settle_before(self, job: Job, queue: JobQueue, plan: Plan) -> bool:
         """Let jobs on trial keep their cores that go before a job of the queue, which does not fit.
 
         Return whether there were any.
@@ -118,7 +119,7 @@ class Trials:
                 self._keep(one, plan)
         return bool(first)
 
-    def _keep(self, running: Running, plan: PlanOfCores) -> None:
+    def _keep(self, running: Running, plan: Plan) -> None:
         del self._running[running.job.index]
         self._releases.add(running)
         plan.take(running)
@@ -182,7 +183,7 @@ class Trials:
         return indispensable(leaving, fits)
 
 
-def takes_room(plan: PlanOfCores, job: Job, cores: int) -> bool:
+def takes_room(plan: Plan, job: Job, cores: int) -> bool:
     """Return whether so many cores for a job take room that is kept for others."""
     return isinstance(plan, PlanWithRoom) and plan.takes_room(job, cores)
 
@@ -218,11 +219,6 @@ class EasyOnTrial(EasyBackfilling):
         assert self._trials is not None
         return self._trials
 
-    @property
-    def _plan_of_cores(self) -> PlanOfCores:
-        assert isinstance(self._plan, PlanOfCores)
-        return self._plan
-
     def _follow(self, view: View) -> bool:
         puts_off = super()._follow(view)
         self._on_trial.follow()
@@ -231,11 +227,11 @@ class EasyOnTrial(EasyBackfilling):
     def _place_first(self, plan: Plan, job: Job) -> Placement | None:
         """Return where a job starts, but for one that would boot nodes while jobs on trial have others."""
         placement = self._placement = super()._place_first(plan, job)
-        if placement is not None and self._on_trial and self._leaving(job, placement):
+        if placement is not None and self._on_trial and self._leaving(plan, job, placement):
             return None
         return placement
 
-    def _leaving(self, job: Job, placement: Placement | None) -> list[Running]:
+    def _leaving(self, plan: Plan, job: Job, placement: Placement | None) -> list[Running]:
         """Return the jobs on trial that have to leave for the first job of the queue to start.
 
         If it has a placement, they leave so that it starts without a boot. Nobody leaves if it waits for watts, or for
@@ -244,41 +240,43 @@ class EasyOnTrial(EasyBackfilling):
         view, trials = self._where.view, self._on_trial
         if placement is not None:
             return trials.in_the_way(job, trials, boots=False) if view.planning.boot_time(placement) > 0.0 else []
-        if view.planning.is_capped(job) or takes_room(self._plan_of_cores, job, job.requested_cores):
+        if view.planning.is_capped(job) or takes_room(plan, job, job.requested_cores):
             return []
         return trials.in_the_way(job, trials)
 
-    def _hold(self, view: View, place: int, job: Job) -> Iterator[Decision]:
+    def _hold(self, view: View, plan: Plan, place: int, job: Job) -> Iterator[Decision]:
         """Start the job with cores of jobs on trial, if it can; else promise it a start."""
-        trials, plan = self._on_trial, self._plan_of_cores
+        trials = self._on_trial
         if trials:
             placement = self._placement
             if placement is None and trials.settle_before(job, self._queue, plan):
                 self._log.others_first = True
-            leaving = self._leaving(job, placement)
+            leaving = self._leaving(plan, job, placement)
             yield from trials.leave(leaving, job, LEAVES)
             if leaving:
                 placement = plan.place(job) if placement is None else trials.place(job)
             if placement is not None:
-                yield from self._start(view, place, job, placement)
+                self._releases.add((yield from self._start(view, place, job, placement)))
+                self._log.others_first = True
                 # They may go before others that wait: the next pass, in this instant, looks at the whole queue.
                 self._plan = None
                 return
-        yield from super()._hold(view, place, job)
+        yield from super()._hold(view, plan, place, job)
 
-    def _backfill(self, view: View, first: int) -> Iterator[Decision]:
-        self._on_trial.settle(self._plan_of_cores)
-        yield from super()._backfill(view, first)
+    def _backfill(self, view: View, plan: Plan, first: int) -> Iterator[Decision]:
+        self._on_trial.settle(plan)
+        yield from super()._backfill(view, plan, first)
         if first < self._queue.stop:
-            yield from self._try_out(view)
+            yield from self._try_out(view, plan)
 
-    def _try_out(self, view: View) -> Iterator[Decision]:
+    def _try_out(self, view: View, plan: Plan) -> Iterator[Decision]:
         """Start jobs on trial, also on the cores of those that have been on trial for long enough.
 
         These cores are also for those that end before the promised start, and wait only for them. If somebody waits for one who
         has not been on trial for long enough yet, a pass is held when it has.
         """
-        queue, plan, trials = self._queue, self._plan_of_cores, self._on_trial
+        assert isinstance(plan, PlanOfCores)
+        queue, trials = self._queue, self._on_trial
         enough = trials.long_enough()
         places = (queue.requests(self._behind)[0] <= trials.free_without(trials)).nonzero()[0] + self._behind
         if self._order_behind is not None:
@@ -303,13 +301,12 @@ class EasyOnTrial(EasyBackfilling):
             if placement is None:
                 waits = True
             else:
-                why = BACKFILLED if in_time else TRIED
-                yield Start(job, placement, self._because(job, why) if view.explains else why)
+                running = yield from self._start(view, place, job, placement, BACKFILLED if in_time else TRIED)
                 if in_time:
-                    plan.take(self._started(view, place, job))
+                    self._releases.add(running)
+                    plan.take(running)
                 else:
-                    queue.leave(place)
-                    trials.begin(view.running_by_index[job.index])
+                    trials.begin(running)
                 wide = trials.free_without(enough)
             if waits and not wide:
                 break

@@ -31,7 +31,7 @@ def test_an_outlook_frees_the_memory_of_all_tasks() -> None:
     simulation = Simulation(platform, workload, make_scheduler("fcfs:memory=yes"))
     simulation.run(until=2.0)
     view = simulation.view
-    [running], [waiting], outlook = view.running, view.pending, view.outlook()
+    [running], [waiting], outlook = view.running, view.pending, view.planning.outlook()
     assert outlook.place(waiting, memory=True) is None
     outlook.release(running)
     assert outlook.place(waiting, memory=True) == Placement.on({0: 2})

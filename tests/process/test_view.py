@@ -65,13 +65,13 @@ def test_a_view_has_some_twenty_members() -> None:
     members = {name for name in dir(view) if not name.startswith("_")}
     assert len(members) <= 24, members
     with pytest.warns(ModelWarning, match=r"^view\.memory_used is view\.machine\.memory_used now$"):
-        assert view.machine.memory_used is view.machine.memory_used
+        assert view.memory_used is view.machine.memory_used
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert view.machine.memory_used is view.machine.memory_used
+        assert view.memory_used is view.machine.memory_used
     for name, part in MOVED.items():
         assert hasattr(getattr(view, part), name)
     with pytest.raises(AttributeError, match=r"expected view\.machine\.powered_on"):
-        view.machine.powered_on  # noqa: B018
+        view.powered_on  # noqa: B018
     with pytest.raises(AttributeError, match="expected pending"):
         view.pendin  # noqa: B018
