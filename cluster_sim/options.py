@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, wraps
+from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import annotated_types as bounds
-import numpy as np
 from typing_extensions import Doc
 
 from cluster_sim.errors import SpecError
@@ -106,13 +106,13 @@ class Option:
         """Return a value that Python gives, numbers in the option's type. Raises SpecError for one that it cannot be."""
         if not (self.kinds or self.choices) or (isinstance(value, str) and value in self.choices):
             return value
-        if isinstance(value, bool | np.bool_):
+        if isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b":
             if bool in self.kinds:
                 return bool(value)
-        elif isinstance(value, int | np.integer) and int in self.kinds:
+        elif isinstance(value, Integral) and int in self.kinds:
             if self._is_within(value):
                 return int(value)
-        elif isinstance(value, int | float | np.integer | np.floating) and float in self.kinds:
+        elif isinstance(value, Real) and float in self.kinds:
             with suppress(OverflowError):
                 if self._is_within(value):
                     return float(value)

@@ -11,18 +11,19 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, wraps
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, ParamSpec, Protocol
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+from typing_extensions import Doc
 
 from cluster_sim.errors import InputError, OptionError, counted, naming
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.network import network_models
 from cluster_sim.models.power import power_models
 from cluster_sim.models.processor_step import ProcessorModels
-from cluster_sim.platform.hardware import check_truth
+from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Spec
 from cluster_sim.run.simulation import Simulation
@@ -43,12 +44,22 @@ _EPISODE = "episode"
 """Name of the only option of a reset."""
 
 
+Episodes = Annotated[Any, Doc("episodes to draw from; a small built-in case unless given")]
+ObservationSpec = Annotated[str, Doc("what the agent sees")]
+RewardSpec = Annotated[str, Doc("what a step is worth")]
+CostSpec = Annotated[str | None, Doc("reward whose negative is a cost, for what is to be kept within a limit")]
+PowerSpec = Annotated[str | None, Doc("power policy of every run")]
+Flat = Annotated[bool, Doc("all observations but the mask stand in one Box")]
+RenderMode = Annotated[Literal["ansi", "figure"] | None, Doc("what render returns: lines of text, or the Gantt so far")]
+
+
 def names_options(init: Callable[P, None]) -> Callable[P, None]:
-    """Decorate an environment's ``__init__``: an InputError about an option names the environment, and the nearest option."""
+    """Decorate an environment's ``__init__``, whose options are checked: errors name the environment and the nearest option."""
     known = list(inspect.signature(init).parameters)[1:]
+    init = checked(init)
 
     @wraps(init)
-    def checked(*args: P.args, **options: P.kwargs) -> None:
+    def named(*args: P.args, **options: P.kwargs) -> None:
         name = type(args[0]).__name__
         for option in options:
             if option not in known:
@@ -61,7 +72,7 @@ def names_options(init: Callable[P, None]) -> Callable[P, None]:
             with naming(name):
                 raise
 
-    return checked
+    return named
 
 
 class Listener(Protocol):
@@ -113,9 +124,6 @@ class SchedulingEnv(gym.Env[Any, Any]):
         cost: Reward | None = None,
         render_mode: str | None = None,
     ):
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise InputError("render_mode", f"one of {', '.join(self.metadata['render_modes'])}", render_mode)
-        check_truth("flat", flat)
         self.maker = maker
         self.episodes = episodes
         self.reward = reward

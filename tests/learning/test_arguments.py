@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+import learning
+from cluster_sim.options import options_of
 
 pytest.importorskip("gymnasium")
 pytest.importorskip("torch")
@@ -223,3 +227,12 @@ def test_files_may_be_paths(tmp_path: Path) -> None:
     Workload.read("lublin:jobs=3,nodes=2").write(tmp_path / "w.csv")
     env = JobNode(tmp_path / "p.yaml", tmp_path / "w.csv")
     assert env.episodes.platform.node_count == 1
+
+
+@pytest.mark.parametrize("name", learning.ENVIRONMENTS)
+def test_every_option_of_an_environment_says_what_it_means(name: str) -> None:
+    """``cluster-sim list NAME`` shows it, with what it may be."""
+    module, _, attribute = learning.ENVIRONMENTS[name].partition(":")
+    options = options_of(getattr(import_module(module), attribute))
+    assert not [option.name for option in options.values() if not option.meaning]
+    assert {"observation", "reward", "flat", "render_mode", "cost"} <= options.keys()

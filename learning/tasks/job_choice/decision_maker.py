@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge, Le, Unit
 from gymnasium import spaces
+from typing_extensions import Doc
 
 from cluster_sim.errors import SpecError
-from cluster_sim.platform.hardware import check_count, check_truth
+from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
 from learning.tasks.decision_maker import OneByOne
+from learning.tasks.environment import ObservationSpec
 from learning.tasks.job_choice.observations import LOOKS, ChoiceState
 from schedulers.backfilling.committed import CommittedBackfilling
 
 MOST_JOBS = 100_000
+
+
+ChoosableJobs = Annotated[int, Ge(2), Le(MOST_JOBS), Unit("jobs"), Doc("oldest waiting jobs that can be chosen")]
+TakesExtra = Annotated[bool, Doc("jobs are backfilled on cores that the chosen job leaves free")]
 
 
 class JobChoices:
@@ -34,11 +41,17 @@ class JobChoices:
     memory = False
     on_any_machine = True  # observations and actions are the same there
 
-    def __init__(self, platform: Platform, num_jobs: int = 128, extra: bool = False, observation: str = "default"):
+    @checked
+    def __init__(
+        self,
+        platform: Platform,
+        num_jobs: ChoosableJobs = 128,
+        extra: TakesExtra = False,
+        observation: ObservationSpec = "default",
+    ):
         if not isinstance(observation, str) or observation not in LOOKS:
             raise SpecError("observation of job-choice", " or ".join(LOOKS), observation)
-        self.num_jobs = num_jobs = check_count("JobChoice, num_jobs", num_jobs, MOST_JOBS, 2)
-        check_truth("JobChoice, extra", extra)
+        self.num_jobs = num_jobs
         self._look = LOOKS[observation]
         self._backfilling = CommittedBackfilling(extra)
         self.action_space = spaces.Discrete(num_jobs)

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from learning.tasks.environment import SchedulingEnv, names_options
+from learning.tasks.environment import (
+    CostSpec,
+    Episodes,
+    Flat,
+    ObservationSpec,
+    PowerSpec,
+    RenderMode,
+    RewardSpec,
+    SchedulingEnv,
+    names_options,
+)
 from learning.tasks.episode_metrics import KEYS, quick_metrics
-from learning.tasks.episodes import EpisodeSource, platform_of
-from learning.tasks.job_choice.decision_maker import JobChoices
+from learning.tasks.episodes import platform_of
+from learning.tasks.job_choice.decision_maker import ChoosableJobs, JobChoices, TakesExtra
 from learning.tasks.job_choice.rewards import choice_rewards
 
 
@@ -34,16 +44,16 @@ class JobChoice(SchedulingEnv):
     @names_options
     def __init__(
         self,
-        episodes: EpisodeSource | None = None,
-        observation: str = "default",
-        reward: str = "bounded-slowdown",
+        episodes: Episodes = None,
+        observation: ObservationSpec = "default",
+        reward: RewardSpec = "bounded-slowdown",
         *,
-        num_jobs: int = 128,
-        extra: bool = False,
-        cost: str | None = None,
-        power: str | None = None,
-        flat: bool = False,
-        render_mode: str | None = None,
+        num_jobs: ChoosableJobs = 128,
+        extra: TakesExtra = False,
+        cost: CostSpec = None,
+        power: PowerSpec = None,
+        flat: Flat = False,
+        render_mode: RenderMode = None,
     ):
         if episodes is None:
             from learning.tasks.built_in_cases import job_choice_case

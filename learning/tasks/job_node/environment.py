@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge, Unit
 from gymnasium import spaces
+from typing_extensions import Doc
 
 from cluster_sim.errors import InputError, counted
-from cluster_sim.platform.hardware import check_count, check_truth, is_number
+from cluster_sim.options import checked
+from cluster_sim.platform.hardware import check_count
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
 from cluster_sim.run.view import View
@@ -19,21 +22,39 @@ from cluster_sim.workload.jobs import Job
 from cluster_sim.workload.workload import Workload
 from learning.tasks.built_in_cases import job_node_case
 from learning.tasks.decision_maker import Observation
-from learning.tasks.environment import SchedulingEnv, names_options, observes_together
+from learning.tasks.environment import (
+    CostSpec,
+    Episodes,
+    Flat,
+    ObservationSpec,
+    PowerSpec,
+    RenderMode,
+    RewardSpec,
+    SchedulingEnv,
+    names_options,
+    observes_together,
+)
 from learning.tasks.episode_metrics import KEYS, quick_metrics
 from learning.tasks.episodes import EpisodeSource, Whole, platform_of
 from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.job_node.observations import observations
 from learning.tasks.job_node.pairs import PairOptions, Pairs
 from learning.tasks.job_node.rewards import rewards
+from schedulers.queue.orders import Memory
 
 NO_ROOM = "no set of nodes has memory for it"
-PLACEMENTS = ("one", "all")
 MOST_PAIRS = 1_000_000
 """Greatest number of pairs of jobs and nodes: more rows of an observation would fill the memory."""
 _SHORTEST_WAIT_S = 1e-3
 """Shortest wait, s; late in a run, rounding would end a shorter one in the instant in which it began."""
 TOO_HUNGRY = "its energy estimate exceeds its max_energy on every idle node that could hold it"
+
+
+Placements = Annotated[Literal["one", "all"], Doc("starts in a pass: one, as published, or until nothing fits")]
+Wait = Annotated[str, Doc("waiting is an action: no, until an event or a completion, or for that many seconds")]
+Patience = Annotated[float, Ge(0), Unit("s"), Doc("longest wait while nothing runs")]
+VisibleJobs = Annotated[int, Ge(1), Unit("jobs"), Doc("waiting jobs that can be chosen")]
+MergesEqual = Annotated[bool | None, Doc("equal jobs are one choice; the observation says so unless given")]
 
 
 class JobNodeMaker:
@@ -55,27 +76,21 @@ class JobNodeMaker:
 
     kind: Literal["scheduler", "power"] = "scheduler"
 
+    @checked
     def __init__(
         self,
         platform: Platform,
-        observation: str = "default",
+        observation: ObservationSpec = "default",
         *,
-        placements: str = "one",
-        wait: str = "no",
-        patience: float = 1.0,
-        num_jobs: int = 16,
-        merge_equal: bool | None = None,
-        memory: bool = False,
+        placements: Placements = "one",
+        wait: Wait = "no",
+        patience: Patience = 1.0,
+        num_jobs: VisibleJobs = 16,
+        merge_equal: MergesEqual = None,
+        memory: Memory = False,
     ):
-        if placements not in PLACEMENTS:
-            raise InputError("JobNode, placements", f"one of {', '.join(PLACEMENTS)}", placements)
         most = max(MOST_PAIRS // platform.node_count, 1)
         num_jobs = check_count(f"JobNode on {counted(platform.node_count, 'node')}, num_jobs", num_jobs, most)
-        check_truth("JobNode, memory", memory)
-        if merge_equal is not None:
-            check_truth("JobNode, merge_equal", merge_equal)
-        if not is_number(patience) or not 0.0 <= patience < np.inf:
-            raise InputError("JobNode, patience", "seconds, 0 or more", patience)
         self.placements, self.memory, self.patience = placements, memory, patience
         self.wait, self.timer = _wait_option(wait)
         self.observation = observations.make(observation)
@@ -211,22 +226,24 @@ class JobNode(SchedulingEnv):
     @names_options
     def __init__(
         self,
-        platform: Platform | str | Path | None = None,
-        workload: Workload | str | Path | None = None,
+        platform: Annotated[
+            Platform | str | Path | None, Doc("machine of one case: an object, a file or a spec")
+        ] = None,
+        workload: Annotated[Workload | str | Path | None, Doc("jobs of one case: an object, a file or a spec")] = None,
         *,
-        episodes: EpisodeSource | None = None,
-        observation: str = "default",
-        reward: str = "energy",
-        placements: str = "one",
-        wait: str = "no",
-        patience: float = 1.0,
-        num_jobs: int = 16,
-        merge_equal: bool | None = None,
-        memory: bool = False,
-        power: str | None = None,
-        cost: str | None = None,
-        flat: bool = False,
-        render_mode: str | None = None,
+        episodes: Episodes = None,
+        observation: ObservationSpec = "default",
+        reward: RewardSpec = "energy",
+        placements: Placements = "one",
+        wait: Wait = "no",
+        patience: Patience = 1.0,
+        num_jobs: VisibleJobs = 16,
+        merge_equal: MergesEqual = None,
+        memory: Memory = False,
+        power: PowerSpec = None,
+        cost: CostSpec = None,
+        flat: Flat = False,
+        render_mode: RenderMode = None,
     ):
         source = episode_source(platform, workload, episodes)
         maker = JobNodeMaker(

@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from numbers import Real
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Gt, Le, Unit
 from gymnasium import spaces
+from typing_extensions import Doc
 
-from cluster_sim.errors import SpecError
 from cluster_sim.machine.node import NodeState
-from cluster_sim.platform.hardware import check_truth
+from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
 from cluster_sim.run.view import View
+from learning.tasks.environment import ObservationSpec
 from learning.tasks.node_shutdown.observations import shutdown_observations
 from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
 from learning.tasks.node_shutdown.waste_meter import state_of
 from schedulers.power.idle_timeout import idle_nodes, unused_nodes
 
-IDLE = ("stay", "sleep", "choose")
-"""Options for nodes that are not reserved and that the scheduler leaves idle."""
 LATE = 0.5
 """tau: share of its requested time that a job may wait, in the papers' reward."""
 
@@ -56,6 +55,17 @@ def offer_order(view: View, idle_since: Sequence[float]) -> list[int]:
     return sorted(range(len(free)), key=key)
 
 
+StepTime = Annotated[float, Gt(0), Unit("s"), Doc("time between two decisions")]
+Skips = Annotated[bool, Doc("no decision while no job waits and no node is idle")]
+SharePatience = Annotated[
+    float, Gt(0), Le(math.inf), Doc("wait, as a share of the requested time, from which a job must have nodes")
+]
+LateFrom = Annotated[
+    float, Gt(0), Le(math.inf), Doc("wait, as a share of the requested time, from which a job is late")
+]
+Idle = Annotated[Literal["stay", "sleep", "choose"], Doc("what becomes of nodes that the scheduler leaves idle")]
+
+
 class Reservations:
     """Decision-maker of :class:`~learning.tasks.node_shutdown.environment.NodeShutdown`: how many nodes are reserved.
 
@@ -81,30 +91,23 @@ class Reservations:
     kind: Literal["scheduler", "power"] = "power"
     memory = False
 
+    @checked
     def __init__(
         self,
         platform: Platform,
-        observation: str = "default",
-        step_s: float = 60.0,
-        skip: bool = True,
-        patience: float = 1.0,
-        tau: float = LATE,
-        idle: str = "choose",
+        observation: ObservationSpec = "default",
+        step_s: StepTime = 60.0,
+        skip: Skips = True,
+        patience: SharePatience = 1.0,
+        tau: LateFrom = LATE,
+        idle: Idle = "choose",
     ):
-        if idle not in IDLE:
-            raise SpecError("node-shutdown, option idle", f"one of {', '.join(IDLE)}", idle)
-        for name, value in (("step_s", step_s), ("patience", patience), ("tau", tau)):
-            if isinstance(value, bool) or not isinstance(value, Real) or not value > 0.0:
-                raise SpecError(f"node-shutdown, option {name}", "a number above 0", value)
-        if step_s == math.inf:
-            raise SpecError("node-shutdown, option step_s", "a finite number above 0", step_s)
-        check_truth("NodeShutdown, skip", skip)
         self.platform = platform
         self.tau = tau
         self.step_s = step_s
         self._skip = skip
         self._patience = patience
-        self.idle = idle
+        self.idle: str = idle
         self._numbers = platform.node_count + 1
         actions = self._numbers * (2 if idle == "choose" else 1)
         self._everything = np.ones(actions, np.int8)

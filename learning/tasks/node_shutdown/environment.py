@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
+
+from typing_extensions import Doc
 
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
-from learning.tasks.environment import SchedulingEnv, models_of, names_options
-from learning.tasks.episodes import Episode, EpisodeSource, platform_of
-from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
+from learning.tasks.environment import (
+    CostSpec,
+    Episodes,
+    Flat,
+    ObservationSpec,
+    RenderMode,
+    RewardSpec,
+    SchedulingEnv,
+    models_of,
+    names_options,
+)
+from learning.tasks.episodes import Episode, platform_of
+from learning.tasks.node_shutdown.decision_maker import (
+    LATE,
+    Idle,
+    LateFrom,
+    Reservations,
+    SharePatience,
+    Skips,
+    StepTime,
+)
 from learning.tasks.node_shutdown.rewards import shutdown_rewards
 from learning.tasks.node_shutdown.waste_meter import Metered
 from schedulers.policy.policy import make_scheduler
@@ -42,19 +62,19 @@ class NodeShutdown(SchedulingEnv):
     @names_options
     def __init__(
         self,
-        episodes: EpisodeSource | None = None,
-        observation: str = "default",
-        reward: str = "default",
+        episodes: Episodes = None,
+        observation: ObservationSpec = "default",
+        reward: RewardSpec = "default",
         *,
-        scheduler: str = "saf-easy",
-        step_s: float = 60.0,
-        skip: bool = True,
-        patience: float = 1.0,
-        tau: float = LATE,
-        idle: str = "choose",
-        cost: str | None = None,
-        flat: bool = False,
-        render_mode: str | None = None,
+        scheduler: Annotated[str, Doc("scheduler of the jobs")] = "saf-easy",
+        step_s: StepTime = 60.0,
+        skip: Skips = True,
+        patience: SharePatience = 1.0,
+        tau: LateFrom = LATE,
+        idle: Idle = "choose",
+        cost: CostSpec = None,
+        flat: Flat = False,
+        render_mode: RenderMode = None,
     ):
         if episodes is None:
             from learning.tasks.built_in_shutdown import built_in_day

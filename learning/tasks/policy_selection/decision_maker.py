@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
+from typing_extensions import Doc
 
 from cluster_sim.errors import SpecError
-from cluster_sim.platform.hardware import check_truth
+from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Start
 from cluster_sim.run.view import View
 from learning.tasks.decision_maker import OneByOne
+from learning.tasks.environment import ObservationSpec
 from learning.tasks.policy_selection.observations import selection_observations
-from schedulers.queue.orders import job_orders, node_orders, order_in
+from schedulers.queue.list_scheduling import Blocking
+from schedulers.queue.orders import Memory, job_orders, node_orders, order_in
 
 JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_ops")
 NODES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power")
@@ -53,6 +56,9 @@ def named_policies(policies: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
+Policies = Annotated[str | Sequence[str], Doc("policies to choose from: all, table-2, or names joined by +")]
+
+
 class PolicyChoice:
     """Decision-maker that applies the chosen policy to the queue at once: action i is the i-th of ``policies``.
 
@@ -67,16 +73,15 @@ class PolicyChoice:
 
     kind: Literal["scheduler", "power"] = "scheduler"
 
+    @checked
     def __init__(
         self,
         platform: Platform,
-        observation: str = "default",
-        policies: str | Sequence[str] = "all",
-        blocking: bool = True,
-        memory: bool = False,
+        observation: ObservationSpec = "default",
+        policies: Policies = "all",
+        blocking: Blocking = True,
+        memory: Memory = False,
     ):
-        check_truth("PolicySelection, blocking", blocking)
-        check_truth("PolicySelection, memory", memory)
         self.platform = platform
         self.policies = named_policies(policies)
         self.memory = memory

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from learning.tasks.environment import SchedulingEnv, names_options
-from learning.tasks.episodes import EpisodeSource, platform_of
-from learning.tasks.policy_selection.decision_maker import PolicyChoice
+from learning.tasks.environment import (
+    CostSpec,
+    Episodes,
+    Flat,
+    ObservationSpec,
+    PowerSpec,
+    RenderMode,
+    RewardSpec,
+    SchedulingEnv,
+    names_options,
+)
+from learning.tasks.episodes import platform_of
+from learning.tasks.policy_selection.decision_maker import Policies, PolicyChoice
 from learning.tasks.policy_selection.rewards import selection_rewards
+from schedulers.queue.list_scheduling import Blocking
+from schedulers.queue.orders import Memory
 
 
 class PolicySelection(SchedulingEnv):
@@ -32,17 +42,17 @@ class PolicySelection(SchedulingEnv):
     @names_options
     def __init__(
         self,
-        episodes: EpisodeSource | None = None,
-        observation: str = "default",
-        reward: str = "metric:energy",
+        episodes: Episodes = None,
+        observation: ObservationSpec = "default",
+        reward: RewardSpec = "metric:energy",
         *,
-        policies: str | Sequence[str] = "all",
-        blocking: bool = True,
-        memory: bool = False,
-        power: str | None = None,
-        cost: str | None = None,
-        flat: bool = False,
-        render_mode: str | None = None,
+        policies: Policies = "all",
+        blocking: Blocking = True,
+        memory: Memory = False,
+        power: PowerSpec = None,
+        cost: CostSpec = None,
+        flat: Flat = False,
+        render_mode: RenderMode = None,
     ):
         if episodes is None:
             from learning.tasks.built_in_cases import job_node_case
