@@ -59,7 +59,12 @@ def test_a_job_that_blocks_the_queue_is_not_looked_at_before_it_can_start() -> N
     passes: list[float] = []
     simulation = Simulation(machine(), jobs((0, 1, 3), (0, 1, 9), (1, 2, 1), (2, 1, 1)), Fcfs())
     over = simulation.passes.pass_is_over
-    simulation.passes.pass_is_over = lambda: (passes.append(simulation.env.now), over())[1]  # type: ignore[method-assign]
+
+    def note() -> None:
+        passes.append(simulation.env.now)
+        over()
+
+    simulation.passes.pass_is_over = note  # type: ignore[method-assign]
     starts = simulation.run().jobs["start_time"]
     assert (passes, starts.tolist()) == ([0.0, 1.0, 9.0, 10.0, 11.0], [0.0, 0.0, 9.0, 10.0])
 
