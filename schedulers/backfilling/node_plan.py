@@ -16,14 +16,13 @@ from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Hold
 from cluster_sim.run.outlook import Outlook
 from schedulers.backfilling.node_choice import NodeChoice
-from schedulers.backfilling.plans import Promise, ends_in_time, refusal, worth_trying
+from schedulers.backfilling.plans import PlanOfOne, Promise, ends_in_time, refusal, worth_trying
 from schedulers.backfilling.releases import Releases, about_to_boot, by_instant, other_returns, planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.workload.jobs import Job
-    from schedulers.backfilling.easy import CountedPlan
 
 
 class NodePlan:
@@ -34,7 +33,7 @@ class NodePlan:
     number says that. *Pinned*: the promise is of certain cores of certain nodes, and these are not touched.
     """
 
-    def __init__(self, where: NodeChoice, releases: Releases, by_number: CountedPlan, pinned: bool):
+    def __init__(self, where: NodeChoice, releases: Releases, by_number: PlanOfOne, pinned: bool):
         self._where = where
         self._view = where.view
         self._releases = releases

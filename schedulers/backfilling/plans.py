@@ -77,6 +77,18 @@ class Plan(Protocol):
         ...
 
 
+class PlanOfOne(Plan, Protocol):
+    """Interface of a plan with one promise at most, also to jobs on trial."""
+
+    def may_stay(self, running: Running) -> bool:
+        """Return whether a running job, whose cores count as free, could be backfilled where it is."""
+        ...
+
+    def is_over_in_time(self, job: Job) -> bool:
+        """Return whether a job that starts now, without a boot, ends by the promised start."""
+        ...
+
+
 def refusal(job: Job, promised: Job | None) -> Hold:
     """Return that a job waits, though it would fit, for the sake of a job that was promised a start."""
     return Hold(job, NO_EARLIER) if promised is None or promised is job else Hold(job, DELAYS, promised)
