@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_
 import annotated_types as bounds
 from typing_extensions import Doc
 
-from cluster_sim.errors import SpecError
+from cluster_sim.errors import SpecError, told_apart
 from cluster_sim.spelling import hint
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,9 +61,10 @@ class Option:
         """Return what a value must be, in the words of an error."""
         if bool in self.kinds:
             return _one_of(["yes or no"], self.choices)
+        text = ["a text"] * (str in self.kinds)
         if int in self.kinds or float in self.kinds:
-            return _one_of([f"{self._number}{self.range_text}"], self.choices)
-        return _one_of(["a text"] if str in self.kinds else [], self.choices)
+            return _one_of([f"{self._number}{self.range_text}", *text], self.choices)
+        return _one_of(text, self.choices)
 
     @property
     def _number(self) -> str:
@@ -119,7 +120,7 @@ class Option:
         elif isinstance(value, str) and str in self.kinds:
             return value
         expected = "True or False" if self.kinds == (bool,) else self.expected
-        raise SpecError(where, expected, value if isinstance(value, str | int | float) else repr(value))
+        raise SpecError(where, expected, told_apart(value))
 
     def _is_within(self, value: Any) -> bool:
         if self.is_most and math.inf == self.most == -self.least:

@@ -45,11 +45,10 @@ from cluster_sim.run.notices import Notices
 from cluster_sim.run.own_processes import Process, name_of, start
 from cluster_sim.run.passes import Passes
 from cluster_sim.run.planning import About
-from cluster_sim.run.policies import PowerPolicy, Scheduler, Steered, traits_of
+from cluster_sim.run.policies import PowerPolicy, Scheduler, Steered, serve, traits_of
 from cluster_sim.run.power_control import PowerControl
 from cluster_sim.run.progress import Progress
 from cluster_sim.run.quirks import known_quirks
-from cluster_sim.run.service import serve
 from cluster_sim.run.view import ClairvoyantView, View
 from cluster_sim.spelling import Guess
 from cluster_sim.workload.advance_reservations import AdvanceReservation, reservations_of

@@ -45,7 +45,7 @@ _EPISODE = "episode"
 
 
 Episodes = Annotated[Any, Doc("episodes to draw from; a small built-in case unless given")]
-ObservationSpec = Annotated[str, Doc("what the agent sees")]
+ObservationSpec = Annotated[Any, Doc("what the agent sees: a spec")]
 RewardSpec = Annotated[str, Doc("what a step is worth")]
 CostSpec = Annotated[str | None, Doc("reward whose negative is a cost, for what is to be kept within a limit")]
 PowerSpec = Annotated[str | None, Doc("power policy of every run")]

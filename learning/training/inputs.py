@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -13,17 +12,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from cluster_sim.errors import InputError, naming, told_apart
+from cluster_sim.errors import InputError, naming
 from cluster_sim.formats.platform_files import has_time_unit
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
+from cluster_sim.options import options_of
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.hosts import as_counted
 from cluster_sim.run.settings import TIME_UNITS, Rules, part_of
 from cluster_sim.spelling import one_of
 from cluster_sim.workload.executed_days import all_as_executed
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
-from learning.algorithms.hyper_parameters import kind_of, suits
 from learning.tasks.episodes import Days, Drawn, Episode, EpisodeSource, Several, Trajectories, Whole
 
 if TYPE_CHECKING:
@@ -229,25 +228,23 @@ def environment_on(keys: EnvironmentKeys, episodes: EpisodeSource | None) -> Sch
     kind = getattr(import_module(module), name)
     named = {"episodes": episodes, "observation": keys.observation, "reward": keys.reward}
     arguments = keys.options | {key: value for key, value in named.items() if value is not None}
-    parameters = inspect.signature(kind).parameters
-    known = {name: one for name, one in parameters.items() if name not in named and name not in _NOT_OF_A_TRAINING}
+    options = {
+        name: option
+        for name, option in options_of(kind).items()
+        if name not in named and name not in _NOT_OF_A_TRAINING
+    }
     for key, value in keys.options.items():
-        if key not in known:
-            raise InputError("environment, options", one_of(key, known), key)
-        where = f"environment, options, {key}"
-        parameter = known[key]
-        default, annotation = parameter.default, str(parameter.annotation)
-        if default is None and value is not None:  # only the annotation has its type
-            default = False if annotation.startswith("bool") else ""
-        elif isinstance(default, str) and isinstance(value, bool):
+        if key not in options:
+            raise InputError("environment, options", one_of(key, options), key)
+        option = options[key]
+        if str in option.kinds and isinstance(value, bool):
             value = "yes" if value else "no"  # YAML reads these words as truth values
-        elif isinstance(default, str) and isinstance(value, int | float):
+        elif str in option.kinds and isinstance(value, int | float):
             value = str(value)  # seconds, where a word is possible, too
-        elif isinstance(default, float) and value == "inf":
+        elif float in option.kinds and value == "inf":
             value = float(value)  # a word, because JSON has no number for it
-        is_names = isinstance(value, list) and all(isinstance(each, str) for each in value)
-        if not (is_names and "Sequence[str]" in annotation) and not suits(value, default):
-            raise InputError(where, kind_of(default), "nan" if value != value else told_apart(value))
+        if value is not None or option.default is not None:
+            value = option.check(value, f"environment, options, {key}")
         arguments[key] = value
     environment: SchedulingEnv = kind(**arguments)
     return environment

@@ -307,7 +307,10 @@ def test_every_reward_of_job_node_is_about_a_metric() -> None:
         ({"algorithm": {"options": {"clip": "wide"}}}, "algorithm, options, clip: expected a number, found wide"),
         ({"algorithm": {"options": {"epochs": 2.5}}}, "options, epochs: expected a whole number, found 2.5"),
         ({"algorithm": {"options": {"epochs": "2"}}}, 'options, epochs: expected a whole number, found "2"'),
-        ({"environment": {"options": {"num_jobs": "2"}}}, 'options, num_jobs: expected a whole number, found "2"'),
+        (
+            {"environment": {"options": {"num_jobs": "2"}}},
+            'options, num_jobs: expected a whole number of jobs, 1 or more, found "2"',
+        ),
         ({"algorithm": {"options": {"swa": 1}}}, "options, swa: expected true or false, found 1"),
         ({"algorithm": {"published": "pcbe"}}, "algorithm, published: expected one of energy-scheduler"),
         ({"algorithm": {"options": {"gamma": 2.0}}}, "ppo option 'gamma'"),
@@ -329,10 +332,16 @@ def test_every_reward_of_job_node_is_about_a_metric() -> None:
             r"limits: expected a key of summary.json that job-node tells \(energy_j, ",
         ),
         ({"limits": {"jobs_killed": "0.5 of fcfs"}}, "limits, jobs_killed: expected a limit above 0"),
-        ({"environment": {"options": {"num_jobs": "many"}}}, "options, num_jobs: expected a whole number, found many"),
-        ({"environment": {"options": {"patience": "soon"}}}, "options, patience: expected a number, found soon"),
-        ({"environment": {"options": {"power": 3}}}, "options, power: expected text, found 3"),
-        ({"environment": {"options": {"memory": "maybe"}}}, "options, memory: expected true or false, found maybe"),
+        (
+            {"environment": {"options": {"num_jobs": "many"}}},
+            "options, num_jobs: expected a whole number of jobs, 1 or more, found many",
+        ),
+        (
+            {"environment": {"options": {"patience": "soon"}}},
+            "options, patience: expected seconds, 0 or more, found soon",
+        ),
+        ({"environment": {"options": {"power": 3}}}, "power policy: expected one of always-on"),
+        ({"environment": {"options": {"memory": "maybe"}}}, "options, memory: expected True or False, found maybe"),
         ({"environment": {"options": {"flat": True}}}, "environment, options: expected one of placements"),
     ],
 )

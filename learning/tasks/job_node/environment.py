@@ -51,7 +51,7 @@ TOO_HUNGRY = "its energy estimate exceeds its max_energy on every idle node that
 
 
 Placements = Annotated[Literal["one", "all"], Doc("starts in a pass: one, as published, or until nothing fits")]
-Wait = Annotated[str, Doc("waiting is an action: no, until an event or a completion, or for that many seconds")]
+Wait = Annotated[str | float, Doc("waiting is an action: no, until an event or a completion, or for that many seconds")]
 Patience = Annotated[float, Ge(0), Unit("s"), Doc("longest wait while nothing runs")]
 VisibleJobs = Annotated[int, Ge(1), Unit("jobs"), Doc("waiting jobs that can be chosen")]
 MergesEqual = Annotated[bool | None, Doc("equal jobs are one choice; the observation says so unless given")]
