@@ -309,7 +309,7 @@ def test_every_reward_of_job_node_is_about_a_metric() -> None:
         ({"algorithm": {"options": {"epochs": "2"}}}, 'options, epochs: expected a whole number, found "2"'),
         (
             {"environment": {"options": {"num_jobs": "2"}}},
-            'options, num_jobs: expected a whole number of jobs, 1 or more, found "2"',
+            'num_jobs: expected a whole number of jobs, 1 or more, found "2"',
         ),
         ({"algorithm": {"options": {"swa": 1}}}, "options, swa: expected true or false, found 1"),
         ({"algorithm": {"published": "pcbe"}}, "algorithm, published: expected one of energy-scheduler"),
@@ -334,7 +334,7 @@ def test_every_reward_of_job_node_is_about_a_metric() -> None:
         ({"limits": {"jobs_killed": "0.5 of fcfs"}}, "limits, jobs_killed: expected a limit above 0"),
         (
             {"environment": {"options": {"num_jobs": "many"}}},
-            "options, num_jobs: expected a whole number of jobs, 1 or more, found many",
+            "num_jobs: expected a whole number of jobs, 1 or more, found many",
         ),
         (
             {"environment": {"options": {"patience": "soon"}}},
