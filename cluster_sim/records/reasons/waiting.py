@@ -152,7 +152,7 @@ class WaitReasons:
             first = parts[0]
             because = _with_ranges([part.because for part in parts]) if first.is_short else first.because
             least, most = min(part.earlier[0] for part in parts), max(part.earlier[1] for part in parts)
-            who = f"at first, {first.holders}" if first.holders and because != first.because else first.holders
+            who = f"at first {first.holders}" if first.holders and because != first.because else first.holders
             joined.append(replace(first, end=parts[-1].end, because=because, holders=who, earlier=(least, most)))
         return joined
 
