@@ -186,9 +186,12 @@ def few(names: Iterable[object], most: int) -> str:
 
 
 def told_apart(value: object) -> object:
-    """Return a value for a message that expects another type: text that reads as a number or a truth is in quotes."""
+    """Return a value for a message that expects another type: text that reads as a number or a truth is in quotes.
+
+    An integer of thousands of digits cannot be printed.
+    """
     if not isinstance(value, str):
-        return value
+        return "a huge integer" if isinstance(value, int) and abs(value) > 10**30 else value
     try:
         float(value)
     except ValueError:

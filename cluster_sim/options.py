@@ -120,7 +120,7 @@ class Option:
         elif isinstance(value, str) and str in self.kinds:
             return value
         expected = "True or False" if self.kinds == (bool,) else self.expected
-        raise SpecError(where, expected, told_apart(value))
+        raise SpecError(where, expected, "None" if value is None else told_apart(value))
 
     def _is_within(self, value: Any) -> bool:
         if self.is_most and math.inf == self.most == -self.least:

@@ -67,14 +67,14 @@ def is_count(value: object, most: int, least: int = 1) -> TypeGuard[int | np.int
 def check_count(where: str, value: object, most: int, least: int = 1) -> int:
     """Return ``value`` as an int. Raises InputError unless it is an integer from ``least`` to ``most``."""
     if not is_count(value, most, least):
-        raise InputError(where, f"an integer from {least} to {most}", _short(value))
+        raise InputError(where, f"an integer from {least} to {most}", told_apart(value))
     return int(value)
 
 
 def check_truth(where: str, value: object) -> None:
     """Raise InputError unless ``value`` is True or False: any text would count as true, ``"no"`` as well."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(where, "True or False", _short(value))
+        raise InputError(where, "True or False", told_apart(value))
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -90,7 +90,7 @@ def check_number(where: str, value: object, positive: bool = False, non_negative
         number = math.inf
     kind = "positive" if positive else "non-negative" if non_negative else ""
     if not math.isfinite(number) or (positive and number <= 0) or (non_negative and number < 0):
-        raise InputError(where, f"a finite {kind} number", _short(value))
+        raise InputError(where, f"a finite {kind} number", told_apart(value))
     return number
 
 
@@ -98,11 +98,6 @@ def _settle(described: object, **values: object) -> None:
     """Give a frozen description its values in the form in which everything else finds them."""
     for name, value in values.items():
         object.__setattr__(described, name, value)
-
-
-def _short(value: object) -> object:
-    """Return a value for a message: integers of thousands of digits cannot be printed, a text must look like one."""
-    return "a huge integer" if isinstance(value, int) and abs(value) > 10**30 else told_apart(value)
 
 
 class Parameters(dict[str, float]):

@@ -1,7 +1,7 @@
 """EASY backfilling (Lifka 1995): the head of the queue is promised a start, and jobs behind it may not delay that.
 
 In every pass, jobs start from the head of the queue on, until one does not fit. This *head job* is promised the earliest
-start that it can have if running jobs end when they are expected to, at the latest:
+start that it can have if every running job ends by the time that it requested:
 
 - the *shadow time* is when enough of them should have ended for the head job to start;
 - the *spare cores* are those that will be free at the shadow time beside what the head job needs then.
@@ -114,7 +114,7 @@ class CountedPlan:
         fits = cores <= free
         if spare < free:
             in_time = ends_in_time(times, self._shadow_time, self._view.now)
-            fits &= in_time | (cores <= spare) if spare > 0 else in_time
+            fits &= (in_time | (cores <= spare)) if spare > 0 else in_time
         return fits
 
     def may_stay(self, running: Running) -> bool:
@@ -138,8 +138,9 @@ class EasyBackfilling(Backfilling):
     the queue's own; ``order=saf`` instead sorts the whole queue. With ``aging``, jobs that have waited that long (s) go
     first, in order of submission.
 
-    Where nodes differ, a promise is of a place (:class:`~schedulers.backfilling.node_plan.NodePlan`); several promises stand
-    in a profile (:class:`~schedulers.backfilling.profile_plan.ProfilePlan`). The passes are the same.
+    Where it matters on which nodes a job runs, a promise is of a place (:class:`~schedulers.backfilling.node_plan.NodePlan`).
+    Several promises, promises of memory, and promises around advance reservations stand in a profile
+    (:class:`~schedulers.backfilling.profile_plan.ProfilePlan`). The passes are the same.
     """
 
     spec = "easy"

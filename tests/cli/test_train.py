@@ -169,11 +169,15 @@ def test_trainings_and_agents_are_checked(done, refused) -> None:
     done("train", "training.yaml", "--iterations", "0", "--out", "agent")
     assert "agent, valid" in done("validate", "agent").stdout
     for right, wrong, message in (
-        ("scorer:hidden=8", "scorer:hidden=-1", "network 'scorer', option hidden: expected a whole number from 1 to"),
+        (
+            "scorer:hidden=8",
+            "scorer:hidden=-1",
+            "network 'scorer:hidden=99999', option hidden: expected a whole number of units",
+        ),
         (
             "scorer:hidden=8",
             "scorer:hidden=99999",
-            "network 'scorer', option hidden: expected a whole number from 1 to",
+            "network 'scorer:hidden=99999', option hidden: expected a whole number of units",
         ),
         ("scorer:hidden=8", "unheard-of", "network: expected one of"),
         ("{epochs: 1}", "{epochs: few}", "algorithm, options, epochs: expected a whole number, found few"),

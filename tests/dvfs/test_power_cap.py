@@ -192,10 +192,10 @@ def test_a_power_model_that_cannot_be_bounded() -> None:
     [
         ("power-cap", r"power policy 'power-cap': expected other arguments \(missing a required argument: 'watts'\)"),
         ("power-cap:how=slow", "missing a required argument: 'watts'"),
-        ("power-cap:0", "watts: expected a finite number of watts above 0, found 0.0"),
+        ("power-cap:0", "watts: expected watts above 0, found 0"),
         ("power-cap:nan", "found nan"),
-        ("power-cap:inf", "watts: expected a finite number of watts above 0, found inf"),
-        ("power-cap:watts=5kW", "option watts: expected a number, found 5kW"),
+        ("power-cap:inf", "watts: expected watts above 0, found inf"),
+        ("power-cap:watts=5kW", "option watts: expected watts above 0, found 5kW"),
         ("power-cap:100,how=hope", "wait or slow"),
     ],
 )
@@ -208,9 +208,7 @@ def test_caps_that_mean_nothing(spec: str, message: str) -> None:
 @pytest.mark.parametrize("watts", ["100", None, True, np.True_, [100], pytest.param(10**9000, id="huge"), np.nan, 0])
 def test_watts_in_python_that_are_no_number(watts: Any) -> None:
     """One line that names what is wrong, as for a spec, whatever is given; it fits on a screen."""
-    with pytest.raises(
-        SpecError, match=r"^power policy 'power-cap', watts: expected a finite number of watts above 0, found "
-    ) as error:
+    with pytest.raises(SpecError, match=r"^PowerCap, watts: expected watts above 0, found ") as error:
         PowerCap(watts)
     assert len(str(error.value)) < 200
 
@@ -218,13 +216,9 @@ def test_watts_in_python_that_are_no_number(watts: Any) -> None:
 @pytest.mark.parametrize("seconds", ["100", None, True, pytest.param(10**9000, id="huge")])
 def test_seconds_in_python_that_are_no_number(seconds: Any) -> None:
     """Times of other policies are refused in the same way."""
-    with pytest.raises(
-        SpecError, match=r"^power policy 'timeout', option seconds: expected seconds, 0 or more, found "
-    ):
+    with pytest.raises(SpecError, match=r"^IdleTimeout, seconds: expected seconds, 0 or more, found "):
         IdleTimeout(seconds)
-    with pytest.raises(
-        SpecError, match=r"^power policy 'inertial', option period: expected seconds, 0.001 or more, found "
-    ):
+    with pytest.raises(SpecError, match=r"^InertialShutdown, period: expected seconds, 0.001 or more, found "):
         InertialShutdown(seconds)
 
 

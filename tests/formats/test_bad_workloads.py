@@ -135,7 +135,7 @@ def test_numbers_of_thousands_of_digits(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(CSV.replace("\na,", f"\n{digits},"))
     Workload.read(tmp_path / "a.csv").write(tmp_path / "b.swf")  # such an id is a name, and is numbered
     assert Workload.read(tmp_path / "b.swf").jobs["job_id"].tolist() == ["1", "2"]
-    with pytest.raises(SpecError, match="option depth: expected a number of jobs, 0 or more, or all"):
+    with pytest.raises(SpecError, match="option depth: expected a whole number of jobs, 0 or more, or all"):
         make_scheduler(f"easy:depth={digits}")
 
 

@@ -54,7 +54,7 @@ def test_policies_show_their_specs() -> None:
     ("ask", "told"),
     [
         (lambda r: schedulers.FCFS, "schedulers has no FCFS: expected Fcfs"),
-        (lambda r: schedulers.EASY, "expected EasyBackfilling"),
+        (lambda r: schedulers.EASY, "expected easy"),
         (lambda r: schedulers.Conservative, "expected ConservativeBackfilling"),
         (lambda r: learning.Jobnode, "expected JobNode"),
         (lambda r: cluster_sim.Simulator, "expected Simulation"),
