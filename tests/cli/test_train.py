@@ -172,7 +172,7 @@ def test_trainings_and_agents_are_checked(done, refused) -> None:
         (
             "scorer:hidden=8",
             "scorer:hidden=-1",
-            "network 'scorer:hidden=99999', option hidden: expected a whole number of units",
+            "network 'scorer:hidden=-1', option hidden: expected a whole number of units",
         ),
         (
             "scorer:hidden=8",
