@@ -103,7 +103,7 @@ class Environment(simpy.Environment):
     """A SimPy environment that can plan an event for an absolute time.
 
     SimPy plans relative to now, and ``now + (t - now)`` is not always ``t`` in floating point; a completion planned for
-    t has to happen at t exactly, or one instant would fall apart into two.
+    t has to happen at t exactly, or one instant would fall apart into two. ``now`` is for reading, as SimPy's.
     """
 
     # The clock as an attribute, not as SimPy's property: it is read a dozen times a job. Only the engine sets it.

@@ -19,11 +19,12 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, wraps
 from numbers import Integral, Real
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from os import PathLike, fspath
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Literal, NewType, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import annotated_types as bounds
 from typing_extensions import Doc
@@ -36,6 +37,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 REQUIRED: Any = inspect.Parameter.empty
 """Default of an option that must be given."""
 _TRUTH = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
+_NAMED: dict[Any, type] = {"int": int, "float": float, "bool": bool}
+"""Types by the texts of annotations, where these cannot be evaluated."""
 _UNITS = {"s": "seconds", "W": "watts"}
 """Units that errors spell out."""
 
@@ -55,6 +58,8 @@ class Option:
     unit: str = ""
     meaning: str = ""
     several: bool = False
+    by_key: bool = False  #: True: a spec must name it.
+    is_optional: bool = False  #: True: Python may give None.
 
     @property
     def expected(self) -> str:
@@ -70,8 +75,12 @@ class Option:
     def _number(self) -> str:
         if float not in self.kinds:
             return "a whole number" + (f" of {self.unit}" if self.unit else "")
-        is_finite = "a finite number" if not self.is_most and self.most == math.inf else "a number"
-        return _UNITS.get(self.unit, f"{is_finite} of {self.unit}" if self.unit else is_finite)
+        number = "a finite number" if self._is_finite else "a number"
+        return _UNITS.get(self.unit, f"{number} of {self.unit}" if self.unit else number)
+
+    @property
+    def _is_finite(self) -> bool:
+        return not self.is_most and self.most == math.inf
 
     @property
     def range_text(self) -> str:
@@ -91,21 +100,27 @@ class Option:
 
     def parse(self, text: str, where: str) -> Any:
         """Return the value that a spec's text says. Raises SpecError, at ``where``, for one that it cannot be."""
-        if text in self.choices or str in self.kinds or not (self.kinds or self.choices):
-            return text
+        named = {str(choice): choice for choice in self.choices}
+        if text in named:
+            return named[text]
         if bool in self.kinds and text.lower() in _TRUTH:
             return _TRUTH[text.lower()]
+        number = math.nan
         for kind in (int, float):
             if kind in self.kinds:
                 with suppress(ValueError):
                     number = kind(text)
                     if self._is_within(number):
                         return number
-        raise SpecError(where, self.expected + hint(text, self.choices), text)
+        if str in self.kinds or not (self.kinds or self.choices):
+            return text
+        raise SpecError(where, self._expected(number) + hint(text, named), text)
 
     def check(self, value: Any, where: str) -> Any:
         """Return a value that Python gives, numbers in the option's type. Raises SpecError for one that it cannot be."""
-        if not (self.kinds or self.choices) or (isinstance(value, str) and value in self.choices):
+        if not (self.kinds or self.choices) or (value is None and self.is_optional):
+            return value
+        if any(value is choice or (type(value) is type(choice) and value == choice) for choice in self.choices):
             return value
         if isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b":
             if bool in self.kinds:
@@ -117,10 +132,15 @@ class Option:
             with suppress(OverflowError):
                 if self._is_within(value):
                     return float(value)
-        elif isinstance(value, str) and str in self.kinds:
-            return value
-        expected = "True or False" if self.kinds == (bool,) else self.expected
+        elif isinstance(value, str | PathLike) and str in self.kinds:
+            return fspath(value)
+        expected = "True or False" if self.kinds == (bool,) else self._expected(value)
         raise SpecError(where, expected, "None" if value is None else told_apart(value))
+
+    def _expected(self, found: Any) -> str:
+        """Return what a value must be; that it must be finite is said where that is what it is not."""
+        is_infinite = isinstance(found, float) and abs(found) == math.inf
+        return f"finite {self.expected}" if is_infinite and self._is_finite and self.unit in _UNITS else self.expected
 
     def _is_within(self, value: Any) -> bool:
         if self.is_most and math.inf == self.most == -self.least:
@@ -129,14 +149,14 @@ class Option:
         return bool(above and (value <= self.most if self.is_most else value < self.most))
 
     def in_spec(self, value: Any) -> str:
-        """Return a value as a spec says it."""
+        """Return a value as a spec says it; empty for an object that none can say."""
         if isinstance(value, bool):
             return "yes" if value else "no"
         if isinstance(value, float):
-            return f"{value:g}"
+            return short if float(short := f"{value:g}") == value else repr(value)
         if value is None or isinstance(value, str | int):
             return "" if value is None else str(value)
-        return str(getattr(value, "spec", "") or getattr(value, "__name__", type(value).__name__))
+        return str(getattr(value, "spec", "") or getattr(value, "__name__", ""))
 
 
 def _one_of(words: list[str], choices: Iterable[Any]) -> str:
@@ -148,25 +168,36 @@ def _one_of(words: list[str], choices: Iterable[Any]) -> str:
 @cache
 def options_of(factory: Callable[..., Any]) -> Mapping[str, Option]:
     """Return the options of what makes a thing, a class or a function, by name and in their order."""
-    try:
-        maker = factory.__init__ if isinstance(factory, type) else factory  # type: ignore[misc]
-        hints = get_type_hints(maker, include_extras=True)
-    except (NameError, TypeError):  # a name that only type checkers import
-        hints = {}
+    hints = _hints(factory.__init__ if isinstance(factory, type) else factory)  # type: ignore[misc]
     found = {}
     for name, parameter in inspect.signature(factory).parameters.items():
-        # Without annotations, or with such that cannot be evaluated, the type is as named, or the default's.
-        named = {"int": int, "float": float, "bool": bool}.get(str(parameter.annotation))
-        annotation = hints.get(name, named or type(parameter.default))
-        several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
-        found[name] = option_of(name, parameter.default, annotation, several)
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            annotation = hints.get(name, _NAMED.get(parameter.annotation, parameter.annotation))
+            option = option_of(name, parameter.default, annotation)
+            several, by_key = parameter.kind is parameter.VAR_POSITIONAL, parameter.kind is parameter.KEYWORD_ONLY
+            found[name] = replace(option, several=several, by_key=by_key)
     return found
 
 
-def option_of(name: str, default: Any, annotation: Any, several: bool = False) -> Option:
-    """Return the option that an annotation declares."""
+def _hints(maker: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations that can be evaluated: some are there for type checkers alone, or are no types."""
+    plain = inspect.unwrap(maker)
+    found: dict[str, Any] = {}
+    for name, annotation in getattr(plain, "__annotations__", {}).items():
+        with suppress(Exception):
+            one = SimpleNamespace(__annotations__={name: annotation})
+            found |= get_type_hints(one, getattr(plain, "__globals__", None), include_extras=True)
+    return found
+
+
+def option_of(name: str, default: Any, annotation: Any) -> Option:
+    """Return the option that an annotation declares; without one that says it, its type is that of its default."""
     extras: list[Any] = []
     kinds, choices = _types(annotation, extras)
+    for kind in (bool, int, float):
+        if not (extras or choices) and isinstance(default, kind) and kind not in kinds:
+            kinds = (kind, *kinds)
+            break
     facts: dict[str, Any] = {"is_most": not extras or default == math.inf}
     for extra in extras:
         if isinstance(extra, Doc):
@@ -181,7 +212,8 @@ def option_of(name: str, default: Any, annotation: Any, several: bool = False) -
             facts |= {"most": extra.le, "is_most": True}
         elif isinstance(extra, bounds.Lt):
             facts |= {"most": extra.lt, "is_most": False}
-    return Option(name=name, default=default, kinds=kinds, choices=choices, several=several, **facts)
+    is_optional = type(None) in get_args(annotation if not extras else get_args(annotation)[0])
+    return Option(name=name, default=default, kinds=kinds, choices=choices, is_optional=is_optional, **facts)
 
 
 def _types(annotation: Any, extras: list[Any]) -> tuple[tuple[type, ...], tuple[Any, ...]]:
@@ -194,6 +226,8 @@ def _types(annotation: Any, extras: list[Any]) -> tuple[tuple[type, ...], tuple[
         return _types(get_args(annotation)[0], extras)
     if get_origin(annotation) is Literal:
         return (), get_args(annotation)
+    if isinstance(annotation, NewType):
+        return _types(annotation.__supertype__, extras)
     if get_origin(annotation) in (Union, UnionType):
         parts = [_types(part, extras) for part in get_args(annotation) if part is not NoneType]
         if ((), ()) in parts:
@@ -211,10 +245,12 @@ def spec_text(name: str, options: Mapping[str, Option], values: Mapping[str, Any
     """
     said = []
     for key, value in values.items():
-        option = options[key]
-        text, usual = option.in_spec(value), option.in_spec(option.default)
-        if value is not None and text != usual:
-            said.append(text if option.default is REQUIRED or len(options) == 1 else f"{key}={text}")
+        option = options.get(key)
+        text = "" if option is None or option.several else option.in_spec(value)
+        if option is None or not text or text == option.in_spec(option.default):
+            continue
+        is_alone = len(options) == 1 and not option.by_key
+        said.append(text if option.default is REQUIRED or is_alone else f"{key}={text}")
     return f"{name}:{','.join(said)}" if said else name
 
 
@@ -231,15 +267,25 @@ def checked(function: F) -> F:
     def call(*arguments: Any, **keywords: Any) -> Any:
         kind: Any = type(arguments[0]) if is_init else None
         options, unusual = options_of(function), {}
-        given = signature.bind(*arguments, **keywords)
-        for name, value in list(given.arguments.items())[is_init:]:
-            if value is not options[name].default:
-                value = options[name].check(value, f"{(kind or function).__name__}, {name}")
-                given.arguments[name] = unusual[name] = value
+        try:
+            given = signature.bind(*arguments, **keywords)
+        except TypeError:
+            return function(*arguments, **keywords)  # Python's own words for what is missing, or too much
+        for key, value in list(given.arguments.items())[is_init:]:
+            option = options.get(key)
+            if option is None or value is option.default:
+                continue
+            where = f"{(kind or function).__name__}, {key}"
+            value = tuple(option.check(one, where) for one in value) if option.several else option.check(value, where)
+            given.arguments[key] = unusual[key] = value
         result = function(*given.args, **given.kwargs)
-        name = getattr(kind, "spec", "")
-        if name and kind.__init__ is call:  # not within that of a class derived from it
-            arguments[0].spec = spec_text(name, options_of(kind), unusual) if unusual else name
+        if kind is not None and getattr(kind, "spec", None):
+            maker = next(base for base in kind.__mro__ if vars(base).get("__init__") is call)
+            # A class that makes itself in its own way has the spec of another only if that is registered, too.
+            is_inherited = maker is not kind and kind.__init__ is call
+            name = kind.spec if is_inherited else vars(maker).get("spec", "")
+            if name:
+                arguments[0].spec = spec_text(name, options_of(maker), unusual) if unusual else name
         return result
 
     return cast(F, call)

@@ -120,6 +120,13 @@ class Parameters(dict[str, float]):
     def __reduce__(self) -> tuple[type[Parameters], tuple[dict[str, float]]]:
         return Parameters, (dict(self),)
 
+    def __or__(self, other: Any) -> Parameters:  # type: ignore[override]
+        return Parameters({**self, **other})
+
+    def copy(self) -> Parameters:
+        """Return the same parameters: they cannot be changed."""
+        return self
+
     def _refuse(self, *arguments: object, **keywords: object) -> NoReturn:
         raise TypeError("parameters cannot be changed: make others")
 

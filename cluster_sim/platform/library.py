@@ -70,7 +70,6 @@ def server_fit(watts: tuple[float, ...]) -> tuple[float, float, float, float]:
 
 
 def _register(entry: Entry) -> None:
-    @checked
     def build(nodes: MachineSize = 0) -> Platform:
         where = f"machine '{entry.name}'"
         if isinstance(entry, MixedEntry):
@@ -103,8 +102,8 @@ def _register(entry: Entry) -> None:
         contention = "roofline" if node.bandwidth else "none"
         return Platform((Cluster(entry.name, (NodeGroup(kind, nodes or node.count),)),), entry.name, contention)
 
-    build.__doc__ = f"{entry.title}."
-    machines.register(entry.name)(build)
+    build.__name__, build.__doc__ = f"machine '{entry.name}'", f"{entry.title}."
+    machines.register(entry.name)(checked(build))
 
 
 for _entry in MACHINES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from simpy.events import URGENT, Event, EventPriority
 
@@ -34,7 +34,6 @@ class PowerTurns(Protocol):
     reserves: bool
 
 
-@runtime_checkable
 class BlocksQueue(Protocol):
     """A scheduler under which a job that waits for cores can have all behind it wait, too.
 
@@ -78,6 +77,7 @@ class Passes:
         self.power_decides = False  #: True if it is a turn of the power policy: what is decided now is its decision.
         self._planned_at, self._passes_now = -1.0, 0  # time of the last passes, and how many there were
         self._fruitless = 0  # passes in a row at which jobs waited, none ran and none had come
+        self._came = 0  # jobs of which there was news at the last of them
         self._in_transition = 0  # of them, those since the last that was counted; nodes were underway meanwhile
         self._changes_seen = 0  # changes of nodes' states up to the last of them
         self.idle_wakes = 0  #: Of the scheduler since a job last started, in a row, while nothing else was to happen.
@@ -87,8 +87,8 @@ class Passes:
         hub = machine.hub
         for happening in (hub.queued, hub.vacated, hub.guest_left):
             happening.append(self.request)
-        if isinstance(scheduler, BlocksQueue) and not self._follows_submissions:
-            self._blocking = scheduler
+        if hasattr(type(scheduler), "blocked_by") and not self._follows_submissions:
+            self._blocking: BlocksQueue = scheduler  # type: ignore[assignment]
             hub.queued[-1], hub.vacated[-1] = self._job_came, self._job_left
         hub.nodes_changed.append(self._nodes_changed)
         if power is not None:
@@ -103,6 +103,7 @@ class Passes:
     def pass_is_over(self) -> None:
         """Clear the news that the scheduler has seen; the next pass is to come."""
         news = self._news
+        self._came = 0
         if news.seen is None:
             news.submitted.clear()
             news.ended.clear()
@@ -147,7 +148,10 @@ class Passes:
             self.request_policy()
 
     def _is_blocked(self, head: Job) -> bool:
-        """Return whether a job that waits requests more cores than are free."""
+        """Return whether a job that waits requests more cores than are free, and nobody but the scheduler waits for passes."""
+        others = self.coming.callbacks
+        if others is not None and len(others) > 1:
+            return False
         return head.requested_cores > self._machine.cores.free_total and self._live.pending.get(head.index) is head
 
     def _nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
@@ -183,8 +187,10 @@ class Passes:
     def _guard_against_stalls(self) -> None:
         """Raise StallError if the policy only asks to be woken again while jobs wait and nothing runs, without end."""
         live, nodes, changes = self._live, self._machine.nodes, len(self._machine.ledger.transitions)
-        if not live.pending or live.running or self._news.submitted:
+        came = len(self._news.submitted)
+        if not live.pending or live.running or came > self._came:
             self._fruitless = self._in_transition = 0
+            self._came = came
             return
         if nodes.transition_ends and changes == self._changes_seen and self._in_transition < PASSES_IN_TRANSITION:
             self._in_transition += 1

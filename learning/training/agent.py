@@ -220,7 +220,6 @@ class _Player:
             found = f"one of kind {agent.kind}, {place[agent.decides]}"
             raise InputError(f"learned:{directory}", wanted[kind], found)
         self.agent, self._sample, self._trust, self._directory = agent, sample, trust, directory
-        self.spec = f"learned:{directory}" + ",sample=yes" * sample + ",trust=yes" * trust
         self._platform: Platform | None = None
         self.unfamiliar: UnfamiliarWarning | None = None
 

@@ -237,9 +237,9 @@ def environment_on(keys: EnvironmentKeys, episodes: EpisodeSource | None) -> Sch
         if key not in options:
             raise InputError("environment, options", one_of(key, options), key)
         option = options[key]
-        if str in option.kinds and isinstance(value, bool):
+        if isinstance(option.default, str) and isinstance(value, bool):
             value = "yes" if value else "no"  # YAML reads these words as truth values
-        elif str in option.kinds and isinstance(value, int | float):
+        elif isinstance(option.default, str) and isinstance(value, int | float):
             value = str(value)  # seconds, where a word is possible, too
         elif float in option.kinds and value == "inf":
             value = float(value)  # a word, because JSON has no number for it

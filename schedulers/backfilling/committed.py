@@ -80,6 +80,8 @@ class PlanBefore(CountedPlan):
 class CommittedEasy(EasyBackfilling):
     """EASY that stays with what it has chosen, or that backfills nothing beside the promised job, as RLScheduler does both.
 
+    :func:`~schedulers.backfilling.experiments.easy` makes it, and checks its options.
+
     With ``commit``, the first job that cannot start stays the first until it has, whatever comes or becomes more urgent
     meanwhile. Without ``extra``, only jobs that end before its promised start are backfilled, none on the cores that it
     will leave free. Beside advance reservations they are, as with ``extra``.

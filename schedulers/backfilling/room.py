@@ -92,6 +92,8 @@ class PlanWithRoom(CountedPlan):
 class EasyWithRoom(EasyBackfilling):
     """EASY whose long jobs leave room for short ones, so that these find some at once.
 
+    :func:`~schedulers.backfilling.experiments.easy` makes it, and checks its options.
+
     ``room`` is a share of the machine's cores that jobs which request more than ``room_for`` seconds leave free when they
     start; while nothing runs they need not. It asks for nodes of one core each.
     """

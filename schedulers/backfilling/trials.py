@@ -191,6 +191,8 @@ def takes_room(plan: Plan, job: Job, cores: int) -> bool:
 class EasyOnTrial(EasyBackfilling):
     """EASY that also runs jobs on trial, on cores that would be idle else (Perković and Keleher, SC 2000).
 
+    :func:`~schedulers.backfilling.experiments.easy` makes it, and checks its options.
+
     A job that may not be backfilled runs all the same, ``trials`` times at the most. What it holds counts as free. It is
     requeued when the first job of the queue can start with that, or when another job can be tried there after
     ``trial_for`` seconds. As soon as it could be backfilled where it runs, it stays. Jobs on trial boot no nodes.

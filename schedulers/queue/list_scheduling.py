@@ -62,7 +62,7 @@ class ListScheduler(Scheduler):
         self._aging = aging
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
         self.spec = f"list:{name_of(jobs)}/{name_of(nodes)}" + ("" if blocking else ",blocking=no")
-        self.spec += f",aging={aging:g}" if aging < math.inf else ""
+        self.spec += (",memory=yes" if memory else "") + (f",aging={aging:g}" if aging < math.inf else "")
         self.blocking = blocking
         self.memory = memory
         self.dynamic = dynamic or aging < math.inf or getattr(self._job_order, "dynamic", False)
@@ -74,7 +74,8 @@ class ListScheduler(Scheduler):
         self._ranks = None if by_platform else self._node_order  # how to rank the nodes; None: by the platform
         self._queue: list[tuple[Any, int, Job]] = []
         # In order of submission nothing overtakes the head; but what is told of it, and those that follow, go by passes.
-        goes_by_passes = view.explains or view.planning.followers or type(self).schedule is not ListScheduler.schedule
+        is_ours = getattr(self.schedule, "__func__", None) is ListScheduler.schedule
+        goes_by_passes = view.explains or view.planning.followers or not is_ours
         self._head_blocks = self.blocking and not self.dynamic and self._order is first and not goes_by_passes
         self.blocked_by = None
 

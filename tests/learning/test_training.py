@@ -340,7 +340,7 @@ def test_every_reward_of_job_node_is_about_a_metric() -> None:
             {"environment": {"options": {"patience": "soon"}}},
             "options, patience: expected seconds, 0 or more, found soon",
         ),
-        ({"environment": {"options": {"power": 3}}}, "power policy: expected one of always-on"),
+        ({"environment": {"options": {"power": 3}}}, "options, power: expected a text, found 3"),
         ({"environment": {"options": {"memory": "maybe"}}}, "options, memory: expected True or False, found maybe"),
         ({"environment": {"options": {"flat": True}}}, "environment, options: expected one of placements"),
     ],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, NewType
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from cluster_sim.cli.commands.listing import REGISTRIES, registry_of
 from cluster_sim.errors import SpecError
 from cluster_sim.options import checked, options_of
 from cluster_sim.registry import Registry
-from schedulers import EasyBackfilling, Fcfs, IdleTimeout, PowerCap
+from schedulers import EasyBackfilling, Fcfs, IdleTimeout, PowerCap, make_power_policy
 
 things: Registry[Any] = Registry("thing", "cluster_sim.things_of_a_test")
 
@@ -46,7 +47,7 @@ WRONG = [
     ("share", "1", "a number, 0 or more and below 1"),
     ("share", "nan", "a number, 0 or more and below 1"),
     ("wait", "0", "seconds above 0"),
-    ("grace", "inf", "seconds, 0 or more"),
+    ("grace", "inf", "finite seconds, 0 or more"),
     ("mode", "middle", "low or high"),
     ("strict", "maybe", "yes or no"),
 ]
@@ -103,6 +104,68 @@ def _registered() -> list[tuple[str, str, Any]]:
     return [(kind, name, registry_of(kind).factory(name)) for kind in REGISTRIES for name in registry_of(kind)]
 
 
+def test_annotations_of_others_count_for_what_they_say() -> None:
+    """Whatever they are: the type of the default stands in where they say none, and nobody is refused for them."""
+    Seconds = NewType("Seconds", float)
+
+    def made(
+        a: Any = 5,
+        b: Seconds = Seconds(3.0),
+        c: "number of nodes" = 3,  # type: ignore[valid-type] # noqa: F722
+        d: int | str = 5,
+        e: Literal[1, 2] = 1,
+        f: int = 0.5,  # type: ignore[assignment]
+        g=True,  # type: ignore[no-untyped-def]
+    ) -> Any:
+        return [a, b, c, d, e, f, g]
+
+    things.register("made")(made)
+    assert things.make("made:6,60,4,all,2,0.25,no") == [6, 60.0, 4, "all", 2, 0.25, False]
+    with pytest.raises(SpecError, match=r"option e: expected 1 or 2, found 3"):
+        things.make("made:e=3")
+
+
+def test_options_given_by_star_and_none_and_paths() -> None:
+    """Each of several values is checked; None where it is declared; a path stands for its text."""
+
+    @things.register("starred")
+    class Starred:
+        """A thing with several values."""
+
+        @checked
+        def __init__(
+            self,
+            *numbers: Annotated[int, Ge(0), Doc("numbers")],
+            most: Annotated[float | None, Gt(0), Doc("or none")] = 3.0,
+            file: Annotated[str, Doc("a file")] = "",
+            **others: Any,
+        ):
+            self.given = (numbers, most, file, others)
+
+    assert Starred(1, np.int64(2), most=None, file=Path("a"), x=1).given == ((1, 2), None, "a", {"x": 1})  # type: ignore[arg-type]
+    assert Starred(most=7).spec == "starred:most=7"  # type: ignore[attr-defined]
+    with pytest.raises(SpecError, match=r"^Starred, numbers: expected a whole number, 0 or more, found -1"):
+        Starred(1, -1)
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        PowerCap()  # type: ignore[call-arg]
+
+
+def test_a_spec_says_numbers_as_they_are() -> None:
+    """It makes the same thing again, digit by digit."""
+    for seconds in (1234567.0, 300.0001, 0.1, 1e-9, 60.0):
+        made = make_power_policy(IdleTimeout(seconds).spec)  # type: ignore[attr-defined]
+        assert made._timeout == seconds  # type: ignore[attr-defined]
+
+    class Patient(IdleTimeout):
+        """One of somebody's own, which no spec names."""
+
+        @checked
+        def __init__(self, grace: float = 5.0):
+            super().__init__(grace * 10)
+
+    assert Patient(6.0).spec == "timeout:60"  # type: ignore[attr-defined]
+
+
 def test_every_option_says_what_it_means() -> None:
     """In every registry: its meaning, and the type of its default."""
     silent = [
@@ -120,4 +183,4 @@ def test_every_default_is_within_its_bounds() -> None:
         for option in options_of(factory).values():
             if option.kinds and option.default is not inspect.Parameter.empty and option.default is not None:
                 text = option.in_spec(option.default)
-                assert option.parse(text, f"{kind} {name}, {option.name}") == option.default
+                assert option.in_spec(option.parse(text, f"{kind} {name}, {option.name}")) == text

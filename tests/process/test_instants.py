@@ -12,8 +12,9 @@ from simpy.events import NORMAL
 
 from cluster_sim import InputError, Job, Placement, Platform, Simulation, Start, View
 from cluster_sim.engine import RESERVE, WALLTIME, Environment
-from cluster_sim.errors import SimulationError
-from cluster_sim.run.decisions import Decision, Hold, LimitPower, PowerDecision, SwitchOff, WakeAt
+from cluster_sim.errors import SimulationError, StallError
+from cluster_sim.run import passes as passes_module
+from cluster_sim.run.decisions import Decision, Hold, LimitPower, PowerDecision, SwitchOff, WakeAt, Withhold
 from cluster_sim.run.notices import NOTICES, Batch
 from schedulers import Fcfs, ListScheduler, PowerPolicy, Scheduler
 
@@ -411,3 +412,39 @@ def test_a_users_scheduler_of_ten_lines(log: Log) -> None:
         "cluster0.node1.processor0:0-1",
         "cluster0.node0.processor0:0-1",
     ]
+
+
+def test_who_waits_for_passes_has_them_all() -> None:
+    """A process of the user's that waits for the next pass has one in every instant, also behind a blocked queue."""
+    passes: dict[bool, list[float]] = {}
+    for watched in (False, True):
+        simulation = Simulation(machine(), jobs((0, 1, 50), *((1 + i, 2, 1) for i in range(20))), Fcfs())
+        held = passes[watched] = []
+
+        def watch(simulation: Simulation = simulation, held: list[float] = held) -> Story:
+            while True:
+                yield simulation.pass_due()
+                held.append(simulation.env.now)
+
+        if watched:
+            simulation.env.process(watch())
+        simulation.run()
+    assert passes[True][:21] == [float(i) for i in range(21)]
+
+
+def test_a_policy_that_only_asks_to_be_woken_is_stopped_beside_a_blocked_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs that joined the queue unseen, since no pass is held for them, are no news again and again."""
+    monkeypatch.setattr(passes_module, "MOST_FRUITLESS_PASSES", 500)
+
+    class Withholds(PowerPolicy):
+        follows_submissions = False
+
+        def reserve(self, view: View) -> Iterable[PowerDecision]:
+            return [Withhold([0])]
+
+        def react(self, view: View) -> Iterable[PowerDecision]:
+            return [WakeAt(view.now + 1.0)]
+
+    simulation = Simulation(machine(), jobs(*((i, 2, 5) for i in range(20))), Fcfs(), Withholds())
+    with pytest.raises(StallError, match="20 jobs wait and none runs"):
+        simulation.run(until=10_000.0)
