@@ -11,7 +11,7 @@ from collections import Counter
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-from annotated_types import Ge, Le, Unit
+from annotated_types import Gt, Le, Unit
 from simpy.events import Event
 from typing_extensions import Doc
 
@@ -93,14 +93,12 @@ class SharedNetwork:
     @checked
     def __init__(
         self,
-        node_link: Annotated[
-            float, Ge(sys.float_info.min), Le(inf), Unit("MB/s"), Doc("link of a node to its cluster")
-        ] = 1250.0,
-        cluster_link: Annotated[
-            float, Ge(sys.float_info.min), Unit("MB/s"), Doc("link of a cluster to the root")
-        ] = inf,
+        node_link: Annotated[float, Gt(0), Le(inf), Unit("MB/s"), Doc("link of a node to its cluster")] = 1250.0,
+        cluster_link: Annotated[float, Gt(0), Unit("MB/s"), Doc("link of a cluster to the root")] = inf,
         graph: Annotated[Any, Doc("a topology with bandwidths, which only a script can give")] = None,
     ):
+        for name, value in (("node_link", node_link), ("cluster_link", cluster_link)):
+            _bandwidth(name, value)
         if isinstance(graph, str):
             raise InputError("network model 'shared', graph", "a networkx graph, which only a script can give", graph)
         self.node_link, self.cluster_link, self.graph = node_link, cluster_link, graph

@@ -194,7 +194,7 @@ def test_a_power_model_that_cannot_be_bounded() -> None:
         ("power-cap:how=slow", "missing a required argument: 'watts'"),
         ("power-cap:0", "watts: expected watts above 0, found 0"),
         ("power-cap:nan", "found nan"),
-        ("power-cap:inf", "watts: expected watts above 0, found inf"),
+        ("power-cap:inf", "watts: expected finite watts above 0, found inf"),
         ("power-cap:watts=5kW", "option watts: expected watts above 0, found 5kW"),
         ("power-cap:100,how=hope", "wait or slow"),
     ],

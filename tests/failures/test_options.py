@@ -25,7 +25,7 @@ SHOP = "time,node,event\n"
         ("exponential:mtbf=0", "failure model 'exponential:mtbf=0', option mtbf: expected seconds above 0, found 0"),
         (
             "exponential:mtbf=inf",
-            "failure model 'exponential:mtbf=inf', option mtbf: expected seconds above 0, found inf",
+            "failure model 'exponential:mtbf=inf', option mtbf: expected finite seconds above 0, found inf",
         ),
         (
             "weibull:repair=-1",

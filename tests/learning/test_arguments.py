@@ -59,7 +59,7 @@ def test_a_text_is_no_truth(kind: type, option: str, value: Any) -> None:
         (lambda: JobNode(wait=True), "JobNode, wait: expected a finite number or a text, found True"),
         (lambda: NodeShutdown(patience="1"), "NodeShutdown, patience: expected a number above 0, found"),
         (lambda: NodeShutdown(step_s=True), "NodeShutdown, step_s: expected seconds above 0, found True"),
-        (lambda: NodeShutdown(step_s=np.inf), "NodeShutdown, step_s: expected seconds above 0"),
+        (lambda: NodeShutdown(step_s=np.inf), "NodeShutdown, step_s: expected finite seconds above 0"),
         (lambda: JobChoice(reward="wait:scale=inf"), "option scale: expected a finite number above 0, found inf"),
         (lambda: JobNode().reset(options={"episod": None}), "reset, options: expected only 'episode', found episod"),
         (lambda: NodeShutdown().reset(options=["episode"]), "reset, options: expected a mapping such as .*, found"),

@@ -116,7 +116,7 @@ def test_a_graph_with_an_impossible_bandwidth_is_refused(bandwidth: object) -> N
 @pytest.mark.parametrize("bandwidth", [0.0, -1.0, float("nan"), 5e-324])
 def test_an_impossible_bandwidth_is_refused(bandwidth: float) -> None:
     """The same of the links that have no bandwidth of their own."""
-    with pytest.raises(InputError, match="node_link: expected MB/s above 0"):
+    with pytest.raises(InputError, match=r"node_link: expected .*MB/s above 0"):
         SharedNetwork(node_link=bandwidth)
-    with pytest.raises(InputError, match="cluster_link: expected MB/s above 0"):
+    with pytest.raises(InputError, match=r"cluster_link: expected .*MB/s above 0"):
         SharedNetwork(cluster_link=bandwidth)
