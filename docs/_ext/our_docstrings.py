@@ -1,9 +1,10 @@
 """Docstrings as they are written here: tables in Markdown, names as they are imported, columns of a command's help.
 
-Four things that autodoc does not do by itself. A table of a docstring may be written with pipes. A name in a type hint that
-its module imports for type checkers only leads to what it stands for. And a reference to a name by the package that offers
-it (``analysis.gantt``) leads to the module that defines it; one to something that exists, but has no entry on these pages,
-becomes plain text, while one to nothing stays a warning. And no class needs to say that it derives from ``object``.
+Five things that autodoc does not do by itself. A signature shows types without what is annotated beside them. A table of a
+docstring may be written with pipes. A name in a type hint that its module imports for type checkers only leads to what it
+stands for. And a reference to a name by the package that offers it (``analysis.gantt``) leads to the module that defines
+it; one to something that exists, but has no entry on these pages, becomes plain text, while one to nothing stays a warning.
+And no class needs to say that it derives from ``object``.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from docutils import nodes
 from sphinx import addnodes
@@ -41,6 +43,20 @@ def _convert_tables(app: Sphinx, what: str, name: str, thing: Any, options: Any,
             table = []
         converted.append(line)
     lines[:] = converted
+
+
+def _show_types_alone(app: Sphinx, thing: Any, bound: bool) -> None:
+    """Have a signature show the types of options; their bounds, units and meanings stand in the tables of names."""
+    plain = inspect.unwrap(thing)
+    with suppress(Exception):  # some annotations are there for type checkers alone
+        plain.__annotations__.update(get_type_hints(plain))
+
+
+def _show_types_of_fields(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Do the same for the fields of a class, which are documented after it."""
+    if what == "class":
+        with suppress(Exception):
+            thing.__annotations__.update({each: get_type_hints(thing)[each] for each in thing.__annotations__})
 
 
 _PLAIN = {"attribute", "data", "property"}
@@ -141,6 +157,8 @@ def _resolve(app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, te
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
+    app.connect("autodoc-before-process-signature", _show_types_alone)
+    app.connect("autodoc-process-docstring", _show_types_of_fields)
     app.connect("autodoc-process-docstring", _convert_tables, priority=100)
     app.connect("autodoc-process-docstring", _set_aside, priority=200)  # napoleon comes at 500
     app.connect("autodoc-process-docstring", _put_back, priority=900)
