@@ -280,7 +280,9 @@ def checked(function: F) -> F:
             given.arguments[key] = unusual[key] = value
         result = function(*given.args, **given.kwargs)
         if kind is not None and getattr(kind, "spec", None):
-            maker = next(base for base in kind.__mro__ if vars(base).get("__init__") is call)
+            for maker in kind.__mro__:
+                if vars(maker).get("__init__") is call:
+                    break
             # A class that makes itself in its own way has the spec of another only if that is registered, too.
             is_inherited = maker is not kind and kind.__init__ is call
             name = kind.spec if is_inherited else vars(maker).get("spec", "")
