@@ -70,17 +70,14 @@ class Failures:
     A class of one's own writes :meth:`events` and leaves the rest.
     """
 
-    def __init__(self, limit: float = inf, mtbf: float = inf):
-        self._require("limit", limit, limit >= 1 and (limit == inf or limit == int(limit)), "a whole number above 0")
-        self._require("mtbf", mtbf, mtbf > 0.0, "a time above 0 s")
+    @checked
+    def __init__(self, limit: MostFailures = inf, mtbf: MeanTime = inf):
+        if limit < inf and limit != int(limit):
+            raise SpecError(f"failure model {describe(self)}, option limit", "a whole number above 0", limit)
         self.limit = limit
         self.mtbf_s = mtbf
         self._failed: Counter[int] = Counter()
         self._in_vain: dict[int, tuple[float, int]] = {}  # of jobs that failed: what is saved, failures since it was
-
-    def _require(self, option: str, value: float, holds: bool, expected: str) -> None:
-        if not holds:
-            raise SpecError(f"failure model {describe(self)}, option {option}", expected, value)
 
     @abstractmethod
     def events(self, platform: Platform, rng: np.random.Generator) -> Iterator[Failure]:

@@ -85,11 +85,14 @@ class Passes:
         self.coming = Event(self._env)  #: The event of the next scheduling pass.
         self._power_turn = Event(self._env)
         hub = machine.hub
-        for happening in (hub.queued, hub.vacated, hub.guest_left):
-            happening.append(self.request)
+        hub.guest_left.append(self.request)
         if hasattr(type(scheduler), "blocked_by") and not self._follows_submissions:
             self._blocking: BlocksQueue = scheduler  # type: ignore[assignment]
-            hub.queued[-1], hub.vacated[-1] = self._job_came, self._job_left
+            hub.queued.append(self._job_came)
+            hub.vacated.append(self._job_left)
+        else:
+            hub.queued.append(self.request)
+            hub.vacated.append(self.request)
         hub.nodes_changed.append(self._nodes_changed)
         if power is not None:
             self._plan_power(self._reserves)

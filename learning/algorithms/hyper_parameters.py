@@ -13,8 +13,8 @@ from cluster_sim.errors import InputError, told_apart
 from cluster_sim.platform.hardware import is_number
 from cluster_sim.spelling import one_of
 
-_SAMPLES: dict[str, object] = {"bool": False, "int": 0, "float": 0.0, "str": ""}
-"""Sample value of each type of a hyper-parameter."""
+_WORDS = {"bool": "true or false", "int": "a whole number", "float": "a number", "str": "text"}
+"""Types of hyper-parameters by their names, each in the words of errors."""
 
 
 def options_of(kind: Any, given: Mapping[str, Any], where: str) -> Any:
@@ -35,28 +35,19 @@ def check_types(options: Any, of: str) -> None:
 
 def _check(field: Field[Any], value: Any, where: str) -> None:
     declared, _, other = str(field.type).partition(" | ")
-    if declared not in _SAMPLES or (value is None and other == "None"):
+    if declared not in _WORDS or (value is None and other == "None"):
         return
-    sample = _SAMPLES[declared]
-    if not suits(value, sample):
-        raise InputError(where, kind_of(sample), told_apart(value))
+    if not _suits(value, declared):
+        raise InputError(where, _WORDS[declared], told_apart(value))
     value = float(value) if isinstance(value, np.floating) else value  # the greatest is beyond a short one
     if declared == "float" and value != field.default and not -sys.float_info.max <= value <= sys.float_info.max:
         raise InputError(where, "a finite number", value)
 
 
-def suits(value: object, default: object) -> bool:
-    """Return whether a value may replace a default."""
-    if default is None:  # a number that may be absent
-        return value is None or suits(value, 0.0)
-    if isinstance(default, bool) or isinstance(value, bool | np.bool_):
-        return isinstance(value, bool | np.bool_) and isinstance(default, bool)
-    if isinstance(default, float):
+def _suits(value: object, declared: str) -> bool:
+    """Return whether a value is of the declared type, by its name."""
+    if declared == "bool" or isinstance(value, bool | np.bool_):
+        return declared == "bool" and isinstance(value, bool | np.bool_)
+    if declared == "float":
         return is_number(value)
-    return isinstance(value, int | np.integer if isinstance(default, int) else type(default))
-
-
-def kind_of(default: object) -> str:
-    """Return the kind of value that a default is, in words."""
-    words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-    return words.get(type(default), "a number")
+    return isinstance(value, int | np.integer if declared == "int" else str)

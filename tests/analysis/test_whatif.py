@@ -332,7 +332,7 @@ def test_the_jobs_that_move_most_are_told() -> None:
 
 
 def test_classes_of_users_are_sorted_by_their_work(tmp_path: Path) -> None:
-    """Those with the most core-seconds come first; users without a name are told so."""
+    """Users with the most core-seconds come first; users without a name are told so."""
     rows = [row(1, 0, 0, 600, 1, ""), row(2, 1, 1, 600, 2, "cy"), row(3, 2, 700, 60, 1, "bob")]
     table = by_class(study(tmp_path, rows).jobs, "user", (RECORDED, UNCHANGED))
     assert table["group"].tolist() == ["cy", "(none)", "bob"]
@@ -376,7 +376,7 @@ def test_limits_of_accounts_hold_under_any_scheduler(tmp_path: Path) -> None:
 
 
 def test_only_what_sacct_printed_is_a_log(tmp_path: Path) -> None:
-    """Another format has no times at which jobs became eligible."""
+    """A log of another format has no times at which jobs became eligible."""
     (tmp_path / "slurm.conf").write_text(CONF)
     (tmp_path / "log.swf").write_text("1 0 0 10 1 -1 -1 1 20 -1 1 1 1 1 1 -1 -1 -1\n")
     with pytest.raises(

@@ -62,7 +62,7 @@ def suspend_a(view: View) -> Iterable[Decision]:
 
 
 def resume_a(view: View) -> Iterable[Decision]:
-    """It goes on where it was."""
+    """The job goes on where it was."""
     (gone,) = view.suspended
     yield Resume(gone.job, gone.placement)
 
@@ -276,12 +276,12 @@ def suspend_0(view: View) -> Iterable[Decision]:
 
 
 def resume_0(view: View) -> Iterable[Decision]:
-    """It goes on where it was."""
+    """The job goes on where it was."""
     yield Resume(view.suspended[0].job, view.suspended[0].placement)
 
 
 def requeue_0(view: View) -> Iterable[Decision]:
-    """It goes back to its last checkpoint."""
+    """The job goes back to its last checkpoint."""
     yield Preempt(of(view, "0").job, "requeue")
 
 

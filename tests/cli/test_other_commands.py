@@ -53,7 +53,7 @@ def test_a_comparison_with_report(done) -> None:
 
 
 def test_a_scheduler_given_twice_runs_once(done) -> None:
-    """The same run twice would tell nothing."""
+    """Naming one run twice would tell nothing."""
     done("compare", *LAB, "-s", "fcfs", "-s", "fcfs", "--out", "out")
     assert [path.name for path in Path("out").iterdir() if path.is_dir()] == ["fcfs"]
 
@@ -95,7 +95,7 @@ def test_equal_replications_are_told(done) -> None:
 
 
 def test_a_log_that_is_shaken_is_another_in_each_replication(done) -> None:
-    """The same under every scheduler, drawn with the seed of the replication."""
+    """Submissions move alike under every scheduler, drawn with the seed of the replication."""
     options = ("-w", "log.swf", "-s", "fcfs", "-s", "sjf", "--shake", "100", "--replications", "3", "--out", "out")
     assert "equal" not in done("compare", *options).stderr
     log = Workload.read("log.swf")
@@ -263,7 +263,7 @@ def test_a_workload_is_described(done) -> None:
 
 
 def test_a_header_that_does_not_say_the_machines_size(done) -> None:
-    """Its digits may be in groups; what is no number is told, by ``validate`` and by a run on the widest job's cores."""
+    """Digits of a number may be in groups; what is no number is told, by ``validate`` and by a run on the widest job's cores."""
     log = Path("log.swf").read_text()
     Path("log.swf").write_text(log.replace("MaxProcs: 8", "MaxProcs: 1,152"))
     assert "cores of the log's machine  1,152\n" in done("validate", "log.swf").stdout
@@ -377,7 +377,7 @@ def test_an_unknown_job_is_told_of_with_its_folder(done, refused) -> None:
 
 
 def test_validate_counts_jobs_that_went_beyond(done) -> None:
-    """Of three jobs one ran longer than it asked for, and one asks for more cores than the log's machine had."""
+    """One of three jobs ran longer than it asked for, and one asks for more cores than the log's machine had."""
     text = Path("log.swf").read_text().replace("; MaxProcs: 8", "; MaxProcs: 4").replace(" 8  60 ", " 8  40 ")
     Path("beyond.swf").write_text(text)
     facts = json.loads(done("validate", "--json", "beyond.swf").stdout)["facts"]

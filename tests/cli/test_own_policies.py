@@ -93,7 +93,7 @@ def own(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_class_in_a_file_schedules(done, own: Path) -> None:
-    """It takes options as any scheduler does; the records name it, and the file with its checksum."""
+    """A scheduler from a file takes options as any other does; the records name it, and the file with its checksum."""
     done(*RUN, "--scheduler", "own.py:Widest,at_once=2")
     summary = json.loads(Path("out/summary.json").read_text())
     assert summary["scheduler"] == "own.py:Widest,at_once=2"
