@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from annotated_types import Ge, Gt
 from torch import Tensor
+from torch.nn.functional import mse_loss
 from torch.optim.swa_utils import AveragedModel, get_swa_multi_avg_fn
 
 from learning.algorithms.constraint import Constraint, ConstraintOptions
 from learning.algorithms.gae import Doubles, advantages, discounted_sums
 from learning.algorithms.hyper_parameters import Count, NotNegative, Positive, Share, check_values
 from learning.algorithms.optimisers import Adam, Arrays
-from learning.algorithms.ppo_losses import clipped_loss, squared_error
 from learning.algorithms.rollouts import Trajectory
 from learning.algorithms.samples import Samples
 from learning.algorithms.self_imitation import BestEpisodes, self_imitation_losses, worth_of_episodes
@@ -357,3 +357,41 @@ class Means:
     def named(self, prefix: str) -> dict[str, float]:
         """Return the means, under their names with a prefix."""
         return {prefix + name: float(np.mean(values)) for name, values in self._found.items()}
+
+
+def clipped_loss(log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
+    """Return −E[min(r A, clip(r, 1 − ε, 1 + ε) A)], r new over old probability (Schulman et al. 2017, eq. 7).
+
+    Args:
+        log_ratio: (B,) log r of each decision.
+        advantage: (B,) A.
+        clip: ε.
+    """
+    loss: Tensor = _Clipped.apply(log_ratio, advantage, clip)  # type: ignore[no-untyped-call]
+    return loss
+
+
+class _Clipped(torch.autograd.Function):
+    """Clipped objective as one operation: torch would record eight, and take several times as long to go back."""
+
+    @staticmethod
+    def forward(ctx: Any, log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
+        ratio = log_ratio.exp()
+        free = ratio * advantage
+        held = ratio.clamp(1.0 - clip, 1.0 + clip) * advantage
+        ctx.save_for_backward(ratio, advantage, free > held)
+        return -torch.minimum(free, held).mean()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        ratio, advantage, is_held = ctx.saved_tensors  # clipped values have no gradient
+        return (-gradient / len(ratio) * advantage * ratio).masked_fill_(is_held, 0.0), None, None
+
+
+def squared_error(values: Tensor, targets: Tensor, before: Tensor, clip: float) -> Tensor:
+    """Return the critic's mean squared error; with ``clip``, at least that of values clipped near the old."""
+    if not clip:
+        return mse_loss(values, targets)
+    held = before + (values - before).clamp(-clip, clip)
+    return torch.maximum((values - targets).square(), (held - targets).square()).mean()

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from cluster_sim.errors import InputError
 from learning.algorithms.optimisers import Adam
-from learning.algorithms.ppo import PPO, PUBLISHED, PPOOptions, explained_variance
-from learning.algorithms.ppo_losses import clipped_loss, squared_error
+from learning.algorithms.ppo import PPO, PUBLISHED, PPOOptions, clipped_loss, explained_variance, squared_error
 from learning.algorithms.rollouts import Trajectory, collect, episode_seeds
 from learning.algorithms.samples import Samples
 from learning.algorithms.self_imitation import BestEpisodes, self_imitation_losses, worth_of_episodes
