@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from cluster_sim.errors import counted
-from cluster_sim.machine.placement import FreeCores, place, shape
+from cluster_sim.machine.free import Pool
+from cluster_sim.machine.placement import shape
 from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
@@ -54,12 +55,12 @@ def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "th
     off-reservation)``, where ``policy`` is the name of the power policy. So are guests that hold cores it might have:
     ``(backup, a guest, holds 2 cores until 10 s)``.
     """
-    if place(machine.cores, job, None, memory) is not None:
+    if machine.cores.place(job, None, memory) is not None:
         return ""
     return missing(machine.cores, machine.nodes, machine.guests.expected(), job, memory, policy)
 
 
-def missing(pool: FreeCores, states: States, guests: Sequence[Departure], job: Job, memory: bool, policy: str) -> str:
+def missing(pool: Pool, states: States, guests: Sequence[Departure], job: Job, memory: bool, policy: str) -> str:
     """Say what a job lacks that does not fit on a pool of cores, on nodes in such states, where guests hold some."""
     free, where, widest = pool.free, "", pool.widest
     mask = None

@@ -20,7 +20,6 @@ from typing import Any
 
 from cluster_sim import Result, Simulation
 from cluster_sim.errors import InputError, ModelWarning, SimulationError
-from cluster_sim.machine.placement import place
 from cluster_sim.records.reasons.waiting import NO_LOG, NO_REASON, NOT_RECORDED, WaitStretch
 from cluster_sim.run.decisions import Reserve
 from tests.support.contract.full import BY_HAND, NotACase, disturb, full_case, may_stall
@@ -78,7 +77,7 @@ class Watched:
         ]
         pending = simulation.view.pending
         self.moments[simulation.env.now] = Moment(
-            {job.job_id: place(machine.cores, job, None, memory) is not None for job in pending},
+            {job.job_id: machine.cores.place(job, None, memory) is not None for job in pending},
             sum(free),
             max(free, default=0),
             {job.job_id: (job.submit_time, job.index) for job in pending},
