@@ -17,7 +17,8 @@ import numpy as np
 
 from cluster_sim.amounts import at_time, in_seconds
 from cluster_sim.errors import counted
-from cluster_sim.machine.placement import FreeCores, shape
+from cluster_sim.machine.free import Pool
+from cluster_sim.machine.placement import shape
 from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
@@ -223,9 +224,7 @@ class States(Protocol):
         ...
 
 
-def lacking(
-    pool: FreeCores, states: States, guests: Sequence[Departure], job: Job, memory: bool, policy: str
-) -> Reason:
+def lacking(pool: Pool, states: States, guests: Sequence[Departure], job: Job, memory: bool, policy: str) -> Reason:
     """Return what a job lacks that does not fit on a pool of cores, on nodes in such states, where guests hold some.
 
     With ``memory`` only cores with room for its memory count. Nodes with free cores for the job that it cannot be given now

@@ -14,7 +14,7 @@ from cluster_sim.errors import ModelWarning, SimulationError, warn_user
 from cluster_sim.machine.allocation import Allocation
 from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.machine import Machine
-from cluster_sim.machine.placement import Placement, place
+from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.reason import FITS, Reason, lacking
 from cluster_sim.machine.running import Running
 from cluster_sim.models.processor_step import models_of
@@ -186,12 +186,12 @@ class View:
         the nodes must have room for the job's memory too. ``within``, shape (nodes,), are the most cores that may be
         taken on each node.
         """
-        placement = place(self._cores, job, order, memory, within)
+        placement = self._cores.place(job, order, memory, within)
         if placement is not None and self._machine.budget is not None:
             placement = self._machine.budget.fit(
                 job,
                 placement,
-                lambda other, room: place(self._cores, job, order if other is None else other, memory, room),
+                lambda other, room: self._cores.place(job, order if other is None else other, memory, room),
                 within,
             )
         if placement is not None:
@@ -201,7 +201,7 @@ class View:
     def shortage(self, job: Job, memory: bool = False) -> Reason:
         """Return why a job does not fit on what is free now, for ``Hold``; false if it fits. As text it is a clause."""
         machine = self._machine
-        if place(machine.cores, job, None, memory) is None:
+        if machine.cores.place(job, None, memory) is None:
             return lacking(
                 machine.cores, machine.nodes, machine.guests.expected(), job, memory, self._about.power_policy
             )

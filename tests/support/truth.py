@@ -19,7 +19,6 @@ from typing import Any
 
 from cluster_sim import Result, Simulation
 from cluster_sim.errors import InputError, ModelWarning, SimulationError
-from cluster_sim.machine.placement import place
 from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.records.reasons.waiting import WaitStretch
 from cluster_sim.run.decisions import Reserve
@@ -76,7 +75,7 @@ class Watched:
         ]
         pending = simulation.view.pending
         self.moments[simulation.env.now] = Moment(
-            {job.job_id: place(machine.cores, job, None, memory) is not None for job in pending},
+            {job.job_id: machine.cores.place(job, None, memory) is not None for job in pending},
             sum(free),
             max(free, default=0),
             {job.job_id: (job.submit_time, job.index) for job in pending},
