@@ -56,6 +56,7 @@ class ReasonKind(Enum):
     BEHIND = "job {behind} is before it in the queue{said}, and no job may overtake that"
     DELAYS = "would delay a job that was promised a start"
     DELAYS_PROMISED = "would delay job {behind}, which was promised a start {promised}"
+    PROMISED_LATER = "was promised a later start"
     NO_EARLIER = "would begin no earlier on them than on those that it was promised"
     NOT_MOVED = (
         "was promised a later start, and promises move, once and in the order of the queue, when a job ends early"

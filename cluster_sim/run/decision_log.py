@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 KINDS = ("start", "reserve", "hold", "reject", "block", "preempt", "resume", "resize")
 _START, _RESERVE, _HOLD, _REJECT, _BLOCK, _PREEMPT, _RESUME, _RESIZE = range(len(KINDS))
 _TAKEN = {"requeue": "requeued", "suspend": "suspended", "cancel": "cancelled", "timeout": "timed out"}
+KeptBackRow = tuple[float, int] | tuple[float, int, float]
+ToldRow = tuple[float, int, str]
 NOBODY = -1
 NAN = float("nan")
 LATE_BOOT = "its nodes take longer to boot than expected"
@@ -147,6 +149,28 @@ class DecisionLog:
             "nodes": np.array([*nodes_texts(self.spans(rows), platform), ""], object)[:-1],
         }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["decisions"]))
+
+
+class KeptBack:
+    """What a run without a log keeps of why jobs wait that would fit: for whose sake, and what was told of one alone."""
+
+    def __init__(self) -> None:
+        #: A row whenever this changes: when (s), the job that none may overtake, or that was promised a start, and when (s).
+        self.rows: list[KeptBackRow] = []
+        self.told: list[ToldRow] = []  #: When (s), of which job, which clause.
+
+    def note(self, now: float, decision: Hold | Reserve) -> None:
+        """Note that no job may overtake this one, or none delay it."""
+        if isinstance(decision, Reserve):
+            row: KeptBackRow = (now, decision.job.index, decision.time)
+        elif decision.blocks:
+            row = now, decision.job.index
+        else:
+            if because := str(decision.because):
+                self.told.append((now, decision.job.index, because))
+            return
+        if not self.rows or row[1:] != self.rows[-1][1:]:
+            self.rows.append(row)
 
 
 def nodes_texts(placements: list[tuple[Span, ...]], platform: Platform) -> list[str]:

@@ -47,6 +47,8 @@ class ConservativeBackfilling(Backfilling):
     nodes that are off allow for the boot, and are then of certain nodes.
     """
 
+    keeps_back = Reason(ReasonKind.PROMISED_LATER)
+
     @checked
     def __init__(
         self,

@@ -141,6 +141,7 @@ class Slurm(Scheduler):
         self._clean_ups = CleanUps(self.cluster, self._delay, self._kill_delay)
         self._version: object = None
         self._guests: tuple[Departure, ...] = ()  # what guests held when it last looked
+        self._told: dict[int, str] = {}  # why jobs wait, as it was told last
         self._reasons: dict[int, str] = {}  # why jobs wait, as the main loop has it
         self._woken = math.inf  # when it will be woken next, s
         self._in_vain = False  # whether the last look at the queue as it is has started nothing
@@ -401,12 +402,14 @@ class Slurm(Scheduler):
         if walk.reasons != self._reasons or ReasonCode.RESOURCES in walk.reasons.values():
             self._reasons = walk.reasons
             self._backfill.note(view.now)
-        if view.explains:
-            for key, reason in (walk.reasons | self._kept.reasons).items():
-                waiting = self._waiting.get(key)
-                if waiting is not None and view.is_pending(waiting[0]):
-                    blocks = reason == ReasonCode.RESOURCES
-                    yield Hold(waiting[0], Reason(ReasonKind.SLURM, said=reason), blocks=blocks)
+        reasons = walk.reasons | self._kept.reasons
+        for key, reason in reasons.items():
+            waiting = self._waiting.get(key)
+            is_told = view.explains or self._told.get(key) != reason
+            if is_told and waiting is not None and view.is_pending(waiting[0]):
+                blocks = view.explains and reason == ReasonCode.RESOURCES
+                yield Hold(waiting[0], Reason(ReasonKind.SLURM, said=reason), blocks=blocks)
+        self._told = reasons
 
     def _run_backfill(self, view: View) -> Iterator[Decision]:
         """Run a pass of backfilling, or what follows in one after a pause."""

@@ -58,6 +58,8 @@ class PowerBudget(DrawBound):
         self._of_what = "that it draws, or will by what is decided" if self._booting else "of the idle machine"
         self.limit_w = limit_w
         self.slow = slow
+        #: When (s) the limit first and last kept a job from starting, and which (W), by index of the job.
+        self.kept_back: dict[int, list[tuple[float, float, float]]] = {} if last is None else last.kept_back
         self._refused: dict[int, Job] = {}
         self._refused_at = -1.0  # the instant of these refusals, s
         self._most_w = limit_w * (1.0 + ROUNDING)
@@ -114,8 +116,12 @@ class PowerBudget(DrawBound):
 
     def refuse(self, job: Job) -> None:
         """Note that the limit keeps a job from starting now."""
-        self._refused, self._refused_at = self.refused, self._machine.env.now
+        now = self._machine.env.now
+        self._refused, self._refused_at = self.refused, now
         self._refused[job.index] = job
+        spells = self.kept_back.setdefault(job.index, [])
+        since = spells.pop()[0] if spells and spells[-1][2] == self.limit_w else now
+        spells.append((since, now, self.limit_w))
 
     def require(self, job: Job, placement: Placement, p_state: int | None) -> dict[int, ProcessorType]:
         """Return what :meth:`slow_down` has to do for a job to start there now. Raises PlacementError if it cannot."""

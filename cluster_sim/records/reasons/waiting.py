@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cluster_sim.records.contracts import RunRecords
+    from cluster_sim.run.decision_log import KeptBackRow
     from cluster_sim.run.jobs.attempts import Absence
 
 BOOT = "its nodes had to boot"
@@ -81,6 +82,7 @@ class WaitReasons:
         self._result = result
         self._jobs = result.jobs
         self._horizon = float(result.power["time"].iloc[-1])
+        self._kept_last: tuple[float, KeptBackRow | None] = math.nan, None
         names = ("job_id", "state", "eligible_time", "finish_time")
         self._ids, self._states, self._eligible, self._finish = (result.jobs[name].tolist() for name in names)
 
@@ -201,9 +203,11 @@ class WaitReasons:
             )
         if lacking := machine.shortage(row):
             return lacking
+        if not len(self._result.decisions):
+            return self._kept_back(row, time)
         said = self._said_last(row, time)
         if said is None:
-            return Reason(ReasonKind.NO_REASON if len(self._result.decisions) else ReasonKind.NOT_LOGGED)
+            return Reason(ReasonKind.NO_REASON)
         if said.job != row:
             return Reason(ReasonKind.BEHIND, behind=self._ids[said.job], said=self._order)
         if said.behind < 0:
@@ -215,6 +219,44 @@ class WaitReasons:
         if not place:
             return Reason(ReasonKind.SAID, behind=behind, said=f"{said.because} (job {behind})")
         return Reason(ReasonKind.DELAYS_PROMISED, behind=behind, promised=promises[place - 1][1])
+
+    def _kept_back(self, row: int, time: float) -> Reason:
+        """Return why a job that would fit was kept back from ``time`` on, in a run without a log of decisions."""
+        last, conditions = self._kept_for(time), self._result.conditions
+        since = -math.inf if last is None else last[0]
+        for own_since, until, reason in reversed(self._told_of_one.get(row, ())):
+            if own_since <= time and until >= since:
+                return reason
+        if last is None or last[1] == row:
+            own = ReasonKind.FITS if conditions is None else conditions.keeps_back
+            return Reason(ReasonKind.NOT_LOGGED if own is ReasonKind.FITS else own)
+        behind = self._ids[last[1]]
+        if len(last) == 3:
+            return Reason(ReasonKind.DELAYS_PROMISED, behind=behind, promised=last[2])
+        return Reason(ReasonKind.BEHIND, behind=behind, said=self._order)
+
+    def _kept_for(self, time: float) -> KeptBackRow | None:
+        """Return the last row by ``time`` of a job for whose sake others are kept back and which still waits then."""
+        if self._kept_last[0] != time:
+            rows = () if self._result.conditions is None else self._result.conditions.kept_back
+            place = bisect_right(rows, time, key=lambda one: one[0])
+            latest_first = (rows[i] for i in range(place - 1, -1, -1))
+            self._kept_last = time, next((one for one in latest_first if self._waits(one[1], time)), None)
+        return self._kept_last[1]
+
+    @cached_property
+    def _told_of_one(self) -> dict[int, list[tuple[float, float, Reason]]]:
+        """Return what a run without a log told of each job alone, by time: when first and last (s), and why it waits."""
+        found: dict[int, list[tuple[float, float, Reason]]] = {}
+        conditions = self._result.conditions
+        for job, since, until, watts in () if conditions is None else conditions.capped:
+            found.setdefault(job, []).append((since, until, Reason(ReasonKind.CAPPED, amount=watts)))
+        for time, job, because in () if conditions is None else conditions.told:
+            if not lacks(because):  # what it lacked then it no longer does
+                found.setdefault(job, []).append((time, time, Reason(ReasonKind.SAID, said=because)))
+        for several in found.values():
+            several.sort(key=lambda one: one[:2])
+        return found
 
     @cached_property
     def _order(self) -> str:
