@@ -44,4 +44,4 @@ from .tables.series import energy_table as energy_table
 from .tables.series import power_table as power_table
 from .tables.series import queue_table as queue_table
 from .tables.series import utilisation_table as utilisation_table
-from .whatif.study import what_if as what_if
+from .whatif.what_if import what_if as what_if
