@@ -34,7 +34,7 @@ from learning.tasks.environment import (
     names_options,
     observes_together,
 )
-from learning.tasks.episode_metrics import KEYS, quick_metrics
+from learning.tasks.episode_metrics import KEYS
 from learning.tasks.episodes import EpisodeSource, Whole, platform_of
 from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.job_node.observations import observations
@@ -260,13 +260,6 @@ class JobNode(SchedulingEnv):
         super().__init__(
             maker, source, rewards.make(reward), flat=flat, power=power, cost=limited, render_mode=render_mode
         )
-
-    def metrics(self) -> dict[str, Any]:
-        """Return the metrics of :func:`~learning.tasks.episode_metrics.quick_metrics`.
-
-        An episode may take less time than a summary.
-        """
-        return quick_metrics(self.simulation) if self.simulation is not None else {}
 
 
 def episode_source(
