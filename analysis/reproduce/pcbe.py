@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.reproduce.claims import HOLDS, PRINTED, Claim, Values, points
+from analysis.reproduce.claims import HOLDS, PRINTED, Claim, Values, cells_of, points
 from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
-from analysis.reproduce.tables import cells_of
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 
 FOLDER = "cases/pcbe"

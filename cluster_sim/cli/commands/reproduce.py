@@ -60,8 +60,7 @@ def reproduce(
     """
     from analysis.reproduce import MODULES, paper_of
     from analysis.reproduce.inputs import inputs_folder
-    from analysis.reproduce.outcome import save_pictures, text
-    from analysis.reproduce.page import save
+    from analysis.reproduce.outcome import save, save_pictures, text
     from analysis.reproduce.paper import ReproductionSetting
     from analysis.reproduce.runner import reproduce as run
     from cluster_sim.cli.options import check_out

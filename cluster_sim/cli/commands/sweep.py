@@ -126,7 +126,7 @@ def _facts(grid: Grid) -> dict[str, str]:
     """Return what the report says, beside the factors, of how the sweep was made."""
     from analysis.sweep.grid import which_jobs
     from cluster_sim import __version__
-    from cluster_sim.libraries import made_with
+    from cluster_sim.extras import made_with
 
     named = [keys for keys in grid.config.factors.workload if keys.name]
     return {
