@@ -10,7 +10,7 @@ import click
 
 from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import RunTime, setting_option
+from cluster_sim.cli.options import RunTime, count_option, setting_option, specs_option, workers_option
 
 
 @click.command(short_help="Compare trained agents with all heuristics.")
@@ -35,12 +35,8 @@ from cluster_sim.cli.options import RunTime, setting_option
     help="Only jobs submitted from FROM up to TO: s, 5d, 12h.",
 )
 @setting_option("time_unit")
-@click.option(
-    "--trajectories", type=click.IntRange(min=1), metavar="N", help="Test on every piece of N consecutive jobs."
-)
-@click.option(
-    "--cases", "count", type=click.IntRange(min=1), metavar="N", help="Only N of these pieces, evenly spread."
-)
+@count_option("--trajectories", help="Test on every piece of N consecutive jobs.")
+@count_option("--cases", "count", help="Only N of these pieces, evenly spread.")
 @click.option(
     "--metric",
     "metrics",
@@ -48,35 +44,13 @@ from cluster_sim.cli.options import RunTime, setting_option
     metavar="M",
     help="Key of summary.json; several times. [default: the objective]",
 )
-@click.option(
-    "--heuristic",
-    "heuristics",
-    type=Named("scheduler"),
-    multiple=True,
-    metavar="S",
-    help="Instead of all list heuristics; several times.",
+@specs_option(
+    "--heuristic", "heuristics", of="scheduler", metavar="S", help="Instead of all list heuristics; several times."
 )
-@click.option(
-    "--also",
-    type=Named("scheduler"),
-    multiple=True,
-    metavar="S",
-    help="Besides the others, such as easy:order=sjf; several times.",
-)
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="Test runs in which the agent samples its actions.",
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="Of the first test run."
-)
-@click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
-)
+@specs_option("--also", of="scheduler", metavar="S", help="Besides the others, such as easy:order=sjf; several times.")
+@count_option("--runs", default=100, help="Test runs in which the agent samples its actions.")
+@count_option("--seed", least=0, default=0, help="Of the first test run.")
+@workers_option
 @click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the tables.")
 @click.pass_obj
 def evaluate(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation, say
+from cluster_sim.cli.options import specs_option
 from cluster_sim.errors import InputError
 from cluster_sim.extras import needed
 
@@ -21,40 +21,11 @@ HERE = ("127.0.0.1", "localhost", "::1")
 
 @click.command(short_help="Try schedulers in a browser, and step through their decisions.")
 @click.argument("directory", type=click.Path(), required=False, metavar="[DIR]")
-@click.option(
-    "--workload",
-    "-w",
-    "workloads",
-    type=Named("workload"),
-    multiple=True,
-    metavar="W",
-    help="Offer this file or spec, too.",
-)
-@click.option(
-    "--platform",
-    "-p",
-    "platforms",
-    type=Named("platform"),
-    multiple=True,
-    metavar="P",
-    help="Offer this file or spec, too.",
-)
-@click.option(
-    "--scheduler",
-    "-s",
-    "schedulers",
-    type=Named("scheduler"),
-    multiple=True,
-    metavar="S",
-    help="Offer it, such as learned:agent.",
-)
-@click.option(
-    "--power-policy",
-    "power_policies",
-    type=Named("power_policy"),
-    multiple=True,
-    metavar="Q",
-    help="Offer it, such as learned:agent.",
+@specs_option("--workload", "-w", "workloads", of="workload", metavar="W", help="Offer this file or spec, too.")
+@specs_option("--platform", "-p", "platforms", of="platform", metavar="P", help="Offer this file or spec, too.")
+@specs_option("--scheduler", "-s", "schedulers", of="scheduler", metavar="S", help="Offer it, such as learned:agent.")
+@specs_option(
+    "--power-policy", "power_policies", of="power_policy", metavar="Q", help="Offer it, such as learned:agent."
 )
 @click.option("--scenario", type=click.Path(), metavar="FILE", help="Begin with a scenario that the page has saved.")
 @click.option("--host", default=HERE[0], show_default=True, metavar="H", help="Address to listen on.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cluster_sim.cli.group import Invocation
+from cluster_sim.cli.options import count_option, workers_option
 from cluster_sim.errors import naming
 
 if TYPE_CHECKING:
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
 @click.argument("config", type=click.Path(), metavar="CONFIG")
 @click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the agent.")
 @click.option("--resume", is_flag=True, help="Go on from the last checkpoint in the folder, if there is one.")
-@click.option("--iterations", type=click.IntRange(min=0), metavar="N", help="In place of the configuration's.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="In place of the configuration's.")
-@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="So many trainings, each in DIR/seed-…")
-@click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
-)
+@count_option("--iterations", least=0, help="In place of the configuration's.")
+@count_option("--seed", least=0, help="In place of the configuration's.")
+@count_option("--seeds", help="So many trainings, each in DIR/seed-…")
+@workers_option
 @click.option("--report", is_flag=True, help="Leave a report.html, too: what the agents reach, curves, settings.")
 @click.pass_obj
 def train(
