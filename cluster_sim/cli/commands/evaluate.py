@@ -35,7 +35,7 @@ from cluster_sim.cli.options import RunTime, count_option, setting_option, specs
     help="Only jobs submitted from FROM up to TO: s, 5d, 12h.",
 )
 @setting_option("time_unit")
-@count_option("--trajectories", help="Test on every piece of N consecutive jobs.")
+@count_option("--trajectories", "length", help="Test on every piece of N consecutive jobs.")
 @count_option("--cases", "count", help="Only N of these pieces, evenly spread.")
 @click.option(
     "--metric",
@@ -54,20 +54,7 @@ from cluster_sim.cli.options import RunTime, count_option, setting_option, specs
 @click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the tables.")
 @click.pass_obj
 def evaluate(
-    invocation: Invocation,
-    directory: str,
-    workload: str,
-    platform: str | None,
-    first: int | None,
-    time_unit: str | None,
-    between: tuple[float, float] | None,
-    trajectories: int | None,
-    count: int | None,
-    metrics: tuple[str, ...],
-    heuristics: tuple[str, ...],
-    also: tuple[str, ...],
-    out: str,
-    **options: Any,
+    invocation: Invocation, directory: str, workload: str, platform: str | None, out: str, **options: Any
 ) -> None:
     """Compare the agents of all training seeds in DIR with heuristics, in the form of the papers' tables.
 
@@ -79,23 +66,16 @@ def evaluate(
     from learning.training.evaluation import assumed, cases_of, compared
     from learning.training.evaluation import evaluate as compare
 
-    asked: dict[str, Any] = {"metrics": metrics, "heuristics": heuristics or None, "also": also}
-    compared(directory, **asked)  # refused before a log is read, and warned of
-    cases = cases_of(
-        directory,
-        workload,
-        platform,
-        first=first,
-        time_unit=time_unit,
-        between=between,
-        length=trajectories,
-        count=count,
-    )
+    cut = {name: options.pop(name) for name in ("first", "time_unit", "between", "length", "count")}
+    options["heuristics"] = options["heuristics"] or None
+    # Refused before a log is read, and warned of.
+    compared(directory, **{name: options[name] for name in ("metrics", "heuristics", "also")})
+    cases = cases_of(directory, workload, platform, **cut)
     files = sorted(map(str, Path(workload).iterdir())) if os.path.isdir(workload) else [workload]
     prepare(out)
     invocation.assume(assumed(directory, cases))
     invocation.tell_all()
-    evaluation = compare(directory, cases, progress=True, **asked, **options)
+    evaluation = compare(directory, cases, progress=True, **options)
     evaluation.meta |= {"command": invocation.command, "inputs": checksums([platform, *files])}
     evaluation.save(out)
     click.echo(evaluation.text())
