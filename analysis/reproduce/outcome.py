@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
+from analysis.figures.pictures import write_pictures
 from analysis.pages.page import figures_html, render
 from analysis.reproduce import learned
 from analysis.reproduce.claims import VERDICTS, Judged, Kind
@@ -45,10 +46,6 @@ COLUMNS = (
 
 def save_pictures(found: Reproduction, out: Path) -> list[Path]:
     """Leave each figure as ``PAPER-FIGURE.png`` in ``out``. Raises InputError where there is no browser to draw it."""
-    import plotly.graph_objects as go
-
-    from analysis.figures.pictures import write_pictures
-
     return write_pictures({picture(found.paper, figure): go.Figure(figure.plotly) for figure in found.figures}, out)
 
 
