@@ -34,7 +34,7 @@ from learning.tasks.decision_maker import DecisionMaker, Observation
 from learning.tasks.episode_metrics import KEYS, quick_metrics
 from learning.tasks.episodes import Episode, EpisodeSource, machines_of
 from learning.tasks.reward import Reward
-from schedulers.policy.policy import PowerPolicy
+from schedulers.policy.policy import PowerPolicy, make_power_policy
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
@@ -286,8 +286,6 @@ class SchedulingEnv(gym.Env[Any, Any]):
         raise InputError(where, f"the machine that {type(self).__name__} was made for, {expected}", found)
 
     def _power_policy(self) -> PowerPolicy | None:
-        from schedulers.policy.policy import make_power_policy
-
         return None if self.power is None else make_power_policy(self.power)
 
     def _advance(self, action: Any) -> _Outcome:

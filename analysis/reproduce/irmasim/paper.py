@@ -14,6 +14,7 @@ from statistics import mean, median
 from time import perf_counter
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from analysis.figures.figure_style import styled
@@ -414,8 +415,6 @@ def _slower(values: Values, agent: str) -> bool:
 
 def _of_grouping(values: Values, name: str) -> float:
     """Return the rank correlation of a policy's energy with how it groups jobs."""
-    import pandas as pd
-
     pairs = [f"policy/{job}/{node}/{name}" for job in DIFFERENT_JOBS for node in NODES]
     energy, together = (pd.Series([values[pair + end] for pair in pairs]) for end in ("", "/grouped"))
     return float(energy.rank().corr(together.rank()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from learning.tasks.built_in_cases import job_choice_case
 from learning.tasks.environment import (
     CostSpec,
     Episodes,
@@ -54,8 +55,6 @@ class JobChoice(SchedulingEnv):
         render_mode: RenderMode = None,
     ):
         if episodes is None:
-            from learning.tasks.built_in_cases import job_choice_case
-
             episodes = job_choice_case()
         limited = None if cost is None else choice_rewards.make(cost)
         super().__init__(

@@ -17,6 +17,7 @@ from cluster_sim.options import checked
 from cluster_sim.platform.hardware import check_count
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
+from cluster_sim.run.hosts import as_counted
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
 from cluster_sim.workload.workload import Workload
@@ -266,8 +267,6 @@ def episode_source(
     platform: Platform | str | Path | None, workload: Workload | str | Path | None, episodes: EpisodeSource | None
 ) -> EpisodeSource:
     """Return the given episodes, the whole workload, or a built-in case. Raises InputError for half an input."""
-    from cluster_sim.run.hosts import as_counted
-
     if (platform is None) != (workload is None) or (episodes is not None and platform is not None):
         raise InputError("JobNode", "platform and workload, or episodes, or nothing")
     if episodes is not None:
