@@ -231,11 +231,11 @@ def _numbers(result: Result) -> dict[str, float]:
 def taught(day: Episode, config: Config) -> Result:
     """Run a day under the teacher of a configuration."""
     from learning.tasks.episodes import Whole
-    from learning.tasks.node_shutdown.teachers import make_shutdown_teacher
+    from learning.tasks.node_shutdown.teachers import shutdown_teachers
     from learning.training.inputs import environment_on
 
     assert config.warm_start is not None
-    teacher = make_shutdown_teacher(config.warm_start.teacher)
+    teacher = shutdown_teachers.make(config.warm_start.teacher)
     environment = environment_on(config.environment, Whole(day.platform, day.workload, **day.rules()))
     observation, _ = environment.reset(seed=day.seed)
     over = False
