@@ -36,12 +36,12 @@ from .stepping.stepping import write_animation as write_animation
 from .tables.backfilling import backfilling_markdown as backfilling_markdown
 from .tables.backfilling import backfilling_table as backfilling_table
 from .tables.backfilling import bought_with as bought_with
-from .tables.replications import replication_table as replication_table
 from .tables.run_metrics import comparison_table as comparison_table
 from .tables.run_metrics import format_table as format_table
 from .tables.run_metrics import headlines as headlines
+from .tables.run_metrics import replication_table as replication_table
 from .tables.series import energy_table as energy_table
 from .tables.series import power_table as power_table
 from .tables.series import queue_table as queue_table
 from .tables.series import utilisation_table as utilisation_table
-from .whatif.study import what_if as what_if
+from .whatif.what_if import what_if as what_if

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.figures import FigureRow
 from benchmarks.measure import Cost, Ratio
 from benchmarks.passes import PassRow
-from cluster_sim.libraries import made_with
+from cluster_sim.extras import made_with
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ Everything a script needs is here by name, and loaded when it is first touched::
     cs.gantt(result).show()
 """
 
-from cluster_sim.offered import offered
+from cluster_sim.packages import offered
 
 __getattr__, __dir__, __all__ = offered(__name__, __file__)
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Libraries that only some of the toolkit needs: which extra brings each, and how to get it.
+"""Libraries that only some of the toolkit needs: which extra brings each, and how to get it; and versions of libraries.
 
 An extra is a list of libraries, which come from the package index however cluster-sim itself was installed, from a clone or
 from a wheel. So the hint names them: cluster-sim is on no index, and ``pip install cluster-sim[app]`` would find nothing.
@@ -6,10 +6,13 @@ from a wheel. So the hint names them: cluster-sim is on no index, and ``pip inst
 
 from __future__ import annotations
 
+import platform
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, requires
+from functools import cache
+from importlib.metadata import PackageNotFoundError, requires, version
 
 from cluster_sim.errors import MissingLibraryError
 
@@ -63,3 +66,17 @@ def pip_line(extra: str) -> str:
     libraries = [match["asked"] for match in matches if match["extra"] == extra]
     libraries = libraries or [name for name, brought_by in EXTRA_OF.items() if brought_by == extra]
     return " ".join(["pip install", *(f'"{name}"' if re.search(r"[<>=!~\[]", name) else name for name in libraries)])
+
+
+LIBRARIES = ("simpy", "numpy", "pandas")
+"""numpy draws what is random, and may draw otherwise in its next version (NEP 19); it and pandas round sums their way."""
+
+
+def made_with() -> dict[str, str]:
+    """Return versions of Python and of :data:`LIBRARIES` by name: with others the same seed may give other bytes."""
+    return _versions() | ({"torch": version("torch")} if "torch" in sys.modules else {})  # agents decide with it
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {platform.python_implementation(): platform.python_version(), **{name: version(name) for name in LIBRARIES}}

@@ -6,7 +6,7 @@ is loaded at its first use: torch takes seconds, and stepping an environment doe
 
 from __future__ import annotations
 
-from cluster_sim.offered import offered
+from cluster_sim.packages import offered
 
 __getattr__, __dir__, __all__ = offered(__name__, __file__)
 

@@ -1,6 +1,6 @@
 """Who runs next and where; when nodes sleep."""
 
-from cluster_sim.offered import offered
+from cluster_sim.packages import offered
 
 __getattr__, __dir__, __all__ = offered(__name__, __file__)
 

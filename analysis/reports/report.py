@@ -23,8 +23,15 @@ from analysis.gantt_chart.gantt import run_title, time_window, tool_chart
 from analysis.gantt_chart.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.pages.page import figure_html, figures_html, page, render, write_whole
 from analysis.reports.verdict import compare, run_sentence
-from analysis.tables.replications import REPLICATIONS
-from analysis.tables.run_metrics import Runs, cells_html, comparison_table, headlines, named_runs, table_html
+from analysis.tables.run_metrics import (
+    REPLICATIONS,
+    Runs,
+    cells_html,
+    comparison_table,
+    headlines,
+    named_runs,
+    table_html,
+)
 from analysis.tables.wording import setting, shortened
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError, counted

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from analysis.tables.replications import REPLICATIONS
-from analysis.tables.run_metrics import Runs, comparison_table, named_runs
+from analysis.tables.run_metrics import REPLICATIONS, Runs, comparison_table, named_runs
 from analysis.tables.wording import label_of, listing, setting, unit_of
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import counted

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,8 +154,6 @@ def agent_rows(
     Plays are kept in the folder ``kept``. ``written`` is when the agents were written: after more training a part is
     computed again. With ``training`` the agents are trained first, as far as they are not yet.
     """
-    from importlib import import_module
-
     module, _, function = episodes.partition(":")
     make: Callable[[Path, str], Episode] = getattr(import_module(module), function)
     found = train_first(f"agent/{row}/", inputs, folder, AgentTraining.of(training))

@@ -10,7 +10,7 @@ that have learned nothing reach in its place. Where one of them agrees with the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import median
@@ -308,3 +308,13 @@ def last_place(text: str) -> float:
     mantissa, _, exponent = text.replace(" ", "").lower().partition("e")
     decimals = len(mantissa.partition(".")[2])
     return float(10.0 ** (int(exponent or 0) - decimals))
+
+
+def cells_of(table: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (row, column, number as printed) of each cell. ``|`` separates columns, and a cell ``-`` is empty."""
+    head, *rows = (line.split("|") for line in table.strip().splitlines())
+    columns = [name.strip() for name in head[1:]]
+    for row in rows:
+        for column, cell in zip(columns, row[1:], strict=True):
+            if cell.strip() != "-":
+                yield row[0].strip(), column, cell.strip()

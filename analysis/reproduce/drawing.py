@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from analysis.figures.figure_style import styled
 from analysis.figures.palette import OKABE_ITO
+from analysis.gantt_chart.gantt import gantt
 from analysis.reproduce.paper import PaperFigure
 from analysis.tables.wording import plotly_text
 from cluster_sim.records.result import Result
@@ -80,6 +81,4 @@ def lines(
 
 def schedule(name: str, caption: str, result: Result, **options: Any) -> PaperFigure:
     """Draw a run's Gantt chart. ``options`` go to :func:`analysis.gantt`."""
-    from analysis.gantt_chart.gantt import gantt
-
     return as_figure(name, caption, gantt(result, title=name, **options))

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import plotly.graph_objects as go
+
+from analysis.figures.pictures import write_pictures
+from analysis.pages.page import figures_html, render
+from analysis.reproduce import learned
 from analysis.reproduce.claims import VERDICTS, Judged, Kind
-from analysis.reproduce.learned import HEADINGS as LEARNED
-from analysis.reproduce.learned import LEAD, TITLE
-from analysis.reproduce.learned import lines as learned_lines
+from cluster_sim import __version__
 from cluster_sim.amounts import NOTHING, number
 from cluster_sim.errors import counted
+from cluster_sim.files.atomic import atomic_files
+from cluster_sim.files.json_values import for_json
 
 if TYPE_CHECKING:
     from analysis.reproduce.paper import Paper, PaperFigure
@@ -39,10 +46,6 @@ COLUMNS = (
 
 def save_pictures(found: Reproduction, out: Path) -> list[Path]:
     """Leave each figure as ``PAPER-FIGURE.png`` in ``out``. Raises InputError where there is no browser to draw it."""
-    import plotly.graph_objects as go
-
-    from analysis.figures.pictures import write_pictures
-
     return write_pictures({picture(found.paper, figure): go.Figure(figure.plotly) for figure in found.figures}, out)
 
 
@@ -200,8 +203,9 @@ def markdown(found: Reproduction, meta: Mapping[str, Any]) -> str:
             group = judged.claim.group
             lines += ["", f"## {group}" if group else "", "", *_table_head(HEADINGS)]
         lines.append(_table_row(cells(judged)))
-    if learned := list(learned_lines(found.paper.rows, found.values)):
-        lines += ["", f"## {TITLE}", "", LEAD, "", *_table_head(LEARNED), *map(_table_row, learned)]
+    if rows := list(learned.lines(found.paper.rows, found.values)):
+        lines += ["", f"## {learned.TITLE}", "", learned.LEAD, ""]
+        lines += [*_table_head(learned.HEADINGS), *map(_table_row, rows)]
     if meta.get("pictures"):
         lines += ["", "## Figures"]
         for figure in found.figures:
@@ -240,3 +244,61 @@ def claims_csv(judged: Iterable[Judged]) -> str:
     writer.writeheader()
     writer.writerows(row(one) for one in judged)
     return stream.getvalue()
+
+
+if TYPE_CHECKING:
+    from analysis.reproduce.runner import Reproduction
+
+
+def page(found: Reproduction, meta: Mapping[str, Any]) -> str:
+    """Return the whole page."""
+    cost = found.cost
+    groups: dict[str, list[tuple[str, tuple[str, ...]]]] = {}  # verdict and cells of each claim
+    for one in found.judged:
+        groups.setdefault(one.claim.group, []).append((one.verdict.value, cells(one)))
+    return render(
+        "reproduce.html",
+        heading=found.paper.title,
+        paper=found.paper,
+        counts=counts(found.judged),
+        slips=slips(found.judged),
+        quick=meta.get("quick"),
+        columns=HEADINGS,
+        groups=groups,
+        learned=list(learned.lines(found.paper.rows, found.values)),
+        learned_columns=learned.HEADINGS,
+        learned_title=learned.TITLE,
+        learned_lead=learned.LEAD,
+        figures=list(zip(figures_html(go.Figure(each.plotly) for each in found.figures), found.figures, strict=True)),
+        command=str(meta.get("command", "")),
+        spent=(
+            f"{cost['runs']:.0f} simulations, {cost['computing_s']:.1f} s of computing in {cost['elapsed_s']:.1f} s; "
+            f"{cost['parts']:.0f} parts, {cost['kept_parts']:.0f} of them kept from an earlier call."
+        ),
+        maker=f"cluster-sim {meta.get('version', '')}, {meta.get('date', '')}.",
+    )
+
+
+def save(found: Reproduction, out: Path, meta: Mapping[str, Any]) -> Path:
+    """Leave the files in ``out``: all of them, or what was there; the path of the report is returned."""
+    meta = {"paper": found.paper.name, "version": __version__, "date": datetime.now(UTC).date().isoformat(), **meta}
+    document = {
+        **meta,
+        "title": found.paper.title,
+        "citation": found.paper.citation,
+        "verdicts": {kind.value: tally for kind, tally in counts(found.judged).items()},
+        "untrained agents that pass": slips(found.judged),
+        "cost": found.cost,
+        "claims": [row(judged) for judged in found.judged],
+        "values": found.values,
+    }
+    texts = {
+        "report.html": page(found, meta),
+        "results.csv": claims_csv(found.judged),
+        "results.json": json.dumps(for_json(document), indent=1) + "\n",
+        "results.md": markdown(found, meta),
+    }
+    with atomic_files(out / "report.html") as aside:
+        for name, text in texts.items():
+            aside(out / name).write_bytes(text.encode())
+    return out / "report.html"

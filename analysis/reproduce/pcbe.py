@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.reproduce.claims import HOLDS, PRINTED, Claim, Values, points
+from analysis.reproduce.claims import HOLDS, PRINTED, Claim, Values, cells_of, points
+from analysis.reproduce.drawing import bars, schedule
+from analysis.reproduce.drawing import points as cloud
 from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
-from analysis.reproduce.tables import cells_of
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 
 FOLDER = "cases/pcbe"
@@ -83,8 +84,6 @@ def _figures(folder: Path, start: str, schedulers: Mapping[str, str], part: int 
 
 def small_table(inputs: Path, table: str, row: int) -> Measured:
     """Measure a row of Table 5.1 or 5.2, and draw the schedules of Figs. 4.1, 5.4 and 5.6."""
-    from analysis.reproduce.drawing import schedule
-
     folder = inputs / FOLDER / f"table-{table}-row-{row}"
     found = _figures(folder, f"{table}/{row}", small_schedulers(table))
     drawn = {
@@ -346,9 +345,6 @@ def _segment_conclusions(label: str) -> list[Claim]:
 
 def figures(values: Values) -> Sequence[PaperFigure]:
     """Draw Figs. 5.1 to 5.3, 5.5, 5.7 to 5.11, as far as their values are there."""
-    from analysis.reproduce.drawing import bars
-    from analysis.reproduce.drawing import points as cloud
-
     drawn = []
     tests = [1, 2, 3, 4]
     small = (("Fig. 5.1", "5.1", TABLE_5_1, "energy_j"), ("Fig. 5.2", "5.2", TABLE_5_2, "edp_js"))

@@ -26,6 +26,6 @@
 Names load when they are first used: a worker that unpickles a function here loads nothing else.
 """
 
-from cluster_sim.offered import offered
+from cluster_sim.packages import offered
 
 __getattr__, __dir__, __all__ = offered(__name__, __file__)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from analysis.sweep.config import FactorKeys, SweepConfig, WorkloadKeys
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
+from cluster_sim.extras import made_with
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import flat
 from cluster_sim.files.folders import held as held
 from cluster_sim.files.reading import read_own_json, sha256
 from cluster_sim.files.source import NAMING, files_of
-from cluster_sim.libraries import made_with
 from cluster_sim.spelling import UnknownKeys
 
 if TYPE_CHECKING:

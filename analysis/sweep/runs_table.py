@@ -1,7 +1,7 @@
 """A sweep as one table of runs: means with confidence intervals, what is best, differences paired by replication, figures.
 
 A table of runs has one row per run: ``cell``, ``replication``, the seeds, a column for each factor, ``status`` and the metrics.
-Intervals are Student's over replications (:mod:`analysis.tables.replications`). Replication r has the same seeds under every
+Intervals are Student's over replications (:mod:`analysis.tables.run_metrics`). Replication r has the same seeds under every
 scheduler, policy and model, so differences are taken within it.
 """
 

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from analysis.tables.replications import Summary, replication_table
-from analysis.tables.run_metrics import HALF_WIDTH, VERSUS
+from analysis.tables.run_metrics import HALF_WIDTH, VERSUS, Summary, replication_table
 from cluster_sim.records.intervals import CONFIDENCE
 
 SLOWDOWN = "mean_bounded_slowdown"
@@ -26,7 +25,7 @@ def backfilling_table(runs: Mapping[str, Sequence[Summary]], confidence: float =
     """Return the slowdown and :data:`BESIDE` of schedulers over the same windows, with paired intervals to the first.
 
     ``runs`` has for each scheduler the summaries of its windows, in the same order for all. The table has these five
-    rows of :func:`~analysis.tables.replications.replication_table`, whose InputError is raised here, too.
+    rows of :func:`~analysis.tables.run_metrics.replication_table`, whose InputError is raised here, too.
     """
     return replication_table(runs, confidence).loc[list(METRICS)]
 

@@ -2,8 +2,9 @@
 
 | module | holds |
 |---|---|
-| ``study`` | :func:`~analysis.whatif.study.what_if`: from a log and a slurm.conf to a :class:`~analysis.whatif.study.Study` |
+| ``what_if`` | :func:`~analysis.whatif.what_if.what_if`: from a log and a slurm.conf to a study |
+| ``study`` | :class:`~analysis.whatif.study.Study`, and its page |
 | ``replayed`` | how well the replay without a change agrees with the log, and what explains the rest |
 | ``effects`` | what the change makes, by partition, account, size, limit and user, with intervals over weeks |
-| ``charts`` and ``page`` | figures, and the page |
+| ``charts`` | figures |
 """

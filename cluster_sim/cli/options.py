@@ -123,6 +123,19 @@ def setting_options(*names: str) -> Callable[[Any], Any]:
 _out = click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for results.")
 
 
+def specs_option(*names: str, of: str, **other: Any) -> Callable[[Any], Any]:
+    """Make an option for specs of a setting's kind, which may be given several times."""
+    return click.option(*names, type=Named(of), multiple=True, **other)
+
+
+def count_option(*names: str, least: int = 1, **other: Any) -> Callable[[Any], Any]:
+    """Make an option for a whole number, N."""
+    return click.option(*names, type=click.IntRange(min=least), metavar="N", show_default="default" in other, **other)
+
+
+workers_option = count_option("--workers", help="Processes. [default: as many as there are cores]")
+
+
 def simulation_options(scheduler: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Decorator: all options of a simulation, with ``scheduler``, the one in which the commands differ, among them."""
 

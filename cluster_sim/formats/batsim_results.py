@@ -27,7 +27,7 @@ from cluster_sim.errors import FormatError, ModelWarning, warn_user
 from cluster_sim.files.atomic import atomic_files, write_bytes
 from cluster_sim.files.csv import as_numbers, check_lengths
 from cluster_sim.files.reading import read_text
-from cluster_sim.formats.unbroken import Unbroken, told_of_pieces, unbroken_times
+from cluster_sim.formats.unbroken import told_of_pieces, unbroken_times
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform.hardware import MAX_CORES
 from cluster_sim.spelling import UnknownKeys
@@ -90,7 +90,7 @@ def write_outputs(result: Result, prefix: str | os.PathLike[str]) -> list[Path]:
     A ModelWarning says how many jobs ran in pieces, of which the first file has one.
     """
     tables = {
-        "jobs": _told_jobs_table(result, f"{prefix}_jobs.csv"),
+        "jobs": jobs_table(result, f"{prefix}_jobs.csv"),
         "machine_states": machine_states_table(result),
         "consumed_energy": consumed_energy_table(result),
     }
@@ -103,15 +103,11 @@ def write_outputs(result: Result, prefix: str | os.PathLike[str]) -> list[Path]:
 
 def write_jobs(result: Result, path: str | os.PathLike[str]) -> None:
     """Write the table of jobs, for evalys and all that reads Batsim's ``_jobs.csv``; warns as :func:`write_outputs`."""
-    write_table(_told_jobs_table(result, path), path)
-
-
-def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a table as CSV in one move; NaN is an empty cell, but ``NA`` in the column ``epower``, as in Batsim."""
-    write_bytes(path, _csv_bytes(table))
+    write_bytes(path, _csv_bytes(jobs_table(result, path)))
 
 
 def _csv_bytes(table: pd.DataFrame) -> bytes:
+    """Return a table as CSV; NaN is an empty cell, but ``NA`` in the column ``epower``, as in Batsim."""
     filled = table.assign(epower=table["epower"].astype(object).fillna("NA")) if "epower" in table else table
     return filled.to_csv(index=False, lineterminator="\n").encode()
 
@@ -119,26 +115,17 @@ def _csv_bytes(table: pd.DataFrame) -> bytes:
 # ---------------------------------------------------------------------- from a result
 
 
-def jobs_table(result: Result) -> pd.DataFrame:
+def jobs_table(result: Result, path: str | os.PathLike[str] = "") -> pd.DataFrame:
     """Return the jobs that are over or were rejected, as Batsim lists them; it does not list unfinished jobs.
 
     Batsim has one time and one set of cores for a job. A job that was run again or suspended, or whose cores changed,
     has in its row the last time without a break, and the cores that it kept throughout. The time before counts as
-    waiting. Its energy is all that it took.
+    waiting. Its energy is all that it took. A warning tells of such jobs, if there is a ``path`` to be written.
     """
-    return _jobs_table(result, unbroken_times(result))
-
-
-def _told_jobs_table(result: Result, path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Return the table of jobs, and warn, naming the file, where jobs ran in pieces."""
     times = unbroken_times(result)
-    if told := told_of_pieces(result, times.in_pieces):
+    if path and (told := told_of_pieces(result, times.in_pieces)):
         has = "the last time of each without a break, with the cores kept throughout; what was before counts as waiting"
         warn_user(ModelWarning(f"{os.fspath(path)}: {told}, and Batsim's files know one: this has {has}"))
-    return _jobs_table(result, times)
-
-
-def _jobs_table(result: Result, times: Unbroken) -> pd.DataFrame:
     listed = (result.jobs["state"] != "unfinished").to_numpy()
     jobs, pieces = result.jobs[listed], times.in_pieces[listed]
     by_walltime = (jobs["state"] == "killed") & (jobs["reason"] == "walltime")

@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import CautionWarning, FormatError, InputError, ModelWarning, counted, few, warn_user
+from cluster_sim.extras import made_with
 from cluster_sim.files.atomic import atomic_files, remove_leftovers
 from cluster_sim.files.csv import quoting_for, write_parts
 from cluster_sim.files.folders import held
 from cluster_sim.files.reading import read_own_json
 from cluster_sim.files.source import running_no_new_files
-from cluster_sim.libraries import made_with
 from cluster_sim.packages import sibling
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.assumptions import kind_of

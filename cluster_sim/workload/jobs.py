@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from cluster_sim.errors import InputError
 from cluster_sim.spelling import Guess
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import pandas as pd
+
+T = TypeVar("T")
 
 
 def any_asks(columns: Mapping[str, Any], *names: str) -> bool:
@@ -37,6 +39,15 @@ class JobState(StrEnum):
 _OF_RUN_TIMES = "requested_time: how long a job will run only a clairvoyant policy sees, in view.run_time(job)"
 
 
+def _column(name: str, kind: Callable[[Any], T], meaning: str) -> T:
+    """Make the property that reads a column of the workload in the job's row."""
+
+    def read(job: Job) -> T:
+        return kind(job._columns[name].item(job.index))
+
+    return cast(T, property(read, doc=meaning))
+
+
 class Job:
     """A job as its user submitted it: requests only, never how long it will really run.
 
@@ -56,6 +67,29 @@ class Job:
     cores = Guess("requested_cores")
     walltime, time_limit = Guess("requested_time"), Guess("requested_time")
     runtime, run_time, recorded_run_time, duration = (Guess(_OF_RUN_TIMES) for _ in range(4))
+
+    nodes = _column("nodes", int, "Requested number of nodes; 0 leaves it to the width rule.")
+    ntasks_per_node = _column("ntasks_per_node", int, "Requested tasks on each node; 0 leaves it to the width rule.")
+    mem_vol = _column("mem_vol", float, "Memory volume that each task moves over the whole task, MB.")
+    memory = _column("memory", float, "Memory that each task occupies, MB.")
+    req_energy = _column("req_energy", float, "Requested energy per task, J; nan when not given.")
+    max_energy = _column(
+        "max_energy", float, "Most energy that it may be estimated to need on a node, J; inf: not given."
+    )
+    deadline = _column("deadline", float, "When it should have finished, s on the run's clock; inf when not given.")
+    priority = _column("priority", float, "A higher one goes first, for the schedulers that look at it.")
+    malleable = _column("malleable", bool, "Whether the number of the job's cores may change while it runs.")
+    profile = _column("profile", str, "Name of the job's profile.")
+    user = _column("user", str, "Who submitted the job.")
+    queue = _column("queue", int, "Number of the job's queue; -1 when not given.")
+    partition = _column("partition", str, 'Name or number of its partition; "-1" or empty when it does not say.')
+    qos = _column("qos", str, "Quality of service that the job was submitted with.")
+    account = _column("account", str, "Account that the job is charged to.")
+    licenses = _column("licenses", str, "Licences that it holds while it runs, ``name:count,name:count``.")
+    array_limit = _column("array_limit", int, "Tasks of its array (of ``7_1``: ``7_…``) that may run at once; 0: all.")
+    gpus = _column("gpus", int, "GPUs that the job needs, on all its nodes together.")
+    exclusive = _column("exclusive", bool, "Whether the job has its nodes for itself.")
+    reservation = _column("reservation", str, "Name of the advance reservation that it runs in; empty when in none.")
 
     def __init__(
         self,
@@ -89,57 +123,14 @@ class Job:
         """Compare by order of submission; a job that waits again ties with what it was before."""
         return self.index < other.index
 
-    def _float(self, column: str) -> float:
-        return float(self._columns[column].item(self.index))
-
     def _text(self, column: str) -> str:
         return str(self._columns[column][self.index])
-
-    @property
-    def nodes(self) -> int:
-        """Return the requested number of nodes; 0 leaves it to the width rule."""
-        return int(self._columns["nodes"].item(self.index))
-
-    @property
-    def ntasks_per_node(self) -> int:
-        """Return the requested tasks on each node; 0 leaves it to the width rule."""
-        return int(self._columns["ntasks_per_node"].item(self.index))
 
     @property
     def is_shaped(self) -> bool:
         """Return whether the job names its nodes or its tasks on each; the width rule decides for all others."""
         columns, index = self._columns, self.index
         return bool(columns["nodes"].item(index) or columns["ntasks_per_node"].item(index))
-
-    @property
-    def mem_vol(self) -> float:
-        """Return the memory volume that each task moves over the whole task, MB."""
-        return self._float("mem_vol")
-
-    @property
-    def memory(self) -> float:
-        """Return the memory that each task occupies, MB."""
-        return self._float("memory")
-
-    @property
-    def req_energy(self) -> float:
-        """Return the requested energy per task, J; nan when not given."""
-        return self._float("req_energy")
-
-    @property
-    def max_energy(self) -> float:
-        """Return the most energy that the job may be estimated to need on a node, J; inf when not given."""
-        return self._float("max_energy")
-
-    @property
-    def deadline(self) -> float:
-        """Return when the job should have finished, s on the run's clock; inf when not given."""
-        return self._float("deadline")
-
-    @property
-    def priority(self) -> float:
-        """Return the priority; a higher one goes first, for the schedulers that look at it."""
-        return self._float("priority")
 
     @property
     def min_cores(self) -> int:
@@ -151,11 +142,6 @@ class Job:
     def max_cores(self) -> int:
         """Return the most cores that the job can run on; by default those requested."""
         return int(self._columns["max_cores"].item(self.index)) or self.requested_cores
-
-    @property
-    def malleable(self) -> bool:
-        """Return whether the number of the job's cores may change while it runs."""
-        return bool(self._columns["malleable"].item(self.index))
 
     @property
     def in_parts(self) -> bool:
@@ -191,54 +177,6 @@ class Job:
         return self._columns
 
     @property
-    def profile(self) -> str:
-        """Name of the job's profile."""
-        return self._text("profile")
-
-    @property
-    def user(self) -> str:
-        """Return who submitted the job."""
-        return self._text("user")
-
-    @property
-    def queue(self) -> int:
-        """Return the number of the job's queue; -1 when not given."""
-        return int(self._columns["queue"].item(self.index))
-
-    @property
-    def partition(self) -> str:
-        """Name or number of the partition that it was submitted to; "-1" or empty when it does not say."""
-        return self._text("partition")
-
-    @property
-    def qos(self) -> str:
-        """Return the quality of service that the job was submitted with."""
-        return self._text("qos")
-
-    @property
-    def account(self) -> str:
-        """Return the account that the job is charged to."""
-        return self._text("account")
-
-    @property
-    def licenses(self) -> str:
-        """Return the licences that the job holds while it runs, ``name:count,name:count``."""
-        return self._text("licenses")
-
-    @property
-    def array_limit(self) -> int:
-        """Return how many tasks of the job's array may run at once; 0: all.
-
-        The array of job ``7_1`` is the jobs ``7_…``.
-        """
-        return int(self._columns["array_limit"].item(self.index))
-
-    @property
-    def gpus(self) -> int:
-        """Return the GPUs that the job needs, on all its nodes together."""
-        return int(self._columns["gpus"].item(self.index))
-
-    @property
     def tags(self) -> frozenset[str]:
         """Return the words that describe the job, for schedulers that look at them."""
         return frozenset(self._text("tags").split())
@@ -247,16 +185,6 @@ class Job:
     def requires(self) -> frozenset[str]:
         """Return the tags that every node of the job must have."""
         return frozenset(self._text("requires").split())
-
-    @property
-    def exclusive(self) -> bool:
-        """Return whether the job has its nodes for itself."""
-        return bool(self._columns["exclusive"].item(self.index))
-
-    @property
-    def reservation(self) -> str:
-        """Name of the advance reservation that the job runs in; empty when in none."""
-        return self._text("reservation")
 
     def __repr__(self) -> str:
         return f"<Job {self.job_id}: {self.requested_cores} cores for {self.requested_time:g} s>"

@@ -1,7 +1,7 @@
 """Networks of agents, and their registry."""
 
 from cluster_sim.extras import needed
-from cluster_sim.offered import offered
+from cluster_sim.packages import offered
 
 with needed("learning.networks"):
     import torch  # noqa: F401

@@ -31,9 +31,10 @@ from cluster_sim.run.view import View
 from cluster_sim.spelling import nearest
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 from learning.tasks.decision_maker import DecisionMaker, Observation
+from learning.tasks.episode_metrics import KEYS, quick_metrics
 from learning.tasks.episodes import Episode, EpisodeSource, machines_of
 from learning.tasks.reward import Reward
-from schedulers.policy.policy import PowerPolicy
+from schedulers.policy.policy import PowerPolicy, make_power_policy
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
@@ -236,7 +237,9 @@ class SchedulingEnv(gym.Env[Any, Any]):
             self.simulation.apply(decision)
 
     def metrics(self) -> dict[str, Any]:
-        """Return ``info["metrics"]`` of a finished run: by default all of its summary."""
+        """Return ``info["metrics"]`` of a finished run: all of its summary, or what :func:`quick_metrics` tells."""
+        if self.metric_names is KEYS:
+            return quick_metrics(self.simulation) if self.simulation is not None else {}
         return self.result().metrics
 
     # ------------------------------------------------------------------
@@ -283,8 +286,6 @@ class SchedulingEnv(gym.Env[Any, Any]):
         raise InputError(where, f"the machine that {type(self).__name__} was made for, {expected}", found)
 
     def _power_policy(self) -> PowerPolicy | None:
-        from schedulers.policy.policy import make_power_policy
-
         return None if self.power is None else make_power_policy(self.power)
 
     def _advance(self, action: Any) -> _Outcome:

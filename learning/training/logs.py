@@ -37,11 +37,7 @@ NUMBERS: tuple[LoggedNumber, ...] = (
     LoggedNumber("rollout/ep_rew_min", "", "the least of these sums"),
     LoggedNumber("rollout/ep_rew_max", "", "the greatest"),
     LoggedNumber("rollout/ep_len_mean", "", "mean number of decisions in an episode"),
-    LoggedNumber(
-        "rollout/ep_cost_mean",
-        "as the cost",
-        "mean over this iteration's episodes of the sum of costs",
-    ),
+    LoggedNumber("rollout/ep_cost_mean", "as the cost", "mean over this iteration's episodes of the sum of costs"),
     LoggedNumber("rollout/objective_mean", "as the objective", "mean of the objective over this iteration's episodes"),
     LoggedNumber("rollout/objective_min", "as the objective", "its least value"),
     LoggedNumber(
@@ -81,11 +77,7 @@ NUMBERS: tuple[LoggedNumber, ...] = (
     LoggedNumber("train/averaged", "", "weights in the average (SWA) so far"),
     LoggedNumber("train/multiplier", "", "a constraint's λ, mean over the episodes"),
     LoggedNumber("train/cost_value_loss", "", "mean squared error of the critic of the cost"),
-    LoggedNumber(
-        "warm_start/cross_entropy",
-        "nat",
-        "loss of the imitation in its last epoch, in row 0 only",
-    ),
+    LoggedNumber("warm_start/cross_entropy", "nat", "loss of the imitation in its last epoch, in row 0 only"),
     LoggedNumber(
         "warm_start/agreement", "", "share of decisions in which the teacher's action is the most probable one"
     ),

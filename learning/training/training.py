@@ -42,8 +42,8 @@ from learning.networks.building import make_network
 from learning.networks.network import Network, one_thread
 from learning.tasks.episodes import Days, EpisodeSource, inputs_of
 from learning.tasks.job_choice.teachers import FirstByOrder
-from learning.tasks.job_node.teachers import make_teacher
-from learning.tasks.node_shutdown.teachers import make_shutdown_teacher
+from learning.tasks.job_node.teachers import SchedulerTeacher
+from learning.tasks.node_shutdown.teachers import shutdown_teachers
 from learning.training import checkpoints
 from learning.training.agent import BEST, Agent
 from learning.training.algorithms import Algorithm, make_algorithm
@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from learning.tasks.environment import SchedulingEnv
 
 TEACHERS: dict[str, Callable[[str], Teacher]] = {
-    "job-node": make_teacher,
+    "job-node": SchedulerTeacher,
     "job-choice": FirstByOrder,
-    "node-shutdown": make_shutdown_teacher,
+    "node-shutdown": shutdown_teachers.make,
 }
 """Makers of teachers from a spec, by kind of environment."""
 

@@ -12,7 +12,7 @@ import pytest
 
 from analysis import what_if
 from analysis.whatif import replayed
-from analysis.whatif import study as whatif_study
+from analysis.whatif import what_if as whatif_module
 from analysis.whatif.charts import waits_of_classes
 from analysis.whatif.effects import by_class, most_moved
 from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED
@@ -137,7 +137,7 @@ def test_a_wrong_value_is_told_before_the_replay(tmp_path: Path, monkeypatch: py
             played.append(len(self.workload))
             return super().run(until, progress, warn)
 
-    monkeypatch.setattr(whatif_study, "Simulation", Noting)
+    monkeypatch.setattr(whatif_module, "Simulation", Noting)
     (tmp_path / "jobs.txt").write_text("\n".join([HEAD, *weekly(1), ""]))
     (tmp_path / "slurm.conf").write_text(CONF)
     with pytest.raises(InputError, match="PriorityWeightAge: expected a whole number, found abc"):

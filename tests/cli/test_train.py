@@ -180,7 +180,7 @@ def test_trainings_and_agents_are_checked(done, refused) -> None:
             "network 'scorer:hidden=99999', option hidden: expected a whole number of units",
         ),
         ("scorer:hidden=8", "unheard-of", "network: expected one of"),
-        ("{epochs: 1}", "{epochs: few}", "algorithm, options, epochs: expected a whole number, found few"),
+        ("{epochs: 1}", "{epochs: few}", "algorithm, options, epochs: expected a whole number above 0, found few"),
         ("num_jobs: 3", f"num_jobs: {2**64}", "JobNode on 3 nodes, num_jobs: expected an integer from 1 to 333333"),
         ("[fcfs]", "[best]", "scheduler: expected one of"),
     ):

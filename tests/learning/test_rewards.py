@@ -13,7 +13,7 @@ from learning.tasks.environment import SchedulingEnv
 from learning.tasks.episodes import Whole
 from learning.tasks.job_node.environment import JobNode
 from learning.tasks.job_node.rewards import rewards
-from learning.tasks.job_node.teachers import make_teacher
+from learning.tasks.job_node.teachers import SchedulerTeacher
 from learning.tasks.policy_selection.decision_maker import PolicyChoice
 from tests.support.job_node_cases import at_random, experiment, play, small_workloads
 
@@ -75,7 +75,7 @@ def _first(info: dict[str, np.ndarray]) -> int:
 @pytest.mark.parametrize("name", ["energy", "edp"])
 def test_scaled_returns_are_around_minus_one(name: str) -> None:
     """Over the expected cost at the start: near 1 on a machine of four nodes and on one of forty, if jobs are well placed."""
-    teacher = make_teacher("contention-aware:metric=delay,placements=one")
+    teacher = SchedulerTeacher("contention-aware:metric=delay,placements=one")
     for number in ("2", "3"):
         env = JobNode(episodes=experiment(number), reward=f"{name}:shaped=no")
         got, _ = play(env, lambda env, observation, info: teacher(env))
@@ -141,7 +141,7 @@ def test_beside_another_decision_maker_nothing_is_foreseen() -> None:
 
 def _return_of(spec: str, env: JobNode) -> tuple[float, float]:
     """The sum of the rewards when a scheduler decides, and the energy of the run, J."""
-    teacher = make_teacher(spec)
+    teacher = SchedulerTeacher(spec)
     got, info = play(env, lambda env, observation, info: teacher(env))
     return sum(got), float(info["metrics"]["energy_j"])
 

@@ -17,7 +17,7 @@ from cluster_sim.machine.node import NodeState
 from learning.tasks.built_in_cases import built_in_day
 from learning.tasks.episodes import Whole
 from learning.tasks.node_shutdown.environment import NodeShutdown
-from learning.tasks.node_shutdown.teachers import make_shutdown_teacher
+from learning.tasks.node_shutdown.teachers import shutdown_teachers
 from learning.training import cross_validation
 from learning.training.agent import Agent
 from learning.training.configuration import AlsoKeys, Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
@@ -32,7 +32,7 @@ METRICS = ("energy_waste_by_core_j", "node_switches", "mean_stretch")
 
 def taught(env: NodeShutdown, spec: str) -> dict[str, Any]:
     """What an episode under a teacher leaves: start times and when nodes went to sleep."""
-    teacher = make_shutdown_teacher(spec)
+    teacher = shutdown_teachers.make(spec)
     observation, _ = env.reset(seed=0)
     over = False
     while not over:
@@ -83,9 +83,9 @@ def test_sparing_is_offered_only_where_it_means_something() -> None:
 def test_bad_teachers_are_named() -> None:
     """Numbers below 0, and observations that the rule cannot read."""
     with pytest.raises(SpecError, match="soft"):
-        make_shutdown_teacher("summed-stretch:soft=-1")
+        shutdown_teachers.make("summed-stretch:soft=-1")
     with pytest.raises(InputError, match="default observation"):
-        make_shutdown_teacher("summed-stretch")(None, {"observation": np.zeros(3)})
+        shutdown_teachers.make("summed-stretch")(None, {"observation": np.zeros(3)})
 
 
 def test_prices_of_mean_stretch_and_of_switches() -> None:

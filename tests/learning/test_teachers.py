@@ -7,7 +7,7 @@ import pytest
 from cluster_sim import Simulation, make_scheduler
 from cluster_sim.errors import SpecError
 from learning.tasks.job_node.environment import JobNode
-from learning.tasks.job_node.teachers import make_teacher
+from learning.tasks.job_node.teachers import SchedulerTeacher
 from tests.support.job_node_cases import experiment
 
 
@@ -27,7 +27,7 @@ def test_following_a_teacher_is_its_schedule(spec: str, placements: str, merge: 
     source = experiment("2")
     expected = Simulation(source.platform, source.workload, make_scheduler(spec)).run()
     env = JobNode(episodes=source, placements=placements, wait="event", merge_equal=merge, num_jobs=18)
-    teacher = make_teacher(spec)
+    teacher = SchedulerTeacher(spec)
     for _ in range(2):  # and once more in the next episode
         observation, _ = env.reset()
         while not env._is_over:
@@ -40,7 +40,7 @@ def test_a_teacher_without_an_offered_choice_takes_the_first_pair() -> None:
     """The longest job lies beyond the two oldest that are eligible."""
     env = JobNode(episodes=experiment("2"), num_jobs=1)
     env.reset()
-    action = make_teacher("list:longest/high_cores")(env)
+    action = SchedulerTeacher("list:longest/high_cores")(env)
     assert env.action_masks()[action]
 
 
@@ -48,4 +48,4 @@ def test_a_teacher_without_an_offered_choice_takes_the_first_pair() -> None:
 def test_only_some_schedulers_teach(spec: str) -> None:
     """Others are refused in one line."""
     with pytest.raises(SpecError):
-        make_teacher(spec)
+        SchedulerTeacher(spec)

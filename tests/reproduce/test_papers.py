@@ -9,14 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from analysis.reproduce import MODULES, paper_of
-from analysis.reproduce.claims import ClaimVerdict, judge
+from analysis.reproduce.claims import ClaimVerdict, cells_of, judge
 from analysis.reproduce.deepshutdown.paper import TABLE_3
 from analysis.reproduce.deepshutdown.stand_ins import stand_in_day
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.irmasim import paper as irmasim
 from analysis.reproduce.paper import ComputedPart, ReproductionSetting
 from analysis.reproduce.runner import compute
-from analysis.reproduce.tables import cells_of
 from cluster_sim import Platform, Workload
 from cluster_sim.cli import main
 

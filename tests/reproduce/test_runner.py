@@ -16,8 +16,7 @@ import analysis.reproduce
 from analysis.reproduce import inputs as digests
 from analysis.reproduce import runner
 from analysis.reproduce.inputs import VARIABLE, inputs_folder
-from analysis.reproduce.outcome import text
-from analysis.reproduce.page import save
+from analysis.reproduce.outcome import save, text
 from analysis.reproduce.paper import ComputedPart, ReproductionSetting
 from analysis.reproduce.runner import Reproduction, reproduce
 from cluster_sim.cli import main

@@ -29,7 +29,7 @@ from analysis.sweep.runs_table import (
     sweep_table,
     table_text,
 )
-from analysis.tables.replications import replication_table
+from analysis.tables.run_metrics import replication_table
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.errors import InputError

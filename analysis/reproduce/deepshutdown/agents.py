@@ -15,6 +15,8 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from analysis.reproduce.controls import RANDOM_PLAY, SEEDS, TEACHER, UNSEEN, UNTRAINED, leave, training_in, tries
 from analysis.reproduce.deepshutdown.days import figures, group_of
 from analysis.reproduce.deepshutdown.runs import ORDINARY_DAYS, POLICIES, of_jobs, released_days, with_gaps
@@ -80,8 +82,6 @@ def agent_days(
     K + n, … and are tested on them. With ``training`` they are trained first; ``quick`` does with four days of one fold.
     Names of the values: see :func:`compared`.
     """
-    import pandas as pd
-
     how = AgentTraining.of(training)
     config = configuration(how or AgentTraining(file, {}, False), inputs)
     found = Measured()
@@ -231,11 +231,11 @@ def _numbers(result: Result) -> dict[str, float]:
 def taught(day: Episode, config: Config) -> Result:
     """Run a day under the teacher of a configuration."""
     from learning.tasks.episodes import Whole
-    from learning.tasks.node_shutdown.teachers import make_shutdown_teacher
+    from learning.tasks.node_shutdown.teachers import shutdown_teachers
     from learning.training.inputs import environment_on
 
     assert config.warm_start is not None
-    teacher = make_shutdown_teacher(config.warm_start.teacher)
+    teacher = shutdown_teachers.make(config.warm_start.teacher)
     environment = environment_on(config.environment, Whole(day.platform, day.workload, **day.rules()))
     observation, _ = environment.reset(seed=day.seed)
     over = False
@@ -250,8 +250,6 @@ def rules_on(days: Sequence[Episode], thresholds: Sequence[float]) -> pd.DataFra
 
     There is a row for each ``threshold`` and ``day`` (its place).
     """
-    import pandas as pd
-
     rows = [
         {"threshold": threshold, "day": place} | _numbers(Player(RULE, 0, f"summed-stretch:{threshold:g}").play(day))
         for threshold in thresholds

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from analysis.reproduce.agents import left_out, row_part
-from analysis.reproduce.claims import AT_LEAST, HOLDS, Claim, Kind, Values, points, relative
+from analysis.reproduce.claims import AT_LEAST, HOLDS, Claim, Kind, Values, cells_of, points, relative
 from analysis.reproduce.deepshutdown.agent_claims import agent_claims
 from analysis.reproduce.deepshutdown.agents import AGAINST, NAME, ROW, agent_days
 from analysis.reproduce.deepshutdown.runs import (
@@ -33,7 +33,6 @@ from analysis.reproduce.deepshutdown.runs import (
 from analysis.reproduce.deepshutdown.stand_ins import CLUSTERS
 from analysis.reproduce.deepshutdown.tables import BY_GROUPS, CELLS, TABLE_1, TABLE_2, TABLE_3, prose_claims
 from analysis.reproduce.paper import ComputedPart, Paper, PaperFigure, ReproductionSetting
-from analysis.reproduce.tables import cells_of
 from analysis.reproduce.trainings import FILES
 
 TAURUS, BUSY = "Taurus", "Taurus, 48 busy days"

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pandas as pd
+
 from analysis.reproduce.deepshutdown.days import DAY_S, episode, figures, group_of
 from analysis.reproduce.deepshutdown.stand_ins import CLUSTERS, stand_in_day, stand_in_platform
 from analysis.reproduce.paper import Measured
@@ -82,8 +85,6 @@ def run_day(platform: Platform, day: Workload, power: str, seed: int) -> Result:
 
 def on_days(inputs: Path, label: str, policy: str, folders: Sequence[str], days: int | None) -> Measured:
     """Measure a policy on the released days of Taurus in these folders, on at most ``days`` of them."""
-    import numpy as np
-
     platform = taurus(inputs)
     workloads = released_days(inputs, folders, platform, days)
     found = _measured(label, policy, platform, workloads)
@@ -115,9 +116,6 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
 
     Delays and stretches are of jobs, the rest of days.
     """
-    import numpy as np
-    import pandas as pd
-
     rows, tables, late = [], [], []
     for seed, day in enumerate(days):  # no run is kept: a thousand of them would fill the memory
         result = run_day(platform, day, POLICIES[policy], seed)
@@ -168,8 +166,6 @@ def of_jobs(ran: pd.DataFrame) -> Mapping[str, float | list[float]]:
     of the slowest``, the share :data:`SLOWEST` of the jobs, are log10 of minutes likewise. Run times are whole minutes,
     so medians would tie.
     """
-    import numpy as np
-
     done = ran[ran["run_time"] > 0].reset_index(drop=True)
     slowdown, minutes = done["slowdown"], done["run_time"] / 60.0
     found: dict[str, float | list[float]] = {}
@@ -186,8 +182,6 @@ def of_jobs(ran: pd.DataFrame) -> Mapping[str, float | list[float]]:
 
 def released(inputs: Path) -> Measured:
     """Return means of the rows that the authors released, by policy, over all days and by group of the day."""
-    import pandas as pd
-
     rows = pd.read_csv(inputs / FOLDER / "train_benchmark.csv")
     group = {}
     for path in (inputs / FOLDER / "train_days").iterdir():
@@ -205,8 +199,6 @@ def released(inputs: Path) -> Measured:
 
 def sequential_by_part(inputs: Path, parts: Mapping[str, Sequence[str]], days: int | None) -> Measured:
     """Measure the share of sequential jobs (%) in each part of the released days (name → folders), for Fig. 3."""
-    import numpy as np
-
     platform = taurus(inputs)
     found = Measured()
     for name, folders in parts.items():

@@ -5,6 +5,8 @@ The machines have their size, and the days are drawn by Tables 1 and 2.
 
 from __future__ import annotations
 
+import numpy as np
+
 from cluster_sim.platform.hardware import PowerTransitions
 from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
 from cluster_sim.workload.workload import Workload
@@ -39,8 +41,6 @@ def stand_in_day(cluster: str, day: int) -> Workload:
     lognormal. Bursts begin at any time of the day. Most jobs take whole nodes. Run times are lognormal, in whole
     minutes.
     """
-    import numpy as np
-
     (nodes, width), jobs, groups, utilisation = CLUSTERS[cluster]
     rng = np.random.default_rng([2022, list(CLUSTERS).index(cluster), day])
     group = int(rng.choice(5, p=np.array(groups) / sum(groups)))

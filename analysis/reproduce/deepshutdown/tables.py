@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import mean
 
-from analysis.reproduce.claims import Claim, Kind, points
-from analysis.reproduce.tables import cells_of
+from analysis.reproduce.claims import Claim, Kind, cells_of, points
 
 TABLE_1 = """
 cluster | jobs | sequential jobs, % | utilisation, %

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from analysis.reproduce.agents import agent_parts, as_published, both_reductions, left_out
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
+from analysis.reproduce.drawing import schedule
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.paper import AgentRow, ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from cluster_sim import Simulation
@@ -71,8 +72,6 @@ def episode(inputs: Path, case: str) -> Episode:
 
 def best_schedule(inputs: Path, objective: str, waiting: bool, figure: str, caption: str) -> Measured:
     """Measure the exact optimum, and draw its schedule."""
-    from analysis.reproduce.drawing import schedule
-
     platform, workload = lopez.experiment("1")
     found = optimum(platform, workload, objective, waiting)
     result = Simulation(platform, workload, found.scheduler()).run(warn=False)

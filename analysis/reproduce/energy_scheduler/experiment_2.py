@@ -17,6 +17,7 @@ import numpy as np
 
 from analysis.reproduce.agents import agent_parts, as_published, both_reductions, left_out
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
+from analysis.reproduce.drawing import schedule
 from analysis.reproduce.energy_scheduler import lopez
 from analysis.reproduce.energy_scheduler.experiment_1 import CITATION, HEURISTICS
 from analysis.reproduce.paper import AgentRow, ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
@@ -104,8 +105,6 @@ def described(inputs: Path, figure: str, caption: str) -> Measured:
     It measures energy, EDP, and when jobs start and end. Medians over ORDERS orders of the first thirteen jobs;
     ``…/least`` and ``…/greatest`` of the energy.
     """
-    from analysis.reproduce.drawing import schedule
-
     found = Measured(runs=2 * ORDERS + 1)
     for name, nodes in (("described", DESCRIBED), ("exchanged", EXCHANGED)):
         each = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from analysis.reproduce.agents import agent_parts, as_published, both_reductions, left_out
 from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points
 from analysis.reproduce.energy_scheduler import lopez
@@ -78,8 +80,6 @@ def heuristic_claims(sources: tuple[str, str, str, str], energy: str, edp: str) 
 
 
 def _rank_correlation(values: Values) -> float:
-    import numpy as np
-
     energy, edp = (np.array(list(lopez.of_pairs(values, "3", metric).values())) for metric in ("energy", "EDP"))
     ranks = np.array([array.argsort().argsort() for array in (energy, edp)], dtype=float)
     return float(np.corrcoef(ranks)[0, 1])

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import mean
 
 from analysis.reproduce.claims import Values
+from analysis.reproduce.drawing import bars, schedule
 from analysis.reproduce.paper import ComputedPart, Measured, PaperFigure
 from cluster_sim import Simulation, make_scheduler
 from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
@@ -153,8 +154,6 @@ def greedy(inputs: Path, name: str) -> Measured:
 
 def schedules(inputs: Path, name: str, drawn: Mapping[str, Sequence[str]]) -> Measured:
     """Draw Gantt charts; ``drawn`` has (caption, scheduler) by figure."""
-    from analysis.reproduce.drawing import schedule
-
     charts = [
         schedule(figure, caption, run(name, scheduler), colour_by="profile", panels=("power",))
         for figure, (caption, scheduler) in drawn.items()
@@ -206,8 +205,6 @@ def pair_figures(energy: str, edp: str, values: Values, experiment: str) -> list
 
 def pair_figure(name: str, caption: str, values: Values, experiment: str, metric: str) -> list[PaperFigure]:
     """Draw bars of all pairs and the greedy, where they are measured."""
-    from analysis.reproduce.drawing import bars
-
     labels = [label for label in (*PAIRS, *GREEDY) if f"{experiment}/{label}/{metric}" in values]
     if not labels:
         return []

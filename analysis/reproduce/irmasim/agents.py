@@ -15,6 +15,8 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from analysis.reproduce.controls import RANDOM_PLAY, UNTRAINED, random_player, untrained_agents
 from analysis.reproduce.paper import AgentRow, Measured
 from analysis.reproduce.trainings import AgentTraining, fewest, train_first
@@ -203,8 +205,6 @@ class _Case:
 
     def play(self, agent: Agent, episodes: int, number: int) -> _Played:
         """Play episodes with drawn actions; another ``number`` draws others."""
-        import numpy as np
-
         from learning.algorithms.rollouts import collect, episode_seeds
 
         network = agent.build(self.make().maker)

@@ -14,9 +14,14 @@ from statistics import mean, median
 from time import perf_counter
 
 import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
 
+from analysis.figures.figure_style import styled
+from analysis.figures.palette import OKABE_ITO
 from analysis.reproduce.agents import left_out, row_part
 from analysis.reproduce.claims import AT_LEAST, HOLDS, MORE, RANGE, Claim, Kind, Values, points, relative
+from analysis.reproduce.drawing import as_figure, bars, schedule
 from analysis.reproduce.irmasim.agents import (
     AGENTS,
     FIGURE_ROWS,
@@ -116,8 +121,6 @@ def run(platform: Platform, workload: Workload, scheduler: str = SCHEDULER, seed
 
 def two_nodes(inputs: Path) -> Measured:
     """Measure Fig. 1: ten executions each of ep and lu on a fast and a slow node, without and with contention."""
-    from analysis.reproduce.drawing import schedule
-
     found = Measured()
     for benchmark in ("ep.C", "lu.C"):
         workload = of_profiles([(0.0, benchmark)] * 10)
@@ -138,11 +141,6 @@ def two_nodes(inputs: Path) -> Measured:
 
 def surface(inputs: Path) -> Measured:
     """Measure Fig. 3: a task's speedup beside three others, by its own and their bandwidth, with k = 0.6 and k = 1."""
-    import plotly.graph_objects as go
-
-    from analysis.figures.figure_style import styled
-    from analysis.reproduce.drawing import as_figure
-
     own, others = np.linspace(0, 40_000, 41), np.linspace(0, 120_000, 61)
     found = Measured()
     for k in (0.6, 1.0):
@@ -417,8 +415,6 @@ def _slower(values: Values, agent: str) -> bool:
 
 def _of_grouping(values: Values, name: str) -> float:
     """Return the rank correlation of a policy's energy with how it groups jobs."""
-    import pandas as pd
-
     pairs = [f"policy/{job}/{node}/{name}" for job in DIFFERENT_JOBS for node in NODES]
     energy, together = (pd.Series([values[pair + end] for pair in pairs]) for end in ("", "/grouped"))
     return float(energy.rank().corr(together.rank()))
@@ -438,8 +434,6 @@ def _policy_spread(values: Values, model: str) -> float:
 
 def figures(values: Values) -> Sequence[PaperFigure]:
     """Draw Figs. 7 to 11, and where the agents of Table I end."""
-    from analysis.reproduce.drawing import bars
-
     drawn = []
     for name, number in (("homogeneous", 7), ("heterogeneous", 8)):
         for metric, unit in (("makespan", "s"), ("energy", "J")):
@@ -459,12 +453,6 @@ def figures(values: Values) -> Sequence[PaperFigure]:
 
 def _curve(values: Values, row: str, name: str, what: str) -> PaperFigure:
     """Draw the mean energy of the rollouts of every training of a row."""
-    import plotly.graph_objects as go
-
-    from analysis.figures.figure_style import styled
-    from analysis.figures.palette import OKABE_ITO
-    from analysis.reproduce.drawing import as_figure
-
     each, trainings = values[f"agent/{row}/per rollout"], values[f"agent/{row}/curve"]
     random, least = values[f"control/{row}/curve/random play"], values[f"agent/{row}/least"]
     shown = [("trainings", curve, 0) for curve in trainings]
@@ -486,8 +474,6 @@ def _curve(values: Values, row: str, name: str, what: str) -> PaperFigure:
 
 def _ends(values: Values) -> PaperFigure:
     """Draw how far agents have come by each reward of Table I and at each level of observation."""
-    from analysis.reproduce.drawing import bars
-
     names = {(reward, level): f"{reward}, {level}" for reward in REWARDS for level in LEVELS}
     series: dict[str, list[float | None]] = {}
     for agent in AGENTS:

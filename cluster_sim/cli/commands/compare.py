@@ -6,26 +6,19 @@ from typing import Any
 
 import click
 
-from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation, json_option, say, tell_json
-from cluster_sim.cli.options import given, simulation_options
+from cluster_sim.cli.options import count_option, given, simulation_options, specs_option
 
-_schedulers = click.option(
-    "--scheduler",
-    "-s",
-    "schedulers",
-    type=Named("scheduler"),
-    required=True,
-    multiple=True,
-    metavar="S",
-    help="Give it once for each run.",
+_schedulers = specs_option(
+    "--scheduler", "-s", "schedulers", of="scheduler", required=True, metavar="S", help="Give it once for each run."
 )
 
 
-_replications = click.option(
-    "--replications", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
+_replications = count_option(
+    "--replications",
+    default=1,
     help="Runs of each scheduler, with the seeds from --seed on; from 5 on means have 95 % confidence intervals.",
-)  # fmt: skip
+)
 
 
 @click.command(short_help="Simulate under several schedulers and compare.")

@@ -10,7 +10,7 @@ import click
 
 from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import RunTime, setting_option
+from cluster_sim.cli.options import RunTime, count_option, setting_option, specs_option, workers_option
 
 
 @click.command(short_help="Compare trained agents with all heuristics.")
@@ -35,12 +35,8 @@ from cluster_sim.cli.options import RunTime, setting_option
     help="Only jobs submitted from FROM up to TO: s, 5d, 12h.",
 )
 @setting_option("time_unit")
-@click.option(
-    "--trajectories", type=click.IntRange(min=1), metavar="N", help="Test on every piece of N consecutive jobs."
-)
-@click.option(
-    "--cases", "count", type=click.IntRange(min=1), metavar="N", help="Only N of these pieces, evenly spread."
-)
+@count_option("--trajectories", "length", help="Test on every piece of N consecutive jobs.")
+@count_option("--cases", "count", help="Only N of these pieces, evenly spread.")
 @click.option(
     "--metric",
     "metrics",
@@ -48,52 +44,17 @@ from cluster_sim.cli.options import RunTime, setting_option
     metavar="M",
     help="Key of summary.json; several times. [default: the objective]",
 )
-@click.option(
-    "--heuristic",
-    "heuristics",
-    type=Named("scheduler"),
-    multiple=True,
-    metavar="S",
-    help="Instead of all list heuristics; several times.",
+@specs_option(
+    "--heuristic", "heuristics", of="scheduler", metavar="S", help="Instead of all list heuristics; several times."
 )
-@click.option(
-    "--also",
-    type=Named("scheduler"),
-    multiple=True,
-    metavar="S",
-    help="Besides the others, such as easy:order=sjf; several times.",
-)
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="Test runs in which the agent samples its actions.",
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="Of the first test run."
-)
-@click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
-)
+@specs_option("--also", of="scheduler", metavar="S", help="Besides the others, such as easy:order=sjf; several times.")
+@count_option("--runs", default=100, help="Test runs in which the agent samples its actions.")
+@count_option("--seed", least=0, default=0, help="Of the first test run.")
+@workers_option
 @click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the tables.")
 @click.pass_obj
 def evaluate(
-    invocation: Invocation,
-    directory: str,
-    workload: str,
-    platform: str | None,
-    first: int | None,
-    time_unit: str | None,
-    between: tuple[float, float] | None,
-    trajectories: int | None,
-    count: int | None,
-    metrics: tuple[str, ...],
-    heuristics: tuple[str, ...],
-    also: tuple[str, ...],
-    out: str,
-    **options: Any,
+    invocation: Invocation, directory: str, workload: str, platform: str | None, out: str, **options: Any
 ) -> None:
     """Compare the agents of all training seeds in DIR with heuristics, in the form of the papers' tables.
 
@@ -105,23 +66,16 @@ def evaluate(
     from learning.training.evaluation import assumed, cases_of, compared
     from learning.training.evaluation import evaluate as compare
 
-    asked: dict[str, Any] = {"metrics": metrics, "heuristics": heuristics or None, "also": also}
-    compared(directory, **asked)  # refused before a log is read, and warned of
-    cases = cases_of(
-        directory,
-        workload,
-        platform,
-        first=first,
-        time_unit=time_unit,
-        between=between,
-        length=trajectories,
-        count=count,
-    )
+    cut = {name: options.pop(name) for name in ("first", "time_unit", "between", "length", "count")}
+    options["heuristics"] = options["heuristics"] or None
+    # Refused before a log is read, and warned of.
+    compared(directory, **{name: options[name] for name in ("metrics", "heuristics", "also")})
+    cases = cases_of(directory, workload, platform, **cut)
     files = sorted(map(str, Path(workload).iterdir())) if os.path.isdir(workload) else [workload]
     prepare(out)
     invocation.assume(assumed(directory, cases))
     invocation.tell_all()
-    evaluation = compare(directory, cases, progress=True, **asked, **options)
+    evaluation = compare(directory, cases, progress=True, **options)
     evaluation.meta |= {"command": invocation.command, "inputs": checksums([platform, *files])}
     evaluation.save(out)
     click.echo(evaluation.text())

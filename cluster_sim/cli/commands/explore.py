@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation, say
+from cluster_sim.cli.options import specs_option
 from cluster_sim.errors import InputError
 from cluster_sim.extras import needed
 
@@ -21,41 +21,10 @@ HERE = ("127.0.0.1", "localhost", "::1")
 
 @click.command(short_help="Try schedulers in a browser, and step through their decisions.")
 @click.argument("directory", type=click.Path(), required=False, metavar="[DIR]")
-@click.option(
-    "--workload",
-    "-w",
-    "workloads",
-    type=Named("workload"),
-    multiple=True,
-    metavar="W",
-    help="Offer this file or spec, too.",
-)
-@click.option(
-    "--platform",
-    "-p",
-    "platforms",
-    type=Named("platform"),
-    multiple=True,
-    metavar="P",
-    help="Offer this file or spec, too.",
-)
-@click.option(
-    "--scheduler",
-    "-s",
-    "schedulers",
-    type=Named("scheduler"),
-    multiple=True,
-    metavar="S",
-    help="Offer it, such as learned:agent.",
-)
-@click.option(
-    "--power-policy",
-    "power_policies",
-    type=Named("power_policy"),
-    multiple=True,
-    metavar="Q",
-    help="Offer it, such as learned:agent.",
-)
+@specs_option("--workload", "-w", of="workload", metavar="W", help="Offer this file or spec, too.")
+@specs_option("--platform", "-p", of="platform", metavar="P", help="Offer this file or spec, too.")
+@specs_option("--scheduler", "-s", of="scheduler", metavar="S", help="Offer it, such as learned:agent.")
+@specs_option("--power-policy", of="power_policy", metavar="Q", help="Offer it, such as learned:agent.")
 @click.option("--scenario", type=click.Path(), metavar="FILE", help="Begin with a scenario that the page has saved.")
 @click.option("--host", default=HERE[0], show_default=True, metavar="H", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, metavar="N",
@@ -65,14 +34,11 @@ HERE = ("127.0.0.1", "localhost", "::1")
 def explore(
     invocation: Invocation,
     directory: str | None,
-    workloads: tuple[str, ...],
-    platforms: tuple[str, ...],
-    schedulers: tuple[str, ...],
-    power_policies: tuple[str, ...],
     scenario: str | None,
     host: str,
     port: int,
     no_browser: bool,
+    **offered: tuple[str, ...],
 ) -> None:
     """Open a page in the browser: choose a workload, a platform, a scheduler and a power policy, run, and look.
 
@@ -83,9 +49,9 @@ def explore(
         import dash  # noqa: F401
     from analysis.explore.app import make_app_server
 
-    if directory is not None and (workloads or platforms or schedulers or power_policies or scenario):
+    if directory is not None and (any(offered.values()) or scenario):
         raise InputError("explore", "either DIR, a run to look at, or what to offer for runs", "both")
-    named = {"workload": workloads, "platform": platforms, "scheduler": schedulers, "power_policy": power_policies}
+    named = {kind: offered[kind] for kind in ("workload", "platform", "scheduler", "power_policy")}
     server = make_app_server(_session_of(directory, named, scenario), host, port)
     invocation.tell_warnings()
     address = f"http://{f'[{host}]' if ':' in host else host}:{server.socket.getsockname()[1]}/"

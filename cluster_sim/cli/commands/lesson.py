@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.options import Seconds, check_out
+from cluster_sim.cli.options import Seconds, check_out, count_option
 from cluster_sim.errors import InputError
 from cluster_sim.extras import needed, pip_line
 
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(), metavar="FILE.csv", help="Write the points as CSV, too.")
 @click.option("--exercises", type=click.Path(), metavar="FILE.py", help="A Python file with exercises of your own.")
 @click.option("--limit", type=Seconds(), default=120, show_default=True, metavar="S", help="Seconds for each file.")
-@click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Students at a time."
-)
+@count_option("--workers", default=1, help="Students at a time.")
 def grade(folder: str, out: str | None, exercises: str | None, limit: float, workers: int) -> None:
     """Run what a class handed in, and print points by student and exercise.
 

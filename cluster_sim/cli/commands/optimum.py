@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import Seconds, given, setting_options
+from cluster_sim.cli.options import Seconds, count_option, given, setting_options, specs_option
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
@@ -23,23 +22,9 @@ METRICS = {"energy": ("energy_j", "J"), "makespan": ("makespan_s", "s"), "edp": 
     "--objective", type=click.Choice(list(METRICS)), default="energy", show_default=True, help="What is to be least."
 )
 @click.option("--waiting", is_flag=True, help="Also schedules in which a job waits although it would fit.")
-@click.option(
-    "--against",
-    "schedulers",
-    type=Named("scheduler"),
-    multiple=True,
-    metavar="S",
-    help="A scheduler to compare; several times.",
-)
+@specs_option("--against", "schedulers", of="scheduler", metavar="S", help="A scheduler to compare; several times.")
 @setting_options("contention_model", "power_model")
-@click.option(
-    "--max-nodes",
-    type=click.IntRange(min=1),
-    default=1_000_000,
-    show_default=True,
-    metavar="N",
-    help="Give up after N positions.",
-)
+@count_option("--max-nodes", default=1_000_000, help="Give up after N positions.")
 @click.option("--max-seconds", type=Seconds(), metavar="S", help="Give up after S seconds. [default: never]")
 @click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results of its run.")
 @click.pass_obj

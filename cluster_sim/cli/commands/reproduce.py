@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from cluster_sim.cli.group import Invocation, say
+from cluster_sim.cli.options import count_option, workers_option
 from cluster_sim.errors import InputError, printable
 
 ALL = "all"
@@ -28,16 +29,9 @@ ALL = "all"
     help="Trained agents for the papers' rows of agents: FOLDER/NAME/ROW or FOLDER/TRAINING, each as train leaves it.",
 )
 @click.option("--no-training", is_flag=True, help="Do not train the agents that are not in --agents.")
-@click.option(
-    "--seeds",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Train every kind of agent at most N times. [default: its file's]",
-)
+@count_option("--seeds", help="Train every kind of agent at most N times. [default: its file's]")
 @click.option("--pictures", is_flag=True, help="Leave every figure as a PNG, too, drawn by a Chromium on the PATH.")
-@click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
-)
+@workers_option
 @click.pass_obj
 def reproduce(
     invocation: Invocation,
@@ -60,8 +54,7 @@ def reproduce(
     """
     from analysis.reproduce import MODULES, paper_of
     from analysis.reproduce.inputs import inputs_folder
-    from analysis.reproduce.outcome import save_pictures, text
-    from analysis.reproduce.page import save
+    from analysis.reproduce.outcome import save, save_pictures, text
     from analysis.reproduce.paper import ReproductionSetting
     from analysis.reproduce.runner import reproduce as run
     from cluster_sim.cli.options import check_out

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cluster_sim.cli.group import RUNS_FAILED, Invocation, json_option, say, tell_json
+from cluster_sim.cli.options import workers_option
 from cluster_sim.extras import needed
 
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ _SHOWN = 30
 @click.command(short_help="Run a grid of platforms, workloads, schedulers, policies and seeds.")
 @click.argument("config", type=click.Path(), metavar="CONFIG")
 @click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results.")
-@click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
-)
+@workers_option
 @click.option(
     "--dask", metavar="ADDRESS", help="Run on a dask cluster instead: tcp://HOST:PORT, or its scheduler file."
 )
@@ -126,7 +125,7 @@ def _facts(grid: Grid) -> dict[str, str]:
     """Return what the report says, beside the factors, of how the sweep was made."""
     from analysis.sweep.grid import which_jobs
     from cluster_sim import __version__
-    from cluster_sim.libraries import made_with
+    from cluster_sim.extras import made_with
 
     named = [keys for keys in grid.config.factors.workload if keys.name]
     return {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cluster_sim.cli.group import Invocation
+from cluster_sim.cli.options import count_option, given, workers_option
 from cluster_sim.errors import naming
 
 if TYPE_CHECKING:
@@ -18,25 +19,13 @@ if TYPE_CHECKING:
 @click.argument("config", type=click.Path(), metavar="CONFIG")
 @click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the agent.")
 @click.option("--resume", is_flag=True, help="Go on from the last checkpoint in the folder, if there is one.")
-@click.option("--iterations", type=click.IntRange(min=0), metavar="N", help="In place of the configuration's.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="In place of the configuration's.")
-@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="So many trainings, each in DIR/seed-…")
-@click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
-)
+@count_option("--iterations", least=0, help="In place of the configuration's.")
+@count_option("--seed", least=0, help="In place of the configuration's.")
+@count_option("--seeds", help="So many trainings, each in DIR/seed-…")
+@workers_option
 @click.option("--report", is_flag=True, help="Leave a report.html, too: what the agents reach, curves, settings.")
 @click.pass_obj
-def train(
-    invocation: Invocation,
-    config: str,
-    out: str,
-    resume: bool,
-    iterations: int | None,
-    seed: int | None,
-    seeds: int | None,
-    workers: int | None,
-    report: bool,
-) -> None:
+def train(invocation: Invocation, config: str, out: str, resume: bool, report: bool, **keys: Any) -> None:
     """Train an agent as a YAML file says, and leave it in a folder.
 
     The folder receives config.yaml, metrics.csv, TensorBoard's events, the last checkpoint and the best agent, which
@@ -49,9 +38,7 @@ def train(
     from learning.training.training_seeds import check_folder
     from learning.training.training_seeds import train as learn
 
-    given = {"iterations": iterations, "seed": seed, "seeds": seeds, "workers": workers}
-    settings = read_config(config)
-    settings = settings.model_copy(update={key: value for key, value in given.items() if value is not None})
+    settings = read_config(config).model_copy(update=given(keys))
     with naming(config):
         assumptions = check(settings)
     check_folder(settings, out, resume)

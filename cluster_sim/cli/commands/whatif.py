@@ -37,7 +37,7 @@ def whatif(invocation: Invocation, sacct: str, conf: str, out: str, as_json: boo
     """
     from analysis import what_if
     from analysis.tables.run_metrics import aligned
-    from analysis.whatif.page import agreement_rows, overall_rows
+    from analysis.whatif.study import agreement_rows, overall_rows
     from cluster_sim.cli.simulate import prepare
 
     prepare(out)

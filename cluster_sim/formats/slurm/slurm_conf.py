@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SchedulerWarning, counted, few, warn_user
-from cluster_sim.formats.slurm import conf_hardware as hardware
 from cluster_sim.formats.slurm import conf_values as values
 from cluster_sim.formats.slurm.conf_keys import (
     ADMINISTRATION,
@@ -220,10 +219,10 @@ def _value(line: Line, parse: Callable[[str], Value], default: Value, *keys: str
 
 def _add_nodes(line: Line, found: _Configuration, switches: Switches) -> None:
     names = _value(line, values.host_list, list[str](), "nodename")
-    given = {key: _value(line, values.whole, 1, key.lower()) for key in hardware.KEYS if key.lower() in line.pairs}
+    given = {key: _value(line, values.whole, 1, key.lower()) for key in HARDWARE_KEYS if key.lower() in line.pairs}
     if "CPUs" not in given and "procs" in line.pairs:
         given["CPUs"] = _value(line, values.whole, 1, "procs")
-    (cpus, sockets, threads), notes = hardware.hardware_of(given)
+    (cpus, sockets, threads), notes = hardware_of(given)
     for note in notes:
         found.corrected.setdefault(note, []).append(line.pairs["nodename"])
     if given.keys().isdisjoint(("Sockets", "SocketsPerBoard", "CoresPerSocket")) or cpus % sockets:
@@ -450,3 +449,43 @@ def _restricts(partition: Partition, node_count: int) -> bool:
         options=partition.options,
     )
     return len(partition.nodes) < node_count or partition != plain
+
+
+HARDWARE_KEYS = ("CPUs", "Boards", "Sockets", "SocketsPerBoard", "CoresPerSocket", "ThreadsPerCore")
+
+
+class Hardware(NamedTuple):
+    """CPUs of a node, its sockets, and how many of its CPUs are threads of one core."""
+
+    cpus: int
+    sockets: int
+    threads: int
+
+
+def hardware_of(given: Mapping[str, int]) -> tuple[Hardware, list[str]]:
+    """Return the hardware for the given keys of :data:`HARDWARE_KEYS`, and a sentence for each value that Slurm corrects.
+
+    A number that is missing is 1, but for two. Sockets that are missing are ``Boards`` times ``SocketsPerBoard``, or else what
+    ``CPUs`` need if these fill sockets exactly, or else one on each board. CPUs that are missing are all threads. ``Boards``
+    count for nothing else. CPUs may be as many as sockets, cores or threads; others are corrected to all threads.
+    """
+    notes = [f"{key}=0: Slurm takes 1" for key, number in given.items() if not number]
+    found = {key: max(number, 1) for key, number in given.items()}
+    boards, cores, threads = (found.get(key, 1) for key in ("Boards", "CoresPerSocket", "ThreadsPerCore"))
+    if "SocketsPerBoard" in found:
+        sockets = boards * found["SocketsPerBoard"]
+        if "Sockets" in found:
+            notes.append("Sockets beside SocketsPerBoard: Slurm takes SocketsPerBoard")
+    elif "Sockets" in found:
+        sockets = found["Sockets"]
+    elif "CPUs" in found and not found["CPUs"] % (cores * threads):
+        sockets = found["CPUs"] // (cores * threads)
+    else:
+        sockets = boards
+    all_cores = sockets * cores
+    cpus = found.get("CPUs", all_cores * threads)
+    if cpus not in (sockets, all_cores, all_cores * threads):
+        has = f"{counted(sockets, 'socket')}, {counted(all_cores, 'core')} and {counted(all_cores * threads, 'thread')}"
+        notes.append(f"CPUs={cpus} of nodes with {has}: Slurm takes all threads")
+        cpus = all_cores * threads
+    return Hardware(cpus, sockets, 1 if all_cores >= cpus else threads), notes

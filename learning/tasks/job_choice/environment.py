@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from learning.tasks.built_in_cases import job_choice_case
 from learning.tasks.environment import (
     CostSpec,
     Episodes,
@@ -15,7 +14,7 @@ from learning.tasks.environment import (
     SchedulingEnv,
     names_options,
 )
-from learning.tasks.episode_metrics import KEYS, quick_metrics
+from learning.tasks.episode_metrics import KEYS
 from learning.tasks.episodes import platform_of
 from learning.tasks.job_choice.decision_maker import ChoosableJobs, JobChoices, TakesExtra
 from learning.tasks.job_choice.rewards import choice_rewards
@@ -56,8 +55,6 @@ class JobChoice(SchedulingEnv):
         render_mode: RenderMode = None,
     ):
         if episodes is None:
-            from learning.tasks.built_in_cases import job_choice_case
-
             episodes = job_choice_case()
         limited = None if cost is None else choice_rewards.make(cost)
         super().__init__(
@@ -69,7 +66,3 @@ class JobChoice(SchedulingEnv):
             cost=limited,
             render_mode=render_mode,
         )
-
-    def metrics(self) -> dict[str, Any]:
-        """Return the metrics of :func:`~learning.tasks.episode_metrics.quick_metrics`."""
-        return quick_metrics(self.simulation) if self.simulation is not None else {}

@@ -17,6 +17,7 @@ from cluster_sim.options import checked
 from cluster_sim.platform.hardware import check_count
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
+from cluster_sim.run.hosts import as_counted
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
 from cluster_sim.workload.workload import Workload
@@ -34,7 +35,7 @@ from learning.tasks.environment import (
     names_options,
     observes_together,
 )
-from learning.tasks.episode_metrics import KEYS, quick_metrics
+from learning.tasks.episode_metrics import KEYS
 from learning.tasks.episodes import EpisodeSource, Whole, platform_of
 from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.job_node.observations import observations
@@ -261,20 +262,11 @@ class JobNode(SchedulingEnv):
             maker, source, rewards.make(reward), flat=flat, power=power, cost=limited, render_mode=render_mode
         )
 
-    def metrics(self) -> dict[str, Any]:
-        """Return the metrics of :func:`~learning.tasks.episode_metrics.quick_metrics`.
-
-        An episode may take less time than a summary.
-        """
-        return quick_metrics(self.simulation) if self.simulation is not None else {}
-
 
 def episode_source(
     platform: Platform | str | Path | None, workload: Workload | str | Path | None, episodes: EpisodeSource | None
 ) -> EpisodeSource:
     """Return the given episodes, the whole workload, or a built-in case. Raises InputError for half an input."""
-    from cluster_sim.run.hosts import as_counted
-
     if (platform is None) != (workload is None) or (episodes is not None and platform is not None):
         raise InputError("JobNode", "platform and workload, or episodes, or nothing")
     if episodes is not None:

@@ -26,6 +26,7 @@ from cluster_sim.run.view import View
 from learning.tasks.decision_maker import DecisionMaker
 from learning.tasks.job_node.cost_to_go import ByWorkload, CostToGo, LeastOf, TrueCostToGo
 from learning.tasks.reward import Reward, run_alike
+from schedulers import make_scheduler
 
 rewards: Registry[Reward] = Registry("reward", "cluster_sim.rewards")
 
@@ -125,8 +126,6 @@ class Energy(_Metric):
         clairvoyant: Clairvoyant = False,
         against: Annotated[str, Doc("scheduler whose energy is the scale")] = "",
     ):
-        from schedulers import make_scheduler
-
         super().__init__(scaled, shaped, gamma, clairvoyant)
         self.against = against
         if against and not scaled:

@@ -17,7 +17,7 @@ from schedulers.policy.policy import make_scheduler
 from schedulers.queue.list_scheduling import ListScheduler
 
 
-class Teacher:
+class SchedulerTeacher:
     """Teacher that takes the action of a scheduler's spec: ``contention-aware:…``, ``list:…``, ``fcfs`` and so on.
 
     The scheduler is asked at every decision what it would start first. If equal jobs and nodes are offered once, its
@@ -78,8 +78,3 @@ def _number_of(start: Start, view: View, maker: JobNodeMaker, pairs: Pairs) -> i
     offered = np.flatnonzero(pairs.job_of == rows[0])
     found = offered[pairs.node_of[offered] == node]
     return int(pairs.actions[found[0]]) if len(found) else None
-
-
-def make_teacher(spec: str) -> Teacher:
-    """Make a teacher from a scheduler's spec. Raises SpecError."""
-    return Teacher(spec)

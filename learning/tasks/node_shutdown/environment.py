@@ -9,6 +9,7 @@ from typing_extensions import Doc
 
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.run.view import View
+from learning.tasks.built_in_cases import built_in_day
 from learning.tasks.environment import (
     CostSpec,
     Episodes,
@@ -77,8 +78,6 @@ class NodeShutdown(SchedulingEnv):
         render_mode: RenderMode = None,
     ):
         if episodes is None:
-            from learning.tasks.built_in_cases import built_in_day
-
             episodes = built_in_day()
         maker = Reservations(platform_of(episodes), observation, step_s, skip, patience, tau, idle)
         limited = None if cost is None else shutdown_rewards.make(cost)

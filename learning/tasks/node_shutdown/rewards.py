@@ -21,7 +21,7 @@ from cluster_sim.workload.jobs import Job
 from learning.tasks.decision_maker import DecisionMaker
 from learning.tasks.node_shutdown.decision_maker import LATE, Reservations
 from learning.tasks.node_shutdown.waiting_jobs import Floats, WaitingJobs, limit_of
-from learning.tasks.node_shutdown.waste_meter import WasteMeter, cycle_joules
+from learning.tasks.node_shutdown.waste_meter import Metered, WasteMeter, cycle_joules
 from learning.tasks.reward import Reward
 
 CountedBy = Annotated[Literal["core", "node"], Doc("wasted energy is counted by core or by node")]
@@ -38,8 +38,6 @@ class _OfWaste:
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
         """Begin an episode."""
-        from learning.tasks.node_shutdown.waste_meter import Metered
-
         assert isinstance(simulation.power_policy, Metered)
         if simulation.power_policy.meter is None:  # a cost may have begun it
             simulation.power_policy.meter = WasteMeter(simulation.view)

@@ -64,8 +64,3 @@ class SummedStretchTeacher:
         allowed = mask[first : first + numbers] > 0
         wanted = int(rows[:, column].argmax())
         return first + int(np.where(allowed, np.abs(np.arange(len(rows)) - wanted), len(rows)).argmin())
-
-
-def make_shutdown_teacher(spec: str) -> ShutdownTeacher:
-    """Make a teacher from a spec such as ``summed-stretch:soft=0.2``. Raises SpecError."""
-    return shutdown_teachers.make(spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from learning.tasks.built_in_cases import job_node_case
 from learning.tasks.environment import (
     CostSpec,
     Episodes,
@@ -55,8 +56,6 @@ class PolicySelection(SchedulingEnv):
         render_mode: RenderMode = None,
     ):
         if episodes is None:
-            from learning.tasks.built_in_cases import job_node_case
-
             episodes = job_node_case()
         maker = PolicyChoice(platform_of(episodes), observation, policies, blocking, memory)
         reward_object = selection_rewards.make(reward)
