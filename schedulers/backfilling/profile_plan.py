@@ -15,7 +15,7 @@ from cluster_sim.run.decisions import Hold
 from schedulers.backfilling.availability_profile import Amount, AvailabilityProfile
 from schedulers.backfilling.boots import Boots
 from schedulers.backfilling.plans import Promise, refusal, worth_trying
-from schedulers.backfilling.releases import Releases, other_returns, planned_end, planned_time
+from schedulers.backfilling.releases import Releases, cores_coming, planned_end, planned_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,11 +54,12 @@ class ProfilePlan:
         self._endless: Amount = self._nothing()  # held by jobs that requested no time
         self._some_day: tuple[Job, Amount] | None = None
         self._made: dict[int, tuple[Job, Promise]] = {}  # by job index; only for the decision log
-        for end, _, _, running in releases.entries:
-            self.profile.release(end, self._held(running))
-            self.begin(running)
-        for end, node, cores in other_returns(self._view):
-            self.profile.release(end, cores if counted else self._on_node(node, cores))
+        for end, node, cores, running in cores_coming(releases, self._view):
+            if running is None:
+                self.profile.release(end, cores if counted else self._on_node(node, cores))
+            else:
+                self.profile.release(end, self._held(running))
+                self.begin(running)
 
     # ------------------------------------------------------------------ amounts of cores, or of each node
 

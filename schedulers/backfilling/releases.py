@@ -38,8 +38,8 @@ def ending_after(start: float, end: float) -> float:
     return end if end > latest(start) else max(latest(latest(start)), math.nextafter(start, math.inf))
 
 
-Release = tuple[float, int, int, "Running"]
-"""Entry of a running job: (expected end s, job index, cores, running job)."""
+Release = tuple[float, int, int, Any]
+"""Cores that become free: (expected time s, job index or node, cores, running job, or None: the node comes back)."""
 
 
 Timed = TypeVar("Timed", bound=tuple[Any, ...])
@@ -99,10 +99,7 @@ class Releases:
         """Return how many cores are free, with those of jobs on trial."""
         if not self.on_trial:
             return view.free_total
-        outlook = view.planning.outlook()
-        for running in self.on_trial.values():
-            outlook.release(running)
-        return outlook.free_total
+        return view.planning.outlook(without=self.on_trial.values()).free_total
 
     def outlived(self, view: View) -> bool:
         """Return whether a job has lasted longer than expected up to this pass, which has not been followed yet."""
@@ -142,23 +139,29 @@ class Releases:
         return bool(overdue)
 
 
-def cores_coming(releases: Releases, view: View) -> Iterable[tuple[float, int, int, object]]:
-    """Return (expected time s, job or node, cores, …) that become usable for the scheduler, soonest first."""
-    if not view.machine.withheld_count and not view.machine.transition_ends and not view.machine.guests:
-        return releases.entries
-    ends: list[tuple[float, int, int, object]] = [*releases.entries]
-    if view.machine.withheld_count:
-        ends = [
-            (end, job, run.placement.offered(view.machine.withheld).cores, None)
-            for end, job, _, run in releases.entries
-        ]
-    ends += [(end, node, cores, None) for end, node, cores in other_returns(view)]
-    ends.sort(key=itemgetter(0))  # two runs that are sorted already: no more than a merge
-    return ends
+def cores_coming(releases: Releases, view: View) -> list[Release]:
+    """Return what becomes usable for the scheduler, as far as that is known, soonest first.
+
+    Jobs end, nodes in transition come back, and cores of guests that said how long they stay; nothing on withheld nodes.
+    What takes longer than expected is expected back after the first extension from now.
+    """
+    coming, machine, now = releases.entries, view.machine, view.now
+    if machine.withheld_count:
+        coming = [(end, job, run.placement.offered(machine.withheld).cores, run) for end, job, _, run in coming]
+    if not machine.transition_ends and not machine.guests:
+        return coming
+    returns = [(end, node, view.free_cores.item(node)) for node, end in machine.transition_ends.items()]
+    returns += [(end, node, cores) for _, node, cores, end in machine.guests if end < math.inf]
+    others: list[Release] = [
+        (end if end > latest(now) else now + EXTENSIONS_S[0], node, cores, None)
+        for end, node, cores in returns
+        if cores and not machine.withheld.item(node)
+    ]
+    return sorted([*coming, *others], key=itemgetter(0))
 
 
-def about_to_boot(releases: Releases, view: View) -> Iterator[tuple[float, int, int]]:
-    """Yield (expected time s, node, its other cores) of nodes that will boot for jobs started in this pass.
+def about_to_boot(releases: Releases, view: View) -> Iterator[Release]:
+    """Yield the other cores of nodes that will boot for jobs started in this pass, at the time when they are on.
 
     They are OFF until the pass is over, and other jobs of this pass can still be started there; later ones have to wait.
     """
@@ -167,7 +170,7 @@ def about_to_boot(releases: Releases, view: View) -> Iterator[tuple[float, int, 
     nodes = {node for *_, run in releases.entries if run.start_time == math.inf for node in run.placement.nodes}
     for node in sorted(nodes):
         if view.machine.is_off[node] and (cores := view.free_cores.item(node)):
-            yield view.now + float(delays[node]), node, cores
+            yield view.now + float(delays[node]), node, cores, None
 
 
 def are_late(view: View) -> bool:
@@ -177,22 +180,6 @@ def are_late(view: View) -> bool:
     if ends and min(ends.values()) <= this_instant:
         return True
     return bool(guests) and min(guest.expected_end for guest in guests) <= this_instant
-
-
-def other_returns(view: View) -> list[tuple[float, int, int]]:
-    """Return (expected time s, node, cores) of cores that come back without the end of a job, soonest first.
-
-    They are of nodes in transition, and of guests that said how long they stay. Withheld nodes do not count. What takes
-    longer than expected is expected back after the first extension from now.
-    """
-    now, free, withheld = view.now, view.free_cores.item, view.machine.withheld.item
-    coming = [(end, node, free(node)) for node, end in view.machine.transition_ends.items()]
-    coming += [(end, node, cores) for _, node, cores, end in view.machine.guests if end < math.inf]
-    return sorted(
-        (end if end > latest(now) else now + EXTENSIONS_S[0], node, cores)
-        for end, node, cores in coming
-        if cores and not withheld(node)
-    )
 
 
 def put_off(running: Running, now: float) -> None:

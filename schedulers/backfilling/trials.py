@@ -13,7 +13,6 @@ from typing_extensions import Doc
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
-from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Decision, Preempt, WakeAt
@@ -148,15 +147,9 @@ class Trials:
         """Return how many cores would be free if these left."""
         view = self._view
         if not self._counted:
-            return self._outlook(leaving).free_total
+            return view.planning.outlook(without=leaving).free_total
         withheld = view.machine.withheld if view.machine.withheld_count else None
         return view.free_total + sum(one.placement.offered(withheld).cores for one in leaving)
-
-    def _outlook(self, leaving: Iterable[Running]) -> Free:
-        outlook = self._view.planning.outlook()
-        for one in leaving:
-            outlook.release(one)
-        return outlook
 
     def in_the_way(self, job: Job, among: Iterable[Running], boots: bool = True) -> list[Running]:
         """Return the jobs that have to leave for the job to fit, the first of them first.
@@ -169,7 +162,7 @@ class Trials:
         def fits(leaving: list[Running]) -> bool:
             if self._counted:
                 return job.requested_cores <= self.free_without(leaving) - asleep
-            outlook = self._outlook(leaving)
+            outlook = view.planning.outlook(without=leaving)
             awake = None if boots else np.where(view.machine.is_off, 0, outlook.free)
             return self._where.later(job, outlook, view.now, awake) is not None
 

@@ -192,12 +192,7 @@ class Preemptive(Scheduler):
 
     def _outlook(self, view: View, taken: Iterable[Running] = ()) -> Free:
         """Return what is free when these jobs and those that are leaving have left."""
-        outlook = view.planning.outlook()
-        for index in self._leaving:
-            outlook.release(view.running_by_index[index])
-        for one in taken:
-            outlook.release(one)
-        return outlook
+        return view.planning.outlook(without=[*map(view.running_by_index.__getitem__, self._leaving), *taken])
 
     def _fitting(self, view: View, job: Job) -> Callable[[Free], bool]:
         """Return a test of whether a job fits on what an outlook has free."""
