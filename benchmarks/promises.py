@@ -37,7 +37,7 @@ from schedulers.backfilling.promise_losses import (
     SWITCHED_ON,
     WITHHELD,
 )
-from schedulers.backfilling.releases import EXTENSIONS_S
+from schedulers.backfilling.timeline import EXTENSIONS_S
 
 INF = math.inf
 ORDERS = ("first", "first", "first", "sjf", "smallest", "longest", "saf", "wfp", "random")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +14,7 @@ from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Hold
 from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.plans import PlanOfOne, Promise, ends_in_time, refusal, worth_trying
-from schedulers.backfilling.releases import Releases, about_to_boot, by_instant, cores_coming, planned_time
+from schedulers.backfilling.timeline import Timeline, planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,10 +30,10 @@ class NodePlan:
     number says that. *Pinned*: the promise is of certain cores of certain nodes, and these are not touched.
     """
 
-    def __init__(self, where: NodeChoice, releases: Releases, by_number: PlanOfOne, pinned: bool):
+    def __init__(self, where: NodeChoice, timeline: Timeline, by_number: PlanOfOne, pinned: bool):
         self._where = where
         self._view = where.view
-        self._releases = releases
+        self._timeline = timeline
         self._by_number = by_number  # for as long as the promised job is counted, or none is promised
         self._pinned = pinned
         self._head: Job | None = None  # the promised job
@@ -160,18 +159,7 @@ class NodePlan:
             return self._by_number.promise(job)
         if job.requested_cores > view.machine.offered_cores:
             return None  # even if all jobs ended
-        later = view.planning.outlook(without=self._releases.on_trial.values())
-        coming = cores_coming(self._releases, view)
-        if booting := list(about_to_boot(self._releases, view)):
-            for _, node, cores, _ in booting:
-                later.leave(node, cores)
-            coming = sorted([*coming, *booting], key=itemgetter(0))
-        for end, together in by_instant(coming):
-            for _, node, cores, running in together:
-                if running is None:
-                    later.come_back(node, cores)
-                else:
-                    later.release(running)
+        for end, later in self._timeline.states():
             if self._where.later(job, later, end) is not None:
                 self._later, self._head = later, job
                 self._promised = end

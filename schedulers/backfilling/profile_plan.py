@@ -15,7 +15,7 @@ from cluster_sim.run.decisions import Hold
 from schedulers.backfilling.availability_profile import Amount, AvailabilityProfile
 from schedulers.backfilling.boots import Boots
 from schedulers.backfilling.plans import Promise, refusal, worth_trying
-from schedulers.backfilling.releases import Releases, cores_coming, planned_end, planned_time
+from schedulers.backfilling.timeline import Timeline, planned_end, planned_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ class ProfilePlan:
     A promise on nodes is of certain cores of certain nodes, and allows for their boots.
     """
 
-    def __init__(self, where: NodeChoice, releases: Releases, counted: bool):
+    def __init__(self, where: NodeChoice, timeline: Timeline, counted: bool):
         self._where = where
         self._view = where.view
         self._counted = counted
@@ -54,7 +54,7 @@ class ProfilePlan:
         self._endless: Amount = self._nothing()  # held by jobs that requested no time
         self._some_day: tuple[Job, Amount] | None = None
         self._made: dict[int, tuple[Job, Promise]] = {}  # by job index; only for the decision log
-        for end, node, cores, running in cores_coming(releases, self._view):
+        for end, node, cores, running in timeline.coming():
             if running is None:
                 self.profile.release(end, cores if counted else self._on_node(node, cores))
             else:

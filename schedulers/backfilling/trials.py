@@ -21,8 +21,8 @@ from schedulers.backfilling.candidates import ranked
 from schedulers.backfilling.easy import BACKFILLED, CountedPlan, EasyBackfilling
 from schedulers.backfilling.node_plan import NodePlan
 from schedulers.backfilling.plans import Plan
-from schedulers.backfilling.releases import Releases, indispensable, put_off
 from schedulers.backfilling.room import PlanWithRoom
+from schedulers.backfilling.timeline import Timeline, indispensable, put_off
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
@@ -41,20 +41,20 @@ PlanOfCores = CountedPlan | NodePlan
 
 
 class Trials:
-    """The jobs that run on trial. They are not among the scheduler's ``releases``, and what they hold counts as free.
+    """The jobs that run on trial. They are not entered in the scheduler's timeline, and what they hold counts as free.
 
     A job is tried ``most`` times at the most, and gives its cores to another that may be tried when it has run for ``time_s``
     (s). With ``counted``, any free cores serve any job.
     """
 
-    def __init__(self, most: int, time_s: float, where: NodeChoice, releases: Releases, counted: bool):
+    def __init__(self, most: int, time_s: float, where: NodeChoice, timeline: Timeline, counted: bool):
         self._most = most
         self._time_s = time_s
         self._where = where
         self._view: View = where.view
         self._counted = counted
-        self._releases = releases
-        self._running = releases.on_trial  # by index of the job, longest on trial first
+        self._timeline = timeline
+        self._running = timeline.on_trial  # by index of the job, longest on trial first
         self._tried: Counter[int] = Counter()
         self._wake = -math.inf  # for when a pass has been asked for last
 
@@ -74,7 +74,7 @@ class Trials:
                 del self._running[index]
                 continue
             self._running[index] = one
-            self._releases.drop(one)
+            self._timeline.drop(one)
             if one.expected_end <= latest(now):
                 put_off(one, now)
 
@@ -120,7 +120,7 @@ class Trials:
 
     def _keep(self, running: Running, plan: Plan) -> None:
         del self._running[running.job.index]
-        self._releases.add(running)
+        self._timeline.add(running)
         plan.take(running)
 
     def next_time(self) -> float | None:
@@ -206,7 +206,7 @@ class EasyOnTrial(EasyBackfilling):
             )
         self._placement: Placement | None = None  # of the job that was looked at last, if it is the first of the queue
         before = self._trials
-        self._trials = Trials(self._most_trials, self._trial_s, self._where, self._releases, self._counted)
+        self._trials = Trials(self._most_trials, self._trial_s, self._where, self._timeline, self._counted)
         self._trials.go_on_from(before)
 
     @property
@@ -251,7 +251,7 @@ class EasyOnTrial(EasyBackfilling):
             if leaving:
                 placement = plan.place(job) if placement is None else trials.place(job)
             if placement is not None:
-                self._releases.add((yield from self._start(view, place, job, placement)))
+                self._timeline.add((yield from self._start(view, place, job, placement)))
                 self._log.others_first = True
                 # They may go before others that wait: the next pass, in this instant, looks at the whole queue.
                 self._plan = None
@@ -298,7 +298,7 @@ class EasyOnTrial(EasyBackfilling):
             else:
                 running = yield from self._start(view, place, job, placement, BACKFILLED if in_time else TRIED)
                 if in_time:
-                    self._releases.add(running)
+                    self._timeline.add(running)
                     plan.take(running)
                 else:
                     trials.begin(running)

@@ -18,7 +18,7 @@ from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
 from cluster_sim.run.view import View
 from cluster_sim.workload.fields import whole_number
-from schedulers.backfilling.releases import indispensable
+from schedulers.backfilling.timeline import indispensable
 from schedulers.policy.policy import Scheduler, schedulers
 from schedulers.queue.orders import AnyNodeOrder, node_orders, platform_order
 
