@@ -81,10 +81,8 @@ class ProfilePlan:
 
     def _held(self, running: Running) -> int | npt.NDArray[Any]:
         """Return what a job gives back when it ends: what it has on nodes that are not withheld."""
-        if not self._view.machine.withheld_count:
-            return self._amount(running.job, running.placement)
-        placement = running.placement.offered(self._view.machine.withheld)
-        return placement.cores if self._counted else self._amount(running.job, placement)
+        withheld = self._view.machine.withheld if self._view.machine.withheld_count else None
+        return self._amount(running.job, running.placement.offered(withheld))
 
     def _on_node(self, node: int, cores: int) -> npt.NDArray[Any]:
         amount = np.zeros(self._nodes, np.int64)
