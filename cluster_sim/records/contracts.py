@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.core_holds import CoreHolds
     from cluster_sim.records.reasons.spells import Spell
-    from cluster_sim.run.decision_log import DecisionLog
+    from cluster_sim.run.decision_log import DecisionLog, KeptBack
     from cluster_sim.run.jobs.attempts import Attempts
     from cluster_sim.workload.workload import Workload
 
@@ -26,6 +26,7 @@ class RecordedRun(Protocol):
     quirks: frozenset[str]
     stopped_at: float | None
     decision_log: DecisionLog | None
+    kept_back: KeptBack
     machine: Machine
     attempts: Attempts
     jobs: Any  #: With the ``columns`` of all jobs.

@@ -13,12 +13,15 @@ from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Span
+    from cluster_sim.machine.reason import Reason
     from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.jobs import Job
 
 KINDS = ("start", "reserve", "hold", "reject", "block", "preempt", "resume", "resize")
 _START, _RESERVE, _HOLD, _REJECT, _BLOCK, _PREEMPT, _RESUME, _RESIZE = range(len(KINDS))
 _TAKEN = {"requeue": "requeued", "suspend": "suspended", "cancel": "cancelled", "timeout": "timed out"}
+KeptBackRow = tuple[float, int] | tuple[float, int, float]
+ToldRow = tuple[float, int, str]
 NOBODY = -1
 NAN = float("nan")
 LATE_BOOT = "its nodes take longer to boot than expected"
@@ -39,8 +42,10 @@ class DecisionLog:
         self._behind = array("q")
         self._promised = array("d")
         self._spans: list[tuple[Span, ...]] = []
-        self._texts: dict[str, int] = {}
-        self._held: dict[int, tuple[str, int, bool]] = {}  #: Per job what was last said of it: why, behind which job,
+        self._texts: dict[Reason | str, int] = {}
+        self._held: dict[
+            int, tuple[Reason | str, int, bool]
+        ] = {}  #: Per job what was last said of it: why, behind which job,
         self._promises: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: and when and where it is to start.
         self._blockers: list[int] = []  #: Jobs said to block the queue that still wait, one after the other.
         self._booting: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: The same of jobs that have got their cores.
@@ -112,7 +117,7 @@ class DecisionLog:
         now: float,
         index: int,
         kind: int,
-        because: str = "",
+        because: Reason | str = "",
         behind: int = NOBODY,
         promised: float = NAN,
         spans: tuple[Span, ...] = (),
@@ -138,12 +143,34 @@ class DecisionLog:
             "time": np.array(self._time[:rows], np.float64),
             "job_id": ids[np.array(self._job[:rows], np.int64)],
             "decision": np.array(KINDS, object)[np.frombuffer(bytes(self._kind[:rows]), np.uint8)],
-            "because": np.array([*self._texts, ""], object)[np.array(self._because[:rows], np.int64)],
+            "because": np.array([*map(str, self._texts), ""], object)[np.array(self._because[:rows], np.int64)],
             "behind": ids[behind],
             "promised_time": np.array(self._promised[:rows], np.float64),
             "nodes": np.array([*nodes_texts(self.spans(rows), platform), ""], object)[:-1],
         }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["decisions"]))
+
+
+class KeptBack:
+    """What a run without a log keeps of why jobs wait that would fit: for whose sake, and what was told of one alone."""
+
+    def __init__(self) -> None:
+        #: A row whenever this changes: when (s), the job that none may overtake, or that was promised a start, and when (s).
+        self.rows: list[KeptBackRow] = []
+        self.told: list[ToldRow] = []  #: When (s), of which job, which clause.
+
+    def note(self, now: float, decision: Hold | Reserve) -> None:
+        """Note that no job may overtake this one, or none delay it."""
+        if isinstance(decision, Reserve):
+            row: KeptBackRow = (now, decision.job.index, decision.time)
+        elif decision.blocks:
+            row = now, decision.job.index
+        else:
+            if because := str(decision.because):
+                self.told.append((now, decision.job.index, because))
+            return
+        if not self.rows or row[1:] != self.rows[-1][1:]:
+            self.rows.append(row)
 
 
 def nodes_texts(placements: list[tuple[Span, ...]], platform: Platform) -> list[str]:

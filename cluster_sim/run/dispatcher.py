@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from simpy.events import EventPriority
 
-    from cluster_sim.run.decision_log import DecisionLog
+    from cluster_sim.run.decision_log import DecisionLog, KeptBack
     from cluster_sim.run.jobs.admission import Admission
     from cluster_sim.run.jobs.job_life import JobLife
     from cluster_sim.run.news import News
@@ -55,6 +55,7 @@ class Dispatcher:
         news: News,
         power_control: PowerControl,
         decision_log: DecisionLog | None,
+        kept_back: KeptBack,
         after_each_event: bool,
     ):
         self._env = life.machine.env
@@ -62,6 +63,7 @@ class Dispatcher:
         self._start = life.start
         self._admission = admission
         self._decision_log = decision_log
+        self._note = kept_back.note if decision_log is None else decision_log.note
         self._passes = passes
         self._news = news
         # Where each event has a pass of its own, jobs that end in an instant are before the scheduler's alarm clock.
@@ -106,8 +108,7 @@ class Dispatcher:
             self._life.require_pending(decision.job)
             if isinstance(decision, Reserve) and decision.placement is not None:
                 self._life.machine.cores.check_nodes_of(decision.placement)
-            if self._decision_log is not None:
-                self._decision_log.note(self._env.now, decision)
+            self._note(self._env.now, decision)
         elif isinstance(decision, Change):
             self._change(decision)
         elif not isinstance(decision, Start):

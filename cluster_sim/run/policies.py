@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from cluster_sim.engine import RESERVE, Environment
 from cluster_sim.errors import InputError, SimulationError
+from cluster_sim.machine.reason import FITS, Reason
 from cluster_sim.registry import describe
 from cluster_sim.run.decisions import Decision, PowerDecision
 
@@ -83,6 +84,9 @@ class Scheduler:
     spreads_tasks = False  #: Whether it decides how many tasks each of a job's `nodes` gets; else all get as many.
     gives_gpus = False  #: Whether it knows where GPUs are free; else jobs that need some are rejected.
     at_boundaries = False  #: Whether it decides whenever a malleable job comes to the end of a part.
+
+    #: Why it keeps back a job that would fit, where it says nothing else: what a run without ``--explain`` tells.
+    keeps_back: Reason = FITS
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {describe(self)}>"

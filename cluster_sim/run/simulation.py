@@ -25,7 +25,7 @@ from cluster_sim.models.processor_step import ProcessorModels, models_of
 from cluster_sim.packages import sibling
 from cluster_sim.platform.hardware import check_truth
 from cluster_sim.registry import describe
-from cluster_sim.run.decision_log import DecisionLog
+from cluster_sim.run.decision_log import DecisionLog, KeptBack
 from cluster_sim.run.decisions import PowerDecision, Start
 from cluster_sim.run.dispatcher import Dispatcher
 from cluster_sim.run.end_of_run import EndOfRun
@@ -171,6 +171,7 @@ class Simulation:
         self.live: LiveJobs[Attempt] = LiveJobs()  #: Those that wait, hold cores or are suspended.
         self.attempts = Attempts(len(workload))
         self.decision_log = DecisionLog() if explain else None
+        self.kept_back = KeptBack()  #: What is kept of why jobs wait, where there is no log.
         self._told: set[str] = set()  #: Kinds of cautions that the user has been warned of.
         self.stopped_at = self.until  #: Up to when the caller wants the records; None: to the last completion.
         self.machine = self._make_machine(models, reservations)
@@ -264,7 +265,14 @@ class Simulation:
         control = PowerControl(machine, live, self.admission, job_clocks, self.request_pass, policy)
         #: Carry out what a policy decides, see :meth:`~cluster_sim.run.dispatcher.Dispatcher.apply`.
         self.apply = Dispatcher(
-            self.life, self.admission, self.passes, self.news, control, self.decision_log, after_each_event
+            self.life,
+            self.admission,
+            self.passes,
+            self.news,
+            control,
+            self.decision_log,
+            self.kept_back,
+            after_each_event,
         ).apply
         self._late_jobs = LateJobs(self.jobs, self.life, self.admission, self._begin_anew)
 

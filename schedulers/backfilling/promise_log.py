@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PromiseLog:
-    """Follows the promises of a run whose decisions are logged. Without a log nobody asks it."""
+    """Follows the promises of a run whose decisions are logged. Without a log it only tells of :meth:`promised` jobs."""
 
     def __init__(self, view: View, memory: bool):
         self._view = view
@@ -27,6 +27,7 @@ class PromiseLog:
         self._promised: dict[
             int, tuple[Job, float]
         ] = {}  # jobs with a promise, by index, and when they are to start, s
+        self._told: tuple[Job | None, float] = None, math.inf
         self._not_renewed: dict[int, Job] = {}  # those whose promise has not been made anew in this pass
         self._capped: set[int] = set()  # those of them that a power cap alone has kept from starting
         #: Whether jobs go first, in this pass, that may have what those behind them in the queue were promised.
@@ -73,6 +74,13 @@ class PromiseLog:
             yield Reserve(job, time, promise.placement, self._why_later(job) if time > latest(last) else "")
         elif job.index in self._promised:
             yield self._taken_back(job)
+
+    def promised(self, job: Job, promise: Promise) -> Iterator[Decision]:
+        """Tell, without a log, of the only job for whose sake others are kept back, if it or its promise is another."""
+        if (job, promise.time) != self._told:
+            self._told = job, promise.time
+            boots = self._view.machine.boot_delays is not None
+            yield Reserve(job, promise.time + slowest_boot(self._view, job) if boots else promise.ready)
 
     def started(self, start: Start) -> Iterator[Decision]:
         """Tell that a job which was promised a start now starts later than that, if it does."""

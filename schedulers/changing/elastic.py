@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import Doc
 
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.machine.running import Running
 from cluster_sim.options import checked
-from cluster_sim.run.decisions import Decision, Hold, Resize, Start
+from cluster_sim.run.decisions import Decision, Resize, Start
 from cluster_sim.run.view import View
-from schedulers.policy.policy import Scheduler, schedulers, start_on
+from schedulers.policy.policy import Scheduler, blocks, schedulers, start_on
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
@@ -26,6 +27,7 @@ class Elastic(Scheduler):
     """
 
     chooses_cores = True
+    keeps_back = Reason(ReasonKind.OTHERS_SHRINK)
 
     def begin(self, view: View) -> None:
         """Begin a run in which no job is about to give up cores."""
@@ -117,8 +119,7 @@ class ShrinkExpand(Elastic):
                         yield self._shrink(view, running, cores, f"gives cores up for job {job.job_id}")
                 start = self._start(view, job, _usual_most(job))
             if start is None:
-                if view.explains:
-                    yield Hold(job, view.shortage(job.on_cores(job.min_cores)) or "waits for a node", blocks=True)
+                yield blocks(view, job, Reason(ReasonKind.ANY_NODE), cores=job.min_cores)
                 break
             yield start
         yield from self._grant(view)
@@ -158,10 +159,9 @@ class Equipartition(Elastic):
             if start is None:
                 break
             yield start
-        if view.explains and view.pending_count:
+        if view.pending_count:
             head = view.pending[0]
-            why = view.shortage(head.on_cores(head.min_cores)) or "waits for cores that others give up"
-            yield Hold(head, why, blocks=True)
+            yield blocks(view, head, self.keeps_back, cores=head.min_cores)
         yield from self._grant(view)
         if view.pending_count and len(admitted) > 0 and view.is_pending(admitted[-1]):
             return  # what is free is for the jobs that are let in

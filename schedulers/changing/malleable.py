@@ -12,6 +12,7 @@ from annotated_types import Gt, Le, Unit
 from typing_extensions import Doc
 
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Resize, Start, WakeAt
 from cluster_sim.run.view import View
@@ -26,7 +27,7 @@ from schedulers.changing.malleable_rules import (
     Steal,
     Usual,
 )
-from schedulers.policy.policy import Scheduler, schedulers, start_on
+from schedulers.policy.policy import Scheduler, blocks, schedulers, start_on
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -57,6 +58,7 @@ class Malleable(Scheduler):
     """
 
     chooses_cores = True
+    keeps_back = Reason(ReasonKind.OTHERS_SHRINK)
     at_boundaries = True
 
     @checked
@@ -193,12 +195,12 @@ class Malleable(Scheduler):
                     return
                 place += self._slips
                 continue
-            if view.explains:
-                least = job.on_cores(_fixed_cores(view, job) if self._sizes is None else job.min_cores)
-                why = view.shortage(least) or "waits for cores that others give up"
-                yield Hold(job, why, blocks=not self._overtakes)
+            least = _fixed_cores(view, job) if self._sizes is None else job.min_cores
             if not self._overtakes:
+                yield blocks(view, job, self.keeps_back, cores=least)
                 return
+            if view.explains:
+                yield Hold(job, view.shortage(job.on_cores(least)) or self.keeps_back)
 
     def _started(self, job: Job, placement: Placement) -> Start:
         self._unsettled = True

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from typing_extensions import Doc
 
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
-from cluster_sim.run.decisions import Decision, Hold, Start
+from cluster_sim.run.decisions import Decision, Start
 from cluster_sim.run.view import View
 from schedulers.backfilling.timeline import Timeline
-from schedulers.policy.policy import Scheduler, schedulers, start_on
+from schedulers.policy.policy import Scheduler, blocks, schedulers, start_on
 from schedulers.queue.orders import Memory
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Moldable(Scheduler):
     """
 
     chooses_cores = True
+    keeps_back = Reason(ReasonKind.SOONER_ON_MORE)
 
     @checked
     def __init__(
@@ -63,9 +65,7 @@ class Moldable(Scheduler):
             if view.is_pending(job):
                 start = self._start(view, job)
                 if start is None:
-                    if view.explains:
-                        shortage = view.shortage(job.on_cores(job.min_cores), self.memory)
-                        yield Hold(job, shortage or "should end sooner on more cores than are free", blocks=True)
+                    yield blocks(view, job, self.keeps_back, self.memory, job.min_cores)
                     return
                 yield start
                 if self.width == "earliest":

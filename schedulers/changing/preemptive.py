@@ -13,6 +13,7 @@ from typing_extensions import Doc
 from cluster_sim.errors import ModelWarning, SpecError, few, warn_user
 from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.machine.running import Running
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 TAKEN = "a more urgent job needs its cores"
 MOST_NAMED = 8
 """Most queues of the workload that a warning names."""
-LEAVING = "waits for less urgent jobs that have been told to leave their cores"
-RESUMES_FIRST = "comes after a suspended job, which can go on only on the cores that it had"
+LEAVING = Reason(ReasonKind.OTHERS_LEAVE)
+RESUMES_FIRST = Reason(ReasonKind.RESUMES_FIRST)
 
 
 Mode = Literal["requeue", "suspend", "cancel"]

@@ -10,12 +10,13 @@ from annotated_types import Ge
 from typing_extensions import Doc
 
 from cluster_sim.machine.placement import Placement, shape
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import ClairvoyantView, View
 from cluster_sim.workload.jobs import Job
 from schedulers.energy.expectations import Expectations, expected_seconds
-from schedulers.policy.policy import Scheduler, schedulers
+from schedulers.policy.policy import Scheduler, blocks, schedulers
 from schedulers.queue.orders import AnyJobOrder, Memory, job_orders, order_in
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Metric = Annotated[Literal["delay", "energy", "edp"], Doc("what a placement should cost least of")]
 Weight = Annotated[float, Ge(0), Doc("exponent of the delay in edp")]
 
-KEPT_BACK = "would take cores that are kept free for other jobs, or nodes that need more energy"
+KEPT_BACK = Reason(ReasonKind.KEPT_FREE)
 """Reason for which a job waits that fits, for ``Hold``; see :class:`~schedulers.energy.patient_greedy.Patient`."""
 _EQUAL = 1e-9
 
@@ -55,6 +56,8 @@ class ContentionAware(Scheduler):
     Off nodes come after those that are on, as for every scheduler, and booting is not predicted; nor are phases,
     communication, or the quirk ``contention-at-job-boundaries``.
     """
+
+    keeps_back = KEPT_BACK
 
     @checked
     def __init__(
@@ -99,10 +102,11 @@ class ContentionAware(Scheduler):
             may_fit = job.requested_cores <= (self._most_free if on_one_node else view.free_total)
             placement = self._place(view, job) if may_fit else None
             if placement is None:
-                if view.explains:
-                    yield Hold(job, view.shortage(job, self.memory) or KEPT_BACK, blocks=self.blocking)
                 if self.blocking:
+                    yield blocks(view, job, KEPT_BACK, self.memory)
                     return
+                if view.explains:
+                    yield Hold(job, view.shortage(job, self.memory) or KEPT_BACK)
                 continue
             yield Start(job, placement)
             if self.placements == "one":

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.errors import counted
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import FITS, Reason, ReasonKind
 from cluster_sim.registry import Registry
-from cluster_sim.run.decisions import Start
+from cluster_sim.run.decisions import Hold, Start
 from cluster_sim.run.policies import PowerPolicy as PowerPolicy
 from cluster_sim.run.policies import Scheduler as Scheduler
 
 if TYPE_CHECKING:
+    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
-SKIPPED = "does not fit on the cores that are free, and is skipped until it does"
+SKIPPED = Reason(ReasonKind.SKIPPED)
 """Reason for which a skipped job waits, for ``Hold``: the same words in every pass make one row of the log."""
 
 
@@ -40,6 +42,16 @@ power_policies.register_later(
     "LearnedPowerPolicy",
     "A trained agent switches nodes: learned:DIR[,sample=yes][,trust=yes].",
 )
+
+
+def blocks(view: View, job: Job, otherwise: Reason = FITS, memory: bool = False, cores: int = 0) -> Hold:
+    """Hold a job that no other may overtake. Only a run with a log of decisions has worked out what it lacks.
+
+    ``otherwise`` is the reason if it lacks nothing, on its own number of cores or, if given, that of ``cores``.
+    """
+    if not view.explains:
+        return Hold(job, FITS, blocks=True)
+    return Hold(job, view.shortage(job.on_cores(cores) if cores else job, memory) or otherwise, blocks=True)
 
 
 def start_on(job: Job, placement: Placement) -> Start:

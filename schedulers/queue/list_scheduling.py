@@ -12,7 +12,7 @@ from typing_extensions import Doc
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import View
-from schedulers.policy.policy import SKIPPED, Scheduler, schedulers
+from schedulers.policy.policy import SKIPPED, Scheduler, blocks, schedulers
 from schedulers.queue.orders import (
     Aging,
     AnyJobOrder,
@@ -78,6 +78,7 @@ class ListScheduler(Scheduler):
         goes_by_passes = view.explains or view.planning.followers or not is_ours
         self._head_blocks = self.blocking and not self.dynamic and self._order is first and not goes_by_passes
         self.blocked_by = None
+        self._told_head: Job | None = None  # the last of which it was told that it blocks the queue
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """Hold a pass over the queue."""
@@ -93,7 +94,7 @@ class ListScheduler(Scheduler):
         head = self._queue[0][2]
         if head.requested_cores > view.free_total and view.pending_by_index.get(head.index) is head:
             self.blocked_by = head if self._head_blocks else None
-            return self._reasons(view) if view.explains else ()
+            return self._reasons(view, head)
         return self._blocking_pass(view)
 
     def _blocking_pass(self, view: View) -> Iterator[Decision]:
@@ -106,16 +107,17 @@ class ListScheduler(Scheduler):
                     placement = view.place(job, ranks(view, job) if ranks is not None else None, self.memory)
                 if placement is None:
                     self.blocked_by = job if self._head_blocks else None
-                    if view.explains:
-                        yield from self._reasons(view)
+                    yield from self._reasons(view, job)
                     return
                 yield Start(job, placement, told_by(self._order, job) if view.explains else "")
             heappop(queue)
 
-    def _reasons(self, view: View) -> Iterable[Hold]:
-        """Tell the decision log why the head waits, and with it all that are behind it."""
-        head = self._queue[0][2]
-        return [Hold(head, view.shortage(head, self.memory), blocks=True)]
+    def _reasons(self, view: View, head: Job) -> Iterable[Hold]:
+        """Tell that the head waits, and with it all that are behind it; the log of decisions hears why, too."""
+        if head is self._told_head and not view.explains:
+            return ()
+        self._told_head = head
+        return [blocks(view, head, memory=self.memory)]
 
     def _skipping_pass(self, view: View) -> Iterator[Decision]:
         self._queue.sort()

@@ -15,6 +15,7 @@ from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.formats.slurm.slurm_conf import read_for
 from cluster_sim.machine.guest_requests import Departure
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.platform import Platform
@@ -35,7 +36,7 @@ from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.priority.factors import warn_without_qualities
 from schedulers.slurm.priority.multifactor import Multifactor
 from schedulers.slurm.protocols import Accounting, BasicPriority
-from schedulers.slurm.queue import Reason, order, refused_in
+from schedulers.slurm.queue import ReasonCode, order, refused_in
 from schedulers.slurm.request_maker import RequestMaker, why_no_gpus
 from schedulers.slurm.running_jobs import RunningJobs
 from schedulers.slurm.selection.best_fit import ChosenNodes
@@ -140,6 +141,7 @@ class Slurm(Scheduler):
         self._clean_ups = CleanUps(self.cluster, self._delay, self._kill_delay)
         self._version: object = None
         self._guests: tuple[Departure, ...] = ()  # what guests held when it last looked
+        self._told: dict[int, str] = {}  # why jobs wait, as it was told last
         self._reasons: dict[int, str] = {}  # why jobs wait, as the main loop has it
         self._woken = math.inf  # when it will be woken next, s
         self._in_vain = False  # whether the last look at the queue as it is has started nothing
@@ -397,15 +399,17 @@ class Slurm(Scheduler):
         preemption, held = self.cluster.preemption, self.cluster.held.values()
         if preemption is not None and self._queue and held and preemption.may_change(view.now, held):
             self._main.ask_whole()
-        if walk.reasons != self._reasons or Reason.RESOURCES in walk.reasons.values():
+        if walk.reasons != self._reasons or ReasonCode.RESOURCES in walk.reasons.values():
             self._reasons = walk.reasons
             self._backfill.note(view.now)
-        if view.explains:
-            for key, reason in (walk.reasons | self._kept.reasons).items():
-                waiting = self._waiting.get(key)
-                if waiting is not None and view.is_pending(waiting[0]):
-                    blocks = reason == Reason.RESOURCES
-                    yield Hold(waiting[0], f"has Slurm's reason {reason}", blocks=blocks)
+        reasons = walk.reasons | self._kept.reasons
+        for key, reason in reasons.items():
+            waiting = self._waiting.get(key)
+            is_told = view.explains or self._told.get(key) != reason
+            if is_told and waiting is not None and view.is_pending(waiting[0]):
+                blocks = view.explains and reason == ReasonCode.RESOURCES
+                yield Hold(waiting[0], Reason(ReasonKind.SLURM, said=reason), blocks=blocks)
+        self._told = reasons
 
     def _run_backfill(self, view: View) -> Iterator[Decision]:
         """Run a pass of backfilling, or what follows in one after a pause."""

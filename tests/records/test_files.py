@@ -123,7 +123,7 @@ def test_nothing_half_written_stays_behind(worked_by_hand: Result, tmp_path: Pat
     worked_by_hand.save(tmp_path)
     files = {path.name for path in tmp_path.iterdir()}
     tables = {"attempts.csv", "jobs.csv", "node_states.csv", "nodes.csv", "power.csv"}
-    assert files == {*tables, "platform.json", "summary.json"}
+    assert files == {*tables, "conditions.json", "platform.json", "summary.json"}
 
 
 @pytest.mark.parametrize("file_format", FORMATS)

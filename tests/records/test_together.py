@@ -131,7 +131,7 @@ def test_killed_at_any_touch_of_a_file(tmp_path: Path) -> None:
     assert found[-1] == "second"
     assert found.count("first") > 8
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "jobs.csv", "node_states.csv", "nodes.csv", "platform.json", "power.csv", "summary.json",
+        "conditions.json", "jobs.csv", "node_states.csv", "nodes.csv", "platform.json", "power.csv", "summary.json",
     ]  # fmt: skip
 
 

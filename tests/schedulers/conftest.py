@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cluster_sim import Platform, Scheduler, Start, View, Workload
+from cluster_sim.run.decisions import Hold
 
 Queue = Callable[..., Workload]
 
@@ -29,6 +30,8 @@ def decide(scheduler: Scheduler, view: View) -> list[tuple[str, dict[int, int]]]
     scheduler.begin(view)
     started = []
     for decision in scheduler.schedule(view):
+        if isinstance(decision, Hold):
+            continue
         assert isinstance(decision, Start)
         view.apply(decision)
         started.append((decision.job.job_id, decision.placement.cores_by_node()))

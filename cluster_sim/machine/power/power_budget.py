@@ -19,6 +19,7 @@ from cluster_sim.errors import InputError, PlacementError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.power.draw_bound import DrawBound, Holder
 from cluster_sim.machine.power.lone_draw import LoneDraw
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.registry import describe
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class PowerBudget(DrawBound):
         self._of_what = "that it draws, or will by what is decided" if self._booting else "of the idle machine"
         self.limit_w = limit_w
         self.slow = slow
+        #: When (s) the limit first and last kept a job from starting, and which (W), by index of the job.
+        self.kept_back: dict[int, list[tuple[float, float, float]]] = {} if last is None else last.kept_back
         self._refused: dict[int, Job] = {}
         self._refused_at = -1.0  # the instant of these refusals, s
         self._most_w = limit_w * (1.0 + ROUNDING)
@@ -113,8 +116,12 @@ class PowerBudget(DrawBound):
 
     def refuse(self, job: Job) -> None:
         """Note that the limit keeps a job from starting now."""
-        self._refused, self._refused_at = self.refused, self._machine.env.now
+        now = self._machine.env.now
+        self._refused, self._refused_at = self.refused, now
         self._refused[job.index] = job
+        spells = self.kept_back.setdefault(job.index, [])
+        since = spells.pop()[0] if spells and spells[-1][2] == self.limit_w else now
+        spells.append((since, now, self.limit_w))
 
     def require(self, job: Job, placement: Placement, p_state: int | None) -> dict[int, ProcessorType]:
         """Return what :meth:`slow_down` has to do for a job to start there now. Raises PlacementError if it cannot."""
@@ -132,9 +139,9 @@ class PowerBudget(DrawBound):
         except InputError as error:  # as JobClocks.choose has it where there is no cap
             raise PlacementError(f"on {placement!r}: {error}") from None
 
-    def why_not(self) -> str:
-        """Say why a job waits, as a clause about it."""
-        return f"would have the machine draw more than the power cap of {self.limit_w:g} W"
+    def why_not(self) -> Reason:
+        """Return why a job waits."""
+        return Reason(ReasonKind.CAPPED, amount=self.limit_w)
 
     def why_never(self, job: Job) -> str:
         """Say why a job could not start even if nothing else ran; empty if it could."""

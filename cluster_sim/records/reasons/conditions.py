@@ -14,7 +14,9 @@ import numpy as np
 
 from cluster_sim.errors import ClusterSimError, FormatError
 from cluster_sim.machine.eligibility import Eligibility
+from cluster_sim.machine.reason import FITS, ReasonKind
 from cluster_sim.platform.hardware import is_number
+from cluster_sim.run.decision_log import KeptBackRow, ToldRow
 from cluster_sim.run.jobs.attempts import Absence
 from cluster_sim.spelling import UnknownKeys
 from cluster_sim.workload.advance_reservations import AdvanceReservation
@@ -42,7 +44,10 @@ MIN_CORES = "min_cores"
 """The least cores of a job, which count if its scheduler chooses the number of cores."""
 
 
-_KEYS = "requests counts_memory reservations withheld power_policy guests absences by_request".split()
+_KEYS = "requests counts_memory reservations withheld power_policy guests absences by_request kept_back told capped keeps_back"
+
+
+CappedRow = tuple[int, float, float, float]
 
 
 class GuestStay(NamedTuple):
@@ -68,6 +73,14 @@ class Conditions:
     guests: tuple[GuestStay, ...] = ()
     absences: tuple[Absence, ...] = ()
     by_request: bool = True  #: True if requested times said who may start before an advance reservation.
+    #: From when on (s) others were kept back for the sake of which job: none might overtake it, or delay its start,
+    #: promised for then (s). Of a run with a log of decisions it is not kept, and neither is what follows.
+    kept_back: tuple[KeptBackRow, ...] = ()
+    told: tuple[ToldRow, ...] = ()  #: When (s), of which job, the clause that the scheduler gave for it alone.
+    capped: tuple[CappedRow, ...] = ()  #: A job; when a power cap first and last kept it from starting, s; which, W.
+    keeps_back: ReasonKind = (
+        ReasonKind.FITS
+    )  #: Why the scheduler keeps back jobs that would fit, where it says no more.
 
     @classmethod
     def of(cls, simulation: RecordedRun) -> Conditions:
@@ -93,11 +106,13 @@ class Conditions:
             ),
             tuple(simulation.attempts.absences()),
             eligibility is None or eligibility.by_request,
+            *_kept(simulation),
         )
 
     def __bool__(self) -> bool:
         """Return whether anything beside cores counted."""
-        return bool(self.requests or self.reservations or self.withheld or self.guests or self.absences)
+        told = self.kept_back or self.told or self.capped or self.keeps_back is not ReasonKind.FITS
+        return bool(self.requests or self.reservations or self.withheld or self.guests or self.absences or told)
 
     @property
     def are_plain(self) -> bool:
@@ -132,13 +147,17 @@ class Conditions:
                 _finite(absence[:3] if absence.back != absence.back else absence) for absence in self.absences
             ],
             "by_request": self.by_request,
+            "kept_back": [_finite(row) for row in self.kept_back],
+            "told": [list(row) for row in self.told],
+            "capped": [list(row) for row in self.capped],
+            "keeps_back": self.keeps_back.name,
         }
 
     @classmethod
     def read(cls, document: dict[str, Any], where: object, jobs: int, platform: Platform) -> Conditions:
         """Read what :meth:`document` made, and a file may have changed. Raises FormatError."""
         keys = UnknownKeys(where)
-        keys.look(document, _KEYS, "the file")
+        keys.look(document, _KEYS.split(), "the file")
         keys.tell()
         try:
             conditions = cls(
@@ -150,6 +169,10 @@ class Conditions:
                 tuple(_stay(row, f"{where}, guests") for row in document["guests"]),
                 tuple(_absence(row, f"{where}, absences", jobs) for row in document.get("absences", ())),
                 _typed(document.get("by_request", True), bool, f"{where}, by_request"),
+                tuple(_kept_back(row, f"{where}, kept_back", jobs) for row in document.get("kept_back", ())),
+                tuple(_told(row, f"{where}, told", jobs) for row in document.get("told", ())),
+                tuple(_capped(row, f"{where}, capped", jobs) for row in document.get("capped", ())),
+                ReasonKind[document.get("keeps_back", "FITS")],
             )
             nodes = [node for _, several, _ in conditions.withheld for node in several]
             nodes += [stay.node for stay in conditions.guests]
@@ -161,6 +184,45 @@ class Conditions:
         except (ClusterSimError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise FormatError(where, "the conditions of a run", f"{type(error).__name__}: {error}") from None
         return conditions
+
+
+def _kept(
+    simulation: RecordedRun,
+) -> tuple[tuple[KeptBackRow, ...], tuple[ToldRow, ...], tuple[CappedRow, ...], ReasonKind]:
+    """Return what a run without a log of decisions keeps of why jobs wait."""
+    if simulation.decision_log is not None:
+        return (), (), (), ReasonKind.FITS
+    budget = simulation.machine.budget
+    spells = {} if budget is None else budget.kept_back
+    capped = tuple((job, *spell) for job, several in spells.items() for spell in several)
+    kept, own = simulation.kept_back, getattr(simulation.scheduler, "keeps_back", FITS).kind
+    return tuple(kept.rows), tuple(kept.told), capped, own
+
+
+def _kept_back(row: Any, where: str, jobs: int) -> KeptBackRow:
+    match row:
+        case [since, int(job), *promised] if len(promised) <= 1 and 0 <= job < jobs:
+            if all(is_number(time) and 0.0 <= time < math.inf for time in (since, *promised) if time is not None):
+                return (float(since), job, _end(promised[0])) if promised else (float(since), job)
+    expected = "[from when on, s; for the sake of which job, by its position; and the start that it was promised, s]"
+    raise FormatError(where, expected, row)
+
+
+def _told(row: Any, where: str, jobs: int) -> ToldRow:
+    match row:
+        case [since, int(job), str(because)] if 0 <= job < jobs and is_number(since) and 0.0 <= since < math.inf:
+            return float(since), job, because
+    raise FormatError(where, "[when, s; of which job, by its position; a clause that says why it waits]", row)
+
+
+def _capped(row: Any, where: str, jobs: int) -> CappedRow:
+    match row:
+        case [int(job), *numbers] if len(numbers) == 3 and 0 <= job < jobs and all(map(is_number, numbers)):
+            since, until, watts = map(float, numbers)
+            if 0.0 <= since <= until < math.inf and watts >= 0.0:
+                return job, since, until, watts
+    expected = "[a job by its position; when a power cap first and last kept it from starting, s; and the cap, W]"
+    raise FormatError(where, expected, row)
 
 
 def _column(name: str, values: list[Any], jobs: int) -> np.ndarray:

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cluster_sim.engine import latest
-from cluster_sim.errors import counted
 from cluster_sim.machine.core_ranges import by_unit, cut
 from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import FITS, Reason, ReasonKind, lacking
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.energy_accounts import node_bounds
 from cluster_sim.records.reasons.conditions import MIN_CORES, Conditions
 from cluster_sim.records.reasons.spells import SUSPENDED, Spell, Spells
-from cluster_sim.run.shortage import ASKS, missing
 from cluster_sim.workload.jobs import Job
 
 if TYPE_CHECKING:
@@ -352,18 +351,17 @@ class MachineThen:
         mask = self.pool.eligibility.open_at(job.asking(job.requested_cores, suspension.left), self.now)
         return mask is None or bool(mask[list(suspension.cores)].all())
 
-    def shortage(self, row: int) -> str:
-        """Say what the job asks for and what there is of it, as a clause about the job; empty if it fits."""
+    def shortage(self, row: int) -> Reason:
+        """Return what the job asks for and what there is of it; FITS if it fits."""
         if self.placed(row) is not None:
-            return ""
+            return FITS
         suspension = self._history.suspended(row, self.now)
         if suspension is not None:
             free, cores = self.usable_free, suspension.cores
             left, needs = sum(min(int(free[node]), count) for node, count in cores.items()), sum(cores.values())
-            what = f"{left:,} free" if left < needs else "which an advance reservation keeps from it now"
-            return f"is suspended and needs its {counted(needs, 'core')} back, {what}"
+            return Reason(ReasonKind.ITS_CORES if left < needs else ReasonKind.ITS_CORES_RESERVED, needs, found=left)
         narrowest = self._history.narrowest.get(row)
         # Guests are named among the holders.
         job = narrowest or self._history.jobs[row]
-        text = missing(self.pool, self, (), job, self._history.counts_memory, self._policy)
-        return text.replace(ASKS, f"{ASKS}at least ", 1) if narrowest is not None and text.startswith(ASKS) else text
+        found = lacking(self.pool, self, (), job, self._history.counts_memory, self._policy)
+        return found if narrowest is None else replace(found, least=True)
