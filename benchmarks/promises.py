@@ -37,7 +37,7 @@ from schedulers.backfilling.promise_losses import (
     SWITCHED_ON,
     WITHHELD,
 )
-from schedulers.backfilling.releases import EXTENSIONS_S
+from schedulers.backfilling.timeline import EXTENSIONS_S
 
 INF = math.inf
 ORDERS = ("first", "first", "first", "sjf", "smallest", "longest", "saf", "wfp", "random")
@@ -244,6 +244,9 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
     jobs = result.jobs.set_index("job_id")
     attempts = dict(iter(result.attempts.groupby("job_id")))
     told: dict[tuple[str, int], tuple[float, float]] = {}  # job and attempt: (promised, when it was)
+    absences = [] if result.conditions is None else [*result.conditions.absences]
+    ids = result.jobs["job_id"].tolist()
+    withdrawn = [(ids[absence.job], absence.since) for absence in absences]  # killed in the queue, and back again later
     begun: Counter[str] = Counter()  # attempts of each job so far; one may end as it begins, so times do not tell
     for row in result.decisions.itertuples():
         begun[row.job_id] += row.decision == "start"
@@ -253,7 +256,8 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
         number = begun[row.job_id] - (row.because == LATE_BOOT)  # that is told as the attempt begins
         mine, key = attempts.get(row.job_id), (row.job_id, number)
         promised, since = told.get(key, (INF, row.time))
-        if mine is not None and number < len(mine) and since < mine["queue_time"].iloc[number]:
+        rejoined = mine is not None and number < len(mine) and since < mine["queue_time"].iloc[number]
+        if rejoined or any(job_id == row.job_id and since <= when <= row.time for job_id, when in withdrawn):
             promised, since = INF, row.time  # it was withdrawn while it waited, and has joined the queue again
         if row.promised_time > latest(promised):
             verdict.later += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -131,9 +131,12 @@ class Planning:
         """Return how long it should take until all nodes of a placement are on, s."""
         return 0.0 if self._states.all_on else self._states.boot_time(placement)
 
-    def outlook(self, empty: bool = False, withheld: bool = False) -> Free:
+    def outlook(self, empty: bool = False, withheld: bool = False, without: Iterable[Running] = ()) -> Free:
         """Return a copy of what is free now (or, ``empty``, with no job running) to try out what comes later.
 
-        With ``withheld``, as if no node were.
+        With ``withheld``, as if no node were; ``without`` some running jobs, as if they had ended.
         """
-        return Free.of(self._cores, self._states, empty, withheld)
+        free = Free.of(self._cores, self._states, empty, withheld)
+        for running in without:
+            free.release(running)
+        return free

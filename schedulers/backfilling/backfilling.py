@@ -16,7 +16,7 @@ from schedulers.backfilling.job_queue import JobQueue
 from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.profile_plan import ProfilePlan
 from schedulers.backfilling.promise_log import PromiseLog
-from schedulers.backfilling.releases import Releases
+from schedulers.backfilling.timeline import Timeline
 from schedulers.policy.policy import Scheduler
 from schedulers.queue.orders import (
     Aging,
@@ -46,7 +46,7 @@ class Backfilling(Scheduler):
     several cores, or jobs ask for nodes, tags or memory.
 
     A job is expected to end at its start plus its requested time; one that outlives that is put off step by step, see
-    :class:`~schedulers.backfilling.releases.Releases`. All that happens in an instant is one pass.
+    :class:`~schedulers.backfilling.timeline.Timeline`. All that happens in an instant is one pass.
     """
 
     def __init__(
@@ -66,16 +66,16 @@ class Backfilling(Scheduler):
     def begin(self, view: View) -> None:
         """Start with an empty queue and an empty machine."""
         self._queue = JobQueue(order_in(view, self._job_order, self._aging))
-        self._releases = Releases()
+        self._timeline = Timeline(view)
         for running in view.running:
-            self._releases.add(running)
+            self._timeline.add(running)
         self._where = NodeChoice(view, self._node_order, self.memory)
         self._counted = view.machine.counts_only and not self._pinned and not view.planning.counts_memory
         self._log = PromiseLog(view, self.memory)
 
     def _profile(self, view: View) -> ProfilePlan:
         """Return a plan for many promises. While nodes would have to boot, promises are of certain nodes."""
-        return ProfilePlan(self._where, self._releases, self._counted and view.machine.boot_delays is None)
+        return ProfilePlan(self._where, self._timeline, self._counted and view.machine.boot_delays is None)
 
     def _start(
         self, view: View, place: int, job: Job, placement: Placement, why: str = ""

@@ -15,7 +15,7 @@ from cluster_sim.run.view import View
 from schedulers.backfilling.easy import CountedPlan, EasyBackfilling
 from schedulers.backfilling.job_queue import JobQueue
 from schedulers.backfilling.plans import Plan, Promise
-from schedulers.backfilling.releases import planned_time
+from schedulers.backfilling.timeline import planned_time
 from schedulers.queue.orders import JobOrder, order_in, told_by
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class CommittedEasy(EasyBackfilling):
     def _plans(self, view: View) -> Callable[[], Plan]:
         if self._takes_extra or view.machine.turning_times:
             return super()._plans(view)
-        return partial(PlanBefore, self._where, self._releases)
+        return partial(PlanBefore, self._where, self._timeline)
 
     def _hold(self, view: View, plan: Plan, place: int, job: Job) -> Iterator[Decision]:
         if self._commitment is not None:
@@ -124,7 +124,7 @@ class CommittedBackfilling(CommittedEasy):
         self._queue.join(view.submitted, view)
         if self._queue.count != view.pending_count:
             self._queue.drop_cancelled(view)
-        self._releases.follow(view)
+        self._timeline.follow()
         self._queue.close_up()
 
     def go_for(self, view: View, job: Job) -> Iterator[Decision]:
@@ -132,7 +132,7 @@ class CommittedBackfilling(CommittedEasy):
         plan = self._new_plan()
         placement = plan.place(job)
         if placement is not None:
-            self._releases.add((yield from self._start(view, self._queue.place_of(job), job, placement)))
+            self._timeline.add((yield from self._start(view, self._queue.place_of(job), job, placement)))
             return
         self._promised = int(plan.promise(job) is not None)
         yield from self._backfill(view, plan, self._queue.first)

@@ -19,7 +19,7 @@ from cluster_sim.run.view import View
 from schedulers.backfilling.backfilling import Backfilling, Reservation
 from schedulers.backfilling.plans import Promise
 from schedulers.backfilling.promise_losses import CAPPED
-from schedulers.backfilling.releases import are_late, in_turn
+from schedulers.backfilling.timeline import in_turn
 from schedulers.policy.policy import schedulers
 from schedulers.queue.orders import AnyJobOrder, AnyNodeOrder, Memory, first, platform_order
 
@@ -80,20 +80,20 @@ class ConservativeBackfilling(Backfilling):
         self._queue.close_up()
         this_instant = latest(view.now)
         if view.explains:
-            self._log.follow(self._releases)
+            self._log.follow(self._timeline)
         submitted = [job for job in view.submitted if view.is_pending(job)]  # one may have been cancelled at once
         has_ended, ended_early = bool(view.ended), False
         for running in view.ended:
-            until = self._releases.drop(running)  # None: started and stopped in one instant
+            until = self._timeline.drop(running)  # None: started and stopped in one instant
             if until is not None and until > this_instant and self._plan is not None:
                 self._plan.give_back(running, until)
                 ended_early = True
                 if running.start_time == math.inf:
                     self._capacity_changes = -1  # its nodes still boot, and cannot be had before they are on
         for running in view.planning.resumed:
-            if self._releases.take_up(running, view):
+            if self._timeline.take_up(running):
                 self._capacity_changes = -1  # it has cores that the profile promises to others
-        put_off = self._releases.put_off_overdue(view.now) | are_late(view)
+        put_off = self._timeline.put_off_overdue() | self._timeline.is_late()
         if self._plan is None or put_off or self._is_capped:
             self._queue.join(submitted, view)
             yield from self._promise_anew(view)
@@ -275,7 +275,7 @@ class ConservativeBackfilling(Backfilling):
                 return False
             del self._promises[index], self._waiting[index]
             running = yield from self._start(view, place, job, placement)
-            self._releases.add(running)
+            self._timeline.add(running)
             self._plan.begin(running)
             less = self._plan.shorten(running, promise) or less
         return less

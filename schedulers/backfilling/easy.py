@@ -32,7 +32,7 @@ from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.node_plan import NodePlan
 from schedulers.backfilling.plans import Plan, Promise, ends_in_time, refusal
 from schedulers.backfilling.promise_log import slowest_boot
-from schedulers.backfilling.releases import Releases, cores_coming, planned_time
+from schedulers.backfilling.timeline import Timeline, planned_time
 from schedulers.queue.orders import (
     Aging,
     AnyJobOrder,
@@ -61,18 +61,18 @@ BackfillOrder = Annotated[str | Callable[..., Any] | None, Doc("order in which j
 class CountedPlan:
     """The head job's promise in two numbers, shadow time and spare cores, where any free cores are as good as others."""
 
-    def __init__(self, where: NodeChoice, releases: Releases):
+    def __init__(self, where: NodeChoice, timeline: Timeline):
         self._where = where
         self._view = where.view
-        self._releases = releases
+        self._timeline = timeline
         self._head: Job | None = None  # nobody is promised a start yet, and whatever fits may start
         self._shadow_time = math.inf
         self._spare_cores: float = math.inf
 
     def promise(self, job: Job, beside: int = 0) -> Promise | None:
         """Promise the job the earliest start at which its cores are free, and so many ``beside`` them."""
-        spare = self._releases.free_cores(self._view) - job.requested_cores - beside  # below 0: so many are lacking
-        coming = iter(cores_coming(self._releases, self._view))  # soonest first
+        spare = self._timeline.free_cores - job.requested_cores - beside  # below 0: so many are lacking
+        coming = iter(self._timeline.coming())  # soonest first
         for end, _, cores, _ in coming:
             spare += cores
             if spare >= 0:
@@ -175,16 +175,16 @@ class EasyBackfilling(Backfilling):
         """Return what makes the plan of each pass of a run."""
         if self._depth > 1 or self.memory or view.machine.turning_times:
             return partial(self._profile, view)
-        by_number = partial(CountedPlan, self._where, self._releases)
+        by_number = partial(CountedPlan, self._where, self._timeline)
         if self._counted:
             return by_number
-        return lambda: NodePlan(self._where, self._releases, by_number(), self._pinned)
+        return lambda: NodePlan(self._where, self._timeline, by_number(), self._pinned)
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """Hold a pass: over the whole queue only if something else has happened than that jobs came."""
         queue, submitted = self._queue, view.submitted
         if view.explains:
-            self._log.follow(self._releases)
+            self._log.follow(self._timeline)
         first_new = queue.join(submitted, view)
         if (
             self._follow(view)
@@ -205,7 +205,7 @@ class EasyBackfilling(Backfilling):
 
     def _follow(self, view: View) -> bool:
         """Take note of jobs that have ended or outlived their requests; return whether all promises are to be made anew."""
-        return self._releases.follow(view)
+        return self._timeline.follow()
 
     def _whole_queue(self, view: View) -> Iterator[Decision]:
         """Start jobs from the head on, promise those a start that do not fit, ``depth`` at the most, and backfill."""
@@ -226,7 +226,7 @@ class EasyBackfilling(Backfilling):
             placement = self._place_first(plan, job)
             if placement is not None:
                 running = yield from self._start(view, place, job, placement)
-                self._releases.add(running)
+                self._timeline.add(running)
                 plan.take(running)
                 self._log.others_first = True
                 continue
@@ -273,7 +273,7 @@ class EasyBackfilling(Backfilling):
             placement = plan.place(job)
             if placement is not None:
                 running = yield from self._start(view, place, job, placement, why)
-                self._releases.add(running)
+                self._timeline.add(running)
                 plan.take(running)
                 if not view.free_total:
                     break

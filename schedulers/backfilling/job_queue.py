@@ -10,7 +10,7 @@ import numpy as np
 
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job, JobColumns
-from schedulers.backfilling.releases import SHORTEST_S
+from schedulers.backfilling.timeline import SHORTEST_S
 from schedulers.queue.orders import JobOrder, told_by
 
 if TYPE_CHECKING:

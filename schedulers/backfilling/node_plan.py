@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +14,7 @@ from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Hold
 from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.plans import PlanOfOne, Promise, ends_in_time, refusal, worth_trying
-from schedulers.backfilling.releases import Releases, about_to_boot, by_instant, other_returns, planned_time
+from schedulers.backfilling.timeline import Timeline, planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,10 +30,10 @@ class NodePlan:
     number says that. *Pinned*: the promise is of certain cores of certain nodes, and these are not touched.
     """
 
-    def __init__(self, where: NodeChoice, releases: Releases, by_number: PlanOfOne, pinned: bool):
+    def __init__(self, where: NodeChoice, timeline: Timeline, by_number: PlanOfOne, pinned: bool):
         self._where = where
         self._view = where.view
-        self._releases = releases
+        self._timeline = timeline
         self._by_number = by_number  # for as long as the promised job is counted, or none is promised
         self._pinned = pinned
         self._head: Job | None = None  # the promised job
@@ -44,7 +41,7 @@ class NodePlan:
         self._promised = math.inf  # the shadow time, s; that of jobs that requested no time is -inf
         self._later: Free | None = None  # at the shadow time, the promised job not yet on it; None: it is counted
         self._place: Placement | None = None  # where it is to be, as found last
-        self._spare: npt.NDArray[np.int64] | None = None  # cores of each node beside the promised job
+        self._beside: Free | None = None  # the same with the promised job on it
         # Widths of jobs that found no place, as things are now, on which they could stay beyond the shadow time.
         self._too_wide: set[int] = set()
 
@@ -54,7 +51,7 @@ class NodePlan:
         fits = worth_trying(view, cores)
         if self._later is None:
             return fits & self._by_number.may_start(cores, times)
-        left = self._spare if self._pinned and self._spare is not None else self._later.free
+        left = (self._beside if self._pinned and self._beside is not None else self._later).free
         long = worth_trying(view, cores, np.minimum(view.free_cores, left))
         if self._too_wide:
             long &= ~np.isin(cores, [*self._too_wide])
@@ -79,12 +76,8 @@ class NodePlan:
             return True
         if not self._pinned:
             return self._leaves_a_place(running.placement, running.job)
-        assert self._spare is not None
-        spare, held = self._spare, self._later.cores_held
-        return all(
-            (spare[first:stop] >= held(running.job, first, stop, cores)).all()
-            for first, stop, cores in running.placement.spans
-        )
+        assert self._beside is not None
+        return self._beside.fits(running.job, running.placement)
 
     def is_over_in_time(self, job: Job) -> bool:
         """Return whether a job that starts now, without a boot, ends before the promised start."""
@@ -104,8 +97,8 @@ class NodePlan:
             if placement is None or self._leaves_a_place(placement, job):
                 return placement
         # Try what the promised job's own place leaves free, without nodes that would still boot when that job wants them.
-        assert self._spare is not None
-        spare, late = self._spare, self._late_boots()
+        assert self._beside is not None
+        spare, late = self._beside.free, self._late_boots()
         if late is not None and self._place is not None:
             its = np.array(self._place.nodes)
             spare = spare.copy()
@@ -153,7 +146,8 @@ class NodePlan:
         self._later.take(running.job, running.placement)
         self._leave_booting(running.placement)
         if self._pinned:
-            self._occupy(running.job, running.placement)
+            assert self._beside is not None
+            self._beside.take(running.job, running.placement)
         else:
             self._find_place()
 
@@ -165,22 +159,7 @@ class NodePlan:
             return self._by_number.promise(job)
         if job.requested_cores > view.machine.offered_cores:
             return None  # even if all jobs ended
-        later = view.planning.outlook()
-        for one in self._releases.on_trial.values():
-            later.release(one)
-        coming: Iterable[tuple[float, Callable[[], None]]] = (
-            (end, partial(later.release, running)) for end, _, _, running in self._releases.entries
-        )
-        returns = other_returns(view) if view.machine.transition_ends or view.machine.guests else []
-        for end, node, cores in about_to_boot(self._releases, view):
-            later.leave(node, cores)
-            returns.append((end, node, cores))
-        if returns:
-            back = [(end, partial(later.come_back, node, cores)) for end, node, cores in returns]
-            coming = sorted((*coming, *back), key=itemgetter(0))
-        for end, together in by_instant(coming):
-            for _, happen in together:
-                happen()
+        for end, later in self._timeline.states():
             if self._where.later(job, later, end) is not None:
                 self._later, self._head = later, job
                 self._promised = end
@@ -195,14 +174,8 @@ class NodePlan:
         assert self._later is not None
         assert self._head is not None
         placement = self._where.later(self._head, self._later, self._shadow)
-        self._spare = self._later.free.copy()
+        self._beside = self._later.copy()
         if placement is not None:
-            self._occupy(self._head, placement)
+            self._beside.take(self._head, placement)
         self._place = placement
         return placement
-
-    def _occupy(self, job: Job, placement: Placement) -> None:
-        assert self._later is not None
-        assert self._spare is not None
-        for first, stop, cores in placement.spans:
-            self._spare[first:stop] -= self._later.cores_held(job, first, stop, cores)

@@ -21,7 +21,7 @@ from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Hold
 from cluster_sim.run.view import View
-from schedulers.backfilling.releases import planned_end
+from schedulers.backfilling.timeline import planned_end
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -15,7 +15,7 @@ from cluster_sim.run.decisions import Hold
 from schedulers.backfilling.availability_profile import Amount, AvailabilityProfile
 from schedulers.backfilling.boots import Boots
 from schedulers.backfilling.plans import Promise, refusal, worth_trying
-from schedulers.backfilling.releases import Releases, other_returns, planned_end, planned_time
+from schedulers.backfilling.timeline import Timeline, planned_end, planned_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ class ProfilePlan:
     A promise on nodes is of certain cores of certain nodes, and allows for their boots.
     """
 
-    def __init__(self, where: NodeChoice, releases: Releases, counted: bool):
+    def __init__(self, where: NodeChoice, timeline: Timeline, counted: bool):
         self._where = where
         self._view = where.view
         self._counted = counted
@@ -54,11 +54,12 @@ class ProfilePlan:
         self._endless: Amount = self._nothing()  # held by jobs that requested no time
         self._some_day: tuple[Job, Amount] | None = None
         self._made: dict[int, tuple[Job, Promise]] = {}  # by job index; only for the decision log
-        for end, _, _, running in releases.entries:
-            self.profile.release(end, self._held(running))
-            self.begin(running)
-        for end, node, cores in other_returns(self._view):
-            self.profile.release(end, cores if counted else self._on_node(node, cores))
+        for end, node, cores, running in timeline.coming():
+            if running is None:
+                self.profile.release(end, cores if counted else self._on_node(node, cores))
+            else:
+                self.profile.release(end, self._held(running))
+                self.begin(running)
 
     # ------------------------------------------------------------------ amounts of cores, or of each node
 
@@ -80,10 +81,8 @@ class ProfilePlan:
 
     def _held(self, running: Running) -> int | npt.NDArray[Any]:
         """Return what a job gives back when it ends: what it has on nodes that are not withheld."""
-        if not self._view.machine.withheld_count:
-            return self._amount(running.job, running.placement)
-        placement = running.placement.offered(self._view.machine.withheld)
-        return placement.cores if self._counted else self._amount(running.job, placement)
+        withheld = self._view.machine.withheld if self._view.machine.withheld_count else None
+        return self._amount(running.job, running.placement.offered(withheld))
 
     def _on_node(self, node: int, cores: int) -> npt.NDArray[Any]:
         amount = np.zeros(self._nodes, np.int64)

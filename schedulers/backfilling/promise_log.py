@@ -11,7 +11,7 @@ from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
 from cluster_sim.run.view import View
 from schedulers.backfilling.plans import Plan, Promise
 from schedulers.backfilling.promise_losses import CAPPED, GOES_FIRST, Losses
-from schedulers.backfilling.releases import Releases
+from schedulers.backfilling.timeline import Timeline
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
@@ -33,9 +33,9 @@ class PromiseLog:
         #: Whether jobs go first, in this pass, that may have what those behind them in the queue were promised.
         self.others_first = False
 
-    def follow(self, releases: Releases) -> None:
-        """Note what the machine has lost since the last pass, before ``releases`` follow it."""
-        self.losses.follow(self._view, releases.outlived(self._view))
+    def follow(self, timeline: Timeline) -> None:
+        """Note what the machine has lost since the last pass, before ``timeline`` follows it."""
+        self.losses.follow(self._view, timeline.outlived())
 
     def begin_renewal(self) -> None:
         """Begin a pass in which all promises are made anew."""

@@ -19,7 +19,7 @@ from cluster_sim.run.view import View
 from schedulers.backfilling.easy import CountedPlan, EasyBackfilling
 from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.plans import Plan, Promise
-from schedulers.backfilling.releases import Releases, cores_coming, planned_time
+from schedulers.backfilling.timeline import Timeline, planned_time
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,20 +44,19 @@ class PlanWithRoom(CountedPlan):
     whole machine would never start.
     """
 
-    def __init__(self, where: NodeChoice, releases: Releases, room: int, room_for: float):
-        super().__init__(where, releases)
+    def __init__(self, where: NodeChoice, timeline: Timeline, room: int, room_for: float):
+        super().__init__(where, timeline)
         self._room, self._room_for = room, room_for
 
     def promise(self, job: Job, beside: int = 0) -> Promise | None:
         """Promise its cores with those that it leaves, but not more than can be free: then everybody else is over."""
-        most = self._releases.free_cores(self._view)
-        most += sum([cores for _, _, cores, _ in cores_coming(self._releases, self._view)])
+        most = self._timeline.free_cores + sum([cores for _, _, cores, _ in self._timeline.coming()])
         return super().promise(job, max(min(self._left_by(job), most - job.requested_cores), 0))
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         fits = super().may_start(cores, times)
         if self._others_run:
-            room = self._releases.free_cores(self._view) - self._room
+            room = self._timeline.free_cores - self._room
             fits &= (times <= self._room_for) | (cores <= room)
         return fits
 
@@ -76,7 +75,7 @@ class PlanWithRoom(CountedPlan):
 
     def takes_room(self, job: Job, cores: int) -> bool:
         """Return whether the job with these cores would leave fewer free than it has to."""
-        return self._others_run and cores + self._left_by(job) > self._releases.free_cores(self._view)
+        return self._others_run and cores + self._left_by(job) > self._timeline.free_cores
 
     def _lacks_room(self, job: Job) -> bool:
         return self.takes_room(job, job.requested_cores)
@@ -84,7 +83,7 @@ class PlanWithRoom(CountedPlan):
     @property
     def _others_run(self) -> bool:
         """Return whether any job runs that is not on trial."""
-        return self._view.running_count > len(self._releases.on_trial)
+        return self._view.running_count > len(self._timeline.on_trial)
 
     def _left_by(self, job: Job) -> int:
         return self._room if planned_time(job) > self._room_for else 0
@@ -119,4 +118,4 @@ class EasyWithRoom(EasyBackfilling):
         room = math.ceil(self._room * view.platform.core_count)
         if not room or view.machine.turning_times:
             return super()._plans(view)
-        return partial(PlanWithRoom, self._where, self._releases, room, self._room_for)
+        return partial(PlanWithRoom, self._where, self._timeline, room, self._room_for)

@@ -13,7 +13,6 @@ from typing_extensions import Doc
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
-from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Decision, Preempt, WakeAt
@@ -22,8 +21,8 @@ from schedulers.backfilling.candidates import ranked
 from schedulers.backfilling.easy import BACKFILLED, CountedPlan, EasyBackfilling
 from schedulers.backfilling.node_plan import NodePlan
 from schedulers.backfilling.plans import Plan
-from schedulers.backfilling.releases import Releases, indispensable, put_off
 from schedulers.backfilling.room import PlanWithRoom
+from schedulers.backfilling.timeline import Timeline, indispensable, put_off
 
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
@@ -42,20 +41,20 @@ PlanOfCores = CountedPlan | NodePlan
 
 
 class Trials:
-    """The jobs that run on trial. They are not among the scheduler's ``releases``, and what they hold counts as free.
+    """The jobs that run on trial. They are not entered in the scheduler's timeline, and what they hold counts as free.
 
     A job is tried ``most`` times at the most, and gives its cores to another that may be tried when it has run for ``time_s``
     (s). With ``counted``, any free cores serve any job.
     """
 
-    def __init__(self, most: int, time_s: float, where: NodeChoice, releases: Releases, counted: bool):
+    def __init__(self, most: int, time_s: float, where: NodeChoice, timeline: Timeline, counted: bool):
         self._most = most
         self._time_s = time_s
         self._where = where
         self._view: View = where.view
         self._counted = counted
-        self._releases = releases
-        self._running = releases.on_trial  # by index of the job, longest on trial first
+        self._timeline = timeline
+        self._running = timeline.on_trial  # by index of the job, longest on trial first
         self._tried: Counter[int] = Counter()
         self._wake = -math.inf  # for when a pass has been asked for last
 
@@ -75,7 +74,7 @@ class Trials:
                 del self._running[index]
                 continue
             self._running[index] = one
-            self._releases.drop(one)
+            self._timeline.drop(one)
             if one.expected_end <= latest(now):
                 put_off(one, now)
 
@@ -121,7 +120,7 @@ class Trials:
 
     def _keep(self, running: Running, plan: Plan) -> None:
         del self._running[running.job.index]
-        self._releases.add(running)
+        self._timeline.add(running)
         plan.take(running)
 
     def next_time(self) -> float | None:
@@ -148,15 +147,9 @@ class Trials:
         """Return how many cores would be free if these left."""
         view = self._view
         if not self._counted:
-            return self._outlook(leaving).free_total
+            return view.planning.outlook(without=leaving).free_total
         withheld = view.machine.withheld if view.machine.withheld_count else None
         return view.free_total + sum(one.placement.offered(withheld).cores for one in leaving)
-
-    def _outlook(self, leaving: Iterable[Running]) -> Free:
-        outlook = self._view.planning.outlook()
-        for one in leaving:
-            outlook.release(one)
-        return outlook
 
     def in_the_way(self, job: Job, among: Iterable[Running], boots: bool = True) -> list[Running]:
         """Return the jobs that have to leave for the job to fit, the first of them first.
@@ -169,7 +162,7 @@ class Trials:
         def fits(leaving: list[Running]) -> bool:
             if self._counted:
                 return job.requested_cores <= self.free_without(leaving) - asleep
-            outlook = self._outlook(leaving)
+            outlook = view.planning.outlook(without=leaving)
             awake = None if boots else np.where(view.machine.is_off, 0, outlook.free)
             return self._where.later(job, outlook, view.now, awake) is not None
 
@@ -213,7 +206,7 @@ class EasyOnTrial(EasyBackfilling):
             )
         self._placement: Placement | None = None  # of the job that was looked at last, if it is the first of the queue
         before = self._trials
-        self._trials = Trials(self._most_trials, self._trial_s, self._where, self._releases, self._counted)
+        self._trials = Trials(self._most_trials, self._trial_s, self._where, self._timeline, self._counted)
         self._trials.go_on_from(before)
 
     @property
@@ -258,7 +251,7 @@ class EasyOnTrial(EasyBackfilling):
             if leaving:
                 placement = plan.place(job) if placement is None else trials.place(job)
             if placement is not None:
-                self._releases.add((yield from self._start(view, place, job, placement)))
+                self._timeline.add((yield from self._start(view, place, job, placement)))
                 self._log.others_first = True
                 # They may go before others that wait: the next pass, in this instant, looks at the whole queue.
                 self._plan = None
@@ -305,7 +298,7 @@ class EasyOnTrial(EasyBackfilling):
             else:
                 running = yield from self._start(view, place, job, placement, BACKFILLED if in_time else TRIED)
                 if in_time:
-                    self._releases.add(running)
+                    self._timeline.add(running)
                     plan.take(running)
                 else:
                     trials.begin(running)

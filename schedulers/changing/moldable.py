@@ -14,7 +14,7 @@ from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Start
 from cluster_sim.run.view import View
-from schedulers.backfilling.releases import Releases, cores_coming
+from schedulers.backfilling.timeline import Timeline
 from schedulers.policy.policy import Scheduler, blocks, schedulers, start_on
 from schedulers.queue.orders import Memory
 
@@ -49,7 +49,7 @@ class Moldable(Scheduler):
     def begin(self, view: View) -> None:
         """Begin a run in which nobody waits and nothing runs."""
         self._queue: list[tuple[int, Job]] = []
-        self._releases = Releases()
+        self._timeline = Timeline(view)
         self._times: tuple[Job, npt.NDArray[np.float64]] | None = (
             None  # of the first job: what it requests on each width, s
         )
@@ -59,7 +59,7 @@ class Moldable(Scheduler):
         for job in view.submitted:
             heappush(self._queue, (job.index, job))
         if self.width == "earliest":
-            self._releases.follow(view)
+            self._timeline.follow()
         while self._queue:
             job = self._queue[0][1]
             if view.is_pending(job):
@@ -69,7 +69,7 @@ class Moldable(Scheduler):
                     return
                 yield start
                 if self.width == "earliest":
-                    self._releases.add(view.running_by_index[job.index])
+                    self._timeline.add(view.running_by_index[job.index])
             heappop(self._queue)
 
     def _start(self, view: View, job: Job) -> Start | None:
@@ -82,7 +82,7 @@ class Moldable(Scheduler):
                 every = range(job.min_cores, job.max_cores + 1)
                 self._times = job, np.array([job.on_cores(cores).requested_time for cores in every])
             times, free = [view.now], [view.free_total]
-            for end, _, cores, _ in cores_coming(self._releases, view):
+            for end, _, cores, _ in self._timeline.coming():
                 times.append(end)
                 free.append(free[-1] + cores)
             level = np.searchsorted(free, np.arange(job.min_cores, job.max_cores + 1))

@@ -19,7 +19,7 @@ from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
 from cluster_sim.run.view import View
 from cluster_sim.workload.fields import whole_number
-from schedulers.backfilling.releases import indispensable
+from schedulers.backfilling.timeline import indispensable
 from schedulers.policy.policy import Scheduler, schedulers
 from schedulers.queue.orders import AnyNodeOrder, node_orders, platform_order
 
@@ -193,12 +193,7 @@ class Preemptive(Scheduler):
 
     def _outlook(self, view: View, taken: Iterable[Running] = ()) -> Free:
         """Return what is free when these jobs and those that are leaving have left."""
-        outlook = view.planning.outlook()
-        for index in self._leaving:
-            outlook.release(view.running_by_index[index])
-        for one in taken:
-            outlook.release(one)
-        return outlook
+        return view.planning.outlook(without=[*map(view.running_by_index.__getitem__, self._leaving), *taken])
 
     def _fitting(self, view: View, job: Job) -> Callable[[Free], bool]:
         """Return a test of whether a job fits on what an outlook has free."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+import numpy as np
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, Simulation, make_scheduler
+from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
+from cluster_sim.workload.jobs import Job
 from tests.support.rows import workload_of
 
 
@@ -35,3 +38,20 @@ def test_an_outlook_frees_the_memory_of_all_tasks() -> None:
     assert outlook.place(waiting, memory=True) is None
     outlook.release(running)
     assert outlook.place(waiting, memory=True) == Placement.on({0: 2})
+
+
+@given(seed=st.integers(0, 10_000), policy=st.sampled_from(["always-on", "timeout:2"]))
+@settings(max_examples=40, deadline=None)
+def test_the_machine_and_a_copy_of_it_place_jobs_alike(seed: int, policy: str) -> None:
+    """The machine, which searches in sets of nodes, and what is free in arrays find the same cores at any time."""
+    rng = np.random.default_rng(seed)
+    platform = Platform.read("mixed:3x4@1,20x2@1,2x8@1,40x1@1")
+    rows = [(float(t), int(n), float(s), float(s)) for t, n, s in rng.integers(1, (60, 30, 20), (40, 3)).tolist()]
+    simulation = Simulation(platform, workload_of(*sorted(rows)), make_scheduler("fcfs"), power=policy)
+    probes = [Job({}, 0, "probe", 0.0, cores, 1.0) for cores in (1, 2, 3, 5, 9, 40)]
+    for time in np.sort(rng.uniform(0.0, 90.0, 12)).tolist():
+        simulation.run(until=time)
+        machine = simulation.machine
+        free = Free.of(machine.cores, machine.nodes)
+        free.is_on, free.is_off = machine.nodes.is_on, machine.nodes.is_off  # it takes them for alike
+        assert [machine.cores.place(job) for job in probes] == [free.place(job) for job in probes]

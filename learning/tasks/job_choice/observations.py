@@ -15,7 +15,7 @@ from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
 from learning.tasks.feature_table import LONG_S, FeatureTable, bounded, feature, logarithmic, ranks
 from schedulers.backfilling.plans import worth_trying
-from schedulers.backfilling.releases import planned_end, planned_time
+from schedulers.backfilling.timeline import planned_end, planned_time
 from schedulers.queue.orders import f1
 
 Floats = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cluster_sim.workload.days import DAY_S
 from cluster_sim.workload.jobs import Job
-from schedulers.backfilling.releases import planned_time
+from schedulers.backfilling.timeline import planned_time
 
 Floats = npt.NDArray[np.float64]
 NO_LIMIT_S = DAY_S

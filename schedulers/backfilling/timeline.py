@@ -1,4 +1,4 @@
-"""Running jobs in order of their expected end, when they should give their cores back."""
+"""The timeline of a backfilling scheduler: when running jobs should give their cores back, and what else becomes free."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from cluster_sim.machine.running import Running
 from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
+    from cluster_sim.machine.free import Free
     from cluster_sim.workload.jobs import Job
 
 EXTENSIONS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000)
@@ -38,8 +39,8 @@ def ending_after(start: float, end: float) -> float:
     return end if end > latest(start) else max(latest(latest(start)), math.nextafter(start, math.inf))
 
 
-Release = tuple[float, int, int, "Running"]
-"""Entry of a running job: (expected end s, job index, cores, running job)."""
+Release = tuple[float, int, int, Any]
+"""Cores that become free: (expected time s, job index or node, cores, running job, or None: the node comes back)."""
 
 
 Timed = TypeVar("Timed", bound=tuple[Any, ...])
@@ -63,18 +64,21 @@ def in_turn(entries: Iterable[tuple[float, int]]) -> Iterator[tuple[float, int]]
         yield from sorted(instant, key=itemgetter(1))
 
 
-class Releases:
-    """Running jobs by expected end, kept up to date from pass to pass.
+class Timeline:
+    """The changes of what is free that are known: running jobs by expected end, nodes that come back, guests that leave.
 
-    A job that outlives its request is put off by growing steps, as Tsafrir, Etsion and Feitelson (2007, §4) do, until
-    it ends; a run that enforces walltimes has none.
+    It is kept up to date from pass to pass. A job that outlives its request is put off by growing steps, as Tsafrir,
+    Etsion and Feitelson (2007, §4) do, until it ends; a run that enforces walltimes has none.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, view: View) -> None:
+        self._view = view
         self.entries: list[Release] = []  #: The running jobs, the soonest expected end first.
         #: Running jobs that are not entered, by index: they leave as soon as a job that goes first can start with their cores.
         self.on_trial: dict[int, Running] = {}
         self._ends: dict[int, float] = {}  # under which end each job is entered
+
+    # ------------------------------------------------------------------ keeping it up to date
 
     def add(self, running: Running) -> None:
         """Enter a job that has been started."""
@@ -95,41 +99,33 @@ class Releases:
             del self.entries[bisect_left(self.entries, (end, index))]
         return end
 
-    def free_cores(self, view: View) -> int:
-        """Return how many cores are free, with those of jobs on trial."""
-        if not self.on_trial:
-            return view.free_total
-        outlook = view.planning.outlook()
-        for running in self.on_trial.values():
-            outlook.release(running)
-        return outlook.free_total
-
-    def outlived(self, view: View) -> bool:
+    def outlived(self) -> bool:
         """Return whether a job has lasted longer than expected up to this pass, which has not been followed yet."""
-        now, ended = view.now, {running.job.index for running in view.ended}
+        now, ended = self._view.now, {running.job.index for running in self._view.ended}
         if any(latest(self._ends.get(index, now)) < now for index in ended):
             return True
         due = self.entries[: bisect_left(self.entries, (latest(now), math.inf))]
         return any(index not in ended for _, index, _, _ in due)
 
-    def follow(self, view: View) -> bool:
+    def follow(self) -> bool:
         """Take out what has ended since the last pass, put off what should have; return whether any was put off."""
-        for running in view.ended:
+        for running in self._view.ended:
             self.drop(running)
-        for running in view.planning.resumed:
-            self.take_up(running, view)
-        return self.put_off_overdue(view.now)
+        for running in self._view.planning.resumed:
+            self.take_up(running)
+        return self.put_off_overdue()
 
-    def take_up(self, running: Running, view: View) -> bool:
+    def take_up(self, running: Running) -> bool:
         """Enter a job that goes on after a suspension, or with other cores, if it runs; return whether it does."""
         index = running.job.index
-        if view.running_by_index.get(index) is not running or index in self._ends:
+        if self._view.running_by_index.get(index) is not running or index in self._ends:
             return False
         self.add(running)
         return True
 
-    def put_off_overdue(self, now: float) -> bool:
-        """Give every job that should have ended by ``now`` more time; return whether there was one."""
+    def put_off_overdue(self) -> bool:
+        """Give every job that should have ended by now more time; return whether there was one."""
+        now = self._view.now
         if not self.entries or self.entries[0][0] > latest(now):
             return False
         overdue = [running for *_, running in self.entries[: bisect_left(self.entries, (latest(now), math.inf))]]
@@ -141,58 +137,63 @@ class Releases:
             self.add(running)
         return bool(overdue)
 
+    # ------------------------------------------------------------------ asking it
 
-def cores_coming(releases: Releases, view: View) -> Iterable[tuple[float, int, int, object]]:
-    """Return (expected time s, job or node, cores, …) that become usable for the scheduler, soonest first."""
-    if not view.machine.withheld_count and not view.machine.transition_ends and not view.machine.guests:
-        return releases.entries
-    ends: list[tuple[float, int, int, object]] = [*releases.entries]
-    if view.machine.withheld_count:
-        ends = [
-            (end, job, run.placement.offered(view.machine.withheld).cores, None)
-            for end, job, _, run in releases.entries
+    @property
+    def free_cores(self) -> int:
+        """Return how many cores are free now, with those of jobs on trial."""
+        if not self.on_trial:
+            return self._view.free_total
+        return self._view.planning.outlook(without=self.on_trial.values()).free_total
+
+    def coming(self) -> list[Release]:
+        """Return what becomes usable for the scheduler, as far as that is known, soonest first.
+
+        Jobs end, nodes in transition come back, and guests leave that said when; nothing counts on withheld nodes. What
+        takes longer than expected is expected back after the first extension from now.
+        """
+        coming, machine, now = self.entries, self._view.machine, self._view.now
+        if machine.withheld_count:
+            coming = [(end, job, run.placement.offered(machine.withheld).cores, run) for end, job, _, run in coming]
+        if not machine.transition_ends and not machine.guests:
+            return coming
+        returns = [(end, node, machine.free_cores.item(node)) for node, end in machine.transition_ends.items()]
+        returns += [(end, node, cores) for _, node, cores, end in machine.guests if end < math.inf]
+        others: list[Release] = [
+            (end if end > latest(now) else now + EXTENSIONS_S[0], node, cores, None)
+            for end, node, cores in returns
+            if cores and not machine.withheld.item(node)
         ]
-    ends += [(end, node, cores, None) for end, node, cores in other_returns(view)]
-    ends.sort(key=itemgetter(0))  # two runs that are sorted already: no more than a merge
-    return ends
+        return sorted([*coming, *others], key=itemgetter(0))
 
+    def states(self) -> Iterator[tuple[float, Free]]:
+        """Yield each time (s) at which something becomes free, and what is free then: one object, which changes."""
+        view, machine, coming = self._view, self._view.machine, self.coming()
+        free = view.planning.outlook(without=self.on_trial.values())
+        if machine.is_off.any() and (delays := machine.boot_delays) is not None:
+            # Nodes that will boot for jobs started in this pass are OFF until it is over: others of this pass can still be
+            # started there, and later ones have to wait.
+            nodes = {node for *_, run in self.entries if run.start_time == math.inf for node in run.placement.nodes}
+            for node in sorted(nodes):
+                if machine.is_off[node] and (cores := machine.free_cores.item(node)):
+                    free.leave(node, cores)
+                    coming = [*coming, (view.now + float(delays[node]), node, cores, None)]
+            coming = sorted(coming, key=itemgetter(0))
+        for time, together in by_instant(coming):
+            for _, node, cores, running in together:
+                if running is None:
+                    free.come_back(node, cores)
+                else:
+                    free.release(running)
+            yield time, free
 
-def about_to_boot(releases: Releases, view: View) -> Iterator[tuple[float, int, int]]:
-    """Yield (expected time s, node, its other cores) of nodes that will boot for jobs started in this pass.
-
-    They are OFF until the pass is over, and other jobs of this pass can still be started there; later ones have to wait.
-    """
-    if not view.machine.is_off.any() or (delays := view.machine.boot_delays) is None:
-        return
-    nodes = {node for *_, run in releases.entries if run.start_time == math.inf for node in run.placement.nodes}
-    for node in sorted(nodes):
-        if view.machine.is_off[node] and (cores := view.free_cores.item(node)):
-            yield view.now + float(delays[node]), node, cores
-
-
-def are_late(view: View) -> bool:
-    """Return whether a node in transition, or cores of a guest, should be back by now and are not."""
-    this_instant = latest(view.now)
-    ends, guests = view.machine.transition_ends, view.machine.guests
-    if ends and min(ends.values()) <= this_instant:
-        return True
-    return bool(guests) and min(guest.expected_end for guest in guests) <= this_instant
-
-
-def other_returns(view: View) -> list[tuple[float, int, int]]:
-    """Return (expected time s, node, cores) of cores that come back without the end of a job, soonest first.
-
-    They are of nodes in transition, and of guests that said how long they stay. Withheld nodes do not count. What takes
-    longer than expected is expected back after the first extension from now.
-    """
-    now, free, withheld = view.now, view.free_cores.item, view.machine.withheld.item
-    coming = [(end, node, free(node)) for node, end in view.machine.transition_ends.items()]
-    coming += [(end, node, cores) for _, node, cores, end in view.machine.guests if end < math.inf]
-    return sorted(
-        (end if end > latest(now) else now + EXTENSIONS_S[0], node, cores)
-        for end, node, cores in coming
-        if cores and not withheld(node)
-    )
+    def is_late(self) -> bool:
+        """Return whether a node in transition, or cores of a guest, should be back by now and are not."""
+        this_instant = latest(self._view.now)
+        ends, guests = self._view.machine.transition_ends, self._view.machine.guests
+        if ends and min(ends.values()) <= this_instant:
+            return True
+        return bool(guests) and min(guest.expected_end for guest in guests) <= this_instant
 
 
 def put_off(running: Running, now: float) -> None:
