@@ -235,30 +235,25 @@ class Passes:
         env = self._env
         if before and not self._is_to_reserve:
             self._is_to_reserve = True
-            env.at(env.now, RESERVE).callbacks.append(self._reserve)
+            env.at(env.now, RESERVE, RESERVE).callbacks.append(self._take_turn)
         if not self._is_to_react:
             self._is_to_react = True
-            env.at(env.now, REACT).callbacks.append(self._react)
+            env.at(env.now, REACT, REACT).callbacks.append(self._take_turn)
 
-    def _reserve(self, event: Event) -> None:
-        """Give the power policy its turn before the scheduler's."""
-        self._is_to_reserve = False
-        self._reserving = True
-        self._take(RESERVE)
-        self._reserving = False
-
-    def _react(self, event: Event) -> None:
-        """Give the power policy its turn after the scheduler's."""
-        self._is_to_react = False
-        self._take(REACT)
-        self._news.vacated.clear()
-
-    def _take(self, turn: EventPriority) -> None:
+    def _take_turn(self, event: Event) -> None:
         """Let the power policy's process go on, to where it waits for its next turn."""
-        due, self._power_turn = self._power_turn, Event(self._env)
+        turn, due, self._power_turn = event.value, self._power_turn, Event(self._env)
+        self._reserving = turn is RESERVE
+        if self._reserving:
+            self._is_to_reserve = False
+        else:
+            self._is_to_react = False
         self.power_decides = True
         self._env.deliver(due, turn)
         self.power_decides = False
+        if not self._reserving:
+            self._news.vacated.clear()
+        self._reserving = False
 
     def wake_is_planned(self) -> None:
         """Note that the scheduler will be woken.
