@@ -52,10 +52,9 @@ class NodeStates:
 
         Return them as runs of neighbours (first, stop).
         """
-        ends = self.transition_ends
-        for node in nodes if ends else ():
-            ends.pop(node, None)
         was_on, was_off = self._powered_on[nodes[0]], self._powered_off[nodes[0]]
+        for node in nodes if not (was_on or was_off) else ():
+            self.transition_ends.pop(node, None)
         if not (was_on or was_off or on or off):  # it breaks down on the way, or is repaired
             self.changes += len(nodes)
         runs = _runs(nodes)
