@@ -5,6 +5,7 @@ Files, and tables as data, keep plain numbers in SI units; nothing that is writt
 
 from __future__ import annotations
 
+import datetime
 import math
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 NOTHING = "–"
 PLAIN_SECONDS = 600.0
 """Seconds up to which times of a run are written in seconds; later ones are in days, hours, minutes and seconds."""
+IN_WORDS = 3_600.0
+"""Seconds from which on :func:`at_time` and :func:`lasting` write days, hours and minutes."""
 _MINUTE, _DAY = 60, 86_400
 _COUNTABLE = 1e18
 """Seconds from which on times are written as plain numbers, without days and hours."""
@@ -130,6 +133,33 @@ def _completed(texts: list[str], values: Floats, short: NDArray[np.intp], second
 def moment(seconds: float) -> str:
     """Return one time of a run as :func:`moments` writes it."""
     return moments(seconds)[0]
+
+
+def in_seconds(time: float) -> str:
+    """Write a time as ``1,234.5 s``; milliseconds are enough."""
+    text = f"{time:,.3f}".rstrip("0").rstrip(".")
+    return f"{text} s" if float(text.replace(",", "")) or not time else f"{time:.3g} s"
+
+
+def at_time(time: float, began: datetime.datetime | None = None) -> str:
+    """Write a time of the run: ``1,234.5 s``, ``2 d 20:18:18``, or a date if the run ``began`` at one.
+
+    >>> at_time(93_600.0, datetime.datetime(2026, 3, 1, 8))
+    '2026-03-02 10:00:00'
+    """
+    if not IN_WORDS <= time < math.inf:
+        return in_seconds(time)
+    if began is None:
+        return moment(time)
+    try:
+        return str((began + datetime.timedelta(seconds=round(time))).replace(tzinfo=None))
+    except OverflowError:  # beyond the year 9999
+        return moment(time)
+
+
+def lasting(time: float) -> str:
+    """Write how long something lasts: ``1,234.5 s``, ``2 d 20:18 (245,898 s)``."""
+    return f"{duration(time)} ({in_seconds(time)})" if IN_WORDS <= time < math.inf else in_seconds(time)
 
 
 def prefixed(value: float, unit: str) -> str:

@@ -195,8 +195,8 @@ def option_of(name: str, default: Any, annotation: Any) -> Option:
     extras: list[Any] = []
     kinds, choices = _types(annotation, extras)
     for kind in (bool, int, float):
-        if not (extras or choices) and isinstance(default, kind) and kind not in kinds:
-            kinds = (kind, *kinds)
+        if not (extras or choices) and isinstance(default, kind):
+            kinds = kinds if kind in kinds else (kind, *kinds)
             break
     facts: dict[str, Any] = {"is_most": not extras or default == math.inf}
     for extra in extras:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import chain
 
 from cluster_sim import Placement, Platform, Simulation, Workload
+from cluster_sim.machine.free import Free
 from cluster_sim.run.decisions import Decision, Preempt, Resume, Start, WakeAt
-from cluster_sim.run.outlook import Outlook
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
 from schedulers import Scheduler
@@ -15,7 +15,7 @@ from schedulers import Scheduler
 class Row:
     """Jobs that run at the same time, and what they leave free of the machine."""
 
-    def __init__(self, free: Outlook):
+    def __init__(self, free: Free):
         self.free = free
         self.jobs: dict[int, tuple[Job, Placement]] = {}
 
@@ -23,13 +23,13 @@ class Row:
         """Enter the job if there is room for it; whether there was."""
         placement = self.free.place(job)
         if placement is not None:
-            self.free.hold(job, placement)
+            self.free.take(job, placement)
             self.jobs[job.index] = job, placement
         return placement is not None
 
     def leave(self, index: int) -> None:
         """A job is over."""
-        self.free.give_back(*self.jobs.pop(index))
+        self.free.give(*self.jobs.pop(index))
 
 
 class Gang(Scheduler):

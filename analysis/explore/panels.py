@@ -9,9 +9,8 @@ from dash import html
 
 from analysis.tables.run_metrics import comparison_table
 from analysis.tables.wording import label_of, shortened, unit_of
-from cluster_sim.amounts import NOTHING, amount
+from cluster_sim.amounts import NOTHING, amount, in_seconds
 from cluster_sim.errors import counted
-from cluster_sim.run.shortage import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +43,7 @@ def explanation(run: Run, job_id: str) -> list[Any]:
     about = steps.of_job(job_id)
     links = [
         html.Button(
-            f"{_MEANING[steps.decisions[i]]} at {seconds(steps.time[i])}",
+            f"{_MEANING[steps.decisions[i]]} at {in_seconds(steps.time[i])}",
             id={"kind": "step", "step": i},
             className="link",
         )
@@ -78,15 +77,15 @@ def _change_and_outcome(run: Run, change: Change) -> tuple[str, str]:
     """Say what was changed, and what became of the job."""
     if change.cancel:
         return "taken out of the workload", "–"
-    asked = "names no time" if change.requested_time is None else f"asks for {seconds(change.requested_time)}"
+    asked = "names no time" if change.requested_time is None else f"asks for {in_seconds(change.requested_time)}"
     user = f" by {change.user}" if change.user else ""
-    size = f"{counted(change.cores, 'core')}, runs for {seconds(change.run_time)}"
-    text = f"submitted{user} at {seconds(change.submit_time)}: {size}, {asked}"
+    size = f"{counted(change.cores, 'core')}, runs for {in_seconds(change.run_time)}"
+    text = f"submitted{user} at {in_seconds(change.submit_time)}: {size}, {asked}"
     jobs = run.result.jobs
     job = jobs[jobs["job_id"] == change.job_id].iloc[0]
     outcome = str(job["state"])
     if not math.isnan(job["start_time"]):
-        outcome += f"; waited {seconds(job['wait_time'])}, started at {seconds(job['start_time'])}"
+        outcome += f"; waited {in_seconds(job['wait_time'])}, started at {in_seconds(job['start_time'])}"
     return text, outcome
 
 

@@ -119,11 +119,11 @@ def gantt(
 
 def tool_chart(result: Result, **options: Any) -> go.Figure:
     """Return the chart of a run for a page, where it becomes a tool of any size; ``options`` as for :func:`gantt`."""
-    known = options_of(options)
+    known = gantt_options(options)
     return draw_held(HeldRectangles.of(result, known.pop("rows"), known.pop("workload")), **known, carry=True)
 
 
-def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
+def gantt_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all options of :func:`gantt`: those given, else its defaults. Raises SpecError for an unknown name."""
     known = {name: parameter.default for name, parameter in signature(gantt).parameters.items() if name != "result"}
     for name in given:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.gantt_chart.chart_data import HeldRectangles, within
 from analysis.gantt_chart.drawing import MOST_POLYGONS
-from analysis.gantt_chart.gantt import draw_held, options_of
+from analysis.gantt_chart.gantt import draw_held, gantt_options
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
 from cluster_sim.records.result import Result
@@ -23,7 +23,7 @@ class GanttWindows:
     """
 
     def __init__(self, result: Result, **options: Any):
-        self.options = options_of(options)
+        self.options = gantt_options(options)
         self.held = HeldRectangles.of(result, self.options.pop("rows"), self.options.pop("workload"))
 
     def count(self, start: float, end: float) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from analysis.reproduce.code_digest import code
+from analysis.reproduce.inputs import code
 from cluster_sim.files.atomic import write_bytes
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.reproduce.claims import Judged, judge
-from analysis.reproduce.code_digest import code
-from analysis.reproduce.inputs import fingerprint, missing
+from analysis.reproduce.inputs import code, fingerprint, missing
 from analysis.reproduce.paper import ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from cluster_sim import __version__
 from cluster_sim.errors import InputError

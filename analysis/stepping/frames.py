@@ -18,13 +18,13 @@ from analysis.figures.palette import ColourClasses, text_colour
 from analysis.gantt_chart.rectangles import SHOWN_STATES, RowScale, rectangles_of
 from analysis.stepping.steps import Step, Steps, rows_of_jobs
 from analysis.tables.wording import listing
+from cluster_sim.amounts import in_seconds
 from cluster_sim.errors import InputError, counted
 from cluster_sim.records.attempt_tables import numbers_of_attempts
 from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.reasons.spells import MOVED, RESIZED, SUSPENDED, Spell
 from cluster_sim.records.reasons.waiting import InstantsOfWait
 from cluster_sim.records.result import Result
-from cluster_sim.run.shortage import seconds
 
 NEVER = np.iinfo(np.int64).max
 NAMED = 3
@@ -78,7 +78,7 @@ class Frames:
         begin, end = x_range
         low, high = np.searchsorted(self.time, begin), np.searchsorted(self.time, end, side="right")
         if not low < high:
-            wanted = f"a window with a step in it, between {seconds(self.time[0])} and {seconds(self._horizon)}"
+            wanted = f"a window with a step in it, between {in_seconds(self.time[0])} and {in_seconds(self._horizon)}"
             raise InputError("animation, window", wanted, f"{begin:g} to {end:g} s")
         return int(low), int(high)
 
@@ -363,7 +363,7 @@ class Frames:
             over = zip(holds["job_id"][ended], holds["outcome"][ended], strict=True)
             names = [str(job_id) for job_id, outcome in over if outcome not in (SUSPENDED, RESIZED, MOVED)]
             more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
-            how = f"It had waited {seconds(waited)}"
+            how = f"It had waited {in_seconds(waited)}"
             if names:
                 how += f", until {'job' if len(names) == 1 else 'jobs'} {listing(names[:NAMED] + more)} ended"
         earlier = int(((self._eligible[waiting] < self._eligible[row]) & (waiting != row)).sum())

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from cluster_sim.amounts import in_seconds
 from cluster_sim.errors import counted
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.machine.placement import Span
@@ -17,7 +18,6 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.records.energy_accounts import node_bounds
 from cluster_sim.records.result import Result
 from cluster_sim.run.decision_log import nodes_texts
-from cluster_sim.run.shortage import seconds
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 
@@ -40,7 +40,7 @@ class Step:
         if self.decision == "reserve":
             if self.promised_time == math.inf:
                 return f"Job {self.job_id} is promised no time at which it starts."
-            return f"Job {self.job_id} is promised a start at {seconds(self.promised_time)}."
+            return f"Job {self.job_id} is promised a start at {in_seconds(self.promised_time)}."
         if self.decision == "hold":
             return f"Job {self.job_id} stays in the queue."
         if self.decision == "block":
@@ -100,7 +100,7 @@ class Steps:
         promised = []
         for step in np.flatnonzero((self.rows == row) & (self.decisions == "reserve")).tolist():
             time = self[step].promised_time
-            promised.append((step, f"promised {seconds(time)}" if time < math.inf else "promised no time"))
+            promised.append((step, f"promised {in_seconds(time)}" if time < math.inf else "promised no time"))
         return promised
 
 

@@ -61,10 +61,10 @@ def _kind_of_file(path: str) -> Kind:
     from cluster_sim.cli.irmasim_options import is_options
     from cluster_sim.files.documents import is_yaml_name, parse_json, read_document
     from cluster_sim.files.reading import read_bytes, read_text
-    from cluster_sim.formats.foreign_files import foreign
     from cluster_sim.formats.irmasim_platform import is_irmasim
     from cluster_sim.formats.slurm.conf_lines import is_slurm_conf
     from cluster_sim.formats.slurm.sacct_table import delimiter_of
+    from cluster_sim.formats.workload_files import foreign
 
     if not is_yaml_name(path):
         first = read_bytes(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]

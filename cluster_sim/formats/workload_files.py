@@ -10,7 +10,7 @@
 | any, ``.csv``, ``.parquet`` | sacct's output, told by its header | ``sacct`` |
 | ``.json`` | what ``sacct --json`` prints, told by its jobs' ``time`` | ``sacct`` |
 
-Logs of other programs that are not read are refused by name (:mod:`cluster_sim.formats.foreign_files`).
+Logs of other programs that are not read are refused by name, told by their shape.
 
 Standard input, ``-``, is told by its content. Each may be gzipped, with ``.gz`` after the suffix. A new format is one module
 and one row in the two tables below.
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
@@ -28,7 +29,6 @@ from cluster_sim.errors import FormatError, ModelWarning, SpecError, warn_user
 from cluster_sim.files import reading as files
 from cluster_sim.files.documents import parse_json
 from cluster_sim.formats import batsim_workload, elastisim_workload, irmasim_workload, swf, tables
-from cluster_sim.formats.foreign_files import foreign
 from cluster_sim.formats.slurm import sacct, sacct_table
 from cluster_sim.formats.slurm.sacct_json import is_sacct_json
 from cluster_sim.registry import misspelt
@@ -166,3 +166,24 @@ def _check_options(function: Callable[..., Any], options: dict[str, Any], path: 
     for name in options:
         if name not in known:
             raise SpecError(path, f"an option of this format ({', '.join(known) or 'it has none'})", name)
+
+
+_OWN_COLUMNS = "the jobs as CSV with the columns of docs/reference/job-schema.md, or as SWF"
+_SACCT = "what sacct --parsable2 or sacct --json prints, a row for each job that is over"
+_SHAPES = (
+    (r"\A(?:[#;].*\n)*#\s*JobID\s+SubmitTime\s+WaitTime\b", "GWF, the format of the Grid Workloads Archive", _OWN_COLUMNS),
+    (r"\A(?:#.*\n)*\d+(?:[ \t]+-?[\d.]+){8}(?:[ \t]+\S+){20}[ \t]*$", "rows of 29 fields, as in GWF", _OWN_COLUMNS),
+    (r"\AJobId=\d+", "what scontrol show job prints", _SACCT),
+    (r"\A\s*JOBID\s+PARTITION\s+NAME\s+USER\b", "what squeue prints", _SACCT),
+    (r"\A\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];", "accounting records of PBS or Torque", _OWN_COLUMNS),
+    (r'\A"JOB_[A-Z]+" "', "accounting records of LSF (lsb.acct)", _OWN_COLUMNS),
+    (r"\A(?:#.*\n)*[^\s{\[<\"#:]+(?::[^:\n]*){39,}$", "accounting records of Grid Engine", _OWN_COLUMNS),
+)  # fmt: skip
+
+
+def foreign(path: str, start: str) -> FormatError | None:
+    """Return why a file is not read whose beginning has the shape of another program's log; None for any other file."""
+    for pattern, what, instead in _SHAPES:
+        if re.search(pattern, start.replace("\r", ""), re.MULTILINE):
+            return FormatError(path, instead, what)
+    return None

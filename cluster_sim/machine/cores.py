@@ -24,20 +24,23 @@ from simpy.resources.resource import Release
 from cluster_sim.engine import GRANT, Environment
 from cluster_sim.errors import PlacementError
 from cluster_sim.machine.allocation import NOBODY, Allocation, lowest_bits
-from cluster_sim.machine.intervals import IntervalSet
+from cluster_sim.machine.free import Pool
+from cluster_sim.machine.intervals import IntervalSet, end_of_run, first_of_at_least
 from cluster_sim.machine.ledger import Ledger
 from cluster_sim.machine.memory import NodeMemory
 from cluster_sim.machine.node_states import NodeStates
-from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.placement import Placement, Span
 from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from cluster_sim.machine.eligibility import Eligibility
     from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.jobs import Job
 
 
-class Cores(BaseResource[Any, Release]):
+class Cores(Pool, BaseResource[Any, Release]):
     """The SimPy resource of all cores. A job's allocation is one request to it, which is granted in one call, or refused.
 
     Jobs and guests are alike to it: a *tenant* is a number, and what it was granted an :class:`Allocation`. Nobody waits
@@ -47,18 +50,12 @@ class Cores(BaseResource[Any, Release]):
     """
 
     def __init__(self, env: Environment, platform: Platform, nodes: NodeStates, ledger: Ledger):
-        super().__init__(env, platform.core_count)
+        Pool.__init__(self, platform, NodeMemory(platform), nodes.is_on, nodes.is_off)
+        BaseResource.__init__(self, env, platform.core_count)
         self.env = env
-        self.platform = platform
         self.nodes = nodes
-        self.is_on, self.is_off = nodes.is_on, nodes.is_off
         self._ledger = ledger
-        self.memory = NodeMemory(platform)
-        self.widest = platform.widest_node
-        self.shapes = True  #: True if any job of the workload fixes nodes or tasks per node.
         self.uses_memory = False  #: True if any job of the workload asks for memory.
-        #: None while jobs ask for no particular nodes and none are reserved.
-        self.eligibility: Eligibility | None = None
         self.first_processor: list[int] = platform.first_processor.tolist()
         self.first_core: list[int] = platform.first_core.tolist()
         masks = [(1 << kind.cores) - 1 for kind in platform.processor_types]
@@ -70,9 +67,9 @@ class Cores(BaseResource[Any, Release]):
         self._node_cores = platform.node_cores
         # The same numbers twice: numpy takes half a microsecond for a slice of its array, Python's a fifth of that.
         self._free = array("i", platform.node_cores.tolist())
-        self.free = np.frombuffer(self._free, np.int32)  #: Free cores of each node, shape (nodes,).
+        self.free = np.frombuffer(self._free, np.int32)
         self._all_free, self._none_free = self._free[:], array("i", [0]) * platform.node_count
-        self.free_total = platform.core_count  #: Free cores of nodes that can be used, booting them first if need be.
+        self.free_total = platform.core_count
         self._cores_of_every_node = platform.widest_node if len(platform.node_types) == 1 else 0
         self.available = IntervalSet(0, platform.node_count)  #: Nodes that are on and have a free core.
         self.asleep = IntervalSet()  #: Nodes that are OFF and have a free core.
@@ -84,11 +81,56 @@ class Cores(BaseResource[Any, Release]):
         self._to_look_at: set[int] = set()  # of them, those on which something may be granted now
 
     if TYPE_CHECKING:
-        all_on: bool
         now: float
     else:  # read without a call of Python's
-        all_on = property(attrgetter("nodes.all_on"), doc="Whether all nodes are on, and none is withheld.")
         now = property(attrgetter("env.now"), doc="The time, s.")
+
+    # ------------------------------------------------------------------ placements in platform order, found in the sets
+
+    def _place_on_one(
+        self, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
+    ) -> Placement | None:
+        if order is not None or rooms is not None:
+            return super()._place_on_one(cores, order, rooms)
+        free, all_on = self.free, self.nodes.all_on
+        for nodes in (self.available, self.asleep):
+            if not nodes:
+                continue
+            first = nodes.first()
+            node: int | None = first
+            if free.item(first) < cores:
+                # While all nodes are on, those between the runs have no free core: they are compared with the others.
+                node = first_of_at_least(free, ((first, len(free)),) if all_on else nodes, cores)
+            if node is not None:
+                return Placement.found(((node, node + 1, cores),), cores)
+        return None
+
+    def _place_wide(
+        self, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
+    ) -> Placement | None:
+        """Take free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
+        if order is not None or rooms is not None:
+            return super()._place_wide(cores, order, rooms)
+        free, one_each, missing = self.free, self.widest == 1, cores
+        spans: list[Span] = []
+        for nodes in (self.available, self.asleep):
+            for first, stop in nodes:
+                if one_each:
+                    end = stop if stop - first < missing else first + missing
+                    spans.append((first, end, 1))
+                    missing -= end - first
+                else:
+                    while missing and first < stop:
+                        taken = min(free.item(first), missing)
+                        end = first + 1
+                        if taken < missing:
+                            end = end_of_run(free, first, min(stop, first + missing // taken))
+                        spans.append((first, end, taken))
+                        missing -= (end - first) * taken
+                        first = end
+                if not missing:
+                    return Placement.found(tuple(spans), cores)
+        return None
 
     # ------------------------------------------------------------------ as SimPy has it
 

@@ -6,7 +6,14 @@ Allocations come in runs of neighbouring nodes, so that their number, not the si
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_NEAR = 16
+"""Numbers that are looked at one by one, before they are by the hundred."""
 
 
 class IntervalSet:
@@ -63,3 +70,30 @@ class IntervalSet:
 
     def __repr__(self) -> str:
         return f"IntervalSet({', '.join(f'{first}-{stop - 1}' for first, stop in self)})"
+
+
+def first_of_at_least(counts: npt.NDArray[Any], runs: Iterable[tuple[int, int]], least: int) -> int | None:
+    """Return the first number in some runs (first, stop) whose count is ``least`` or more; None: there is none."""
+    for first, stop in runs:
+        # The answer is usually near, where Python's numbers are compared faster than numpy is called.
+        for number, count in enumerate(counts[first : min(first + _NEAR, stop)].tolist(), first):
+            if count >= least:
+                return number
+        # Then in growing windows: comparing a whole large machine is not free.
+        first, window = first + _NEAR, 256
+        while first < stop:
+            enough = counts[first : min(first + window, stop)] >= least
+            best = int(enough.argmax())
+            if enough[best]:
+                return first + best
+            first += window
+            window *= 4
+    return None
+
+
+def end_of_run(counts: npt.NDArray[Any], first: int, stop: int) -> int:
+    """Return up to where before ``stop`` counts are the same as the first; runs are short, or very long."""
+    if stop == first + 1 or counts.item(first + 1) != counts.item(first):
+        return first + 1
+    length = (counts[first:stop] == counts.item(first)).tobytes().find(b"\0")
+    return stop if length < 0 else first + length

@@ -13,6 +13,7 @@ from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Span
+    from cluster_sim.machine.reason import Reason
     from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.jobs import Job
 
@@ -39,8 +40,10 @@ class DecisionLog:
         self._behind = array("q")
         self._promised = array("d")
         self._spans: list[tuple[Span, ...]] = []
-        self._texts: dict[str, int] = {}
-        self._held: dict[int, tuple[str, int, bool]] = {}  #: Per job what was last said of it: why, behind which job,
+        self._texts: dict[Reason | str, int] = {}
+        self._held: dict[
+            int, tuple[Reason | str, int, bool]
+        ] = {}  #: Per job what was last said of it: why, behind which job,
         self._promises: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: and when and where it is to start.
         self._blockers: list[int] = []  #: Jobs said to block the queue that still wait, one after the other.
         self._booting: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: The same of jobs that have got their cores.
@@ -112,7 +115,7 @@ class DecisionLog:
         now: float,
         index: int,
         kind: int,
-        because: str = "",
+        because: Reason | str = "",
         behind: int = NOBODY,
         promised: float = NAN,
         spans: tuple[Span, ...] = (),
@@ -138,7 +141,7 @@ class DecisionLog:
             "time": np.array(self._time[:rows], np.float64),
             "job_id": ids[np.array(self._job[:rows], np.int64)],
             "decision": np.array(KINDS, object)[np.frombuffer(bytes(self._kind[:rows]), np.uint8)],
-            "because": np.array([*self._texts, ""], object)[np.array(self._because[:rows], np.int64)],
+            "because": np.array([*map(str, self._texts), ""], object)[np.array(self._because[:rows], np.int64)],
             "behind": ids[behind],
             "promised_time": np.array(self._promised[:rows], np.float64),
             "nodes": np.array([*nodes_texts(self.spans(rows), platform), ""], object)[:-1],

@@ -27,6 +27,7 @@ from numbers import Real
 
 from cluster_sim.errors import InputError
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import Reason
 from cluster_sim.workload.jobs import Job
 
 
@@ -66,7 +67,7 @@ class Hold:
     """
 
     job: Job
-    because: str
+    because: Reason | str
     behind: Job | None = None
     blocks: bool = False
 
@@ -132,7 +133,7 @@ Decision = Start | Reserve | Hold | Reject | WakeAt | Change
 MODES = ("requeue", "suspend", "cancel", "timeout")
 
 # What a value has to be: the usual type, any type, whether None will do, and how to say it.
-_Wish = tuple[type, type, bool, str]
+_Wish = tuple[type, type | tuple[type, ...], bool, str]
 _JOB: _Wish = (Job, Job, False, "a job, such as view.pending has")
 _FOUND = "a placement, such as view.place finds for a job that fits (None: it does not fit)"
 _PLACEMENT: _Wish = (Placement, Placement, False, _FOUND)
@@ -143,7 +144,7 @@ _WISHES: Mapping[type, Mapping[str, _Wish]] = {
     Reserve: {"job": _JOB, "time": _TIME, "placement": (Placement, Placement, True, "a placement, or None")},
     Hold: {
         "job": _JOB,
-        "because": _WORDS,
+        "because": (Reason, (Reason, str), False, "a reason, or a clause in words"),
         "behind": (Job, Job, True, "a job, or None"),
         "blocks": (bool, bool, False, "True or False"),
     },

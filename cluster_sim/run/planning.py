@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.machine.course import CourseProgress
+from cluster_sim.machine.free import Free
 from cluster_sim.machine.machine import Machine
-from cluster_sim.machine.placement import Placement, grown, open_rooms
+from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.run.jobs.live_jobs import LiveJobs
 from cluster_sim.run.news import News
-from cluster_sim.run.outlook import Outlook
 from cluster_sim.workload.jobs import Job
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ class Planning:
         rooms: npt.NDArray[np.integer] | None = (
             self._cores.memory.room(job.memory) if memory and job.memory > 0.0 else None
         )
-        if self._cores.eligibility is not None:
-            rooms = open_rooms(self._cores, self._request(job, cores), None, rooms, None)
-        placement = grown(self._cores, running.placement, cores, rooms)
+        if (eligibility := self._cores.eligibility) is not None:
+            rooms = self._cores.open_rooms(eligibility, self._request(job, cores), None, rooms, None)
+        placement = self._cores.grown(running.placement, cores, rooms)
         if placement is None or (self.changes is not None and not self.changes.keeps_its_clock(running, placement)):
             return None
         more = None if machine.budget is None else placement.beyond(running.placement)
@@ -131,9 +131,9 @@ class Planning:
         """Return how long it should take until all nodes of a placement are on, s."""
         return 0.0 if self._states.all_on else self._states.boot_time(placement)
 
-    def outlook(self, empty: bool = False, withheld: bool = False) -> Outlook:
+    def outlook(self, empty: bool = False, withheld: bool = False) -> Free:
         """Return a copy of what is free now (or, ``empty``, with no job running) to try out what comes later.
 
         With ``withheld``, as if no node were.
         """
-        return Outlook(self._machine, empty, withheld)
+        return Free.of(self._cores, self._states, empty, withheld)

@@ -14,7 +14,8 @@ from cluster_sim.errors import ModelWarning, SimulationError, warn_user
 from cluster_sim.machine.allocation import Allocation
 from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.machine import Machine
-from cluster_sim.machine.placement import Placement, place
+from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import FITS, Reason, lacking
 from cluster_sim.machine.running import Running
 from cluster_sim.models.processor_step import models_of
 from cluster_sim.run.decisions import Decision, Reject, Start, check_decision
@@ -22,7 +23,6 @@ from cluster_sim.run.jobs.live_jobs import Held, LiveJobs, Suspended
 from cluster_sim.run.machine_view import MachineView, forwarded
 from cluster_sim.run.news import News
 from cluster_sim.run.planning import BY_HAND, About, Planning
-from cluster_sim.run.shortage import shortage
 from cluster_sim.spelling import guessed
 from cluster_sim.workload.jobs import Job, requests
 
@@ -186,23 +186,26 @@ class View:
         the nodes must have room for the job's memory too. ``within``, shape (nodes,), are the most cores that may be
         taken on each node.
         """
-        placement = place(self._cores, job, order, memory, within)
+        placement = self._cores.place(job, order, memory, within)
         if placement is not None and self._machine.budget is not None:
             placement = self._machine.budget.fit(
                 job,
                 placement,
-                lambda other, room: place(self._cores, job, order if other is None else other, memory, room),
+                lambda other, room: self._cores.place(job, order if other is None else other, memory, room),
                 within,
             )
         if placement is not None:
             placement.found_at = self._cores.version
         return placement
 
-    def shortage(self, job: Job, memory: bool = False) -> str:
-        """Say why a job does not fit on what is free now, as a clause for ``Hold``; empty if it fits."""
-        missing = shortage(self._machine, job, memory, self._about.power_policy)
-        budget = self._machine.budget
-        return budget.why_not() if not missing and budget is not None and self.planning.is_capped(job) else missing
+    def shortage(self, job: Job, memory: bool = False) -> Reason:
+        """Return why a job does not fit on what is free now, for ``Hold``; false if it fits. As text it is a clause."""
+        machine = self._machine
+        if machine.cores.place(job, None, memory) is None:
+            return lacking(
+                machine.cores, machine.nodes, machine.guests.expected(), job, memory, self._about.power_policy
+            )
+        return machine.budget.why_not() if machine.budget is not None and self.planning.is_capped(job) else FITS
 
 
 @cache

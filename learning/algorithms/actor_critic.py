@@ -16,12 +16,11 @@ import numpy as np
 import torch
 from torch.nn.functional import smooth_l1_loss
 
-from cluster_sim.errors import InputError
 from learning.algorithms.gae import discounted_sums
-from learning.algorithms.hyper_parameters import check_types
+from learning.algorithms.hyper_parameters import Normalise, NotNegative, Positive, Share, check_values
 from learning.algorithms.optimisers import Adam, Arrays
 from learning.algorithms.ppo import explained_variance
-from learning.algorithms.reinforce import check_normalise, normalised
+from learning.algorithms.reinforce import normalised
 from learning.algorithms.rollouts import Trajectory
 from learning.algorithms.samples import Samples
 from learning.networks.categorical import entropy, log_probabilities, of_chosen
@@ -40,24 +39,15 @@ class ActorCriticOptions:
         normalise: returns to mean 0 and deviation 1, over each ``episode``, the ``iteration`` or each ``decision``, or ``no``.
     """
 
-    gamma: float = 0.99
-    actor_lr: float = 1e-3
-    critic_lr: float = 1e-3
-    entropy: float = 0.0
-    value_coefficient: float = 1.0
-    normalise: str = "iteration"
+    gamma: Share = 0.99
+    actor_lr: Positive = 1e-3
+    critic_lr: Positive = 1e-3
+    entropy: NotNegative = 0.0
+    value_coefficient: NotNegative = 1.0
+    normalise: Normalise = "iteration"
 
     def __post_init__(self) -> None:
-        check_types(self, "actor-critic")
-        check_normalise("actor-critic", self.normalise)
-        if not 0.0 <= self.gamma <= 1.0:
-            raise InputError("actor-critic option 'gamma'", "a number from 0 to 1", self.gamma)
-        for name in ("actor_lr", "critic_lr"):
-            if not getattr(self, name) > 0.0:
-                raise InputError(f"actor-critic option '{name}'", "a number above 0", getattr(self, name))
-        for name in ("entropy", "value_coefficient"):
-            if not getattr(self, name) >= 0.0:
-                raise InputError(f"actor-critic option '{name}'", "no negative number", getattr(self, name))
+        check_values(self, "actor-critic")
 
 
 class ActorCritic:

@@ -33,7 +33,7 @@ import torch
 
 from cluster_sim.errors import InputError
 from learning.algorithms.gae import Doubles, advantages
-from learning.algorithms.hyper_parameters import check_types
+from learning.algorithms.hyper_parameters import NotNegative, Positive, check_values
 from learning.algorithms.optimisers import Adam, Arrays
 from learning.algorithms.samples import Samples
 
@@ -58,15 +58,15 @@ class ConstraintOptions:
         classes: limits of episodes by the beginning of their workload's name; ``limit`` is for the others then.
     """
 
-    limit: float
-    learning_rate: float
-    proportional: float = 0.0
-    initial: float = 0.0
+    limit: NotNegative
+    learning_rate: Positive
+    proportional: NotNegative = 0.0
+    initial: NotNegative = 0.0
     at_most: float = math.inf
     classes: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_types(self, "constraint")
+        check_values(self, "constraint")
         for one, most in self.classes.items():
             if not one:
                 raise InputError(
@@ -74,15 +74,8 @@ class ConstraintOptions:
                 )
             if not 0.0 <= most < math.inf:
                 raise InputError(f"constraint, classes, {one}", "a number, 0 or more", most)
-        for name, right, expected in (
-            ("limit", 0.0 <= self.limit < math.inf, "a number, 0 or more"),
-            ("at_most", self.at_most > max(self.limits.values()), "a number above the limits"),
-            ("learning_rate", 0.0 < self.learning_rate < math.inf, "a number above 0"),
-            ("proportional", 0.0 <= self.proportional < math.inf, "a number, 0 or more"),
-            ("initial", 0.0 <= self.initial < math.inf, "a number, 0 or more"),
-        ):
-            if not right:
-                raise InputError(f"constraint, {name}", expected, getattr(self, name))
+        if not self.at_most > max(self.limits.values()):
+            raise InputError("constraint, at_most", "a number above the limits", self.at_most)
 
     @property
     def limits(self) -> dict[str, float]:

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+from annotated_types import Ge, Gt, Lt
 
 from cluster_sim.errors import InputError
 from learning.algorithms.gae import discounted_sums
-from learning.algorithms.hyper_parameters import check_types
+from learning.algorithms.hyper_parameters import Count, Positive, Share, check_values
 from learning.algorithms.optimisers import Adam
 from learning.algorithms.ppo import Means
 from learning.algorithms.rollouts import Trajectory
@@ -43,24 +44,15 @@ class ImitationOptions:
             not become so certain that it would never try another action again.
     """
 
-    epochs: int = 100
-    minibatch: int = 64
-    actor_lr: float = 5e-3
-    critic_lr: float = 5e-3
-    gamma: float = 1.0
-    smoothing: float = 0.05
+    epochs: Annotated[int, Gt(0)] = 100
+    minibatch: Count = 64
+    actor_lr: Positive = 5e-3
+    critic_lr: Positive = 5e-3
+    gamma: Share = 1.0
+    smoothing: Annotated[float, Ge(0), Lt(1)] = 0.05
 
     def __post_init__(self) -> None:
-        check_types(self, "imitation")
-        if not 0.0 <= self.smoothing < 1.0:
-            raise InputError("imitation option 'smoothing'", "a number from 0, below 1", self.smoothing)
-        if not 0.0 <= self.gamma <= 1.0:
-            raise InputError("imitation option 'gamma'", "a number from 0 to 1", self.gamma)
-        for name in ("epochs", "actor_lr", "critic_lr"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"imitation option '{name}'", "a number above 0", getattr(self, name))
-        if self.minibatch < 0:
-            raise InputError("imitation option 'minibatch'", "no negative number", self.minibatch)
+        check_values(self, "imitation")
 
 
 def demonstrate(

@@ -7,20 +7,20 @@ explains every hyper-parameter and every number that it returns.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 import torch
+from annotated_types import Ge, Gt
 from torch import Tensor
+from torch.nn.functional import mse_loss
 from torch.optim.swa_utils import AveragedModel, get_swa_multi_avg_fn
 
-from cluster_sim.errors import InputError
 from learning.algorithms.constraint import Constraint, ConstraintOptions
 from learning.algorithms.gae import Doubles, advantages, discounted_sums
-from learning.algorithms.hyper_parameters import check_types
+from learning.algorithms.hyper_parameters import Count, NotNegative, Positive, Share, check_values
 from learning.algorithms.optimisers import Adam, Arrays
-from learning.algorithms.ppo_losses import clipped_loss, squared_error
 from learning.algorithms.rollouts import Trajectory
 from learning.algorithms.samples import Samples
 from learning.algorithms.self_imitation import BestEpisodes, self_imitation_losses, worth_of_episodes
@@ -64,52 +64,35 @@ class PPOOptions:
         self_imitation_last: passes over the best episode alone after the last iteration, each decision counting fully.
     """
 
-    clip: float = 0.2
-    gamma: float = 1.0
-    lam: float = 0.95
-    actor_lr: float = 1e-3
-    critic_lr: float = 1e-3
-    adam_eps: float = 1e-5
-    lr_schedule: str = "linear"
-    entropy: float = 0.01
-    entropy_end: float | None = 0.0
-    value_coefficient: float = 0.5
-    epochs: int = 10
-    minibatch: int = 256
+    clip: Positive = 0.2
+    gamma: Share = 1.0
+    lam: Share = 0.95
+    actor_lr: Positive = 1e-3
+    critic_lr: Positive = 1e-3
+    adam_eps: Positive = 1e-5
+    lr_schedule: Literal["constant", "linear"] = "linear"
+    entropy: NotNegative = 0.01
+    entropy_end: Annotated[float | None, Ge(0)] = 0.0
+    value_coefficient: NotNegative = 0.5
+    epochs: Annotated[int, Gt(0)] = 10
+    minibatch: Count = 256
     shuffle: bool = True
-    target_kl: float = 0.03
-    max_grad_norm: float = 0.5
+    target_kl: NotNegative = 0.03
+    max_grad_norm: NotNegative = 0.5
     normalise_advantages: bool = True
-    critic_target: str = "gae"
-    clip_value: float = 0.0
+    critic_target: Literal["gae", "returns"] = "gae"
+    clip_value: NotNegative = 0.0
     swa: bool = False
-    swa_start: float = 0.75
-    swa_lr: float = 1.0
-    self_imitation: int = 0
-    self_imitation_updates: int = 1
-    self_imitation_start: float = 0.0
-    self_imitation_against: str = "value"
-    self_imitation_last: int = 0
+    swa_start: Share = 0.75
+    swa_lr: Positive = 1.0
+    self_imitation: Count = 0
+    self_imitation_updates: Count = 1
+    self_imitation_start: Share = 0.0
+    self_imitation_against: Literal["value", "mean"] = "value"
+    self_imitation_last: Count = 0
 
     def __post_init__(self) -> None:
-        check_types(self, "ppo")
-        for name in ("gamma", "lam", "swa_start", "self_imitation_start"):
-            _expect(0.0 <= getattr(self, name) <= 1.0, name, "a number from 0 to 1", getattr(self, name))
-        for name in ("clip", "actor_lr", "critic_lr", "adam_eps", "swa_lr", "epochs"):
-            _expect(getattr(self, name) > 0, name, "a number above 0", getattr(self, name))
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, float | int):
-                _expect(value >= 0, field.name, "no negative number", value)
-        _expect(self.lr_schedule in ("constant", "linear"), "lr_schedule", "constant or linear", self.lr_schedule)
-        _expect(self.critic_target in ("gae", "returns"), "critic_target", "gae or returns", self.critic_target)
-        against = self.self_imitation_against
-        _expect(against in ("value", "mean"), "self_imitation_against", "value or mean", against)
-
-
-def _expect(right: bool, name: str, expected: str, found: object) -> None:
-    if not right:
-        raise InputError(f"ppo option '{name}'", expected, found)
+        check_values(self, "ppo")
 
 
 #: As published. López 2023, Table 4.10 (experiments 1, 3 and 4 differ in minibatch: 18, 32, 25; 3 and 4 in swa); what the
@@ -374,3 +357,41 @@ class Means:
     def named(self, prefix: str) -> dict[str, float]:
         """Return the means, under their names with a prefix."""
         return {prefix + name: float(np.mean(values)) for name, values in self._found.items()}
+
+
+def clipped_loss(log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
+    """Return −E[min(r A, clip(r, 1 − ε, 1 + ε) A)], r new over old probability (Schulman et al. 2017, eq. 7).
+
+    Args:
+        log_ratio: (B,) log r of each decision.
+        advantage: (B,) A.
+        clip: ε.
+    """
+    loss: Tensor = _Clipped.apply(log_ratio, advantage, clip)  # type: ignore[no-untyped-call]
+    return loss
+
+
+class _Clipped(torch.autograd.Function):
+    """Clipped objective as one operation: torch would record eight, and take several times as long to go back."""
+
+    @staticmethod
+    def forward(ctx: Any, log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
+        ratio = log_ratio.exp()
+        free = ratio * advantage
+        held = ratio.clamp(1.0 - clip, 1.0 + clip) * advantage
+        ctx.save_for_backward(ratio, advantage, free > held)
+        return -torch.minimum(free, held).mean()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        ratio, advantage, is_held = ctx.saved_tensors  # clipped values have no gradient
+        return (-gradient / len(ratio) * advantage * ratio).masked_fill_(is_held, 0.0), None, None
+
+
+def squared_error(values: Tensor, targets: Tensor, before: Tensor, clip: float) -> Tensor:
+    """Return the critic's mean squared error; with ``clip``, at least that of values clipped near the old."""
+    if not clip:
+        return mse_loss(values, targets)
+    held = before + (values - before).clamp(-clip, clip)
+    return torch.maximum((values - targets).square(), (held - targets).square()).mean()

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from cluster_sim.errors import InputError
 from learning.algorithms.gae import Doubles, discounted_sums
-from learning.algorithms.hyper_parameters import check_types
+from learning.algorithms.hyper_parameters import Normalise, NotNegative, Positive, Share, check_values
 from learning.algorithms.optimisers import Adam, Arrays
 from learning.algorithms.rollouts import Trajectory
 from learning.algorithms.samples import Samples
@@ -40,22 +39,14 @@ class ReinforceOptions:
         scale: what normalised returns are multiplied with.
     """
 
-    gamma: float = 0.99
-    actor_lr: float = 1e-3
-    entropy: float = 0.0
-    normalise: str = "iteration"
-    scale: float = 1.0
+    gamma: Share = 0.99
+    actor_lr: Positive = 1e-3
+    entropy: NotNegative = 0.0
+    normalise: Normalise = "iteration"
+    scale: Positive = 1.0
 
     def __post_init__(self) -> None:
-        check_types(self, "reinforce")
-        check_normalise("reinforce", self.normalise)
-        if not 0.0 <= self.gamma <= 1.0:
-            raise InputError("reinforce option 'gamma'", "a number from 0 to 1", self.gamma)
-        for name in ("actor_lr", "scale"):
-            if not getattr(self, name) > 0.0:
-                raise InputError(f"reinforce option '{name}'", "a number above 0", getattr(self, name))
-        if not self.entropy >= 0.0:
-            raise InputError("reinforce option 'entropy'", "no negative number", self.entropy)
+        check_values(self, "reinforce")
 
 
 class Reinforce:
@@ -110,12 +101,6 @@ class Reinforce:
     def load_state(self, arrays: Mapping[str, np.ndarray]) -> None:
         self.updates = int(arrays["updates"])
         self.actor.load_state("actor", arrays)
-
-
-def check_normalise(algorithm: str, over: str) -> None:
-    """Raise InputError for an option ``normalise`` that :func:`normalised` does not know."""
-    if over not in ("episode", "iteration", "decision", "no"):
-        raise InputError(f"{algorithm} option 'normalise'", "episode, iteration, decision or no", over)
 
 
 def normalised(returns: Sequence[Doubles], over: str) -> Doubles:

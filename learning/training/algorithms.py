@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cluster_sim.errors import InputError, SpecError
 from learning.algorithms.actor_critic import ActorCritic, ActorCriticOptions
 from learning.algorithms.constraint import ConstraintOptions
-from learning.algorithms.hyper_parameters import options_of
+from learning.algorithms.hyper_parameters import make_hyper_parameters
 from learning.algorithms.ppo import PPO, PUBLISHED, PPOOptions
 from learning.algorithms.reinforce import Reinforce, ReinforceOptions
 
@@ -65,7 +65,11 @@ def make_algorithm(config: Config, network: Network) -> Algorithm:
             raise InputError("algorithm, constraint", "an environment with the option cost, of which it is the limit")
         more = {"constraint": constraint_of(keys)}
     algorithm: Algorithm = kind(
-        network, options_of(options, given, "algorithm, options"), max(config.iterations, 1), config.seed, **more
+        network,
+        make_hyper_parameters(options, given, "algorithm, options"),
+        max(config.iterations, 1),
+        config.seed,
+        **more,
     )
     return algorithm
 

@@ -34,7 +34,7 @@ from cluster_sim.records.comparison import Effect, too_few
 from cluster_sim.records.intervals import ComparisonVerdict
 from cluster_sim.run.progress import Progress
 from learning.algorithms.constraint import check_classes
-from learning.algorithms.hyper_parameters import options_of
+from learning.algorithms.hyper_parameters import make_hyper_parameters
 from learning.algorithms.imitation import ImitationOptions, Teacher, demonstrate, greedy, imitate
 from learning.algorithms.rollouts import Trajectory, collect, episode_seeds
 from learning.algorithms.workers import processes
@@ -525,7 +525,7 @@ def _teacher(config: Config, keys: WarmStartKeys, gamma: float) -> tuple[Teacher
     if kind not in TEACHERS:
         raise InputError("warm_start", f"an environment of kind {' or '.join(TEACHERS)}", kind)
     given = {"gamma": gamma} | keys.options
-    return TEACHERS[kind](keys.teacher), options_of(ImitationOptions, given, "warm_start, options")
+    return TEACHERS[kind](keys.teacher), make_hyper_parameters(ImitationOptions, given, "warm_start, options")
 
 
 def last_iteration(folder: str | Path) -> int:

@@ -12,6 +12,7 @@ from typing_extensions import Doc
 
 from cluster_sim.engine import latest
 from cluster_sim.machine.guest_requests import Departure
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, WakeAt
 from cluster_sim.run.view import View
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from schedulers.backfilling.profile_plan import ProfilePlan
 
 NEVER = Promise(math.inf)
-NOT_MOVED = "was promised a later start, and promises move, once and in the order of the queue, when a job ends early"
+NOT_MOVED = Reason(ReasonKind.NOT_MOVED)
 """Reason for which a job waits for its promise though nothing is in its way: the job that was moved after its turn."""
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
-from cluster_sim.run.outlook import Outlook
 from cluster_sim.run.view import View
 from schedulers.queue.orders import NodeOrder, platform_order
 
@@ -34,12 +34,12 @@ class NodeChoice:
         return self.view.place(job, self._order(self.view, job), self.counts_memory, within)
 
     def later(
-        self, job: Job, outlook: Outlook, time: float, within: npt.NDArray[np.integer] | None = None
+        self, job: Job, outlook: Free, time: float, within: npt.NDArray[np.integer] | None = None
     ) -> Placement | None:
         """Place the job on what should be free at ``time``."""
         if job.requested_cores > outlook.free_total:
             return None
-        return outlook.place(job, self._order(self.view, job), self.counts_memory, time, within)
+        return outlook.place(job, self._order(self.view, job), self.counts_memory, within, time)
 
     def memory_of(self, job: Job) -> float:
         """Return the memory of one task, MB, if memory counts."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.engine import latest
+from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Hold
-from cluster_sim.run.outlook import Outlook
 from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.plans import PlanOfOne, Promise, ends_in_time, refusal, worth_trying
 from schedulers.backfilling.releases import Releases, about_to_boot, by_instant, other_returns, planned_time
@@ -42,7 +42,7 @@ class NodePlan:
         self._head: Job | None = None  # the promised job
         self._shadow = math.inf
         self._promised = math.inf  # the shadow time, s; that of jobs that requested no time is -inf
-        self._later: Outlook | None = None  # at the shadow time, the promised job not yet on it; None: it is counted
+        self._later: Free | None = None  # at the shadow time, the promised job not yet on it; None: it is counted
         self._place: Placement | None = None  # where it is to be, as found last
         self._spare: npt.NDArray[np.int64] | None = None  # cores of each node beside the promised job
         # Widths of jobs that found no place, as things are now, on which they could stay beyond the shadow time.
@@ -118,12 +118,12 @@ class NodePlan:
     def _leaves_a_place(self, placement: Placement, job: Job) -> bool:
         assert self._later is not None
         assert self._head is not None
-        self._later.hold(job, placement)
+        self._later.take(job, placement)
         booting = self._leave_booting(placement)
         left = self._where.later(self._head, self._later, self._shadow)
         for node, cores in booting:
             self._later.come_back(node, cores)
-        self._later.give_back(job, placement)
+        self._later.give(job, placement)
         return left is not None
 
     def _leave_booting(self, placement: Placement) -> list[tuple[int, int]]:
@@ -150,7 +150,7 @@ class NodePlan:
         self._too_wide.clear()
         if running.expected_end <= self._shadow:
             return
-        self._later.hold(running.job, running.placement)
+        self._later.take(running.job, running.placement)
         self._leave_booting(running.placement)
         if self._pinned:
             self._occupy(running.job, running.placement)

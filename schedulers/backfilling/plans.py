@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Hold
 from cluster_sim.run.view import View
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
     from cluster_sim.workload.jobs import Job
 
-DELAYS = "would delay a job that was promised a start"
+DELAYS = Reason(ReasonKind.DELAYS)
 """Reason for which a job waits though enough cores are free; ``behind`` is the promised job."""
-NO_EARLIER = "would begin no earlier on them than on those that it was promised"
+NO_EARLIER = Reason(ReasonKind.NO_EARLIER)
 """Reason where no other job was promised a start: its nodes would have to boot first, for example."""
 
 

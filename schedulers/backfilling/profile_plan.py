@@ -12,7 +12,6 @@ from cluster_sim.machine.memory import tasks_in
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Hold
-from cluster_sim.run.outlook import offered
 from schedulers.backfilling.availability_profile import Amount, AvailabilityProfile
 from schedulers.backfilling.boots import Boots
 from schedulers.backfilling.plans import Promise, refusal, worth_trying
@@ -83,7 +82,7 @@ class ProfilePlan:
         """Return what a job gives back when it ends: what it has on nodes that are not withheld."""
         if not self._view.machine.withheld_count:
             return self._amount(running.job, running.placement)
-        placement = offered(running.placement, self._view.machine.withheld)
+        placement = running.placement.offered(self._view.machine.withheld)
         return placement.cores if self._counted else self._amount(running.job, placement)
 
     def _on_node(self, node: int, cores: int) -> npt.NDArray[Any]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.machine.running import Running
-from cluster_sim.run.outlook import offered
 from cluster_sim.run.view import View
 
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ def cores_coming(releases: Releases, view: View) -> Iterable[tuple[float, int, i
     ends: list[tuple[float, int, int, object]] = [*releases.entries]
     if view.machine.withheld_count:
         ends = [
-            (end, job, offered(run.placement, view.machine.withheld).cores, None)
+            (end, job, run.placement.offered(view.machine.withheld).cores, None)
             for end, job, _, run in releases.entries
         ]
     ends += [(end, node, cores, None) for end, node, cores in other_returns(view)]

@@ -12,6 +12,7 @@ from typing_extensions import Doc
 
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Hold
 from cluster_sim.run.view import View
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 HOUR_S = 3600.0
-NO_ROOM = "would leave fewer cores free than are kept for short jobs"
+NO_ROOM = Reason(ReasonKind.NO_ROOM)
 """Reason for which a job waits though enough cores are free for itself."""
 
 Room = Annotated[float, Ge(0), Lt(1), Doc("share of the cores that long jobs leave free")]

@@ -13,10 +13,10 @@ from typing_extensions import Doc
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
+from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
 from cluster_sim.run.decisions import Decision, Preempt, WakeAt
-from cluster_sim.run.outlook import Outlook, offered
 from cluster_sim.run.view import View
 from schedulers.backfilling.candidates import ranked
 from schedulers.backfilling.easy import BACKFILLED, CountedPlan, EasyBackfilling
@@ -150,9 +150,9 @@ class Trials:
         if not self._counted:
             return self._outlook(leaving).free_total
         withheld = view.machine.withheld if view.machine.withheld_count else None
-        return view.free_total + sum(offered(one.placement, withheld).cores for one in leaving)
+        return view.free_total + sum(one.placement.offered(withheld).cores for one in leaving)
 
-    def _outlook(self, leaving: Iterable[Running]) -> Outlook:
+    def _outlook(self, leaving: Iterable[Running]) -> Free:
         outlook = self._view.planning.outlook()
         for one in leaving:
             outlook.release(one)

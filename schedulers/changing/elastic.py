@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import Doc
 
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.machine.running import Running
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Resize, Start
@@ -118,7 +119,9 @@ class ShrinkExpand(Elastic):
                 start = self._start(view, job, _usual_most(job))
             if start is None:
                 if view.explains:
-                    yield Hold(job, view.shortage(job.on_cores(job.min_cores)) or "waits for a node", blocks=True)
+                    yield Hold(
+                        job, view.shortage(job.on_cores(job.min_cores)) or Reason(ReasonKind.ANY_NODE), blocks=True
+                    )
                 break
             yield start
         yield from self._grant(view)
@@ -160,7 +163,7 @@ class Equipartition(Elastic):
             yield start
         if view.explains and view.pending_count:
             head = view.pending[0]
-            why = view.shortage(head.on_cores(head.min_cores)) or "waits for cores that others give up"
+            why = view.shortage(head.on_cores(head.min_cores)) or Reason(ReasonKind.OTHERS_SHRINK)
             yield Hold(head, why, blocks=True)
         yield from self._grant(view)
         if view.pending_count and len(admitted) > 0 and view.is_pending(admitted[-1]):

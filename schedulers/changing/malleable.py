@@ -12,6 +12,7 @@ from annotated_types import Gt, Le, Unit
 from typing_extensions import Doc
 
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Resize, Start, WakeAt
 from cluster_sim.run.view import View
@@ -195,7 +196,7 @@ class Malleable(Scheduler):
                 continue
             if view.explains:
                 least = job.on_cores(_fixed_cores(view, job) if self._sizes is None else job.min_cores)
-                why = view.shortage(least) or "waits for cores that others give up"
+                why = view.shortage(least) or Reason(ReasonKind.OTHERS_SHRINK)
                 yield Hold(job, why, blocks=not self._overtakes)
             if not self._overtakes:
                 return

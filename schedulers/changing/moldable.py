@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from typing_extensions import Doc
 
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import View
@@ -65,7 +66,7 @@ class Moldable(Scheduler):
                 if start is None:
                     if view.explains:
                         shortage = view.shortage(job.on_cores(job.min_cores), self.memory)
-                        yield Hold(job, shortage or "should end sooner on more cores than are free", blocks=True)
+                        yield Hold(job, shortage or Reason(ReasonKind.SOONER_ON_MORE), blocks=True)
                     return
                 yield start
                 if self.width == "earliest":

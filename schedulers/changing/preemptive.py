@@ -11,11 +11,12 @@ from annotated_types import Ge, Unit
 from typing_extensions import Doc
 
 from cluster_sim.errors import ModelWarning, SpecError, few, warn_user
+from cluster_sim.machine.free import Free
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.machine.running import Running
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
-from cluster_sim.run.outlook import Outlook
 from cluster_sim.run.view import View
 from cluster_sim.workload.fields import whole_number
 from schedulers.backfilling.releases import indispensable
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 TAKEN = "a more urgent job needs its cores"
 MOST_NAMED = 8
 """Most queues of the workload that a warning names."""
-LEAVING = "waits for less urgent jobs that have been told to leave their cores"
-RESUMES_FIRST = "comes after a suspended job, which can go on only on the cores that it had"
+LEAVING = Reason(ReasonKind.OTHERS_LEAVE)
+RESUMES_FIRST = Reason(ReasonKind.RESUMES_FIRST)
 
 
 Mode = Literal["requeue", "suspend", "cancel"]
@@ -190,7 +191,7 @@ class Preemptive(Scheduler):
                 return indispensable(taken, lambda others: fits(self._outlook(view, others)))
         return []
 
-    def _outlook(self, view: View, taken: Iterable[Running] = ()) -> Outlook:
+    def _outlook(self, view: View, taken: Iterable[Running] = ()) -> Free:
         """Return what is free when these jobs and those that are leaving have left."""
         outlook = view.planning.outlook()
         for index in self._leaving:
@@ -199,7 +200,7 @@ class Preemptive(Scheduler):
             outlook.release(one)
         return outlook
 
-    def _fitting(self, view: View, job: Job) -> Callable[[Outlook], bool]:
+    def _fitting(self, view: View, job: Job) -> Callable[[Free], bool]:
         """Return a test of whether a job fits on what an outlook has free."""
         suspended = view.planning.suspended_by_index.get(job.index)
         if suspended is not None:

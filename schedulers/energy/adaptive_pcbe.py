@@ -209,7 +209,7 @@ class LookAhead:
             while self._ends and self._ends[0][0] == self._now:
                 _, _, job, placement, running = heappop(self._ends)
                 if running is None:
-                    self._outlook.give_back(job, placement)
+                    self._outlook.give(job, placement)
                 else:
                     self._outlook.release(running)
                 self._tenants[placement.nodes] -= 1
@@ -248,7 +248,7 @@ class LookAhead:
                 continue
             nodes = placement.nodes
             seconds = self._ratio * self._pcbe.seconds(job, nodes)
-            self._outlook.hold(job, placement)
+            self._outlook.take(job, placement)
             self._energy += seconds * self._dynamic_w(placement)
             self._busy_since[nodes] = np.where(self._tenants[nodes] == 0, self._now, self._busy_since[nodes])
             self._tenants[nodes] += 1

@@ -10,6 +10,7 @@ from annotated_types import Ge
 from typing_extensions import Doc
 
 from cluster_sim.machine.placement import Placement, shape
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.run.view import ClairvoyantView, View
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Metric = Annotated[Literal["delay", "energy", "edp"], Doc("what a placement should cost least of")]
 Weight = Annotated[float, Ge(0), Doc("exponent of the delay in edp")]
 
-KEPT_BACK = "would take cores that are kept free for other jobs, or nodes that need more energy"
+KEPT_BACK = Reason(ReasonKind.KEPT_FREE)
 """Reason for which a job waits that fits, for ``Hold``; see :class:`~schedulers.energy.patient_greedy.Patient`."""
 _EQUAL = 1e-9
 

@@ -16,6 +16,7 @@ from typing_extensions import Doc
 
 from cluster_sim.engine import latest
 from cluster_sim.machine.placement import shape
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.platform.hardware import NodeType, ProcessorType
 from cluster_sim.run.decisions import Decision, Hold, Start
@@ -31,7 +32,6 @@ _Entry = tuple[float, int, Job, int]  # key, position in the workload, the job, 
 Metric = Literal["energy", "edp"]
 End = Literal["low", "high"]
 METRICS, ENDS = get_args(Metric), get_args(End)
-TOO_EXPENSIVE = "fits only where it is estimated to need more than its max_energy of {:g} J, and is skipped"
 
 
 @schedulers.register("pcbe")
@@ -122,7 +122,7 @@ class Pcbe(Scheduler):
                 most_free = int(view.free_cores.max())
             elif view.explains:
                 if placement is not None:
-                    why_not = TOO_EXPENSIVE.format(job.max_energy)
+                    why_not = Reason(ReasonKind.TOO_EXPENSIVE, amount=job.max_energy)
                 else:
                     why_not = view.shortage(job) if view.planning.is_capped(job) else SKIPPED
                 yield Hold(job, why_not)

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.engine import Environment
 from cluster_sim.errors import InputError, ModelWarning, counted
-from cluster_sim.machine.machine import Machine
-from cluster_sim.machine.placement import shape, why_impossible
+from cluster_sim.machine.free import Free
+from cluster_sim.machine.placement import shape
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.models.processor_step import (
@@ -28,7 +27,6 @@ from cluster_sim.models.processor_step import (
     complete,
     demand_of,
     loads_of,
-    models_of,
     next_end,
 )
 from cluster_sim.platform.platform import Platform, ProcessorType
@@ -77,8 +75,8 @@ class Board:
         reference = workload.reference_gflops
         self._work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
         self.platform = platform
-        bench = Machine(Environment(), platform, models_of(platform))
-        self.jobs: list[Job] = [job for job in requests(workload.jobs) if not why_impossible(bench.cores, job)]
+        empty = Free(platform)
+        self.jobs: list[Job] = [job for job in requests(workload.jobs) if not empty.why_impossible(job)]
         if left_out := len(workload) - len(self.jobs):
             text = f"{left_out} of {counted(len(workload), 'job')} can never run on it, and the optimum is without them"
             warnings.warn(f"platform '{platform.id}': {text}", ModelWarning, stacklevel=3)

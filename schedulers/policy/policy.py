@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.errors import counted
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.registry import Registry
 from cluster_sim.run.decisions import Start
 from cluster_sim.run.policies import PowerPolicy as PowerPolicy
@@ -14,7 +15,7 @@ from cluster_sim.run.policies import Scheduler as Scheduler
 if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
-SKIPPED = "does not fit on the cores that are free, and is skipped until it does"
+SKIPPED = Reason(ReasonKind.SKIPPED)
 """Reason for which a skipped job waits, for ``Hold``: the same words in every pass make one row of the log."""
 
 

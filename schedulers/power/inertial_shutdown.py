@@ -12,7 +12,6 @@ from typing_extensions import Doc
 
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, SwitchOn, WakeAt, Withhold
-from cluster_sim.run.outlook import offered
 from cluster_sim.run.view import View
 from schedulers.policy.policy import PowerPolicy, power_policies
 from schedulers.power.idle_timeout import idle_nodes, waits_in_window
@@ -111,7 +110,7 @@ class InertialShutdown(PowerPolicy):
         if not load:
             return 0.0
         withheld = view.machine.withheld if view.machine.withheld_count else None
-        ends = sorted((max(r.expected_end, view.now), offered(r.placement, withheld).cores) for r in view.running)
+        ends = sorted((max(r.expected_end, view.now), r.placement.offered(withheld).cores) for r in view.running)
         free, time = view.free_total, view.now
         for end, cores in ends:
             if end == math.inf or free * (end - time) >= load:

@@ -121,7 +121,7 @@ class OffReservation(PowerPolicy):
             if placement is None and job.min_cores < job.requested_cores:
                 placement = outlook.place(job.on_cores(job.min_cores), preference, time=view.now)
             if placement is not None:
-                outlook.hold(job, placement)
+                outlook.take(job, placement)
                 offered[placement.nodes] = True
                 self._let_through.append(job)
                 ends = sorted([*ends, (view.now + job.requested_time, job.requested_cores)])

@@ -13,7 +13,7 @@ from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.job_request import QueuedJob
 from schedulers.slurm.loop_clocks import TEST_S
 from schedulers.slurm.preemption import Preempted
-from schedulers.slurm.queue import Reason, why_not_in
+from schedulers.slurm.queue import ReasonCode, why_not_in
 from schedulers.slurm.selection.best_fit import ChosenNodes, Shape
 from schedulers.slurm.selection.earliest import LimitReleases
 from schedulers.slurm.selection.licence_plan import LicencePlan
@@ -174,7 +174,7 @@ class BackfillPass:
             return False
         if ask.array and self._planned[ask.array] >= settings.bf_max_job_array_resv:
             return False
-        if why_not_in(cluster, entry) is not Reason.NONE:
+        if why_not_in(cluster, entry) is not ReasonCode.NONE:
             return False
         if not settings.bf_licenses and not cluster.has_licences(ask):
             return False

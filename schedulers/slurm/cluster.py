@@ -18,7 +18,7 @@ from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose
 from schedulers.slurm.selection.node_holder import GUESTS, NodeHolder, RunningByEnd
 from schedulers.slurm.selection.node_sets import NodeSet, set_of
-from schedulers.slurm.selection.nodes import Free, NodeFacts
+from schedulers.slurm.selection.nodes import FreeCpus, NodeFacts
 from schedulers.slurm.settings import Settings
 
 
@@ -55,8 +55,10 @@ class SlurmCluster:
             quality = self.accounting.quality
             self.preemption = Preemption(settings.preempt, self.queues, quality, settings.whole_nodes)
         shared = self.preemption is not None and self.preemption.gang
-        self.free: Free = SharedFree(facts, self.preemption.levels) if self.preemption and shared else Free(facts)
-        self._unused = Free(facts)
+        self.free: FreeCpus = (
+            SharedFree(facts, self.preemption.levels) if self.preemption and shared else FreeCpus(facts)
+        )
+        self._unused = FreeCpus(facts)
         self.held: dict[int, NodeHolder] = {}
         self.running = RunningByEnd()  #: Jobs of ``held`` whose end has not come.
         self.ending: dict[int, NodeHolder] = {}  #: Jobs of ``held`` whose end has come.

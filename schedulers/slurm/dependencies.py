@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cluster_sim.errors import FormatError
 from schedulers.slurm.job_request import Ask
-from schedulers.slurm.queue import Reason
+from schedulers.slurm.queue import ReasonCode
 
 _KINDS = ("after", "afterany", "afterok", "afternotok", "aftercorr")
 _JOB = re.compile(r"(?P<id>[^:+]+)(?:\+(?P<minutes>[0-9]{1,9}))?")
@@ -95,25 +95,25 @@ class Dependencies:
             fate.is_over, fate.is_well = True, is_well
             fate.start = now if math.isnan(fate.start) else fate.start
 
-    def reason(self, ask: Ask, now: float) -> Reason:
+    def reason(self, ask: Ask, now: float) -> ReasonCode:
         """Return why a job has to wait for others: NONE, if it need not."""
         if not ask.dependency:
-            return Reason.NONE
+            return ReasonCode.NONE
         if ask.key in self._never:
-            return Reason.NEVER
+            return ReasonCode.NEVER
         found = self._of(ask)
         states = [self._state(condition, ask, now) for condition in found.conditions]
         if found.one_is_enough:
-            if Reason.NONE in states:
-                return Reason.NONE
-            is_lost = all(state is Reason.NEVER for state in states)
+            if ReasonCode.NONE in states:
+                return ReasonCode.NONE
+            is_lost = all(state is ReasonCode.NEVER for state in states)
         else:
-            if all(state is Reason.NONE for state in states):
-                return Reason.NONE
-            is_lost = Reason.NEVER in states
+            if all(state is ReasonCode.NONE for state in states):
+                return ReasonCode.NONE
+            is_lost = ReasonCode.NEVER in states
         if is_lost:
             self._never.add(ask.key)
-        return Reason.NEVER if is_lost else Reason.DEPENDENCY
+        return ReasonCode.NEVER if is_lost else ReasonCode.DEPENDENCY
 
     def next_change(self, ask: Ask, now: float) -> float:
         """Return when a delay that a job waits for is over, s; inf: it waits for no delay."""
@@ -142,7 +142,7 @@ class Dependencies:
         jobs = [condition.job, *self._tasks.get(condition.job, ())]
         return [job for job in jobs if job in self._fates]
 
-    def _state(self, condition: Condition, ask: Ask, now: float) -> Reason:
+    def _state(self, condition: Condition, ask: Ask, now: float) -> ReasonCode:
         """Return NONE if the condition is met, NEVER if it never will be."""
         fates = [self._fates[job] for job in self._jobs(condition, ask)]
         kind = condition.kind
@@ -153,8 +153,8 @@ class Dependencies:
         else:
             waits = any(not fate.is_over or self._is_completing(fate.ask.key) for fate in fates)
         if waits:
-            return Reason.DEPENDENCY
+            return ReasonCode.DEPENDENCY
         well = all(fate.is_well for fate in fates)
         if (kind in ("afterok", "aftercorr") and not well) or (kind == "afternotok" and fates and well):
-            return Reason.NEVER
-        return Reason.NONE
+            return ReasonCode.NEVER
+        return ReasonCode.NONE

@@ -11,7 +11,7 @@ import numpy as np
 from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose
 from schedulers.slurm.selection.node_holder import GUESTS, NodeHolder, RunningByEnd
 from schedulers.slurm.selection.node_sets import NodeSet, set_where
-from schedulers.slurm.selection.nodes import Free, NodeFacts
+from schedulers.slurm.selection.nodes import FreeCpus, NodeFacts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,7 +26,7 @@ _LAST = 1_000_000
 """Rank of a core that somebody has."""
 
 
-class SharedFree(Free):
+class SharedFree(FreeCpus):
     """Free cores where jobs of several partitions may be on one core: it keeps who is on which.
 
     ``levels`` tells the partitions by name, lowest tier as it is now first, with whether their jobs may be suspended.
@@ -38,7 +38,7 @@ class SharedFree(Free):
         self._levels = levels
         self._busy: dict[str, Busy] = {name: np.zeros((facts.count, width), np.int64) for name in (*levels(), GUESTS)}
         self._missing = np.arange(width) >= facts.cpus[:, None]
-        self._views: dict[frozenset[str], tuple[Free, Busy]] = {}
+        self._views: dict[frozenset[str], tuple[FreeCpus, Busy]] = {}
 
     def copy(self) -> SharedFree:
         """Return a copy with the same jobs."""
@@ -105,14 +105,14 @@ class SharedFree(Free):
                 return choice
         return None
 
-    def _beside(self, ignored: frozenset[str]) -> tuple[Free, Busy]:
+    def _beside(self, ignored: frozenset[str]) -> tuple[FreeCpus, Busy]:
         """Return what is free beside the jobs of the other partitions, and which cores those are on."""
         known = self._views.get(ignored)
         if known is None:
             busy = sum(
                 (busy for name, busy in self._busy.items() if name not in ignored), self._missing.astype(np.int64)
             )
-            free = Free(self.facts)
+            free = FreeCpus(self.facts)
             free.cpus, free.memory = (busy == 0).sum(axis=1), self.memory
             free.empty = set_where(free.cpus == self.facts.cpus)
             known = self._views[ignored] = free, busy

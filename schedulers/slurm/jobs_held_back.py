@@ -7,7 +7,7 @@ import math
 from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.dependencies import Dependencies
 from schedulers.slurm.job_request import Ask
-from schedulers.slurm.queue import Reason
+from schedulers.slurm.queue import ReasonCode
 
 
 class JobsHeldBack:
@@ -17,7 +17,7 @@ class JobsHeldBack:
         self._cluster = cluster
         self._dependencies = dependencies
         self._asks: dict[int, Ask] = {}
-        self.reasons: dict[int, Reason] = {}
+        self.reasons: dict[int, ReasonCode] = {}
         self.next_time = math.inf  #: When time alone may make one of them eligible, s.
 
     def add(self, ask: Ask, now: float) -> None:
@@ -38,7 +38,7 @@ class JobsHeldBack:
 
     def _look_at(self, ask: Ask, now: float) -> None:
         reason = self._reason(ask, now)
-        if reason is Reason.NONE:
+        if reason is ReasonCode.NONE:
             self.drop(ask.key)
             self._cluster.accounting.eligible(ask, now)
         else:
@@ -51,13 +51,13 @@ class JobsHeldBack:
             next_time = min((time for time in times if time > now), default=math.inf)
             self.next_time = min(self.next_time, next_time)
 
-    def _reason(self, ask: Ask, now: float) -> Reason:
+    def _reason(self, ask: Ask, now: float) -> ReasonCode:
         if ask.held:
-            return Reason.HELD
+            return ReasonCode.HELD
         if self._dependencies is not None:
             waits = self._dependencies.reason(ask, now)
-            if waits is not Reason.NONE:
+            if waits is not ReasonCode.NONE:
                 return waits
         if ask.begin_time > now:
-            return Reason.BEGIN_TIME
-        return Reason.NONE if self._cluster.is_open(ask, now) else Reason.RESERVATION
+            return ReasonCode.BEGIN_TIME
+        return ReasonCode.NONE if self._cluster.is_open(ask, now) else ReasonCode.RESERVATION

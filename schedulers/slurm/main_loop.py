@@ -8,7 +8,7 @@ from schedulers.slurm.backfill import JobStarted
 from schedulers.slurm.cluster import SlurmCluster
 from schedulers.slurm.job_request import QueuedJob
 from schedulers.slurm.preemption import Preempted
-from schedulers.slurm.queue import Reason, why_not_in
+from schedulers.slurm.queue import ReasonCode, why_not_in
 
 
 class MainPass:
@@ -58,31 +58,31 @@ class MainPass:
                         yield JobStarted(entry, choice, limit)
                         continue
             self.reasons.setdefault(key, reason)
-            if reason == Reason.LICENSES and self._cluster.settings.bf_licenses:
+            if reason == ReasonCode.LICENSES and self._cluster.settings.bf_licenses:
                 break
 
     def _why_skipped(self, entry: QueuedJob) -> str | None:
         """Return why the job is not tested; None: it is."""
         cluster, ask = self._cluster, entry.ask
         never = why_not_in(cluster, entry)
-        if never is not Reason.NONE:
+        if never is not ReasonCode.NONE:
             return never
         if cluster.is_throttled(ask):
-            return Reason.ARRAY_LIMIT
+            return ReasonCode.ARRAY_LIMIT
         refusal = cluster.accounting.refusal(ask, self._now)
         if refusal:
             return refusal
         if ask.reservation:
             if ask.reservation in self._reservations:
-                return Reason.RESERVATION
+                return ReasonCode.RESERVATION
         elif entry.queue.name in self._blocked:
-            return Reason.PRIORITY
+            return ReasonCode.PRIORITY
         if not cluster.has_licences(ask):
-            return Reason.LICENSES
+            return ReasonCode.LICENSES
         if cluster.windows and not ask.reservation:
             unreserved = cluster.open_now(ask, self._now, cluster.limit(entry))
             if unreserved.bit_count() < cluster.shape(entry).min_nodes:  # nobody has to wait behind it
-                return Reason.RESERVED
+                return ReasonCode.RESERVED
         return None
 
     def _block(self, entry: QueuedJob) -> str:
@@ -99,5 +99,5 @@ class MainPass:
                 self._blocked.add(queue.name)
                 self._taken |= queue.nodes
         if mine.bit_count() < needed:
-            return Reason.HIGHER_PARTITION
-        return Reason.RESERVATION if ask.reservation else Reason.RESOURCES
+            return ReasonCode.HIGHER_PARTITION
+        return ReasonCode.RESERVATION if ask.reservation else ReasonCode.RESOURCES

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from schedulers.slurm.partitions import Queue
     from schedulers.slurm.selection.node_holder import NodeHolder
     from schedulers.slurm.selection.node_sets import NodeSet
-    from schedulers.slurm.selection.nodes import Free
+    from schedulers.slurm.selection.nodes import FreeCpus
     from schedulers.slurm.settings import PreemptSettings
 
 _MOST = 0xFFFF
@@ -140,7 +140,7 @@ class Preemption:
     # ------------------------------------------------------------------ whom a job takes
 
     def victims(
-        self, shape: Shape, free: Free, within: NodeSet, candidates: Sequence[NodeHolder]
+        self, shape: Shape, free: FreeCpus, within: NodeSet, candidates: Sequence[NodeHolder]
     ) -> tuple[ChosenNodes, list[NodeHolder]] | None:
         """Return nodes of a set for a job, and the jobs that have to leave them; None if it could never fit.
 

@@ -12,7 +12,7 @@ from schedulers.slurm.job_request import Ask, QueuedJob
 from schedulers.slurm.selection.node_sets import members
 
 
-class Reason(StrEnum):
+class ReasonCode(StrEnum):
     """Reason for which a job waits, as ``squeue`` has it."""
 
     NONE = "None"
@@ -62,11 +62,11 @@ def order(cluster: SlurmCluster, asks: Iterable[Ask]) -> list[QueuedJob]:
     return sorted(entries, key=cmp_to_key(compare))
 
 
-def why_not_in(cluster: SlurmCluster, entry: QueuedJob) -> Reason:
+def why_not_in(cluster: SlurmCluster, entry: QueuedJob) -> ReasonCode:
     """Return why a job may not start in a partition whatever is free there: its state and limits; NONE: it may."""
     queue = entry.queue
     if not queue.starts_jobs:
-        return Reason.PARTITION_DOWN if queue.state == "DOWN" else Reason.PARTITION_INACTIVE
+        return ReasonCode.PARTITION_DOWN if queue.state == "DOWN" else ReasonCode.PARTITION_INACTIVE
     return _beyond_limits(cluster, entry)
 
 
@@ -76,18 +76,18 @@ def refused_in(cluster: SlurmCluster, entry: QueuedJob) -> str:
     if not queue.starts_jobs:
         return ""
     if cluster.limit(entry) > queue.max_time:
-        return Reason.TIME_LIMIT
+        return ReasonCode.TIME_LIMIT
     if 0 < ask.min_nodes < queue.min_nodes or ask.cpus > cluster.facts.cpus[members(queue.nodes)].sum():
-        return Reason.NODE_LIMIT
+        return ReasonCode.NODE_LIMIT
     reason = _beyond_limits(cluster, entry)
-    return "" if reason is Reason.NONE else reason
+    return "" if reason is ReasonCode.NONE else reason
 
 
-def _beyond_limits(cluster: SlurmCluster, entry: QueuedJob) -> Reason:
+def _beyond_limits(cluster: SlurmCluster, entry: QueuedJob) -> ReasonCode:
     """Return the limit of a partition that a job exceeds; NONE: it exceeds none."""
     queue, shape = entry.queue, cluster.shape(entry)
     if shape.most_nodes and shape.most_nodes < queue.min_nodes:
-        return Reason.NODE_LIMIT
+        return ReasonCode.NODE_LIMIT
     if shape.min_nodes > min(queue.max_nodes or math.inf, queue.nodes.bit_count()):
-        return Reason.NODE_LIMIT
-    return Reason.TIME_LIMIT if cluster.shortest(entry) > queue.max_time else Reason.NONE
+        return ReasonCode.NODE_LIMIT
+    return ReasonCode.TIME_LIMIT if cluster.shortest(entry) > queue.max_time else ReasonCode.NONE

@@ -15,6 +15,7 @@ from cluster_sim.formats.slurm.sacctmgr import read_accounts
 from cluster_sim.formats.slurm.slurm_conf import read_for
 from cluster_sim.machine.guest_requests import Departure
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.options import checked
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.platform import Platform
@@ -35,7 +36,7 @@ from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.priority.factors import warn_without_qualities
 from schedulers.slurm.priority.multifactor import Multifactor
 from schedulers.slurm.protocols import Accounting, BasicPriority
-from schedulers.slurm.queue import Reason, order, refused_in
+from schedulers.slurm.queue import ReasonCode, order, refused_in
 from schedulers.slurm.request_maker import RequestMaker, why_no_gpus
 from schedulers.slurm.running_jobs import RunningJobs
 from schedulers.slurm.selection.best_fit import ChosenNodes
@@ -397,15 +398,15 @@ class Slurm(Scheduler):
         preemption, held = self.cluster.preemption, self.cluster.held.values()
         if preemption is not None and self._queue and held and preemption.may_change(view.now, held):
             self._main.ask_whole()
-        if walk.reasons != self._reasons or Reason.RESOURCES in walk.reasons.values():
+        if walk.reasons != self._reasons or ReasonCode.RESOURCES in walk.reasons.values():
             self._reasons = walk.reasons
             self._backfill.note(view.now)
         if view.explains:
             for key, reason in (walk.reasons | self._kept.reasons).items():
                 waiting = self._waiting.get(key)
                 if waiting is not None and view.is_pending(waiting[0]):
-                    blocks = reason == Reason.RESOURCES
-                    yield Hold(waiting[0], f"has Slurm's reason {reason}", blocks=blocks)
+                    blocks = reason == ReasonCode.RESOURCES
+                    yield Hold(waiting[0], Reason(ReasonKind.SLURM, said=reason), blocks=blocks)
 
     def _run_backfill(self, view: View) -> Iterator[Decision]:
         """Run a pass of backfilling, or what follows in one after a pause."""

@@ -238,7 +238,7 @@ def test_a_placement_beyond_the_cap_is_refused() -> None:
     with pytest.raises(PlacementError, match="would have the machine draw more than the power cap of 160 W"):
         simulation.decide((second, Placement.on({1: 8})))
     assert (view.watts, view.pending) == (145, (second,))
-    assert view.shortage(second) == "would have the machine draw more than the power cap of 160 W"
+    assert str(view.shortage(second)) == "would have the machine draw more than the power cap of 160 W"
 
 
 def test_the_head_is_not_overtaken_for_ever() -> None:

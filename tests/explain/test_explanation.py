@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from cluster_sim import InputError, Platform, Result, Simulation, Start, View, Workload
+from cluster_sim.amounts import at_time
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
-from cluster_sim.records.reasons.waiting import at
 from schedulers import Scheduler, make_scheduler
 from tests.support.rows import workload_of
 
@@ -96,7 +96,7 @@ def test_a_promise_that_moved() -> None:
 
 def test_skipped_and_aged() -> None:
     """A list that does not block skips b while a runs; PCBE starts it as an aged job."""
-    assert "  from 0 s to 100 s: it asks for 4 cores, 1 to 2 free; at first job a holds 2 cores" in run(
+    assert "  from 0 s to 100 s: it asks for 4 cores, 1 to 2 free; at first, job a holds 2 cores" in run(
         "list:first/first,blocking=no"
     ).explain("b")
     assert "gave cores back; aged: it had waited 60 s or more" in run("pcbe").explain("b")
@@ -315,7 +315,7 @@ def test_guests_and_attempts() -> None:
     assert result.explain("a").splitlines() == [
         "Job a was submitted at 1 s and asked for 4 cores for 5 s.",
         "It waited in the queue for 9 s.",
-        "  from 1 s to 10 s: it asks for 4 cores, 2 to 3 free; at first backup, a guest, holds 1 core until 10 s and noise2, "
+        "  from 1 s to 10 s: it asks for 4 cores, 2 to 3 free; at first, backup, a guest, holds 1 core until 10 s and noise2, "
         "a guest, holds 1 core for an unknown time; enough should be back at a time that is not known",
         "It was started at 10 s, when backup, a guest, gave cores back.",
         "Its first attempt ran on 4 cores of cluster0.node0 from 10 s to 12 s and was stopped: cluster0.node0 failed; "
@@ -375,7 +375,7 @@ def test_those_that_wait_before_it_are_counted_over_the_whole_stretch() -> None:
     result = crowded("list:first/first,blocking=no", (0, 3, 90), (0, 1, 10), (0, 1, 20), (0, 1, 30), (0, 4, 5))
     line = result.explain("4").splitlines()[2]
     assert line.startswith(
-        "  from 0 s to 90 s: it asks for 4 cores, 0 to 1 free; at first job 0 holds 3 cores until 90 s"
+        "  from 0 s to 90 s: it asks for 4 cores, 0 to 1 free; at first, job 0 holds 3 cores until 90 s"
     )
     assert line.endswith("; enough should be back at 90 s, but up to 2 jobs submitted before it wait, too")
 
@@ -455,4 +455,4 @@ def test_times_are_dates_where_the_log_has_one() -> None:
 
 def test_times_beyond_the_calendar_stay_as_they_are() -> None:
     """A promise for a far day is no date, and no error."""
-    assert at(9_999_999 * 86_400.0, datetime.datetime(2026, 3, 1)) == "9,999,999 d 00:00:00"
+    assert at_time(9_999_999 * 86_400.0, datetime.datetime(2026, 3, 1)) == "9,999,999 d 00:00:00"

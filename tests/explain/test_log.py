@@ -84,7 +84,7 @@ def test_every_wait_is_explained(scheduler: str, rows: list[tuple[int, int, int,
         assert all(one.end == other.start for one, other in pairwise(found))
         for stretch in found if scheduler == "fcfs" else ():
             first = _first_waiting(jobs, (stretch.start + stretch.end) / 2)
-            assert stretch.is_short if job.job_id == first else stretch.is_short or stretch.behind == first
+            assert stretch.reason.lacks or stretch.reason.behind == first != job.job_id
 
 
 def _first_waiting(jobs: pd.DataFrame, time: float) -> str:

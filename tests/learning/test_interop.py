@@ -18,7 +18,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import learning
 from cluster_sim import Workload
 from cluster_sim.errors import InputError
-from learning.tasks.built_in_shutdown import built_in_day
+from learning.tasks.built_in_cases import built_in_day
 from learning.tasks.episodes import Days, Whole
 from learning.tasks.job_node.environment import JobNode
 from learning.tasks.job_node.rewards import rewards

@@ -18,7 +18,7 @@ from cluster_sim.errors import SimulationError, SpecError
 from cluster_sim.run import View
 from cluster_sim.run.decisions import Offer, SwitchOff, WakeAt, Withhold
 from cluster_sim.run.policies import Steered
-from learning.tasks.built_in_shutdown import built_in_day
+from learning.tasks.built_in_cases import built_in_day
 from learning.tasks.episodes import Whole
 from learning.tasks.node_shutdown.decision_maker import Reservations
 from learning.tasks.node_shutdown.environment import NodeShutdown

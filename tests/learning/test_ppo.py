@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from cluster_sim.errors import InputError
 from learning.algorithms.optimisers import Adam
-from learning.algorithms.ppo import PPO, PUBLISHED, PPOOptions, explained_variance
-from learning.algorithms.ppo_losses import clipped_loss, squared_error
+from learning.algorithms.ppo import PPO, PUBLISHED, PPOOptions, clipped_loss, explained_variance, squared_error
 from learning.algorithms.rollouts import Trajectory, collect, episode_seeds
 from learning.algorithms.samples import Samples
 from learning.algorithms.self_imitation import BestEpisodes, self_imitation_losses, worth_of_episodes
@@ -367,9 +366,9 @@ def test_published_options_are_options() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gamma": 1.5}, "ppo option 'gamma': expected a number from 0 to 1, found 1.5"),
-        ({"clip": 0.0}, "ppo option 'clip': expected a number above 0, found 0.0"),
-        ({"entropy": -1.0}, "ppo option 'entropy': expected no negative number"),
+        ({"gamma": 1.5}, "ppo option 'gamma': expected a number, 0 or more and at most 1, found 1.5"),
+        ({"clip": 0.0}, "ppo option 'clip': expected a finite number above 0, found 0.0"),
+        ({"entropy": -1.0}, "ppo option 'entropy': expected a finite number, 0 or more"),
         ({"lr_schedule": "cosine"}, "constant or linear, found cosine"),
         ({"critic_target": "td"}, "gae or returns"),
     ],

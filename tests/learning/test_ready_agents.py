@@ -13,7 +13,7 @@ pytest.importorskip("gymnasium")
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.cli import main
 from cluster_sim.errors import InputError
-from learning.tasks.built_in_shutdown import built_in_day
+from learning.tasks.built_in_cases import built_in_day
 from learning.training.agent import READY, Agent, find_agents, ready_agents
 from learning.training.evaluation import cases_of
 from learning.training.familiarity import Familiarity

@@ -111,11 +111,11 @@ def test_wrong_options(options: type) -> None:
     """Told in a line."""
     with pytest.raises(InputError, match="option 'normalise': expected episode, iteration, decision or no"):
         options(normalise="yes")
-    with pytest.raises(InputError, match="option 'gamma': expected a number from 0 to 1"):
+    with pytest.raises(InputError, match="option 'gamma': expected a number, 0 or more and at most 1"):
         options(gamma=2.0)
-    with pytest.raises(InputError, match="option 'entropy': expected no negative number"):
+    with pytest.raises(InputError, match="option 'entropy': expected a finite number, 0 or more"):
         options(entropy=-0.1)
-    with pytest.raises(InputError, match="option 'value_coefficient': expected no negative number"):
+    with pytest.raises(InputError, match="option 'value_coefficient': expected a finite number, 0 or more"):
         ActorCriticOptions(value_coefficient=-1.0)
-    with pytest.raises(InputError, match="option 'actor_lr': expected a number above 0"):
+    with pytest.raises(InputError, match="option 'actor_lr': expected a finite number above 0"):
         options(actor_lr=0.0)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from cluster_sim import Simulation, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, ModelWarning, SpecError, UnfamiliarWarning
 from cluster_sim.machine.node import NodeState
-from learning.tasks.built_in_shutdown import built_in_day
+from learning.tasks.built_in_cases import built_in_day
 from learning.tasks.episodes import Whole
 from learning.tasks.node_shutdown.environment import NodeShutdown
 from learning.tasks.node_shutdown.teachers import make_shutdown_teacher

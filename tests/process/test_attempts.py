@@ -12,8 +12,8 @@ import pytest
 
 from cluster_sim import Platform, Result, Simulation, Start, View, Workload
 from cluster_sim.errors import FormatError, InputError, SimulationError
+from cluster_sim.machine.reason import Reason, ReasonKind, sentence
 from cluster_sim.platform.accounts import Accounts, Association
-from cluster_sim.records.reasons.waiting import NO_REASON
 from cluster_sim.run.decisions import Decision, Hold
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 from schedulers import EasyBackfilling, Scheduler, make_scheduler
@@ -485,4 +485,4 @@ def test_a_job_that_was_killed_in_the_queue_keeps_nobody_back_meanwhile() -> Non
     at(sim, 6.0, lambda: sim.requeue("0"))
     behind = "enough cores are free, but it lets another go first (job 0)"
     told = [(one.start, one.end, one.because) for one in sim.run().waits.stretches("1", 1.0, 10.0)]
-    assert told == [(1.0, 4.0, behind), (4.0, 6.0, NO_REASON), (6.0, 10.0, behind)]
+    assert told == [(1.0, 4.0, behind), (4.0, 6.0, sentence([Reason(ReasonKind.NO_REASON)])), (6.0, 10.0, behind)]

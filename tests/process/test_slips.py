@@ -241,7 +241,10 @@ class Once(Scheduler):
         (lambda view: Reject(None, "why"), "Reject, job: expected a job, .* found None"),
         (lambda view: Reject(view.pending[0], None), "Reject, reason: expected a clause in words, found None"),
         (lambda view: Hold(7, "why"), "Hold, job: expected a job, .* found 7"),
-        (lambda view: Hold(view.pending[0], None), "Hold, because: expected a clause in words, found None"),
+        (
+            lambda view: Hold(view.pending[0], None),
+            "Hold, because: expected a reason, or a clause in words, found None",
+        ),
         (lambda view: Hold(view.pending[0], "why", "0"), "Hold, behind: expected a job, or None, found 0"),
         (lambda view: Reserve("0", 5.0), "Reserve, job: expected a job, .* found 0"),
         (lambda view: Reserve(view.pending[0], None), "Reserve, time: expected a time in s, found None"),

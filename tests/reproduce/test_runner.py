@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import analysis.reproduce
-from analysis.reproduce import code_digest, runner
+from analysis.reproduce import inputs as digests
+from analysis.reproduce import runner
 from analysis.reproduce.inputs import VARIABLE, inputs_folder
 from analysis.reproduce.outcome import text
 from analysis.reproduce.page import save
@@ -102,7 +103,7 @@ def test_the_code_is_that_of_the_simulator(tmp_path: Path, monkeypatch: pytest.M
     (package / "inner").mkdir(parents=True)
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(code_digest, "CODE", ("made_up_package",))
+    monkeypatch.setattr(digests, "CODE", ("made_up_package",))
     digest = runner.code.__wrapped__
     found = [digest()]
     (package / "inner" / "a.py").write_text("x = 1")

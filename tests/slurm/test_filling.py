@@ -10,14 +10,14 @@ from schedulers.slurm.selection.best_fit import Shape, choose
 from schedulers.slurm.selection.filling import longest_runs
 from schedulers.slurm.selection.node_holder import NodeHolder
 from schedulers.slurm.selection.node_sets import set_of
-from schedulers.slurm.selection.nodes import Free, NodeFacts
+from schedulers.slurm.selection.nodes import FreeCpus, NodeFacts
 
 CPUS = 4
 
 
-def random_free(rng: np.random.Generator, nodes: int) -> Free:
+def random_free(rng: np.random.Generator, nodes: int) -> FreeCpus:
     """Nodes of which some are empty, some full, and some hold small jobs."""
-    free = Free(NodeFacts([CPUS] * nodes))
+    free = FreeCpus(NodeFacts([CPUS] * nodes))
     held = rng.choice(CPUS + 1, nodes, p=[0.6, 0.05, 0.1, 0.05, 0.2])
     ask = Ask(0, "0")
     for node in np.flatnonzero(held).tolist():
@@ -50,7 +50,7 @@ def test_same_nodes_as_the_search(per_task: int) -> None:
 
 def test_capacities_are_known_by_all_that_they_depend_on() -> None:
     """Nodes of 8 CPUs and 12 MB: with 2 MB for each CPU 6, in units of 4 then 4; 3 at the most 3, whatever was asked before."""
-    free = Free(NodeFacts([8, 8], memory=[12.0, 12.0]))
+    free = FreeCpus(NodeFacts([8, 8], memory=[12.0, 12.0]))
     asked = [((0.0, 1, 0), 8), ((0.0, 1, 3), 3), ((2.0, 1, 0), 6), ((2.0, 4, 0), 4), ((2.0, 1, 3), 3), ((0.0, 1, 5), 5)]
     for _ in range(2):
         assert [free.capacities(*asks).of.tolist() for asks, _ in asked] == [[cpus, cpus] for _, cpus in asked]

@@ -8,7 +8,6 @@ where it does, for the sake of a promise to a job that waits then, at the time t
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from bisect import bisect_left
 from collections import Counter
@@ -20,14 +19,12 @@ from typing import Any
 
 from cluster_sim import Result, Simulation
 from cluster_sim.errors import InputError, ModelWarning, SimulationError
-from cluster_sim.machine.placement import place
-from cluster_sim.records.reasons.waiting import NO_LOG, NO_REASON, NOT_RECORDED, WaitStretch
+from cluster_sim.machine.reason import Reason, ReasonKind
+from cluster_sim.records.reasons.waiting import WaitStretch
 from cluster_sim.run.decisions import Reserve
 from tests.support.contract.full import BY_HAND, NotACase, disturb, full_case, may_stall
 from tests.support.contract.runs import Case
 
-FREE = re.compile(r"^it asks for ([\d,]+) cores?, ([\d,]+) free")
-MOST_FREE = re.compile(r"^it asks for ([\d,]+) cores?, no node has more than ([\d,]+) free")
 SPEAKS = ("fcfs", "sjf", "ljf", "list", "easy", "saf-easy", "conservative", "pcbe")
 """Schedulers that always give a reason when they keep back a job that fits."""
 
@@ -78,7 +75,7 @@ class Watched:
         ]
         pending = simulation.view.pending
         self.moments[simulation.env.now] = Moment(
-            {job.job_id: place(machine.cores, job, None, memory) is not None for job in pending},
+            {job.job_id: machine.cores.place(job, None, memory) is not None for job in pending},
             sum(free),
             max(free, default=0),
             {job.job_id: (job.submit_time, job.index) for job in pending},
@@ -136,10 +133,10 @@ def check(case: Case, result: Result, seen: Watched, explained: int = 1) -> Coun
         assert [found[0].start, found[-1].end] == [since, until], f"job {job}: not its whole wait"
         assert all(one.end == other.start for one, other in pairwise(found)), f"job {job}: a gap"
         for stretch in found:
-            if stretch.because == NOT_RECORDED:
+            if stretch.reason.kind is ReasonKind.NOT_RECORDED:
                 assert stretch.start >= horizon
                 continue
-            counts[_kind(stretch)] += 1
+            counts[_kind(stretch.reason)] += 1
             counts["stretches"] += 1
             for time in times[bisect_left(times, stretch.start) : bisect_left(times, stretch.end)]:
                 moment = seen.moments[time]
@@ -147,9 +144,9 @@ def check(case: Case, result: Result, seen: Watched, explained: int = 1) -> Coun
                     counts["looks"] += 1
                     _check_moment(case, job, stretch, time, moment, seen)
         row = result.waits.history.row_of[job]
-        for stretch, _ in result.waits._each(row, since, until):
-            if stretch.start in seen.moments and job in seen.moments[stretch.start].fits:
-                _check_numbers(stretch, seen.moments[stretch.start])
+        for start, reason, _ in result.waits.each(row, since, until):
+            if start in seen.moments and job in seen.moments[start].fits:
+                _check_numbers(reason, seen.moments[start])
         if number % explained == 0:
             result.explain(job)
     return counts
@@ -166,31 +163,31 @@ def _waits(result: Result, horizon: float) -> list[tuple[str, float, float]]:
     return found
 
 
-def _kind(stretch: WaitStretch) -> str:
-    if stretch.is_short:
+def _kind(reason: Reason) -> str:
+    if reason.lacks:
         return "short"
-    if stretch.because in (NO_LOG, NO_REASON):
+    if reason.kind in (ReasonKind.NOT_LOGGED, ReasonKind.NO_REASON):
         return "no reason"
-    if stretch.promised is not None:
+    if reason.kind is ReasonKind.DELAYS_PROMISED:
         return "delays"
-    return "behind" if stretch.behind else "the scheduler's own"
+    return "behind" if reason.behind else "the scheduler's own"
 
 
 def _check_moment(case: Case, job: str, stretch: WaitStretch, time: float, moment: Moment, seen: Watched) -> None:
-    what = f"job {job} at {time:g} s: {stretch.because!r}"
-    assert stretch.is_short != moment.fits[job], f"{what}, but it {'fits' if moment.fits[job] else 'does not fit'}"
-    if stretch.is_short:
+    what, reason = f"job {job} at {time:g} s: {stretch.because!r}", stretch.reason
+    assert reason.lacks != moment.fits[job], f"{what}, but it {'fits' if moment.fits[job] else 'does not fit'}"
+    if reason.lacks:
         _check_earlier(job, stretch, moment, what)
-    if stretch.behind:
-        assert stretch.behind in moment.fits, f"{what}, but job {stretch.behind} does not wait then"
-        assert stretch.behind != job, what
-    if stretch.promised is not None:
-        given = [promised for at, promised in seen.promises[stretch.behind] if at <= time]
-        assert given[-1] == stretch.promised, f"{what}, but {given[-1]:g} s was promised"
-    if "power cap" in stretch.because and not stretch.behind:
+    if reason.behind:
+        assert reason.behind in moment.fits, f"{what}, but job {reason.behind} does not wait then"
+        assert reason.behind != job, what
+    if reason.kind is ReasonKind.DELAYS_PROMISED:
+        given = [promised for at, promised in seen.promises[reason.behind] if at <= time]
+        assert given[-1] == reason.promised, f"{what}, but {given[-1]:g} s was promised"
+    if "power cap" in stretch.because and not reason.behind:
         assert "power-cap" in (case.power or ""), what
     if case.scheduler.partition(":")[0] in SPEAKS:
-        assert stretch.because != NO_REASON, f"{what}, {case.scheduler}"
+        assert reason.kind is not ReasonKind.NO_REASON, f"{what}, {case.scheduler}"
         assert "(job" not in stretch.because, f"{what}, {case.scheduler}"  # a job that was promised nothing
         assert "a job that was promised" not in stretch.because, f"{what}, {case.scheduler}"
 
@@ -202,13 +199,14 @@ def _check_earlier(job: str, stretch: WaitStretch, moment: Moment, what: str) ->
     assert least <= earlier <= most, f"{what}, {earlier} jobs submitted before it wait, not {least} to {most}"
 
 
-def _check_numbers(stretch: WaitStretch, moment: Moment) -> None:
+def _check_numbers(reason: Reason, moment: Moment) -> None:
     """The free cores that a reason counts, where it counts those of all nodes."""
-    if found := FREE.match(stretch.because):
-        assert int(found[2].replace(",", "")) == moment.free, stretch.because
-        assert int(found[2].replace(",", "")) < int(found[1].replace(",", "")), stretch.because
-    elif found := MOST_FREE.match(stretch.because):
-        assert int(found[2].replace(",", "")) == moment.most_free, stretch.because
+    if reason.which:
+        return
+    if reason.kind is ReasonKind.CORES:
+        assert reason.found == moment.free < reason.asks, str(reason)
+    elif reason.kind is ReasonKind.ONE_NODE:
+        assert reason.found == moment.most_free, str(reason)
 
 
 def checked(seed: int, guests: bool = True, schedulers: tuple[str, ...] = ()) -> Counter[str]:

@@ -26,10 +26,9 @@ from cluster_sim.formats.slurm import conf_values as values
 from cluster_sim.formats.slurm.sacct_clock import LocalClock
 from cluster_sim.formats.slurm.sacct_columns import FREE_TEXT, NOT_OVER, READ, STATUS
 from cluster_sim.formats.slurm.sacct_facts import Facts, facts_of
-from cluster_sim.formats.slurm.sacct_jobs import Cells, FoldedJobs
+from cluster_sim.formats.slurm.sacct_jobs import Cells, FoldedJobs, awaited
 from cluster_sim.formats.slurm.sacct_json import table_of_document
 from cluster_sim.formats.slurm.sacct_table import read_table
-from cluster_sim.formats.slurm.submit_line import awaited
 from cluster_sim.workload.fields import UNKNOWN
 from cluster_sim.workload.job_table import Columns, shift
 from cluster_sim.workload.workload import Workload

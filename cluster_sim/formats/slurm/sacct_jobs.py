@@ -1,10 +1,14 @@
-"""The rows of a dump of sacct's as jobs: steps folded, tasks of arrays told apart, attempts put together."""
+"""The rows of a dump of sacct's as jobs: steps folded, tasks of arrays told apart, attempts put together.
+
+The column ``SubmitLine`` alone says an array's throttle, and for whom a job waits.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,7 +16,7 @@ import numpy as np
 
 from cluster_sim.errors import FormatError
 from cluster_sim.formats.slurm import conf_values as values
-from cluster_sim.formats.slurm import sacct_columns, submit_line
+from cluster_sim.formats.slurm import sacct_columns
 from cluster_sim.formats.slurm.sacct_clock import LocalClock
 from cluster_sim.formats.slurm.sacct_columns import NOT_OVER
 from cluster_sim.formats.slurm.sacct_table import SacctTable
@@ -116,7 +120,7 @@ class FoldedJobs:
         self._limits = {each.number: each.limit for each in self._ids if each.limit}
         if cells.has("submitline"):
             for job, line in zip(self.ids, cells.texts("submitline", self.rows), strict=True):
-                limit = submit_line.array_limit(line) if "_" in job else 0
+                limit = array_limit(line) if "_" in job else 0
                 if limit:
                     self._limits.setdefault(job.partition("_")[0], limit)
         self.most_memory_kb: dict[str, float] = {}
@@ -218,3 +222,40 @@ class FoldedJobs:
 def _numbered(name: str, time: int) -> str:
     """Return a job's id; a number tells apart the jobs to which Slurm gave the same id."""
     return name if time == 1 else f"{name}#{time}"
+
+
+_ARRAY = re.compile(r"(?:^|\s)(?:--array[=\s]\s*|-a\s*)([0-9][0-9,:%-]*)(?=\s|$)")
+_DEPENDENCY = re.compile(
+    r"(?:^|\s)(?:--depend(?:ency)?[=\s]\s*|-d\s*)((?:after|singleton|expand)[a-z0-9_:,?+]*)(?=\s|$)", re.IGNORECASE
+)
+_KINDS = {"afterok": "", "afterany": "any:"}
+
+
+def array_limit(line: str) -> int:
+    """Return how many tasks of the job's array may run at once; 0: all."""
+    found = _ARRAY.search(line)
+    try:
+        return values.array_limit(found[1]) if found is not None else 0
+    except ValueError:
+        return 0
+
+
+def awaited(line: str, job: str, order: Mapping[str, int], tasks: Mapping[str, Sequence[str]]) -> tuple[str, bool]:
+    """Return the jobs that a job waits for, as the field ``after`` has them, and whether it waits for anything else.
+
+    ``order`` has the place of each job of the log, by submission, ``tasks`` those of each array. Jobs that do not come before
+    it are left out: of those that the log does not have it is not known what became of them, and ids come round again.
+    """
+    found = _DEPENDENCY.search(line)
+    if found is None:
+        return "", False
+    after: dict[str, None] = {}
+    own = order[job]
+    is_whole = "?" not in found[1]
+    for part in found[1].lower().split(",") if is_whole else ():
+        kind, *jobs = part.split(":")
+        is_whole = is_whole and kind in _KINDS and not any("+" in one for one in jobs)
+        if kind in _KINDS:
+            names = [task for one in jobs for task in tasks.get(one, [one])]
+            after |= {_KINDS[kind] + name: None for name in names if order.get(name, own) < own}
+    return " ".join(after), not is_whole

@@ -19,6 +19,7 @@ from cluster_sim.errors import InputError, PlacementError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.power.draw_bound import DrawBound, Holder
 from cluster_sim.machine.power.lone_draw import LoneDraw
+from cluster_sim.machine.reason import Reason, ReasonKind
 from cluster_sim.registry import describe
 
 if TYPE_CHECKING:
@@ -132,9 +133,9 @@ class PowerBudget(DrawBound):
         except InputError as error:  # as JobClocks.choose has it where there is no cap
             raise PlacementError(f"on {placement!r}: {error}") from None
 
-    def why_not(self) -> str:
-        """Say why a job waits, as a clause about it."""
-        return f"would have the machine draw more than the power cap of {self.limit_w:g} W"
+    def why_not(self) -> Reason:
+        """Return why a job waits."""
+        return Reason(ReasonKind.CAPPED, amount=self.limit_w)
 
     def why_never(self, job: Job) -> str:
         """Say why a job could not start even if nothing else ran; empty if it could."""

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from cluster_sim.amounts import number
+from cluster_sim.amounts import at_time, in_seconds, lasting, number
 from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.errors import InputError, counted
+from cluster_sim.machine.reason import ReasonKind, sentence
 from cluster_sim.records.attempt_tables import GUEST
 from cluster_sim.records.reasons.telling_pieces import JobStory
-from cluster_sim.records.reasons.waiting import WaitStretch, at, held_because, lasting
+from cluster_sim.records.reasons.waiting import WaitStretch, held_because
 from cluster_sim.run.jobs.attempts import AttemptEnd
-from cluster_sim.run.shortage import seconds
 
 if TYPE_CHECKING:
     from cluster_sim.records.contracts import RunRecords
@@ -79,7 +79,7 @@ class _Explanation:
         self._jobs = result.jobs
         self._row = row
         began = result.meta.get("start_date")
-        self._at = partial(at, began=None if began is None else datetime.datetime.fromisoformat(str(began)))
+        self._at = partial(at_time, began=None if began is None else datetime.datetime.fromisoformat(str(began)))
         job: dict[str, Any] = {str(name): value for name, value in result.jobs.iloc[row].items()}
         self._id, self._state = job["job_id"], job["state"]
         self._job = job
@@ -194,10 +194,13 @@ class _Explanation:
     def _reasons(self) -> list[str]:
         lines = []
         for stretch in self._waits.stretches(self._id, self._since, self._until, holders=True, at=self._at):
-            if stretch.is_short:
+            reason = stretch.reason
+            if reason.lacks:
                 cause = "with too few free cores"
-            elif stretch.behind:
-                cause = "behind another job" if stretch.promised is None else "for the sake of a promise"
+            elif reason.behind:
+                cause = (
+                    "for the sake of a promise" if reason.kind is ReasonKind.DELAYS_PROMISED else "behind another job"
+                )
             else:
                 cause = "kept back by the scheduler"
             lines.append(_Line(stretch.start, stretch.end - stretch.start, self._stretch_line(stretch), cause))
@@ -212,8 +215,8 @@ class _Explanation:
             told += f"{', but' if told else ';'} {often}{waits}"
         start, end = self._at(stretch.start), self._at(stretch.end)
         if start == end:  # less than a second, late in the run
-            start, end = seconds(stretch.start), seconds(stretch.end)
-        return f"  from {start} to {end}: {stretch.because}{told}"
+            start, end = in_seconds(stretch.start), in_seconds(stretch.end)
+        return f"  from {start} to {end}: {sentence(stretch.reasons, self._at)}{told}"
 
     def _promises(self) -> list[_Line]:
         """Return what the job was promised, and when a promise moved, as lines with their time and weight."""

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cluster_sim.engine import latest
-from cluster_sim.errors import counted
 from cluster_sim.machine.core_ranges import by_unit, cut
-from cluster_sim.machine.intervals import IntervalSet
-from cluster_sim.machine.memory import NodeMemory
-from cluster_sim.machine.placement import Placement, place
+from cluster_sim.machine.free import Free
+from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import FITS, Reason, ReasonKind, lacking
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.energy_accounts import node_bounds
 from cluster_sim.records.reasons.conditions import MIN_CORES, Conditions
 from cluster_sim.records.reasons.spells import SUSPENDED, Spell, Spells
-from cluster_sim.run.shortage import ASKS, missing
 from cluster_sim.workload.jobs import Job
 
 if TYPE_CHECKING:
@@ -257,15 +255,12 @@ class MachineHistory:
 
 
 class MachineThen:
-    """The machine at one moment; ``go_on`` takes it to a later one. It stands in for the machine of a running simulation."""
+    """The machine at one moment; ``go_on`` takes it to a later one."""
 
     def __init__(self, history: MachineHistory):
-        platform = self.platform = history.platform
-        self.widest, self.shapes, self.eligibility = platform.widest_node, history.shapes, history.eligibility
-        self.all_on = False  # nobody looks for free cores in sets of nodes here, and these are empty
-        self.available, self.asleep = IntervalSet(), IntervalSet()
-        self.memory = NodeMemory(platform)
-        self.free = platform.node_cores.astype(np.int64)  #: Free cores of each node, shape (nodes,).
+        platform = history.platform
+        self.pool = Free(platform)  #: What is free, also on nodes that cannot be used.
+        self.pool.shapes, self.pool.eligibility = history.shapes, history.eligibility
         self.withheld = np.zeros(platform.node_count, bool)
         self.now = -np.inf  #: s.
         self._codes = np.full(platform.node_count, _ON)
@@ -276,8 +271,8 @@ class MachineThen:
 
     def _usable_changed(self) -> None:
         offered = ~self.withheld
-        self.is_on, self.is_off = (self._codes == _ON) & offered, (self._codes == _OFF) & offered
-        self._usable = self.is_on | self.is_off
+        self.pool.is_on, self.pool.is_off = (self._codes == _ON) & offered, (self._codes == _OFF) & offered
+        self._usable = self.pool.is_on | self.pool.is_off
         self._all_usable = bool(self._usable.all())
 
     @property
@@ -288,17 +283,12 @@ class MachineThen:
     @property
     def usable_free(self) -> npt.NDArray[np.int64]:
         """Free cores of each node that can be used, as it is or after a boot; shape (nodes,)."""
-        return self.free if self._all_usable else np.where(self._usable, self.free, 0)
-
-    @property
-    def free_total(self) -> int:
-        """Free cores of all nodes that can be used."""
-        return int(self.usable_free.sum())
+        return self.pool.free if self._all_usable else np.where(self._usable, self.pool.free, 0)
 
     def go_on(self, time: float) -> None:
         """Let all happen up to and at ``time``, s."""
         history = self._history
-        self.now = time
+        self.now = self.pool.now = time
         for kind, changes in enumerate((history.cores, history.memory, history.states, history.withheld)):
             first = self._reached[kind]
             if first == len(changes.times) or changes.times[first] > time:
@@ -307,12 +297,12 @@ class MachineThen:
             columns = [column[first:stop] for column in changes.columns]
             if kind == 0:
                 begin, end, cores = columns
-                more = np.zeros(len(self.free) + 1, np.int64)  # than of the node before
+                more = np.zeros(len(self.pool.free) + 1, np.int64)  # than of the node before
                 np.add.at(more, begin, cores)
                 np.subtract.at(more, end, cores)
-                self.free += np.cumsum(more[:-1])
+                self.pool.free += np.cumsum(more[:-1])
             elif kind == 1:
-                np.add.at(self.memory.used, *columns)
+                np.add.at(self.pool.memory.used, *columns)
             else:
                 (self._codes, self.withheld)[kind - 2][columns[0]] = columns[1]
                 self._usable_changed()
@@ -320,15 +310,15 @@ class MachineThen:
     def copy(self) -> MachineThen:
         """Return a copy, on which holds can be released without changing this one."""
         other = copy(self)
-        other.free, other.memory, other._codes = self.free.copy(), self.memory.copy(), self._codes.copy()
+        other.pool, other._codes = self.pool.copy(), self._codes.copy()
         return other
 
     def release(self, hold: int) -> None:
         """Free what one of the history's pieces holds."""
         held = self._history.pieces
         node = int(held.node[hold])
-        self.free[node] += int(held.kept[hold])
-        self.memory.used[node] -= float(held.memory[hold])
+        self.pool.free[node] += int(held.kept[hold])
+        self.pool.memory.used[node] -= float(held.memory[hold])
 
     def is_back(self, node: int) -> None:
         """End the transition of a node."""
@@ -346,32 +336,32 @@ class MachineThen:
         if self._history.conditions is None or self._history.conditions.are_plain:
             free, cores = self.usable_free, job.requested_cores
             # Of another program's run it is not known whether a job had to go on one node.
-            if cores <= self.widest and self._history.conditions is not None:
+            if cores <= self.pool.widest and self._history.conditions is not None:
                 node = int(free.argmax())
                 return Placement.on({node: cores}) if free[node] >= cores else None
             return Placement(()) if cores <= free.sum() else None
-        return place(self, job, None, self._history.counts_memory, self.free)
+        self.pool.free_total = int(self.usable_free.sum())
+        return self.pool.place(job, memory=self._history.counts_memory)
 
     def _is_open(self, row: int, suspension: Suspension) -> bool:
         """Return whether advance reservations leave a suspended job its nodes for the rest of its time."""
-        if self.eligibility is None:
+        if self.pool.eligibility is None:
             return True
         job = self._history.jobs[row]
-        mask = self.eligibility.open_at(job.asking(job.requested_cores, suspension.left), self.now)
+        mask = self.pool.eligibility.open_at(job.asking(job.requested_cores, suspension.left), self.now)
         return mask is None or bool(mask[list(suspension.cores)].all())
 
-    def shortage(self, row: int) -> str:
-        """Say what the job asks for and what there is of it, as a clause about the job; empty if it fits."""
+    def shortage(self, row: int) -> Reason:
+        """Return what the job asks for and what there is of it; FITS if it fits."""
         if self.placed(row) is not None:
-            return ""
+            return FITS
         suspension = self._history.suspended(row, self.now)
         if suspension is not None:
             free, cores = self.usable_free, suspension.cores
             left, needs = sum(min(int(free[node]), count) for node, count in cores.items()), sum(cores.values())
-            what = f"{left:,} free" if left < needs else "which an advance reservation keeps from it now"
-            return f"is suspended and needs its {counted(needs, 'core')} back, {what}"
+            return Reason(ReasonKind.ITS_CORES if left < needs else ReasonKind.ITS_CORES_RESERVED, needs, found=left)
         narrowest = self._history.narrowest.get(row)
         # Guests are named among the holders.
         job = narrowest or self._history.jobs[row]
-        text = missing(self, self, (), job, self._history.counts_memory, self._policy)
-        return text.replace(ASKS, f"{ASKS}at least ", 1) if narrowest is not None and text.startswith(ASKS) else text
+        found = lacking(self.pool, self, (), job, self._history.counts_memory, self._policy)
+        return found if narrowest is None else replace(found, least=True)

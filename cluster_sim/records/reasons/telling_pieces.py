@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from cluster_sim.amounts import lasting
 from cluster_sim.errors import counted
 from cluster_sim.machine.course import Doing
 from cluster_sim.records.reasons.spells import MOVED, RESIZED, SUSPENDED, Spell
-from cluster_sim.records.reasons.waiting import lasting
 
 if TYPE_CHECKING:
     import pandas as pd

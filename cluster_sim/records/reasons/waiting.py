@@ -7,24 +7,22 @@ only the log knows: for the sake of a promise, behind a job that none may overta
 
 from __future__ import annotations
 
-import datetime
 import math
-import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.amounts import duration, moment
+from cluster_sim.amounts import at_time
 from cluster_sim.errors import counted
+from cluster_sim.machine.reason import Reason, ReasonKind, lacks, sentence, until_when
 from cluster_sim.records.reasons.machine_then import MachineHistory, MachineThen
 from cluster_sim.records.reasons.spells import MOVED, RESIZED
-from cluster_sim.run.shortage import LACKS, expected, seconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,40 +30,9 @@ if TYPE_CHECKING:
     from cluster_sim.records.contracts import RunRecords
     from cluster_sim.run.jobs.attempts import Absence
 
-ENOUGH = "enough cores are free"
-NO_LOG = f"{ENOUGH}, but the scheduler kept it back (only a run with --explain knows why)"
-NO_REASON = f"{ENOUGH}, but the scheduler kept it back, and gave no reason"
-KILLED = "it had been killed, and was not in the queue"
-BACK = "it had come back, and was not yet in the queue"
-NOT_RECORDED = "the records end before that"
-"""Reason of a job that is refused or cancelled after the last completion, with which the records end."""
 BOOT = "its nodes had to boot"
 SHOWN_HOLDERS = 3
 """Holders of cores that are named before the rest is counted."""
-IN_WORDS = 3_600.0
-"""Times and durations from here on, s, are told in days, hours and minutes."""
-_NUMBER = re.compile(r"(?<!\w)\d[\d,]*(?:\.\d+)?")
-
-
-def at(time: float, began: datetime.datetime | None = None) -> str:
-    """Write a time of the run: ``1,234.5 s``, ``2 d 20:18:18``, or a date if the run ``began`` at one.
-
-    >>> at(93_600.0, datetime.datetime(2026, 3, 1, 8))
-    '2026-03-02 10:00:00'
-    """
-    if not IN_WORDS <= time < math.inf:
-        return seconds(time)
-    if began is None:
-        return moment(time)
-    try:
-        return str((began + datetime.timedelta(seconds=round(time))).replace(tzinfo=None))
-    except OverflowError:  # beyond the year 9999
-        return moment(time)
-
-
-def lasting(time: float) -> str:
-    """Write how long something lasts: ``1,234.5 s``, ``2 d 20:18 (245,898 s)``."""
-    return f"{duration(time)} ({seconds(time)})" if IN_WORDS <= time < math.inf else seconds(time)
 
 
 def held_because(result: RunRecords) -> str:
@@ -76,16 +43,23 @@ def held_because(result: RunRecords) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WaitStretch:
-    """A wait of a job from ``start`` to ``end`` (s); ``because`` is a sentence without its full stop."""
+    """A wait of a job from ``start`` to ``end`` (s) for one reason, told of with the numbers of several times."""
 
     start: float
     end: float
-    because: str
-    is_short: bool = False  #: True if the machine had not enough for it; else the scheduler kept it back:
-    behind: str = ""  #: because of the job of this id,
-    promised: float | None = None  #: which was promised a start at this time, s; None: that is not the reason.
+    reasons: tuple[Reason, ...]
     holders: str = ""  #: Who held what the job lacked, and when enough of it should be back, where that was asked for.
     earlier: tuple[int, int] = (0, 0)  #: How many jobs submitted before it waited then, too; the least and the most.
+
+    @property
+    def reason(self) -> Reason:
+        """Return the reason at its start."""
+        return self.reasons[0]
+
+    @property
+    def because(self) -> str:
+        """Return the reason as a sentence without its full stop, with times in the run's seconds."""
+        return sentence(self.reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +92,12 @@ class WaitReasons:
     # ------------------------------------------------------------------ answers
 
     def stretches(
-        self, job_id: str, since: float, until: float, holders: bool = False, at: Callable[[float], str] = at
+        self,
+        job_id: str,
+        since: float,
+        until: float,
+        holders: bool = False,
+        at: Callable[[float], str] = at_time,
     ) -> list[WaitStretch]:
         """Return the reasons of a job that waited from ``since`` to ``until`` (s), without gaps, like ones joined.
 
@@ -126,8 +105,6 @@ class WaitReasons:
         ``at`` writes times (s).
         """
         row = self.history.row_of[job_id]
-        pieces: list[WaitStretch] = []
-        told, leaves = "", math.inf
         # The jobs submitted before this one that waited, too, within these times (s).
         rows, begins, ends = self._all_spans
         submitted = self._jobs["submit_time"].to_numpy(dtype=np.float64)
@@ -135,25 +112,23 @@ class WaitReasons:
         before[:row] |= submitted[:row] == submitted[row]
         chosen = before[rows] & (begins < until) & (ends > since)
         earlier = _Earlier(np.sort(begins[chosen]), np.sort(ends[chosen]))
-        for piece, machine in self._each(row, since, until, at):
-            if piece.is_short:
-                waiting = earlier.at(piece.start)
-                piece = replace(piece, earlier=(waiting, waiting))
-            if holders and piece.is_short:
-                same = pieces and _reason(replace(pieces[-1], holders="")) == _reason(piece)
-                if not same or piece.start >= leaves:
-                    found = _Holders(self.history, self._expected_ends, row, machine)
-                    told, leaves = found.words(at), found.leaves
-                piece = replace(piece, holders=told)
-            pieces.append(piece)
-        joined = []
-        for _, group in groupby(pieces, key=_reason):
-            parts = list(group)
-            first = parts[0]
-            because = _with_ranges([part.because for part in parts]) if first.is_short else first.because
-            least, most = min(part.earlier[0] for part in parts), max(part.earlier[1] for part in parts)
-            who = f"at first {first.holders}" if first.holders and because != first.because else first.holders
-            joined.append(replace(first, end=parts[-1].end, because=because, holders=who, earlier=(least, most)))
+        pieces: list[tuple[float, Reason, str]] = []
+        told, leaves = "", math.inf
+        for start, reason, machine in self.each(row, since, until):
+            if not (holders and reason.lacks):
+                told = ""
+            elif not pieces or pieces[-1][1].form != reason.form or start >= leaves:
+                found = _Holders(self.history, self._expected_ends, row, machine)
+                told, leaves = found.words(at), found.leaves
+            pieces.append((start, reason, told))
+        joined: list[WaitStretch] = []
+        groups = [list(group) for _, group in groupby(pieces, key=lambda piece: (piece[1].form, piece[2]))]
+        for parts, after in zip(groups, [*groups[1:], None], strict=True):
+            (start, first, told), reasons = parts[0], tuple(dict.fromkeys(reason for _, reason, _ in parts))
+            waiting = [earlier.at(time) for time, _, _ in parts] if first.lacks else [0]
+            who = f"at first, {told}" if told and len(reasons) > 1 else told
+            end = until if after is None else after[0][0]
+            joined.append(WaitStretch(start, end, reasons, who, (min(waiting), max(waiting))))
         return joined
 
     def moments(self) -> InstantsOfWait:
@@ -203,49 +178,43 @@ class WaitReasons:
         times = np.unique(np.concatenate([self.history.times, log, *waits, gaps, [self._horizon]]))
         return np.asarray(times[~np.isnan(times)])
 
-    def _each(
-        self, row: int, since: float, until: float, at: Callable[[float], str] = at
-    ) -> Iterator[tuple[WaitStretch, MachineThen]]:
-        """Return the reasons between any two changes, and the machine as it was then."""
+    def each(self, row: int, since: float, until: float) -> Iterator[tuple[float, Reason, MachineThen]]:
+        """Return the reasons from each change on until the next: from when, s; why; and the machine as it was then."""
         changes = self._changes
         changes = np.union1d(changes, self.history.closing_times(row))
         inner = changes[(changes > since) & (changes < until)].tolist()
         machine = self.history.at(since)
-        for start, end in zip([since, *inner], [*inner, until], strict=True):
+        for start in [since, *inner]:
             machine.go_on(start)
-            reason = self.reason(row, start, machine, at)
-            yield replace(reason, end=end), machine
+            yield start, self.reason(row, start, machine), machine
 
-    def reason(self, row: int, time: float, machine: MachineThen, at: Callable[[float], str] = at) -> WaitStretch:
+    def reason(self, row: int, time: float, machine: MachineThen) -> Reason:
         """Return why a job waited from ``time`` on, on the machine as it was after all of that instant."""
         if time >= self._horizon:
-            return WaitStretch(time, time, NOT_RECORDED)
+            return Reason(ReasonKind.NOT_RECORDED)
         if self._is_absent(row, time):
             # It was killed; or it had come back, and was held on its way to the queue.
             gaps = [one for one in self._gaps.get(row, ()) if one.since <= time < one.until]
             is_back = any(one.back <= time for one in gaps)
-            return WaitStretch(time, time, f"{BACK}: {held_because(self._result)}" if is_back else KILLED)
-        lacking = machine.shortage(row)
-        if lacking:
-            return WaitStretch(time, time, f"it {lacking}", True)
+            return (
+                Reason(ReasonKind.CAME_BACK, said=held_because(self._result)) if is_back else Reason(ReasonKind.KILLED)
+            )
+        if lacking := machine.shortage(row):
+            return lacking
         said = self._said_last(row, time)
         if said is None:
-            return WaitStretch(time, time, NO_REASON if len(self._result.decisions) else NO_LOG)
+            return Reason(ReasonKind.NO_REASON if len(self._result.decisions) else ReasonKind.NOT_LOGGED)
         if said.job != row:
-            behind = self._ids[said.job]
-            text = f"{ENOUGH}, but job {behind} is before it in the queue{self._order}, and no job may overtake that"
-            return WaitStretch(time, time, text, behind=behind)
+            return Reason(ReasonKind.BEHIND, behind=self._ids[said.job], said=self._order)
         if said.behind < 0:
-            return WaitStretch(time, time, f"{ENOUGH}, but it {said.because}")
+            return Reason(ReasonKind.SAID, said=said.because)
         # The last promise that the other job had been made by then, if any.
         promises = self._log[2].get(said.behind, ())
         place = bisect_right(promises, (time, math.inf))
-        behind, promised = self._ids[said.behind], (promises[place - 1][1] if place else None)
-        if promised is None:
-            return WaitStretch(time, time, f"{ENOUGH}, but it {said.because} (job {behind})", behind=behind)
-        when = f"at {at(promised)}" if promised < math.inf else "when jobs have ended that requested no time"
-        text = f"{ENOUGH}, but it would delay job {behind}, which was promised a start {when}"
-        return WaitStretch(time, time, text, behind=behind, promised=promised)
+        behind = self._ids[said.behind]
+        if not place:
+            return Reason(ReasonKind.SAID, behind=behind, said=f"{said.because} (job {behind})")
+        return Reason(ReasonKind.DELAYS_PROMISED, behind=behind, promised=promises[place - 1][1])
 
     @cached_property
     def _order(self) -> str:
@@ -303,7 +272,7 @@ class WaitReasons:
             block = None
         if block is not None and mine is not None and mine.number < block.number:
             mine = None
-        if mine is None or not mine.because or mine.because.startswith(LACKS):
+        if mine is None or not mine.because or lacks(mine.because):
             return block  # what it lacked then it no longer does
         return mine if mine.behind < 0 or self._waits(mine.behind, time) else block
 
@@ -442,7 +411,7 @@ class InstantsOfWait:
             self._machine.go_on(before)
         for row in rows:
             if row not in self._told:
-                self._told[row] = self._waits.reason(row, before, self._machine).because
+                self._told[row] = sentence([self._waits.reason(row, before, self._machine)])
         return [self._told[row] for row in rows]
 
 
@@ -500,7 +469,8 @@ class _Holders:
         for owner in most[:SHOWN_HOLDERS]:
             name, is_job = owner
             late = is_job and until[owner] <= self._time
-            then = f"past its requested time, {at(until[owner])}" if late else expected(until[owner], self._time, at)
+            then = until_when(until[owner], until[owner] <= self._time, at)
+            then = f"past its requested time, {at(until[owner])}" if late else then
             who = f"job {name}" if is_job else f"{name}, a guest,"
             parts.append(f"{who} holds {counted(cores[owner], 'core')} {then}")
         left = most[SHOWN_HOLDERS:]
@@ -511,20 +481,3 @@ class _Holders:
             return f"{told}; when enough should be back is not known"
         when = f"at {at(self.enough_at)}" if self.enough_at < math.inf else "at a time that is not known"
         return f"{told}; enough should be back {when}"
-
-
-def _reason(stretch: WaitStretch) -> tuple[object, ...]:
-    """Return what has to be the same for two reasons to be one; the numbers of what a job lacks may differ."""
-    text = _NUMBER.sub("#", stretch.because) if stretch.is_short else stretch.because
-    return stretch.is_short, text, stretch.behind, stretch.promised, stretch.holders
-
-
-def _with_ranges(texts: list[str]) -> str:
-    """Return texts that differ only in their numbers as one with ranges: ``2 to 5 free``."""
-    columns = iter(list(zip(*(_NUMBER.findall(text) for text in dict.fromkeys(texts)), strict=True)))
-
-    def span(match: re.Match[str]) -> str:
-        numbers = sorted(next(columns), key=lambda number: float(number.replace(",", "")))
-        return numbers[0] if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
-
-    return _NUMBER.sub(span, texts[0])

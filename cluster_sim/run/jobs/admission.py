@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.machine.placement import why_impossible
 from cluster_sim.run.jobs.arrivals import arrivals
 from cluster_sim.run.jobs.limit_gate import LimitGate, limits_hold
 from cluster_sim.run.jobs.precedence import Precedence, has_dependencies
@@ -114,7 +113,7 @@ class Admission:
             scheduler = self._scheduler
             least = job.on_cores(job.min_cores) if scheduler.chooses_cores else job
             cores, by_memory = self._machine.cores, self._by_memory
-            reason = why_impossible(cores, least, by_memory, scheduler.gives_gpus, scheduler.spreads_tasks)
+            reason = cores.why_impossible(least, by_memory, scheduler.gives_gpus, scheduler.spreads_tasks)
         if not reason and self._precedence is not None:
             reason = self._precedence.refused.get(job.index, "")
         if not reason and self._machine.budget is not None:

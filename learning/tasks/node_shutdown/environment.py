@@ -77,7 +77,7 @@ class NodeShutdown(SchedulingEnv):
         render_mode: RenderMode = None,
     ):
         if episodes is None:
-            from learning.tasks.built_in_shutdown import built_in_day
+            from learning.tasks.built_in_cases import built_in_day
 
             episodes = built_in_day()
         maker = Reservations(platform_of(episodes), observation, step_s, skip, patience, tau, idle)

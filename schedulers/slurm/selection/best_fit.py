@@ -10,7 +10,7 @@ import numpy as np
 from schedulers.slurm.job_request import Ask
 from schedulers.slurm.selection.filling import TAKEN, best_run, empty_nodes
 from schedulers.slurm.selection.node_sets import NodeSet, edges, members, runs, set_of, set_where
-from schedulers.slurm.selection.nodes import Capacities, Free, NodeFacts
+from schedulers.slurm.selection.nodes import Capacities, FreeCpus, NodeFacts
 
 _MANY = 2**40
 
@@ -136,7 +136,7 @@ class Shape:
             and self.per_node in (0, each)
         )
 
-    def usable(self, free: Free, within: NodeSet) -> NodeSet:
+    def usable(self, free: FreeCpus, within: NodeSet) -> NodeSet:
         """Return the nodes of a set on which the job could have at least what it needs on one."""
         if self.whole:
             return within & free.empty & self.fitting(free.facts)
@@ -146,11 +146,11 @@ class Shape:
             within &= set_where(self.capacities(free).of >= self.least)
         return within & free.at_least(self.least, self._least_mb)
 
-    def may_fit(self, free: Free, within: NodeSet) -> bool:
+    def may_fit(self, free: FreeCpus, within: NodeSet) -> bool:
         """Return whether there are enough nodes, and enough CPUs on all of them; the more is free, the sooner."""
         return self.is_enough(free, self.usable(free, within))
 
-    def is_enough(self, free: Free, usable: NodeSet) -> bool:
+    def is_enough(self, free: FreeCpus, usable: NodeSet) -> bool:
         """Tell whether the usable nodes are enough."""
         facts, count = free.facts, usable.bit_count()
         if count < self.min_nodes or self.required & ~usable or self.never:
@@ -168,7 +168,7 @@ class Shape:
             return False
         return count * surely >= self.cpus or self.capacities(free).total(usable) >= self.cpus
 
-    def capacities(self, free: Free) -> Capacities:
+    def capacities(self, free: FreeCpus) -> Capacities:
         """Return the CPUs that the job could have on each node that is usable."""
         if self.whole:
             return free.facts.capacities
@@ -177,12 +177,12 @@ class Shape:
         return free.capacities(self.memory_per_cpu, self.per_task, self.per_node)
 
 
-def choose(shape: Shape, free: Free, within: NodeSet) -> ChosenNodes | None:
+def choose(shape: Shape, free: FreeCpus, within: NodeSet) -> ChosenNodes | None:
     """Choose nodes of a set on which the job can start with what is free; None if it cannot."""
     return choose_of(shape, free, shape.usable(free, within))
 
 
-def choose_of(shape: Shape, free: Free, usable: NodeSet) -> ChosenNodes | None:
+def choose_of(shape: Shape, free: FreeCpus, usable: NodeSet) -> ChosenNodes | None:
     """Choose among nodes that are usable: for a job that wants whole nodes it does not matter what is free on others."""
     if not shape.is_enough(free, usable):
         return None
@@ -237,7 +237,7 @@ def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
     return best
 
 
-def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]:
+def _ever_larger(shape: Shape, usable: NodeSet, free: FreeCpus) -> Iterator[NodeSet]:
     """Yield the nodes; for a job that may have few also without the smallest ones, which can lead astray."""
     yield usable
     if not shape.tries_larger or shape.fixed or not (shape.most_nodes or shape.cap) or shape.ask.spread:
@@ -254,7 +254,7 @@ def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]
 class _Search:
     """Search for nodes by taking them, with what the job still lacks."""
 
-    def __init__(self, shape: Shape, free: Free):
+    def __init__(self, shape: Shape, free: FreeCpus):
         self._shape = shape
         self._facts = free.facts
         self._tiers = free.facts.tiers

@@ -13,7 +13,7 @@ from schedulers.slurm.gang import SharedFree
 from schedulers.slurm.selection.best_fit import ChosenNodes, Shape, choose, choose_of
 from schedulers.slurm.selection.node_holder import NodeHolder, RunningByEnd
 from schedulers.slurm.selection.node_sets import NodeSet
-from schedulers.slurm.selection.nodes import Free
+from schedulers.slurm.selection.nodes import FreeCpus
 from schedulers.slurm.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class LimitReleases:
 
     def __init__(
         self,
-        free: Free,
+        free: FreeCpus,
         ends: RunningByEnd,
         ending: Iterable[NodeHolder],
         now: float,
@@ -151,7 +151,7 @@ class LimitReleases:
             middle = (first + last) // 2
         return first
 
-    def _choose(self, shape: Shape, free: Free, within: NodeSet) -> ChosenNodes | None:
+    def _choose(self, shape: Shape, free: FreeCpus, within: NodeSet) -> ChosenNodes | None:
         if self._queue is not None and isinstance(free, SharedFree):
             return free.choices(shape, within, self._queue)
         return choose(shape, free, within)
@@ -191,7 +191,7 @@ class LimitReleases:
                 return place
         return None
 
-    def _free_after(self, ended: int) -> Free:
+    def _free_after(self, ended: int) -> FreeCpus:
         """Return what is free when so many have ended."""
         free = self._after.get(ended)
         if free is None:

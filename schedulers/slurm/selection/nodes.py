@@ -107,7 +107,7 @@ class NodeFacts:
         return set_of([n for n, has in enumerate(self._features) if any(choice <= has for choice in choices)])
 
 
-class Free:
+class FreeCpus:
     """Free CPUs, memory and GPUs of each node. Taking and releasing change it; a copy can be tried out."""
 
     def __init__(self, facts: NodeFacts):
@@ -131,16 +131,16 @@ class Free:
     def empty(self, nodes: NodeSet) -> None:
         self._empty = nodes
 
-    def copy(self) -> Free:
+    def copy(self) -> FreeCpus:
         """Return a copy with the same free resources."""
-        other = Free.__new__(Free)
+        other = FreeCpus.__new__(FreeCpus)
         other.facts, other._empty = self.facts, self._empty
         other._masks, other._capacities = {}, {}
         other.cpus, other.memory, other._jobs = self.cpus.copy(), self.memory.copy(), self._jobs.copy()
         other._gpus = None if self._gpus is None else self._gpus.copy()
         return other
 
-    def after(self, ends: RunningByEnd, first: int, last: int) -> Free:
+    def after(self, ends: RunningByEnd, first: int, last: int) -> FreeCpus:
         """Return a copy to which jobs ``first`` to ``last`` of the running ones have given back what they hold.
 
         Job ``last`` is not among them.

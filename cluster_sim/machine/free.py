@@ -1,0 +1,325 @@
+"""What is free: the cores and memory of each node that jobs can have, and the search for a job's among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.errors import InputError, counted
+from cluster_sim.machine.memory import NodeMemory
+from cluster_sim.machine.placement import Placement, Span, is_possible, shape
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.machine.eligibility import Eligibility
+    from cluster_sim.machine.node_states import NodeStates
+    from cluster_sim.machine.running import Running
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.workload.jobs import Job
+
+    Ints = npt.NDArray[np.integer]
+    """A number for each node, shape (nodes,)."""
+
+
+class Pool:
+    """The nodes of a machine as placements look at them: what is free on each, and which can be used.
+
+    The machine has a pool that changes as it does (:class:`~cluster_sim.machine.cores.Cores`); a :class:`Free` is one to
+    try out on it what comes later.
+    """
+
+    free: npt.NDArray[Any]  #: Free cores of each node, shape (nodes,).
+    free_total: int  #: Free cores of nodes that can be used, booting them first if need be.
+    now: float  #: s.
+
+    def __init__(
+        self, platform: Platform, memory: NodeMemory, is_on: npt.NDArray[np.bool_], is_off: npt.NDArray[np.bool_]
+    ):
+        self.platform = platform
+        self.widest = platform.widest_node
+        self.is_on, self.is_off = is_on, is_off  #: Nodes that can be used at once, and after a boot.
+        self.memory = memory
+        self.shapes = True  #: True if any job of the workload fixes nodes or tasks per node.
+        #: None while jobs ask for no particular nodes and none are reserved.
+        self.eligibility: Eligibility | None = None
+
+    def why_impossible(self, job: Job, memory: bool = False, gpus: bool = False, spreads_tasks: bool = False) -> str:
+        """Say why the job could not be placed even if all were free (memory and GPUs if they count); empty: it could.
+
+        Where the scheduler ``spreads_tasks`` as it will, its nodes need not be wide enough for even parts.
+        """
+        platform, cores, eligibility = self.platform, job.requested_cores, self.eligibility
+        if cores > platform.core_count:
+            return f"it asks for {cores} cores, the platform has {platform.core_count}"
+        if job.gpus and not gpus:
+            return f"it asks for {counted(job.gpus, 'GPU')}, which only the scheduler slurm gives"
+        by_memory = memory and job.memory > 0.0
+        wanted = shape(job)
+        never = eligibility.why_never(job, self.now) if eligibility is not None else ""
+        allowed = eligibility.nodes(job) if eligibility is not None else None
+        if never or (wanted is None and not by_memory and allowed is None):
+            return never
+        if wanted is not None and not is_possible(job, wanted):
+            most = f", at most {job.ntasks_per_node} on each" if job.ntasks_per_node else ""
+            return f"{cores} tasks cannot be spread over {job.nodes} nodes{most}"
+        if spreads_tasks:
+            wanted = None
+        capacity = platform.node_cores if allowed is None else np.where(allowed, platform.node_cores, 0)
+        where = eligibility.described(job) if eligibility is not None else ""
+        if capacity.sum() < cores:
+            return f"it asks for {cores} cores on nodes{where}, which have {capacity.sum()}"
+        if by_memory:
+            capacity = np.minimum(capacity, self.memory.room(job.memory, if_empty=True))
+        if wanted is None and cores > (self.widest if eligibility is None else eligibility.widest(job)):
+            enough = capacity.sum() >= cores
+            return "" if enough else f"no set of nodes{where} has memory for {cores} tasks of {job.memory:g} MB"
+        wishes = wanted or [cores]
+        # Widest wish against widest node, and so on: if that fails, no other matching works.
+        widest = np.sort(capacity)[::-1][: len(wishes)]
+        if len(widest) < len(wishes) or (widest < wishes).any():
+            what = f"with {job.memory:g} MB for each task" if by_memory else "that wide"
+            sizes = f"{counted(len(wishes), 'node')} of {counted(wishes[0], 'core')}"
+            return f"it asks for {sizes}{where}, the platform has too few {what}"
+        return ""
+
+    def place(
+        self,
+        job: Job,
+        order: npt.NDArray[np.float64] | None = None,
+        memory: bool = False,
+        within: Ints | None = None,
+        time: float | None = None,
+    ) -> Placement | None:
+        """Return a placement of the job on cores that are free, or None.
+
+        A job that fits the widest node goes on one node; a wider one takes free cores node by node, partly free nodes
+        included; ``nodes`` and ``ntasks_per_node`` override. ``order`` ranks the nodes (shape (nodes,), least first, ties
+        and None in platform order). Nodes that are on come before nodes that would have to be booted.
+        With ``memory``, a node must also have room for its tasks' memory. ``within``, shape (nodes,), are the most cores
+        that may be taken on each node: the plan of a scheduler that has promised the others. Only nodes that are eligible
+        for the job at ``time`` (s, by default now) are taken, and only empty ones if it wants them for itself.
+        """
+        if order is not None and getattr(order, "shape", None) != (self.platform.node_count,):
+            found = getattr(order, "shape", None)
+            raise InputError(
+                "node order",
+                f"a number for each node, an array of shape ({self.platform.node_count},)",
+                order if found is None else f"one of shape {found}",
+            )
+        cores = job.requested_cores
+        if cores > self.free_total:
+            return None
+        rooms: Ints | None = self.memory.room(job.memory) if memory and job.memory > 0.0 else None
+        if within is not None:
+            rooms = within if rooms is None else np.minimum(rooms, within)
+        widest = self.widest
+        if self.eligibility is not None:
+            widest = self.eligibility.widest(job)
+            rooms = self.open_rooms(self.eligibility, job, time, rooms, within)
+        wanted = shape(job) if self.shapes else None
+        if wanted is not None:
+            return self._place_shaped(wanted, order, rooms) if is_possible(job, wanted) else None
+        return self._place_on_one(cores, order, rooms) if cores <= widest else self._place_wide(cores, order, rooms)
+
+    def grown(self, placement: Placement, cores: int, rooms: Ints | None = None) -> Placement | None:
+        """Return ``placement`` with more cores, ``cores`` in all, on its own nodes first; None if too few are free.
+
+        ``rooms``, shape (nodes,), are the most cores that may be added on each node.
+        """
+        own = placement.cores_by_node()
+        missing = cores - placement.cores
+        free = np.where(self.is_on, self._most_on_each(rooms), 0)
+        others = [node for node in np.flatnonzero(free).tolist() if node not in own]
+        for node in (*own, *others):
+            if missing <= 0:
+                break
+            more = min(missing, int(free[node]))
+            own[node] = own.get(node, 0) + more
+            missing -= more
+        return Placement.on(own) if missing <= 0 else None
+
+    def open_rooms(
+        self, eligibility: Eligibility, job: Job, time: float | None, rooms: Ints | None, within: Ints | None
+    ) -> Ints | None:
+        """Return ``rooms``, the most cores to be taken on each node, with none on nodes that are not eligible now."""
+        cores = self.platform.node_cores
+        allowed = eligibility.open_at(job, self.now if time is None else time)
+        if job.exclusive:
+            empty = (self.free if within is None else np.minimum(self.free, within)) == cores
+            allowed = empty if allowed is None else allowed & empty
+        if allowed is None:
+            return rooms
+        return np.where(allowed, cores if rooms is None else rooms, 0)
+
+    # ------------------------------------------------------------------ the search
+
+    def _most_on_each(self, rooms: Ints | None) -> Ints:
+        """Return the most cores that can be taken on each node."""
+        return self.free if rooms is None else np.minimum(self.free, rooms)
+
+    def _candidates(self, capacity: Ints, cores: int) -> Iterable[npt.NDArray[np.int64]]:
+        """Yield the nodes of that much capacity: those that are on, then those that would have to be booted."""
+        for usable in (self.is_on, self.is_off):
+            yield ((capacity >= cores) & usable).nonzero()[0]
+
+    def _place_on_one(self, cores: int, order: npt.NDArray[np.float64] | None, rooms: Ints | None) -> Placement | None:
+        for candidates in self._candidates(self._most_on_each(rooms), cores):
+            if len(candidates):
+                best = candidates[0] if order is None else candidates[np.argmin(order[candidates])]
+                return Placement(((int(best), int(best) + 1, cores),))
+        return None
+
+    def _place_wide(self, cores: int, order: npt.NDArray[np.float64] | None, rooms: Ints | None) -> Placement | None:
+        """Take free cores node by node in the given order, nodes that are on before those that would have to boot."""
+        capacity = self._most_on_each(rooms)
+        spans: list[Span] = []
+        for candidates in self._candidates(capacity, 1):
+            ranked = candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
+            counts = capacity[ranked]
+            reached = counts.cumsum()
+            count = int(reached.searchsorted(cores)) + 1  # nodes that it takes, the last one perhaps in part
+            nodes, taken = ranked[:count].tolist(), counts[:count].tolist()
+            if count <= len(ranked):
+                taken[-1] -= reached.item(count - 1) - cores
+                return Placement([*spans, *_runs(nodes, taken)])
+            spans += _runs(nodes, taken)
+            cores -= sum(taken)
+        return None
+
+    def _place_shaped(
+        self, wanted: list[int], order: npt.NDArray[np.float64] | None, rooms: Ints | None
+    ) -> Placement | None:
+        capacity = self._most_on_each(rooms)
+        ordered = [
+            candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
+            for candidates in self._candidates(capacity, min(wanted))
+        ]
+        ranked = np.concatenate(ordered)
+        spans: list[Span] = []
+        # Widest first: a node that is good enough for a wish would be for every later one, so none is wasted.
+        for taken in dict.fromkeys(wanted):
+            count = wanted.count(taken)
+            fitting = ranked[capacity[ranked] >= taken][:count]
+            if len(fitting) < count:
+                return None
+            spans += [(node, node + 1, taken) for node in fitting.tolist()]
+            if taken != wanted[-1]:
+                ranked = ranked[~np.isin(ranked, fitting)]
+        return Placement(spans)
+
+
+def _runs(nodes: list[int], taken: list[int]) -> list[Span]:
+    """Return nodes and the cores taken on each, neighbours with equal numbers as one span."""
+    spans: list[Span] = []
+    first = stop = cores = 0
+    for node, count in zip(nodes, taken, strict=True):
+        if node != stop or count != cores:
+            if cores:
+                spans.append((first, stop, cores))
+            first, cores = node, count
+        stop = node + 1
+    return [*spans, (first, stop, cores)] if cores else spans
+
+
+class Free(Pool):
+    """What should be free at some time: a pool from which jobs can be given cores, without anything happening.
+
+    ``Free(platform)`` is the empty machine, all on; ``of`` is what a running machine has free now. A node in transition
+    counts as usable once a job that holds it ends, or the transition does. What is free may fall below 0.
+    """
+
+    def __init__(self, platform: Platform, memory: NodeMemory | None = None):
+        nodes = platform.node_count
+        super().__init__(platform, memory or NodeMemory(platform), np.ones(nodes, bool), np.zeros(nodes, bool))
+        self.now = 0.0
+        self.free = platform.node_cores.astype(np.int64)
+        self.free_total = platform.core_count
+        self.withheld: npt.NDArray[np.bool_] | None = None  #: Nodes that stay out of it; None: none do.
+
+    @classmethod
+    def of(cls, pool: Pool, states: NodeStates, empty: bool = False, withheld: bool = False) -> Free:
+        """Copy what a machine has free now (or, ``empty``, with no job running), on nodes that are on or can be booted.
+
+        Nodes that the power policy withholds stay out of it, unless it is made ``withheld``: as if none were.
+        """
+        one = cls(pool.platform, pool.memory.copy(empty))
+        one.now, one.shapes, one.eligibility = pool.now, pool.shapes, pool.eligibility
+        one.withheld = states.withheld if states.withheld_count and not withheld else None
+        if not empty:
+            one.is_on = states.powered_on | states.powered_off if withheld else states.is_on | states.is_off
+            one.free = np.where(one.is_on, pool.free, 0)
+            one.free_total = int(one.free.sum())
+        return one
+
+    def copy(self) -> Free:
+        """Copy it, to change one and not the other; which nodes can be used is shared until it is set anew."""
+        other = copy(self)
+        other.free, other.memory = self.free.copy(), self.memory.copy()
+        return other
+
+    def take(self, job: Job, placement: Placement, memory: float = 0.0) -> None:
+        """Take cores for a job, and ``memory`` (MB) for each of its tasks."""
+        self._add(job, placement, memory, -1)
+
+    def give(self, job: Job, placement: Placement, memory: float = 0.0) -> None:
+        """Undo :meth:`take`."""
+        self._add(job, placement, memory, 1)
+
+    def _add(self, job: Job, placement: Placement, memory: float, sign: int) -> None:
+        for first, stop, cores in placement.spans:
+            if memory:
+                self.memory.used[first:stop] -= sign * memory * cores
+            held = self.cores_held(job, first, stop, cores)
+            self.free[first:stop] += sign * held
+            self.free_total += sign * _total(held, stop - first)
+
+    def release(self, running: Running) -> None:
+        """Give what a running job holds, as if it had ended; its nodes can be used then."""
+        placement = running.placement.offered(self.withheld)
+        for first, stop, _ in placement.spans:
+            self.is_on[first:stop] = True
+        self.give(running.job, placement, running.memory_mb)
+
+    def held_by(self, running: Running) -> int:
+        """Return how many cores :meth:`release` gives: all of its nodes where a job has these for itself."""
+        spans = running.placement.offered(self.withheld).spans
+        return sum(
+            _total(self.cores_held(running.job, first, stop, cores), stop - first) for first, stop, cores in spans
+        )
+
+    def leave(self, node: int, cores: int) -> None:
+        """Take ``cores`` of a node, which no job holds, out of reach until it comes back."""
+        self.free[node] -= cores
+        self.free_total -= cores
+
+    def come_back(self, node: int, cores: int) -> None:
+        """Make a node usable whose transition ends: it is not withheld, and no job holds ``cores`` of it."""
+        self.is_on[node] = True
+        self.free[node] += cores
+        self.free_total += cores
+
+    def cores_held(self, job: Job, first: int, stop: int, cores: int) -> int | npt.NDArray[np.int32]:
+        """Return cores of each of some nodes that no other job gets while this one has ``cores`` on them."""
+        if self.eligibility is not None and job.exclusive:
+            return self.platform.node_cores[first:stop]
+        return cores
+
+    def fits(self, job: Job, placement: Placement, time: float | None = None) -> bool:
+        """Return whether the job could have just these cores at ``time`` (s, by default now)."""
+        time = self.now if time is None else time
+        allowed = None if self.eligibility is None else self.eligibility.open_at(job, time)
+        return all(
+            bool(self.is_on[first:stop].all())
+            and bool((self.free[first:stop] >= self.cores_held(job, first, stop, cores)).all())
+            and (allowed is None or bool(allowed[first:stop].all()))
+            for first, stop, cores in placement.spans
+        )
+
+
+def _total(held: int | npt.NDArray[np.int32], nodes: int) -> int:
+    """Sum cores, of so many held on each of some nodes."""
+    return held * nodes if isinstance(held, int) else int(held.sum())
