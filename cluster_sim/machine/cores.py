@@ -180,6 +180,7 @@ class Cores(Pool, BaseResource[Any, Release]):
         if request is not None and eligibility is not None:
             self._check_eligible(eligibility, placement, request)
         self.version = object()
+        ranges: list[tuple[int, int]] = []  # of neighbouring cores, by their numbers
         if processors is not None:
             self._give_guest(allocation, processors)
         else:
@@ -191,6 +192,7 @@ class Cores(Pool, BaseResource[Any, Release]):
                     self._free[first:stop] = self._none_free[first:stop]
                     (self.available if nodes.on_bytes[first] else self.asleep).remove(first, stop)
                     allocation.spans.append((first, stop, begin, end))
+                    ranges.append((self.first_core[begin], self.first_core[end] - 1))
                     continue
                 for node in range(first, stop):
                     self._hold_on(node, cores, allocation, self.processors_of(node))
@@ -199,7 +201,9 @@ class Cores(Pool, BaseResource[Any, Release]):
                 self.memory.occupy(placement.cores_by_node(), allocation.memory_mb)
             if request is not None and eligibility is not None and request.exclusive:
                 self._hold_the_rest(allocation)
-        allocation.hold = self._ledger.hold(self.env.now, allocation.tenant, self.core_ranges(allocation))
+        for _, processor, mask, _ in allocation.pieces:
+            ranges += self.ranges_of(processor, mask)
+        allocation.hold = self._ledger.hold(self.env.now, allocation.tenant, ranges)
         self.allocations[allocation.hold] = allocation
         return True
 
@@ -563,8 +567,9 @@ class Cores(Pool, BaseResource[Any, Release]):
 
     def core_ranges(self, allocation: Allocation) -> list[tuple[int, int]]:
         """Return global indices (first, last) of the cores of an allocation, as maximal runs in nodes or spans."""
-        cores = self.first_core
-        ranges = [(cores[begin], cores[end] - 1) for _, _, begin, end in allocation.spans]
+        ranges = []
+        for _, _, begin, end in allocation.spans:
+            ranges.append((self.first_core[begin], self.first_core[end] - 1))
         for _, processor, mask, _ in allocation.pieces:
             ranges += self.ranges_of(processor, mask)
         return ranges
