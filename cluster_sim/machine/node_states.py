@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,13 +52,12 @@ class NodeStates:
 
         Return them as runs of neighbours (first, stop).
         """
-        ends = self.transition_ends
-        for node in nodes if ends else ():
-            ends.pop(node, None)
         was_on, was_off = self._powered_on[nodes[0]], self._powered_off[nodes[0]]
+        for node in nodes if not (was_on or was_off) else ():
+            self.transition_ends.pop(node, None)
         if not (was_on or was_off or on or off):  # it breaks down on the way, or is repaired
             self.changes += len(nodes)
-        runs = list(_runs(nodes))
+        runs = _runs(nodes)
         for first, stop in runs:
             if was_on != on:
                 self._powered_on[first:stop] = _BYTES[on] * (stop - first)
@@ -101,16 +100,16 @@ class NodeStates:
         )
 
 
-def _runs(nodes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield nodes, in any order, as (first, stop) of neighbours."""
+def _runs(nodes: Sequence[int]) -> list[tuple[int, int]]:
+    """Return nodes, in any order, as (first, stop) of neighbours."""
     ordered = sorted(nodes)
     first = last = ordered[0]
     if ordered[-1] - first < len(ordered):
-        yield first, ordered[-1] + 1
-        return
+        return [(first, ordered[-1] + 1)]
+    runs = []
     for node in ordered:
         if node > last + 1:
-            yield first, last + 1
+            runs.append((first, last + 1))
             first = node
         last = node
-    yield first, last + 1
+    return [*runs, (first, last + 1)]

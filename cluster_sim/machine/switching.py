@@ -82,20 +82,17 @@ class Switching:
         initially_off = [kind.initially_off for kind in platform.node_types]
         for node, kind in enumerate(self._type_of) if any(initially_off) else ():
             if initially_off[kind]:
-                self._book((node,), NodeState.OFF, (self._costs[kind].off_w,))  # no run is there yet to be told
+                self.enter((node,), NodeState.OFF, (self._costs[kind].off_w,))
 
     def enter(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:
         """Have nodes, none of which runs anything, enter a state; ``draws_w`` is what each draws in it."""
-        self._book(nodes, state, draws_w)
+        self._transitions.add(self.env.now, nodes, state, draws_w)
+        self._power.enter(nodes, state, draws_w)
+        self._cores.enter(nodes, on=state is NodeState.IDLE, off=state is NodeState.OFF)
         for node in self._resting.keys() & nodes if self._resting else ():
             self._resting.pop(node).over.succeed()
         for hear in self._hub.nodes_changed:
             hear(nodes, state)
-
-    def _book(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:
-        self._transitions.add(self.env.now, nodes, state, draws_w)
-        self._power.enter(nodes, state, draws_w)
-        self._cores.enter(nodes, on=state is NodeState.IDLE, off=state is NodeState.OFF)
 
     def boot_delays(self) -> npt.NDArray[np.float64] | None:
         """Return how long each node has to boot for a job that gets it, s, see ``View.boot_delays``."""

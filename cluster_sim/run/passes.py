@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from simpy.events import URGENT, Event, EventPriority
+from simpy.events import URGENT, Event
 
 from cluster_sim.engine import REACT, RESERVE, SCHEDULE
 from cluster_sim.errors import SimulationError, StallError, counted
@@ -189,12 +189,12 @@ class Passes:
 
     def _guard_against_stalls(self) -> None:
         """Raise StallError if the policy only asks to be woken again while jobs wait and nothing runs, without end."""
-        live, nodes, changes = self._live, self._machine.nodes, len(self._machine.ledger.transitions)
-        came = len(self._news.submitted)
+        live, came = self._live, len(self._news.submitted)
         if not live.pending or live.running or came > self._came:
             self._fruitless = self._in_transition = 0
             self._came = came
             return
+        nodes, changes = self._machine.nodes, len(self._machine.ledger.transitions)
         if nodes.transition_ends and changes == self._changes_seen and self._in_transition < PASSES_IN_TRANSITION:
             self._in_transition += 1
             return
@@ -235,30 +235,25 @@ class Passes:
         env = self._env
         if before and not self._is_to_reserve:
             self._is_to_reserve = True
-            env.at(env.now, RESERVE).callbacks.append(self._reserve)
+            env.at(env.now, RESERVE, RESERVE).callbacks.append(self._take_turn)
         if not self._is_to_react:
             self._is_to_react = True
-            env.at(env.now, REACT).callbacks.append(self._react)
+            env.at(env.now, REACT, REACT).callbacks.append(self._take_turn)
 
-    def _reserve(self, event: Event) -> None:
-        """Give the power policy its turn before the scheduler's."""
-        self._is_to_reserve = False
-        self._reserving = True
-        self._take(RESERVE)
-        self._reserving = False
-
-    def _react(self, event: Event) -> None:
-        """Give the power policy its turn after the scheduler's."""
-        self._is_to_react = False
-        self._take(REACT)
-        self._news.vacated.clear()
-
-    def _take(self, turn: EventPriority) -> None:
+    def _take_turn(self, event: Event) -> None:
         """Let the power policy's process go on, to where it waits for its next turn."""
-        due, self._power_turn = self._power_turn, Event(self._env)
+        turn, due, self._power_turn = event.value, self._power_turn, Event(self._env)
+        self._reserving = turn == RESERVE
+        if self._reserving:
+            self._is_to_reserve = False
+        else:
+            self._is_to_react = False
         self.power_decides = True
         self._env.deliver(due, turn)
         self.power_decides = False
+        if not self._reserving:
+            self._news.vacated.clear()
+        self._reserving = False
 
     def wake_is_planned(self) -> None:
         """Note that the scheduler will be woken.

@@ -88,31 +88,27 @@ class IdleTimeout(PowerPolicy):
         self._cores: list[int] = view.platform.node_cores.tolist()
         self._touched = list(range(view.platform.node_count))  # nodes that may have fallen idle
         self._changes_seen = 0
-        self._since = [-1.0] * view.platform.node_count  # when each fell idle the last time
+        self._since = [-1.0] * view.platform.node_count  # when each may have fallen idle the last time
         self._waiting: deque[tuple[float, list[int]]] = deque()  # (idle since, nodes), also of periods that are over
         self._wakes_at = -1.0  # nothing can be due before
 
     def react(self, view: View) -> Iterable[PowerDecision]:
         """Switch off what has been idle long enough, now that the scheduler has taken what it wants."""
         # Nodes that jobs have left, or that have been booted.
+        touched, changes = self._touched, view.machine.state_changes
         for running in view.planning.vacated:
             for first, stop, _ in running.placement.spans:
-                self._touched += range(first, stop)
-        changes = view.machine.state_changes
-        if len(changes) > self._changes_seen:
-            self._touched += changes.entering(NodeState.IDLE, self._changes_seen)
-            self._changes_seen = len(changes)
-        now, waiting = view.now, self._waiting
-        if self._touched:
-            since, idle = self._since, []  # nodes that have just fallen idle
-            cores, free, is_on = self._cores, view.free_cores.item, view.machine.powered_on.item
-            for node in self._touched:
-                if free(node) == cores[node] and since[node] != now and is_on(node):
-                    since[node] = now
-                    idle.append(node)
-            if idle:
-                waiting.append((now, idle))
-            self._touched.clear()
+                touched += range(first, stop)
+        count = len(changes)
+        if count > self._changes_seen:
+            touched += changes.entering(NodeState.IDLE, self._changes_seen)
+            self._changes_seen = count
+        now, since, waiting = view.now, self._since, self._waiting
+        if touched:
+            for node in touched:
+                since[node] = now
+            waiting.append((now, touched))
+            self._touched = []
         return self._due(view) if waiting and now >= self._wakes_at else ()
 
     def _due(self, view: View) -> Iterator[PowerDecision]:
@@ -129,7 +125,7 @@ class IdleTimeout(PowerPolicy):
             due += idle
             waiting.popleft()
         if due:
-            yield SwitchOff(due)
+            yield SwitchOff(list(dict.fromkeys(due)))  # two jobs may have left a node in one instant
         if waiting:
             yield WakeAt(self._wakes_at)
 

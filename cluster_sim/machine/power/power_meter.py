@@ -181,14 +181,9 @@ class PowerMeter:
                 for processor in self._cores.processors_of(node):
                     # Nothing runs there; what it draws when it is on again depends on its clock then.
                     self._rate_watts.pop(processor, None)
-        first, stop = nodes[0], nodes[0] + len(nodes)
-        if nodes[-1] == stop - 1 and len(nodes) > 1 and list(nodes) == list(range(first, stop)):
-            states[first:stop] = [state] * len(nodes)
-            draws[first:stop] = draws_w
-        else:
-            for node, draw in zip(nodes, draws_w, strict=True):
-                states[node] = state
-                draws[node] = draw
+        for node, draw in zip(nodes, draws_w, strict=True):
+            states[node] = state
+            draws[node] = draw
         self._add_watts(sum(map(sub, draws_w, drew_w)))
 
     def change_clock(self, processor: int, kind: ProcessorType) -> None:

@@ -34,7 +34,7 @@ def arrivals(
         # In batches: a list of a million Python objects would be alive all through the run.
         chunk = slice(first, min(first + ARRIVALS_AT_A_TIME, jobs))
         hot = ("job_id", "submit_time", "requested_cores", "requested_time")
-        rows = zip(*(columns[name][chunk].tolist() for name in hot), strict=True)
+        rows = zip(*[columns[name][chunk].tolist() for name in hot], strict=True)
         for index, (job_id, time, cores, requested_time) in enumerate(rows, first):
             if others and index in others:
                 continue
