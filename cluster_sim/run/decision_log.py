@@ -158,19 +158,23 @@ class KeptBack:
         #: A row whenever this changes: when (s), the job that none may overtake, or that was promised a start, and when (s).
         self.rows: list[KeptBackRow] = []
         self.told: list[ToldRow] = []  #: When (s), of which job, which clause.
+        self._head: Job | None = None  # the job of the last row
+
+    def blocks(self, now: float, head: Job) -> None:
+        """Note that no job may overtake this one."""
+        if head is not self._head:
+            self._head = head
+            self.rows.append((now, head.index))
 
     def note(self, now: float, decision: Hold | Reserve) -> None:
-        """Note that no job may overtake this one, or none delay it."""
+        """Note that no job may overtake this one, or none delay it; or what is told of it alone."""
         if isinstance(decision, Reserve):
-            row: KeptBackRow = (now, decision.job.index, decision.time)
+            self._head = None
+            self.rows.append((now, decision.job.index, decision.time))
         elif decision.blocks:
-            row = now, decision.job.index
-        else:
-            if because := str(decision.because):
-                self.told.append((now, decision.job.index, because))
-            return
-        if not self.rows or row[1:] != self.rows[-1][1:]:
-            self.rows.append(row)
+            self.blocks(now, decision.job)
+        elif because := str(decision.because):
+            self.told.append((now, decision.job.index, because))
 
 
 def nodes_texts(placements: list[tuple[Span, ...]], platform: Platform) -> list[str]:

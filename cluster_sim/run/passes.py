@@ -16,6 +16,7 @@ from cluster_sim.run.decisions import PowerDecision
 if TYPE_CHECKING:
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.running import Running
+    from cluster_sim.run.decision_log import KeptBack
     from cluster_sim.run.jobs.live_jobs import LiveJobs
     from cluster_sim.run.news import News
     from cluster_sim.workload.jobs import Job
@@ -55,9 +56,10 @@ class Passes:
         machine: Machine,
         live: LiveJobs[Any],
         news: News,
-        scheduler: object | None,
+        scheduler: Any,
         power: object | None,
         traits: PowerTurns,
+        kept_back: KeptBack,
         after_each_event: bool = False,
     ):
         self._machine = machine
@@ -86,8 +88,10 @@ class Passes:
         self._power_turn = Event(self._env)
         hub = machine.hub
         hub.guest_left.append(self.request)
-        if hasattr(type(scheduler), "blocked_by") and not self._follows_submissions:
-            self._blocking: BlocksQueue = scheduler  # type: ignore[assignment]
+        self._kept_back = kept_back
+        self._names_head = hasattr(type(scheduler), "blocked_by")
+        if self._names_head and not self._follows_submissions:
+            self._blocking: BlocksQueue = scheduler
             hub.queued.append(self._job_came)
             hub.vacated.append(self._job_left)
         else:
@@ -106,6 +110,8 @@ class Passes:
     def pass_is_over(self) -> None:
         """Clear the news that the scheduler has seen; the next pass is to come."""
         news = self._news
+        if self._names_head and (head := self._scheduler.blocked_by) is not None:
+            self._kept_back.blocks(self._env.now, head)
         self._came = 0
         if news.seen is None:
             news.submitted.clear()

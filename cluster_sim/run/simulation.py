@@ -179,8 +179,15 @@ class Simulation:
         self.news.follow(self.machine.hub, for_power=power is not None)
         after_each_event = "pass-after-each-event" in self.quirks
         self.passes = Passes(
-            self.machine, self.live, self.news, scheduler, power, traits_of(power, PowerPolicy()), after_each_event
-        )
+            self.machine,
+            self.live,
+            self.news,
+            scheduler,
+            power,
+            traits_of(power, PowerPolicy()),
+            self.kept_back,
+            after_each_event,
+        )  # fmt: skip
         #: Have the policies decide, once, when all else of this instant has happened.
         self.request_pass = self.passes.request
         #: The event of the next scheduling pass, for the process of a scheduler.

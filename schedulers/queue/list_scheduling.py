@@ -78,7 +78,6 @@ class ListScheduler(Scheduler):
         goes_by_passes = view.explains or view.planning.followers or not is_ours
         self._head_blocks = self.blocking and not self.dynamic and self._order is first and not goes_by_passes
         self.blocked_by = None
-        self._told_head: Job | None = None  # the last of which it was told that it blocks the queue
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """Hold a pass over the queue."""
@@ -114,9 +113,8 @@ class ListScheduler(Scheduler):
 
     def _reasons(self, view: View, head: Job) -> Iterable[Hold]:
         """Tell that the head waits, and with it all that are behind it; the log of decisions hears why, too."""
-        if head is self._told_head and not view.explains:
+        if self._head_blocks:  # who blocks the queue is known
             return ()
-        self._told_head = head
         return [blocks(view, head, memory=self.memory)]
 
     def _skipping_pass(self, view: View) -> Iterator[Decision]:
