@@ -23,12 +23,13 @@ SHOWN = 10
 @click.option("--runs", default=1000, show_default=True, help="Random runs.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the first; the next has the next.")
 @click.option("--model", is_flag=True, help="Also 2,000 jobs of the Lublin model on 64 nodes of 16 cores, under EASY.")
-def main(runs: int, seed: int, model: bool) -> None:
+@click.option("--explain/--no-explain", default=True, help="Runs that keep a log of decisions.")
+def main(runs: int, seed: int, model: bool, explain: bool) -> None:
     """Count the reasons that were checked, and print those that are not true."""
     began, counts, wrong, made = time.perf_counter(), Counter[str](), list[str](), 0
     while made < runs:
         try:
-            counts += checked(seed)
+            counts += checked(seed, explain=explain)
             made += 1
         except NotACase:
             pass
