@@ -154,11 +154,13 @@ class DecisionLog:
 class KeptBack:
     """What a run without a log keeps of why jobs wait that would fit: for whose sake, and what was told of one alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, head_alone_delays: bool) -> None:
+        self._head_alone_delays = head_alone_delays
         #: A row whenever this changes: when (s), the job that none may overtake, or that was promised a start, and when (s).
         self.rows: list[KeptBackRow] = []
         self.told: list[ToldRow] = []  #: When (s), of which job, which clause.
         self._head: Job | None = None  # the job of the last row
+        self._clauses: dict[int, str] = {}  # told last, by index of the job
 
     def blocks(self, now: float, head: Job) -> None:
         """Note that no job may overtake this one."""
@@ -168,13 +170,16 @@ class KeptBack:
 
     def note(self, now: float, decision: Hold | Reserve) -> None:
         """Note that no job may overtake this one, or none delay it; or what is told of it alone."""
+        index = decision.job.index
         if isinstance(decision, Reserve):
-            self._head = None
-            self.rows.append((now, decision.job.index, decision.time))
+            if self._head_alone_delays:
+                self._head = None
+                self.rows.append((now, index, decision.time))
         elif decision.blocks:
             self.blocks(now, decision.job)
-        elif because := str(decision.because):
-            self.told.append((now, decision.job.index, because))
+        elif self._clauses.get(index, "") != (because := str(decision.because)):
+            self._clauses[index] = because
+            self.told.append((now, index, because))
 
 
 def nodes_texts(placements: list[tuple[Span, ...]], platform: Platform) -> list[str]:

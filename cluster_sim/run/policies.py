@@ -88,6 +88,10 @@ class Scheduler:
     #: Why it keeps back a job that would fit, where it says nothing else: what a run without ``--explain`` tells.
     keeps_back: Reason = FITS
 
+    head_alone_delays = (
+        False  #: Whether it keeps jobs back for nobody's sake but that of the last job that it reserved for.
+    )
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {describe(self)}>"
 

@@ -144,7 +144,7 @@ class EasyBackfilling(Backfilling):
     """
 
     spec = "easy"
-    head_alone_delays = True  #: Whether, of depth 1, it keeps no job back but for the sake of the first.
+    head_alone_delays = True  # if its depth is 1
 
     @checked
     def __init__(

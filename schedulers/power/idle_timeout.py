@@ -45,7 +45,7 @@ class AlwaysOn(PowerPolicy):
     A node that a process of the user's own switches off, that process has to switch on again.
     """
 
-    switches = False
+    switches = follows_submissions = False
 
     def begin(self, view: View) -> None:
         """Note which nodes are still to be booted."""

@@ -135,7 +135,25 @@ def test_what_was_said_already_takes_no_row() -> None:
     assert log["promised_time"].dropna().tolist() == [9.0, 8.0]
 
 
-def test_a_run_without_a_log_takes_reasons_and_forgets_them() -> None:
+def test_what_is_told_without_a_log_is_kept_once() -> None:
+    """The clause of a scheduler that says it in every pass; promises are no reasons where several jobs have one."""
+
+    def decide(view: View) -> Any:
+        for job in view.pending:
+            yield Hold(job, "waits for tea" if view.now < 2.0 else "waits for rain")
+            yield Reserve(job, 9.0)
+
+    rows = [(time, 1, 1, 0) for time in range(5)]
+    simulation = Simulation(Platform.homogeneous(1, 1), workload(rows), Scripted(decide), until=4.0)
+    told = simulation.run().explain("0").splitlines()
+    assert "  from 0 s to 2 s: enough cores are free, but it waits for tea" in told
+    assert "  from 2 s to 4 s: enough cores are free, but it waits for rain" in told
+    of_first = [(time, because) for time, job, because in simulation.kept_back.told if job == 0]
+    assert of_first == [(0.0, "waits for tea"), (2.0, "waits for rain")]
+    assert not simulation.kept_back.rows
+
+
+def test_a_run_without_a_log_takes_reasons_and_decides_the_same() -> None:
     """Hold and Reserve change nothing, log or no log; of a job that does not wait they are refused."""
     view = View.by_hand(Platform.homogeneous(1, 2), workload([(0, 1, 1, 0)]))
     (job,) = view.pending
