@@ -20,7 +20,7 @@ from cluster_sim.errors import InputError, SpecError
 from learning.tasks.episodes import Drawn, Episode, Whole
 from learning.tasks.job_node.environment import JobNode
 from learning.tasks.job_node.features import STATE_FEATURES
-from learning.tasks.job_node.teachers import Teacher
+from learning.tasks.job_node.teachers import SchedulerTeacher
 from learning.tasks.node_shutdown.environment import NodeShutdown
 from learning.tasks.policy_selection.environment import PolicySelection
 from tests.support.job_node_cases import at_random, cases, experiment, play, small_workloads
@@ -128,7 +128,7 @@ def test_published_heuristics_step_by_step(name: str, energy: float, edp: float)
 
 
 def _teacher(spec: str) -> Any:
-    teacher = Teacher(spec)
+    teacher = SchedulerTeacher(spec)
     return lambda env, observation, info: teacher(env, observation)
 
 
