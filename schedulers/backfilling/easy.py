@@ -134,9 +134,8 @@ class EasyBackfilling(Backfilling):
     """EASY: the first ``depth`` jobs that cannot start are promised a start; any other may start that delays none of them.
 
     Depth 1 is EASY, 0 starts whatever fits, and more is between EASY and conservative. Promises are made anew in every
-    pass, from what is known then. ``backfill`` is the order in which the jobs behind the promised ones are tried, by default
-    the queue's own; ``order=saf`` instead sorts the whole queue. With ``aging``, jobs that have waited that long (s) go
-    first, in order of submission.
+    pass. ``backfill`` is the order in which the jobs behind the promised ones are tried, by default the queue's own;
+    ``order=saf`` instead sorts the whole queue. With ``aging``, jobs that have waited that long (s) go first.
 
     Where it matters on which nodes a job runs, a promise is of a place (:class:`~schedulers.backfilling.node_plan.NodePlan`).
     Several promises, promises of memory, and promises around advance reservations stand in a profile
@@ -144,7 +143,6 @@ class EasyBackfilling(Backfilling):
     """
 
     spec = "easy"
-    head_alone_delays = True  # if its depth is 1
 
     @checked
     def __init__(
@@ -159,6 +157,7 @@ class EasyBackfilling(Backfilling):
     ):
         super().__init__(order, nodes, reservation, memory, aging)
         self._depth = depth
+        self.head_alone_delays = depth == 1
         self._backfill_order = job_orders.make(backfill) if isinstance(backfill, str) else backfill
 
     def begin(self, view: View) -> None:
@@ -251,7 +250,7 @@ class EasyBackfilling(Backfilling):
         if view.explains:
             yield from self._log.held(plan, job, promise, slowest_boot(view, job))
             self._log.others_first |= promise is not None
-        elif promise is not None and self._depth == 1 and self.head_alone_delays:
+        elif promise is not None and self.head_alone_delays:
             yield from self._log.promised(job, promise)
         if view.machine.power_budget is not None and view.planning.is_capped(job):
             self._plan = None  # a job that overtook it would take the watts that it waits for

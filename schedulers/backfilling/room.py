@@ -98,10 +98,9 @@ class EasyWithRoom(EasyBackfilling):
     start; while nothing runs they need not. It asks for nodes of one core each.
     """
 
-    head_alone_delays = False
-
     def __init__(self, *easy: Any, room: float = 0.0, room_for: float = HOUR_S, **options: Any):
         super().__init__(*easy, **options)
+        self.head_alone_delays = False
         self._room, self._room_for = room, room_for
 
     def begin(self, view: View) -> None:
