@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from cluster_sim.machine.reason import lacks
 from cluster_sim.run.decisions import Change, Hold, Preempt, Reserve, Resume, Start
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
@@ -167,17 +168,25 @@ class KeptBack:
         if head is not self._head:
             self._head = head
             self.rows.append((now, head.index))
+            self._clauses.clear()  # what is still so is to be told anew
 
     def note(self, now: float, decision: Hold | Reserve) -> None:
         """Note that no job may overtake this one, or none delay it; or what is told of it alone."""
         index = decision.job.index
         if isinstance(decision, Reserve):
-            if self._head_alone_delays:
+            if self._head_alone_delays and (not self.rows or self.rows[-1][1:] != (index, decision.time)):
                 self._head = None
                 self.rows.append((now, index, decision.time))
-        elif decision.blocks:
+                self._clauses.clear()
+            return
+        if decision.blocks:
             self.blocks(now, decision.job)
-        elif self._clauses.get(index, "") != (because := str(decision.because)):
+        because = str(decision.because)
+        if lacks(because):  # that the records know
+            because = ""
+        elif decision.behind is not None:
+            because += f" (job {decision.behind.job_id})"
+        if self._clauses.get(index, "") != because:
             self._clauses[index] = because
             self.told.append((now, index, because))
 

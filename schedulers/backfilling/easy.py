@@ -250,7 +250,7 @@ class EasyBackfilling(Backfilling):
         if view.explains:
             yield from self._log.held(plan, job, promise, slowest_boot(view, job))
             self._log.others_first |= promise is not None
-        elif promise is not None and self.head_alone_delays:
+        elif self.head_alone_delays:
             yield from self._log.promised(job, promise)
         if view.machine.power_budget is not None and view.planning.is_capped(job):
             self._plan = None  # a job that overtook it would take the watts that it waits for

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cluster_sim.engine import latest
+from cluster_sim.machine.reason import FITS
 from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
 from cluster_sim.run.view import View
 from schedulers.backfilling.plans import Plan, Promise
@@ -75,9 +76,11 @@ class PromiseLog:
         elif job.index in self._promised:
             yield self._taken_back(job)
 
-    def promised(self, job: Job, promise: Promise) -> Iterator[Decision]:
+    def promised(self, job: Job, promise: Promise | None) -> Iterator[Decision]:
         """Tell, without a log, of the only job for whose sake others are kept back, if it or its promise is another."""
-        if (job, promise.time) != self._told:
+        if self._view.planning.is_capped(job):
+            yield Hold(job, FITS, blocks=True)  # who overtook it would take the watts that it waits for
+        elif promise is not None and (job, promise.time) != self._told:
             self._told = job, promise.time
             boots = self._view.machine.boot_delays is not None
             yield Reserve(job, promise.time + slowest_boot(self._view, job) if boots else promise.ready)

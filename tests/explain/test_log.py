@@ -12,8 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, Result, Simulation, View, Workload
-from cluster_sim.errors import PlacementError
-from cluster_sim.run.decisions import Hold, Reserve, Start
+from cluster_sim.errors import FormatError, PlacementError
+from cluster_sim.records.reasons.conditions import Conditions
+from cluster_sim.run.decisions import Hold, Reserve, Start, WakeAt
 from schedulers import make_scheduler
 
 SCHEDULERS = ["fcfs", "sjf", "list:smallest/first,blocking=no", "pcbe:aging=5", "easy", "conservative"]
@@ -173,3 +174,28 @@ def test_a_run_without_a_log_takes_reasons_and_decides_the_same() -> None:
     with pytest.raises(PlacementError, match="job 0 is not pending"):
         simulation.apply(Hold(job, "waits for tea"))
     assert simulation.result().decisions.empty
+
+
+def test_a_clause_holds_until_another_is_told_at_whatever_time() -> None:
+    """Told anew at a time at which nothing else happens; and it outlasts another job at the head of the queue."""
+    rows = [(0, 2, 9, 0), (0, 2, 9, 0), (0, 1, 9, 0)]
+
+    def decide(view: View) -> Any:
+        first, second, third = view.pending
+        yield Hold(first if view.now < 5.0 else second, "", blocks=True)
+        yield Hold(third, "has used up its quota" if view.now < 7.0 else "is of the night queue")
+        yield from (WakeAt(time) for time in (5.0, 7.0, 9.0) if time > view.now)
+
+    simulation = Simulation(Platform.homogeneous(1, 2), workload(rows), Scripted(decide), until=8.0)
+    told = simulation.run().explain("2").splitlines()
+    assert "  from 0 s to 7 s: enough cores are free, but it has used up its quota" in told
+    assert "  from 7 s to 8 s: enough cores are free, but it is of the night queue" in told
+
+
+def test_a_damaged_reason_of_a_scheduler_is_refused() -> None:
+    """A kind of reason that needs more than its name would be told with holes."""
+    platform = Platform.homogeneous(1, 2)
+    document = Simulation(platform, workload([(0, 1, 1, 0)])).run().conditions.document()
+    assert Conditions.read(document, "conditions.json", 1, platform).document() == document
+    with pytest.raises(FormatError, match=r"conditions\.json, keeps_back: expected one of FITS, .*, found CORES"):
+        Conditions.read(document | {"keeps_back": "CORES"}, "conditions.json", 1, platform)

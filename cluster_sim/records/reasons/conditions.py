@@ -14,7 +14,7 @@ import numpy as np
 
 from cluster_sim.errors import ClusterSimError, FormatError
 from cluster_sim.machine.eligibility import Eligibility
-from cluster_sim.machine.reason import FITS, ReasonKind
+from cluster_sim.machine.reason import FITS, LACKING, ReasonKind
 from cluster_sim.platform.hardware import is_number
 from cluster_sim.run.decision_log import KeptBackRow, ToldRow
 from cluster_sim.run.jobs.attempts import Absence
@@ -114,6 +114,11 @@ class Conditions:
         told = self.kept_back or self.told or self.capped or self.keeps_back is not ReasonKind.FITS
         return bool(self.requests or self.reservations or self.withheld or self.guests or self.absences or told)
 
+    def told_times(self) -> list[float]:
+        """Return when what was kept of the scheduler's reasons changed, s."""
+        rows = [row[0] for row in (*self.kept_back, *self.told)]
+        return [*rows, *(time for _, since, until, _ in self.capped for time in (since, until))]
+
     @property
     def are_plain(self) -> bool:
         """Return whether cores alone place every job: one that fits a node goes on one, others anywhere."""
@@ -172,7 +177,7 @@ class Conditions:
                 tuple(_kept_back(row, f"{where}, kept_back", jobs) for row in document.get("kept_back", ())),
                 tuple(_told(row, f"{where}, told", jobs) for row in document.get("told", ())),
                 tuple(_capped(row, f"{where}, capped", jobs) for row in document.get("capped", ())),
-                ReasonKind[document.get("keeps_back", "FITS")],
+                _keeps_back(document.get("keeps_back", ReasonKind.FITS.name), f"{where}, keeps_back"),
             )
             nodes = [node for _, several, _ in conditions.withheld for node in several]
             nodes += [stay.node for stay in conditions.guests]
@@ -202,10 +207,17 @@ def _kept(
 def _kept_back(row: Any, where: str, jobs: int) -> KeptBackRow:
     match row:
         case [since, int(job), *promised] if len(promised) <= 1 and 0 <= job < jobs:
-            if all(is_number(time) and 0.0 <= time < math.inf for time in (since, *promised) if time is not None):
+            if all(is_number(time) and 0.0 <= time < math.inf for time in (since, *filter(None, promised))):
                 return (float(since), job, _end(promised[0])) if promised else (float(since), job)
     expected = "[from when on, s; for the sake of which job, by its position; and the start that it was promised, s]"
     raise FormatError(where, expected, row)
+
+
+def _keeps_back(name: Any, where: str) -> ReasonKind:
+    allowed = [kind.name for kind in ReasonKind if kind not in LACKING and "{" not in kind.value]
+    if name not in allowed:
+        raise FormatError(where, f"one of {', '.join(allowed)}", name)
+    return ReasonKind[name]
 
 
 def _told(row: Any, where: str, jobs: int) -> ToldRow:

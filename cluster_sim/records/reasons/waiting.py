@@ -20,7 +20,7 @@ import numpy as np
 
 from cluster_sim.amounts import at_time
 from cluster_sim.errors import counted
-from cluster_sim.machine.reason import Reason, ReasonKind, lacks, sentence, until_when
+from cluster_sim.machine.reason import FITS, Reason, ReasonKind, lacks, sentence, until_when
 from cluster_sim.records.reasons.machine_then import MachineHistory, MachineThen
 from cluster_sim.records.reasons.spells import MOVED, RESIZED
 
@@ -176,8 +176,9 @@ class WaitReasons:
         """Return all times, s, at which a reason may change; waits and promises end with starts, which are in it."""
         waits = [np.array(times, np.float64) for times in (self._eligible, self._finish)]
         log = self._result.decisions["time"].to_numpy(dtype=np.float64)
+        told = [] if self._result.conditions is None else self._result.conditions.told_times()
         gaps = [time for absence in self._absences for time in absence[1:] if time < math.inf]
-        times = np.unique(np.concatenate([self.history.times, log, *waits, gaps, [self._horizon]]))
+        times = np.unique(np.concatenate([self.history.times, log, *waits, gaps, told, [self._horizon]]))
         return np.asarray(times[~np.isnan(times)])
 
     def each(self, row: int, since: float, until: float) -> Iterator[tuple[float, Reason, MachineThen]]:
@@ -225,8 +226,13 @@ class WaitReasons:
         last, conditions = self._kept_for(time), self._result.conditions
         since = -math.inf if last is None else last[0]
         for own_since, until, reason in reversed(self._told_of_one.get(row, ())):
-            if own_since <= time and until >= since:
+            # Of a spell it is known when it was told first and last; between, others may have come before the job.
+            is_first = last is not None and last[1] == row
+            if not (own_since <= time and since <= (own_since if until > time and not is_first else until)):
+                continue
+            if reason:
                 return reason
+            break  # nothing of its own any more
         if last is None or last[1] == row:
             own = ReasonKind.FITS if conditions is None else conditions.keeps_back
             return Reason(ReasonKind.NOT_LOGGED if own is ReasonKind.FITS else own)
@@ -252,10 +258,11 @@ class WaitReasons:
         for job, since, until, watts in () if conditions is None else conditions.capped:
             found.setdefault(job, []).append((since, until, Reason(ReasonKind.CAPPED, amount=watts)))
         for time, job, because in () if conditions is None else conditions.told:
-            if not lacks(because):  # what it lacked then it no longer does
-                found.setdefault(job, []).append((time, time, Reason(ReasonKind.SAID, said=because)))
+            # What it lacked then it no longer does.
+            reason = Reason(ReasonKind.SAID, said=because) if because and not lacks(because) else FITS
+            found.setdefault(job, []).append((time, time, reason))
         for several in found.values():
-            several.sort(key=lambda one: one[:2])
+            several.sort(key=lambda one: one[1])
         return found
 
     @cached_property
