@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.machine.reason import lacks
+from cluster_sim.machine.reason import Reason, lacks
 from cluster_sim.run.decisions import Change, Hold, Preempt, Reserve, Resume, Start
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Span
-    from cluster_sim.machine.reason import Reason
     from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.jobs import Job
 
@@ -44,9 +43,8 @@ class DecisionLog:
         self._promised = array("d")
         self._spans: list[tuple[Span, ...]] = []
         self._texts: dict[Reason | str, int] = {}
-        self._held: dict[
-            int, tuple[Reason | str, int, bool]
-        ] = {}  #: Per job what was last said of it: why, behind which job,
+        #: Per job what was last said of it: why, behind which job, whether it blocks the queue,
+        self._held: dict[int, tuple[Reason | str, int, bool]] = {}
         self._promises: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: and when and where it is to start.
         self._blockers: list[int] = []  #: Jobs said to block the queue that still wait, one after the other.
         self._booting: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: The same of jobs that have got their cores.
@@ -153,7 +151,10 @@ class DecisionLog:
 
 
 class KeptBack:
-    """What a run without a log keeps of why jobs wait that would fit: for whose sake, and what was told of one alone."""
+    """Keeps, in a run without a log, why jobs wait that would fit.
+
+    A job waits for the sake of another, or for a reason that the scheduler gives for it alone.
+    """
 
     def __init__(self, head_alone_delays: bool) -> None:
         self._head_alone_delays = head_alone_delays
@@ -171,7 +172,7 @@ class KeptBack:
             self._clauses.clear()  # what is still so is to be told anew
 
     def note(self, now: float, decision: Hold | Reserve) -> None:
-        """Note that no job may overtake this one, or none delay it; or what is told of it alone."""
+        """Note that no job may overtake or delay this one, and the scheduler's reason for it alone."""
         index = decision.job.index
         if isinstance(decision, Reserve):
             if self._head_alone_delays and (not self.rows or self.rows[-1][1:] != (index, decision.time)):
@@ -181,10 +182,11 @@ class KeptBack:
             return
         if decision.blocks:
             self.blocks(now, decision.job)
-        because = str(decision.because)
-        if lacks(because):  # that the records know
-            because = ""
-        elif decision.behind is not None:
+        reason = decision.because
+        because = ""
+        if not (reason.lacks if isinstance(reason, Reason) else lacks(reason)):  # what it lacks, the records know
+            because = str(reason)
+        if because and decision.behind is not None:
             because += f" (job {decision.behind.job_id})"
         if self._clauses.get(index, "") != because:
             self._clauses[index] = because

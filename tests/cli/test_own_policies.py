@@ -103,7 +103,7 @@ def test_a_class_in_a_file_schedules(done, own: Path) -> None:
 
 
 def test_so_does_one_that_a_configuration_names(done, own: Path) -> None:
-    """Its file stands beside the configuration, as others that this names; it may be a power policy."""
+    """A configuration names a policy in a file beside it: a scheduler or a power policy."""
     folder = own.parent / "study"
     folder.mkdir()
     own.rename(folder / "own.py")

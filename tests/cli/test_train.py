@@ -220,7 +220,7 @@ def test_what_can_be_refused_at_once_is_refused_before_anything_is_warned_of(don
 
 
 def test_an_agent_for_nodes_is_told_with_what_it_assumes(done) -> None:
-    """Its objective has the other sign than its reward, in the report too; evaluation says that its nodes switch for nothing."""
+    """The report gives the objective with the sign opposite to the reward's; evaluation says that switching costs nothing."""
     nodes = "{kind: node-shutdown, platform: 'homogeneous:nodes=3,cores=4', workload: log.swf}"
     Path("nodes.yaml").write_text(f"environment: {nodes}\niterations: 1\nepisodes: 1\nnetwork: scorer:hidden=4\n")
     told = done("train", "nodes.yaml", "--out", "agent", "--workers", "1", "--report").stdout

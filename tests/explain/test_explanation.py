@@ -60,7 +60,7 @@ def test_a_job_behind_the_head() -> None:
 
 
 def test_without_a_log_the_records_tell_the_same() -> None:
-    """Of a job that always lacks something every word is the same with a log and without."""
+    """A job that always lacks something is explained in equal words with a log and without."""
     assert run("fcfs", explain=False).explain("d") == run("fcfs").explain("d")
     assert "  1 job submitted later overtook it: c" in run("list:first/first,blocking=no", explain=False).explain("b")
 

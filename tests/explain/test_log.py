@@ -44,7 +44,7 @@ def run(scheduler: str, rows: list[tuple[int, int, int, int]], explain: bool) ->
 @settings(max_examples=15, deadline=None)
 @given(rows=JOBS)
 def test_the_log_changes_nothing_and_says_what_happened(scheduler: str, rows: list[tuple[int, int, int, int]]) -> None:
-    """The same schedule with and without; one start a job, when and as wide as it was; no row says its last one again."""
+    """A log leaves the schedule as it is. It has one start for each job, with its time and cores, and repeats no row."""
     with_log, without = run(scheduler, rows, True), run(scheduler, rows, False)
     pd.testing.assert_frame_equal(with_log.jobs, without.jobs)
     log, jobs = with_log.decisions, with_log.jobs
@@ -109,7 +109,7 @@ class Scripted:
 
 
 def test_what_was_said_already_takes_no_row() -> None:
-    """The same reason in every pass is one row; another, another job to blame, another promise are a row each."""
+    """A reason that is told in every pass makes one row. A new reason, a new job to blame or a new promise makes another."""
     rows = [(time, 1, 1, 0) for time in range(6)]
     seen: dict[str, Any] = {}
 

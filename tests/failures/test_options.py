@@ -97,7 +97,7 @@ def test_a_run_records_its_failures(done) -> None:
 
 
 def test_a_file_is_beside_the_configuration(done, refused) -> None:
-    """Its name starts in the configuration's folder; what is wrong with a spec is told with the configuration."""
+    """A configuration names files from its own folder. An error in a spec names the configuration."""
     study = Path("study")
     study.mkdir()
     (study / "shop.csv").write_text(f"{SHOP}50,0,fail\n")

@@ -140,7 +140,7 @@ def torchrl_envs() -> Any:
 
 @pytest.mark.parametrize("name", IDS)
 def test_torchrl_takes_the_environments(torchrl_envs: Any, name: str) -> None:
-    """Its own check of specs passes, and its random actions keep to the mask through the ends of episodes."""
+    """TorchRL's check of specs passes. Random actions of TorchRL keep to the mask, also when episodes end."""
     log = logged(name)
     wrapped = torchrl_envs.GymWrapper(log, categorical_action_encoding=True, device="cpu")
     env = torchrl_envs.TransformedEnv(wrapped, torchrl_envs.ActionMask())

@@ -113,7 +113,7 @@ def test_the_published_reward_by_hand() -> None:
 
 
 def test_the_default_reward_adds_up() -> None:
-    """Its sum is -scale · (waste in cycles + 5 · summed stretch + 0.2 · late jobs) of the run's own records."""
+    """The rewards add up to -scale · (waste in cycles + 5 · summed stretch + 0.2 · late jobs) of the run's own records."""
     env = NodeShutdown(Whole(platform(3), jobs(*[(90.0 * i, 1 + i % 3, 600.0, 130.0) for i in range(12)])))
     rng = np.random.default_rng(2)
     rewards, metrics = play(env, lambda mask, _: rng.choice(np.flatnonzero(mask)))

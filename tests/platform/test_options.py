@@ -85,7 +85,7 @@ def test_texts_and_numbers_become_values_of_the_options_types() -> None:
 
 
 def test_a_thing_made_in_python_says_the_spec_that_makes_it() -> None:
-    """Its options that are not the usual ones; what must be given stands without its key."""
+    """The spec has the options that differ from the defaults. A required option stands without its key."""
     assert Thing("it").spec == "thing:it"  # type: ignore[attr-defined]
     assert Thing("it", 3, strict=True).spec == "thing:it,width=3,strict=yes"  # type: ignore[attr-defined]
     assert [IdleTimeout(30).spec, IdleTimeout().spec, PowerCap(1e3, "slow").spec] == [  # type: ignore[attr-defined]
@@ -151,7 +151,7 @@ def test_options_given_by_star_and_none_and_paths() -> None:
 
 
 def test_a_spec_says_numbers_as_they_are() -> None:
-    """It makes the same thing again, digit by digit."""
+    """A spec makes the same thing again, digit by digit."""
     for seconds in (1234567.0, 300.0001, 0.1, 1e-9, 60.0):
         made = make_power_policy(IdleTimeout(seconds).spec)  # type: ignore[attr-defined]
         assert made._timeout == seconds  # type: ignore[attr-defined]

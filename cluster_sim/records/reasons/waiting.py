@@ -44,7 +44,7 @@ def held_because(result: RunRecords) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WaitStretch:
-    """A wait of a job from ``start`` to ``end`` (s) for one reason, told of with the numbers of several times."""
+    """A wait of a job from ``start`` to ``end`` (s) for one reason, whose numbers may change meanwhile."""
 
     start: float
     end: float
@@ -518,8 +518,9 @@ class _Holders:
         for owner in most[:SHOWN_HOLDERS]:
             name, is_job = owner
             late = is_job and until[owner] <= self._time
-            then = until_when(until[owner], until[owner] <= self._time, at)
-            then = f"past its requested time, {at(until[owner])}" if late else then
+            then = f"past its requested time, {at(until[owner])}"
+            if not late:
+                then = until_when(until[owner], until[owner] <= self._time, at)
             who = f"job {name}" if is_job else f"{name}, a guest,"
             parts.append(f"{who} holds {counted(cores[owner], 'core')} {then}")
         left = most[SHOWN_HOLDERS:]
