@@ -37,13 +37,13 @@ def test_the_head_and_a_job_behind_it() -> None:
     assert run("fcfs").explain("d").splitlines() == [
         "Job d was submitted at 20 s and asked for 4 cores, and named no time.",
         "It waited in the queue for 150 s.",
-        "  from 20 s to 100 s: it asks for 4 cores, 2 free; job a holds 2 cores until 120 s; "
+        "  from 20 s to 100 s: it asks for 4 cores, 2 free; job a may hold 2 cores until 120 s; "
         "enough should be back at 120 s, but 2 jobs submitted before it wait, too",
-        "  from 100 s to 150 s: it asks for 4 cores, 0 free; job b holds 4 cores until 160 s; "
+        "  from 100 s to 150 s: it asks for 4 cores, 0 free; job b may hold 4 cores until 160 s; "
         "enough should be back at 160 s, but 1 job submitted before it waits, too",
-        "  from 150 s to 170 s: it asks for 4 cores, 3 free; job c holds 1 core until 170 s; "
+        "  from 150 s to 170 s: it asks for 4 cores, 3 free; job c may hold 1 core until 170 s; "
         "enough should be back at 170 s",
-        "  2 jobs submitted earlier started before it: b and c",
+        "  2 earlier jobs started before it: b and c",
         "It was started at 170 s, when job c ended and gave cores back.",
         "It ran on 4 cores of cluster0.node0, for 30 s.",
         "From its submission to its end it took 180 s, a slowdown of 6.",
@@ -62,7 +62,7 @@ def test_a_job_behind_the_head() -> None:
 def test_without_a_log_the_records_tell_the_same() -> None:
     """A job that always lacks something is explained in equal words with a log and without."""
     assert run("fcfs", explain=False).explain("d") == run("fcfs").explain("d")
-    assert "  1 job submitted later overtook it: c" in run("list:first/first,blocking=no", explain=False).explain("b")
+    assert "  1 later job overtook it: c" in run("list:first/first,blocking=no", explain=False).explain("b")
 
 
 def test_a_job_of_no_time_sets_free_what_it_held() -> None:
@@ -94,7 +94,7 @@ def test_a_promise_that_moved() -> None:
 
 def test_skipped_and_aged() -> None:
     """A list that does not block skips b while a runs; PCBE starts it as an aged job."""
-    assert "  from 0 s to 100 s: it asks for 4 cores, 1 to 2 free; at first, job a holds 2 cores" in run(
+    assert "  from 0 s to 100 s: it asks for 4 cores, 1 to 2 free; at first, job a may hold 2 cores" in run(
         "list:first/first,blocking=no"
     ).explain("b")
     assert "gave cores back; aged: it had waited 60 s or more" in run("pcbe").explain("b")
@@ -109,7 +109,7 @@ def test_too_expensive() -> None:
     assert simulation.run().explain("0").splitlines()[2:] == [
         "  from 0 s to 50 s: enough cores are free, but it fits only where it is estimated to need more than its "
         "max_energy of 1 J, and is skipped",
-        "  1 job submitted later overtook it: 1",
+        "  1 later job overtook it: 1",
         "It still waited at 50 s, where the records end.",
     ]
 
@@ -119,9 +119,9 @@ def test_one_that_gets_in_front() -> None:
     workload = workload_of((0.0, 1, 10.0, 10.0), (1.0, 1, 9.0, 9.0), (2.0, 1, 8.0, 8.0), job_id=["a", "b", "c"])
     result = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("sjf"), explain=True).run()
     assert result.explain("b").splitlines()[2:6] == [
-        "  from 1 s to 10 s: it asks for 1 core, 0 free; job a holds 1 core until 10 s; enough should be back at 10 s",
-        "  from 10 s to 18 s: it asks for 1 core, 0 free; job c holds 1 core until 18 s; enough should be back at 18 s",
-        "  1 job submitted later overtook it: c",
+        "  from 1 s to 10 s: it asks for 1 core, 0 free; job a may hold 1 core until 10 s; enough should be back at 10 s",
+        "  from 10 s to 18 s: it asks for 1 core, 0 free; job c may hold 1 core until 18 s; enough should be back at 18 s",
+        "  1 later job overtook it: c",
         "It was started at 18 s, when job c ended and gave cores back.",
     ]
 
@@ -141,7 +141,7 @@ def test_started_in_one_instant() -> None:
     started = result.decisions[result.decisions["decision"] == "start"]
     assert started["job_id"].tolist() == ["a", "c", "b"]
     told = result.explain("c").splitlines()
-    assert "  1 job submitted earlier got cores in the same instant: b" in told
+    assert "  1 earlier job got cores in the same instant: b" in told
     assert not any("started before it" in line for line in told)
 
 
@@ -149,8 +149,8 @@ def test_one_that_waited_for_a_job_was_submitted_before() -> None:
     """b comes at 0 s, and waits for a until 10 s; c comes at 5 s, asks for more than is free, and goes behind b."""
     workload = workload_of((0.0, 1, 10.0), (0.0, 1, 10.0), (5.0, 2, 10.0), job_id=["a", "b", "c"], after=["", "a", ""])
     lines = Simulation(Platform.homogeneous(1, 2), workload, make_scheduler("fcfs"), explain=True).run().explain("c")
-    assert "  1 job submitted earlier started before it: b" in lines.splitlines()
-    assert "submitted later" not in lines
+    assert "  1 earlier job started before it: b" in lines.splitlines()
+    assert "overtook" not in lines
 
 
 def test_nodes_that_boot() -> None:
@@ -180,11 +180,11 @@ def test_how_jobs_end() -> None:
     assert stopped.explain("b").splitlines()[-1] == "It still ran at 120 s, where the records end."
     assert stopped.explain("d").splitlines()[1:] == [
         "It waited in the queue for 100 s.",
-        "  from 20 s to 100 s: it asks for 4 cores, 2 free; job a holds 2 cores until 120 s; "
+        "  from 20 s to 100 s: it asks for 4 cores, 2 free; job a may hold 2 cores until 120 s; "
         "enough should be back at 120 s, but 2 jobs submitted before it wait, too",
-        "  from 100 s to 120 s: it asks for 4 cores, 0 free; job b holds 4 cores until 160 s; "
+        "  from 100 s to 120 s: it asks for 4 cores, 0 free; job b may hold 4 cores until 160 s; "
         "enough should be back at 160 s, but 1 job submitted before it waits, too",
-        "  1 job submitted earlier started before it: b",
+        "  1 earlier job started before it: b",
         "It still waited at 120 s, where the records end.",
     ]
     slow = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [9.0], "requested_time": [4.0]})
@@ -260,7 +260,7 @@ def test_all_cores_of_a_holder_count() -> None:
     jobs = workload_of((0.0, 8, 10.0, 10.0), (0.0, 4, 20.0, 20.0), (1.0, 4, 2.0, 2.0))
     result = Simulation(Platform.homogeneous(3, 4), jobs, make_scheduler("fcfs")).run()
     assert result.explain("2").splitlines()[2] == (
-        "  from 1 s to 10 s: it asks for 4 cores, 0 free; job 0 holds 8 cores until 10 s; enough should be back at 10 s"
+        "  from 1 s to 10 s: it asks for 4 cores, 0 free; job 0 may hold 8 cores until 10 s; enough should be back at 10 s"
     )
 
 
@@ -373,7 +373,7 @@ def test_those_that_wait_before_it_are_counted_over_the_whole_stretch() -> None:
     result = crowded("list:first/first,blocking=no", (0, 3, 90), (0, 1, 10), (0, 1, 20), (0, 1, 30), (0, 4, 5))
     line = result.explain("4").splitlines()[2]
     assert line.startswith(
-        "  from 0 s to 90 s: it asks for 4 cores, 0 to 1 free; at first, job 0 holds 3 cores until 90 s"
+        "  from 0 s to 90 s: it asks for 4 cores, 0 to 1 free; at first, job 0 may hold 3 cores until 90 s"
     )
     assert line.endswith("; enough should be back at 90 s, but up to 2 jobs submitted before it wait, too")
 
@@ -384,7 +384,7 @@ def test_long_times_are_told_in_days_and_hours() -> None:
     assert result.explain("1").splitlines() == [
         "Job 1 was submitted at 10 s and asked for 4 cores for 1 h (3,600 s).",
         "It waited in the queue for 2 d 07:33 (199,990 s).",
-        "  from 10 s to 2 d 07:33:20: it asks for 4 cores, 0 free; job 0 holds 4 cores until 2 d 07:33:20; "
+        "  from 10 s to 2 d 07:33:20: it asks for 4 cores, 0 free; job 0 may hold 4 cores until 2 d 07:33:20; "
         "enough should be back at 2 d 07:33:20",
         "It was started at 2 d 07:33:20, when job 0 ended and gave cores back.",
         "It ran on 4 cores of cluster0.node0, for 1 h (3,600 s), as long as it had requested.",
@@ -446,7 +446,7 @@ def test_times_are_dates_where_the_log_has_one() -> None:
         "Job 23:00:00 was submitted at 2026-02-28 23:45:00 and asked for 4 cores for 1 h (3,600 s).",
         "It waited in the queue for 1 h 15 min (4,505 s).",
         "  from 2026-02-28 23:45:00 to 2026-03-01 01:00:05: it asks for 4 cores, 0 free; "
-        "job 10:00:00 holds 4 cores until 2026-03-01 01:30:05; enough should be back at 2026-03-01 01:30:05",
+        "job 10:00:00 may hold 4 cores until 2026-03-01 01:30:05; enough should be back at 2026-03-01 01:30:05",
         "It was started at 2026-03-01 01:00:05, when job 10:00:00 ended and gave cores back.",
     ]
 

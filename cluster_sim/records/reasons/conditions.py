@@ -44,10 +44,14 @@ MIN_CORES = "min_cores"
 """The least cores of a job, which count if its scheduler chooses the number of cores."""
 
 
-_KEYS = "requests counts_memory reservations withheld power_policy guests absences by_request kept_back told capped keeps_back"
+_KEYS = (
+    "requests counts_memory reservations withheld power_policy guests absences by_request "
+    "kept_back told capped keeps_back power_caps"
+)
 
 
 CappedRow = tuple[int, float, float, float]
+CapRow = tuple[float, float]
 
 
 class GuestStay(NamedTuple):
@@ -78,9 +82,9 @@ class Conditions:
     kept_back: tuple[KeptBackRow, ...] = ()
     told: tuple[ToldRow, ...] = ()  #: When (s), of which job, the clause that the scheduler gave for it alone.
     capped: tuple[CappedRow, ...] = ()  #: A job; when a power cap first and last kept it from starting, s; which, W.
-    keeps_back: ReasonKind = (
-        ReasonKind.FITS
-    )  #: Why the scheduler keeps back jobs that would fit, where it says no more.
+    #: Why the scheduler keeps back jobs that would fit, where it says no more.
+    keeps_back: ReasonKind = ReasonKind.FITS
+    power_caps: tuple[CapRow, ...] = ()  #: The power caps, one after the other: since when (s), and which (W).
 
     @classmethod
     def of(cls, simulation: RecordedRun) -> Conditions:
@@ -117,6 +121,7 @@ class Conditions:
     def told_times(self) -> list[float]:
         """Return when what was kept of the scheduler's reasons changed, s."""
         rows = [row[0] for row in (*self.kept_back, *self.told)]
+        rows += [since for since, _ in self.power_caps]
         return [*rows, *(time for _, since, until, _ in self.capped for time in (since, until))]
 
     @property
@@ -156,6 +161,7 @@ class Conditions:
             "told": [list(row) for row in self.told],
             "capped": [list(row) for row in self.capped],
             "keeps_back": self.keeps_back.name,
+            "power_caps": [_finite(row) for row in self.power_caps],
         }
 
     @classmethod
@@ -178,6 +184,7 @@ class Conditions:
                 tuple(_told(row, f"{where}, told", jobs) for row in document.get("told", ())),
                 tuple(_capped(row, f"{where}, capped", jobs) for row in document.get("capped", ())),
                 _keeps_back(document.get("keeps_back", ReasonKind.FITS.name), f"{where}, keeps_back"),
+                tuple(_power_cap(row, f"{where}, power_caps") for row in document.get("power_caps", ())),
             )
             nodes = [node for _, several, _ in conditions.withheld for node in several]
             nodes += [stay.node for stay in conditions.guests]
@@ -193,15 +200,15 @@ class Conditions:
 
 def _kept(
     simulation: RecordedRun,
-) -> tuple[tuple[KeptBackRow, ...], tuple[ToldRow, ...], tuple[CappedRow, ...], ReasonKind]:
+) -> tuple[tuple[KeptBackRow, ...], tuple[ToldRow, ...], tuple[CappedRow, ...], ReasonKind, tuple[CapRow, ...]]:
     """Return what a run without a log of decisions keeps of why jobs wait."""
     if simulation.decision_log is not None:
-        return (), (), (), ReasonKind.FITS
+        return (), (), (), ReasonKind.FITS, ()
     budget = simulation.machine.budget
-    spells = {} if budget is None else budget.kept_back
+    spells, caps = ({}, []) if budget is None else (budget.kept_back, budget.limits if budget.kept_back else [])
     capped = tuple((job, *spell) for job, several in spells.items() for spell in several)
     kept, own = simulation.kept_back, getattr(simulation.scheduler, "keeps_back", FITS).kind
-    return tuple(kept.rows), tuple(kept.told), capped, own
+    return tuple(kept.rows), tuple(kept.told), capped, own, tuple(caps)
 
 
 def _kept_back(row: Any, where: str, jobs: int) -> KeptBackRow:
@@ -235,6 +242,14 @@ def _capped(row: Any, where: str, jobs: int) -> CappedRow:
                 return job, since, until, watts
     expected = "[a job by its position; when a power cap first and last kept it from starting, s; and the cap, W]"
     raise FormatError(where, expected, row)
+
+
+def _power_cap(row: Any, where: str) -> CapRow:
+    match row:
+        case [since, watts] if is_number(since) and 0.0 <= since < math.inf:
+            if watts is None or (is_number(watts) and watts >= 0.0):
+                return float(since), _end(watts)
+    raise FormatError(where, "[since when a power cap holds, s; and which, W]", row)
 
 
 def _column(name: str, values: list[Any], jobs: int) -> np.ndarray:

@@ -250,16 +250,14 @@ class _Explanation:
         together[self._row] = False
         meanwhile = before & (allocated > self._since) & (allocated <= self._until)
         return [
-            *self._who("submitted earlier", "started before it", meanwhile & ~together),
-            *self._who("submitted earlier", "got cores in the same instant", meanwhile & together),
-            *self._who(
-                "submitted later", "overtook it", ~before & (allocated >= self._since) & (allocated < self._until)
-            ),
+            *self._who("earlier job", "started before it", meanwhile & ~together),
+            *self._who("earlier job", "got cores in the same instant", meanwhile & together),
+            *self._who("later job", "overtook it", ~before & (allocated >= self._since) & (allocated < self._until)),
         ]
 
     def _who(self, which: str, what: str, chosen: np.ndarray) -> list[str]:
         ids = self._jobs["job_id"].to_numpy()[chosen].tolist()
-        return [f"  {counted(len(ids), 'job')} {which} {what}: {named(ids)}"] if ids else []
+        return [f"  {counted(len(ids), which)} {what}: {named(ids)}"] if ids else []
 
     # ------------------------------------------------------------------ its start
 

@@ -255,9 +255,13 @@ class WaitReasons:
         """Return what a run without a log told of each job alone, by time: when first and last (s), and why it waits."""
         found: dict[int, list[tuple[float, float, Reason]]] = {}
         conditions = self._result.conditions
-        for job, since, until, watts in () if conditions is None else conditions.capped:
+        if conditions is None:
+            return found
+        for job, since, until, watts in conditions.capped:
             found.setdefault(job, []).append((since, until, Reason(ReasonKind.CAPPED, amount=watts)))
-        for time, job, because in () if conditions is None else conditions.told:
+            # Another cap keeps the job back only where a row of its own says so.
+            found[job] += [(time, time, FITS) for time, _ in conditions.power_caps if time > until][:1]
+        for time, job, because in conditions.told:
             # What it lacked then it no longer does.
             reason = Reason(ReasonKind.SAID, said=because) if because and not lacks(because) else FITS
             found.setdefault(job, []).append((time, time, reason))
@@ -500,7 +504,7 @@ class _Holders:
         self.leaves = math.inf
 
     def words(self, at: Callable[[float], str]) -> str:
-        """Say ``job a holds 24 of them until 120 s and job b 8 until 60 s, enough should be back at 120 s``."""
+        """Say ``job a may hold 24 cores until 120 s and job b may hold 8 cores until 60 s; enough should be back at 120 s``."""
         history = self._history
         cores: dict[tuple[str, bool], int] = {}
         until: dict[tuple[str, bool], float] = {}
@@ -522,7 +526,9 @@ class _Holders:
             if not late:
                 then = until_when(until[owner], until[owner] <= self._time, at)
             who = f"job {name}" if is_job else f"{name}, a guest,"
-            parts.append(f"{who} holds {counted(cores[owner], 'core')} {then}")
+            may_leave_sooner = is_job and not late and until[owner] < math.inf
+            holds = "may hold" if may_leave_sooner else "holds"
+            parts.append(f"{who} {holds} {counted(cores[owner], 'core')} {then}")
         left = most[SHOWN_HOLDERS:]
         if left:
             parts.append(f"{counted(len(left), 'other')} {sum(cores[owner] for owner in left):,}")
