@@ -13,6 +13,7 @@ from .energy.patient_greedy import Patient as Patient
 from .energy.pcbe import Pcbe as Pcbe
 from .policy.policy import PowerPolicy as PowerPolicy
 from .policy.policy import Scheduler as Scheduler
+from .policy.policy import blocks as blocks
 from .policy.policy import make_power_policy as make_power_policy
 from .policy.policy import make_scheduler as make_scheduler
 from .policy.policy import power_policies as power_policies

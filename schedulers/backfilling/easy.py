@@ -22,6 +22,7 @@ from typing_extensions import Doc
 
 from cluster_sim.engine import latest
 from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.reason import FITS, Reason, ReasonKind
 from cluster_sim.machine.running import Running
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold
@@ -31,7 +32,6 @@ from schedulers.backfilling.candidates import candidates
 from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.node_plan import NodePlan
 from schedulers.backfilling.plans import Plan, Promise, ends_in_time, refusal
-from schedulers.backfilling.promise_log import slowest_boot
 from schedulers.backfilling.timeline import Timeline, planned_time
 from schedulers.queue.orders import (
     Aging,
@@ -158,6 +158,7 @@ class EasyBackfilling(Backfilling):
         super().__init__(order, nodes, reservation, memory, aging)
         self._depth = depth
         self.head_alone_delays = depth == 1
+        self.keeps_back = Reason(ReasonKind.DELAYS) if depth > 1 else FITS
         self._backfill_order = job_orders.make(backfill) if isinstance(backfill, str) else backfill
 
     def begin(self, view: View) -> None:
@@ -247,11 +248,7 @@ class EasyBackfilling(Backfilling):
     def _hold(self, view: View, plan: Plan, place: int, job: Job) -> Iterator[Decision]:
         """Promise a start to a job that does not fit now."""
         promise = plan.promise(job)
-        if view.explains:
-            yield from self._log.held(plan, job, promise, slowest_boot(view, job))
-            self._log.others_first |= promise is not None
-        elif self.head_alone_delays:
-            yield from self._log.promised(job, promise)
+        yield from self._log.first_held(plan, job, promise, self.head_alone_delays)
         if view.machine.power_budget is not None and view.planning.is_capped(job):
             self._plan = None  # a job that overtook it would take the watts that it waits for
             return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PromiseLog:
-    """Follows the promises of a run whose decisions are logged. Without a log it only tells of :meth:`promised` jobs."""
+    """Follows the promises of a run whose decisions are logged. Without a log it only tells of :meth:`first_held`."""
 
     def __init__(self, view: View, memory: bool):
         self._view = view
@@ -76,9 +76,14 @@ class PromiseLog:
         elif job.index in self._promised:
             yield self._taken_back(job)
 
-    def promised(self, job: Job, promise: Promise | None) -> Iterator[Decision]:
-        """Tell, without a log, of the only job for whose sake others are kept back, if it or its promise is another."""
-        if self._view.planning.is_capped(job):
+    def first_held(self, plan: Plan, job: Job, promise: Promise | None, is_only_one: bool) -> Iterator[Decision]:
+        """Tell of a job that jobs behind it may not delay; without a log only if it ``is_only_one`` and something changed."""
+        if self._view.explains:
+            yield from self.held(plan, job, promise, slowest_boot(self._view, job))
+            self.others_first |= promise is not None
+        elif not is_only_one:
+            return
+        elif self._view.planning.is_capped(job):
             yield Hold(job, FITS, blocks=True)  # who overtook it would take the watts that it waits for
         elif promise is not None and (job, promise.time) != self._told:
             self._told = job, promise.time

@@ -20,7 +20,7 @@ from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
 from cluster_sim.run.view import View
 from cluster_sim.workload.fields import whole_number
 from schedulers.backfilling.timeline import indispensable
-from schedulers.policy.policy import Scheduler, schedulers
+from schedulers.policy.policy import Scheduler, blocks, schedulers
 from schedulers.queue.orders import AnyNodeOrder, node_orders, platform_order
 
 if TYPE_CHECKING:
@@ -129,8 +129,7 @@ class Preemptive(Scheduler):
                     self._leaving.clear()
                     placement = self._placement(view, job)
             if placement is None:
-                if view.explains:
-                    yield from self._reasons(view, job)
+                yield from self._reasons(view, job)
                 return
             heappop(self._queue)
             yield Resume(job, placement) if job.index in view.planning.suspended_by_index else Start(job, placement)
@@ -208,11 +207,12 @@ class Preemptive(Scheduler):
     # ------------------------------------------------------------------ why they wait
 
     def _reasons(self, view: View, job: Job) -> Iterator[Hold]:
-        """Tell the decision log why the first job waits, and with it all that are behind it."""
-        if job.index not in view.planning.suspended_by_index:
-            leaving = self._leaving and self._fitting(view, job)(self._outlook(view))
-            yield Hold(job, LEAVING if leaving else view.shortage(job), blocks=True)
-            return
-        waiting = [entry for entry in self._queue if view.is_pending(entry[-1])]
-        if waiting:
-            yield Hold(min(waiting)[-1], RESUMES_FIRST, behind=job, blocks=True)
+        """Tell why the first job waits, and with it all that are behind it."""
+        if job.index in view.planning.suspended_by_index:
+            waiting = [entry for entry in self._queue if view.is_pending(entry[-1])]
+            if waiting:
+                yield Hold(min(waiting)[-1], RESUMES_FIRST, behind=job, blocks=True)
+        elif view.explains and self._leaving and self._fitting(view, job)(self._outlook(view)):
+            yield Hold(job, LEAVING, blocks=True)
+        else:
+            yield blocks(view, job)
