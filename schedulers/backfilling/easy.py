@@ -22,7 +22,7 @@ from typing_extensions import Doc
 
 from cluster_sim.engine import latest
 from cluster_sim.machine.placement import Placement
-from cluster_sim.machine.reason import FITS, Reason, ReasonKind
+from cluster_sim.machine.reason import FITS
 from cluster_sim.machine.running import Running
 from cluster_sim.options import checked
 from cluster_sim.run.decisions import Decision, Hold
@@ -31,7 +31,7 @@ from schedulers.backfilling.backfilling import Backfilling, Reservation
 from schedulers.backfilling.candidates import candidates
 from schedulers.backfilling.node_choice import NodeChoice
 from schedulers.backfilling.node_plan import NodePlan
-from schedulers.backfilling.plans import Plan, Promise, ends_in_time, refusal
+from schedulers.backfilling.plans import DELAYS, Plan, Promise, ends_in_time, refusal
 from schedulers.backfilling.timeline import Timeline, planned_time
 from schedulers.queue.orders import (
     Aging,
@@ -158,7 +158,7 @@ class EasyBackfilling(Backfilling):
         super().__init__(order, nodes, reservation, memory, aging)
         self._depth = depth
         self.head_alone_delays = depth == 1
-        self.keeps_back = Reason(ReasonKind.DELAYS) if depth > 1 else FITS
+        self.keeps_back = DELAYS if depth > 1 else FITS
         self._backfill_order = job_orders.make(backfill) if isinstance(backfill, str) else backfill
 
     def begin(self, view: View) -> None:
