@@ -69,6 +69,7 @@ class Tolerance:
     at-least  not below the published value: for bounds
     at-most   not above it
     more      above the published value by more than its last digit
+    among     the published value lies between the least and the greatest of the ``several`` that were measured
     holds     the statement is true
     ========  =====================================================================================
     """
@@ -92,9 +93,11 @@ _WORDS = {
     "at-least": "no less",
     "at-most": "no more",
     "more": "more",
+    "among": "among them",
 }
 PRINTED, RANGE, HOLDS = Tolerance("printed"), Tolerance("range"), Tolerance("holds")
 AT_LEAST, AT_MOST, MORE = Tolerance("at-least"), Tolerance("at-most"), Tolerance("more")
+AMONG = Tolerance("among")
 
 
 def relative(width: float) -> Tolerance:
@@ -143,6 +146,7 @@ class Claim:
     controls : name of a control → name of what it reaches: a value, or a list with one for each of several agents.
     unseen : name of what further untrained agents reach. No verdict asks these: they show how often verdicts err.
     group : heading under which the report lists it; claims of one group are about the same setting.
+    several : what the values are, where there are several.
     """
 
     key: str
@@ -159,6 +163,7 @@ class Claim:
     controls: Mapping[str, str] = field(default_factory=dict)
     unseen: str = ""
     group: str = ""
+    several: str = "trainings"
 
 
 @dataclass(frozen=True)
@@ -215,11 +220,15 @@ def judge(
     agrees, differs = VERDICTS[claim.kind]
     if claim.impossible or measured is None:
         verdict = ClaimVerdict.NOT_REPRODUCIBLE
-    elif not _agrees(claim, measured):
+    elif not _agrees(claim, measured, several):
         verdict = differs
     else:
         verdict = ClaimVerdict.NOT_DISCRIMINATING if any(control.agreeing for control in controls) else agrees
     why = claim.reason
+    if claim.tolerance.kind == "among" and several:
+        published = number(claim.published)
+        beyond = min(sum(value <= published for value in several), sum(value >= published for value in several))
+        why = "; ".join(filter(None, (f"{beyond} of {len(several)} lie as far out", why)))
     short = next(filter(None, (_said_of(name, curtailed or {}) for name in seen.names)), None)
     if short is not None and verdict is not ClaimVerdict.NOT_REPRODUCIBLE:
         verdict, why = ClaimVerdict.NOT_RUN, short
@@ -228,6 +237,8 @@ def judge(
 
 def _control(claim: Claim, name: str, reached: float | Sequence[float]) -> Control:
     values = tuple(map(float, reached)) if isinstance(reached, Sequence) else (float(reached),)
+    if claim.tolerance.kind == "among":
+        return Control(name, values, len(values) * _agrees(claim, median(values), values))
     return Control(name, values, sum(_agrees(claim, value) for value in values))
 
 
@@ -263,7 +274,8 @@ def _said_of(name: str, texts: Mapping[str, str]) -> str | None:
     return texts[max(starts, key=len)] if starts else None
 
 
-def _agrees(claim: Claim, measured: float | bool) -> bool:
+def _agrees(claim: Claim, measured: float | bool, several: Sequence[float] = ()) -> bool:
+    """Return whether a value agrees with the published one, or ``several``, where they are judged together."""
     tolerance = claim.tolerance
     if tolerance.kind == "holds":
         return bool(measured)
@@ -284,6 +296,8 @@ def _agrees(claim: Claim, measured: float | bool) -> bool:
         return measured >= published - slack
     if tolerance.kind == "at-most":
         return measured <= published + slack
+    if tolerance.kind == "among":
+        return min(several) - slack <= published <= max(several) + slack
     if tolerance.kind == "more":
         return measured > published + last_place(claim.published) + slack
     raise InputError("tolerance", f"points, relative, runs, {', '.join(_WORDS)}", tolerance.kind)

@@ -106,11 +106,11 @@ def cells(judged: Judged) -> tuple[str, ...]:
     measured = shown(judged.measured)
     if len(judged.several) > 1:
         low, high = (number(value, 4) for value in (min(judged.several), max(judged.several)))
-        measured += f" ({len(judged.several)} trainings: {low} to {high})"
+        measured += f" ({len(judged.several)} {claim.several}: {low} to {high})"
     difference = NOTHING
     if judged.difference is not None:
         difference = f"{judged.difference:+.3g}"
-        is_relative = claim.tolerance.kind not in ("points", "runs", "range", "at-least", "at-most", "more")
+        is_relative = claim.tolerance.kind not in ("points", "runs", "range", "at-least", "at-most", "more", "among")
         if is_relative and isinstance(judged.measured, float):
             published = judged.measured - judged.difference
             if published:

@@ -9,9 +9,12 @@ from typing import Any
 
 from analysis.reproduce.claims import Claim, Kind, Values
 
-OUR_AGENTS = "our default agents beside the published ones: they have other observations, rewards and trainings"
-PUBLISHED_AGENTS = "agents as published: their observation, networks, reward and hyper-parameters"
-"""Groups of claims: whether our default agent does better than what is printed, and what theirs reaches, trained here."""
+OUR_AGENTS = (
+    "as meant: our default agents beside the published ones; they have other observations, rewards and trainings"
+)
+PUBLISHED_AGENTS = "as written: agents with the paper's observation, networks, reward and hyper-parameters"
+AS_RUN = "as run: what the authors' public program did, where that is not what the paper says"
+"""The three readings, groups of claims: our default agent, the agent of the paper's text, and what its program ran."""
 
 IN_SAMPLE = "in-sample: tested on the jobs that they were trained on"
 OUT_OF_SAMPLE = "out-of-sample: tested on jobs that they were not trained on"

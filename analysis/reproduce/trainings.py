@@ -58,12 +58,9 @@ class AgentTraining:
 def training_of(
     name: str, environment: Mapping[str, Any], setting: ReproductionSetting, most: Mapping[str, int] | None = None
 ) -> AgentTraining | None:
-    """Return the training of that name, or None.
-
-    It takes the sources of the project and what the extra ``learning`` installs.
-    """
+    """Return the training of that name; None without the project's sources, or what the extra ``learning`` installs."""
     file = FILES / f"{name}.yaml"
-    if setting.trainings is None or not file.is_file() or find_spec("torch") is None:
+    if not file.is_file() or find_spec("torch") is None:
         return None
     at_most = {} if setting.seeds is None else {"seeds": setting.seeds}
     training = AgentTraining(str(file), dict(environment), setting.quick, most=fewest(most or {}, at_most))

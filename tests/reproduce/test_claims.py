@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.reproduce.claims import (
+    AMONG,
     AT_LEAST,
     HOLDS,
     MORE,
@@ -112,6 +113,22 @@ def test_a_control_that_passes_takes_the_verdict_away(
     assert judged.several == tuple(agent)
     assert judged.unseen is not None
     assert judged.unseen.agreeing == 1
+
+
+@pytest.mark.parametrize(
+    ("published", "control", "expected", "beyond"),
+    [
+        ("3.4", [5.0, 6.0], ClaimVerdict.REPRODUCED, 1),
+        ("3.4", [3.0, 6.0], ClaimVerdict.NOT_DISCRIMINATING, 1),  # between the control's values, though none is near
+        ("4.1", [5.0, 6.0], ClaimVerdict.NOT_REPRODUCED, 0),
+        ("2.9", [5.0, 6.0], ClaimVerdict.NOT_REPRODUCED, 0),
+    ],
+)
+def test_a_number_among_several(published: str, control: list[float], expected: ClaimVerdict, beyond: int) -> None:
+    """A printed number of many runs is compared with all hundreds of runs together, and so is its control."""
+    claim = Claim("k", "what", published, "%", "Table 1", "x", AMONG, controls={"random play": "y"})
+    judged = judge(claim, {"x": [3.0, 3.3, 4.0], "y": control})
+    assert (judged.verdict, judged.why) == (expected, f"{beyond} of 3 lie as far out")
 
 
 def test_an_agent_without_its_controls_has_no_verdict() -> None:

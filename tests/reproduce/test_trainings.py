@@ -11,6 +11,7 @@ import pytest
 from analysis.reproduce.agents import agent_parts, trained
 from analysis.reproduce.claims import HOLDS, Claim, ClaimVerdict, Kind, judge, points
 from analysis.reproduce.controls import CONTROLS, RANDOM_PLAY, TEACHER, UNSEEN, UNTRAINED, leave
+from analysis.reproduce.energy_scheduler import experiment_3
 from analysis.reproduce.energy_scheduler.experiment_1 import ROWS
 from analysis.reproduce.paper import OUR_AGENTS, PUBLISHED_AGENTS, AgentRow, ReproductionSetting
 from analysis.reproduce.runner import compute
@@ -85,7 +86,13 @@ def test_inputs_are_taken_from_the_folder_of_inputs(tmp_path: Path) -> None:
     assert config.environment.platform == str(tmp_path / folder / "platform.json")
     assert (config.environment.reward, config.environment.options["wait"]) == ("energy", "event")
     assert (config.iterations, config.seeds) == (QUICK["iterations"], 1)
-    assert training_of("experiment1-edp-waiting", {}, ReproductionSetting(True, tmp_path)) is None
+    assert training_of("no-such-file", {}, setting) is None
+
+
+def test_without_trainings_only_fresh_actors_are_played(tmp_path: Path) -> None:
+    """Actors that nobody trains need no folder for trainings."""
+    names = [part.name for part in experiment_3.parts(ReproductionSetting(True, tmp_path))]
+    assert [name for name in names if name.startswith(("agent", "as run"))] == ["as run 3"]
 
 
 def test_a_full_training_is_that_of_the_file(tmp_path: Path) -> None:

@@ -95,7 +95,9 @@ PUBLISHED = PublishedRow.names
 _THESIS = PUBLISHED[: PublishedRow.can_schedule]
 
 
-Norm = Annotated[Literal["whole", "none"], Doc("observations are divided by their L2 norm, or not")]
+Norm = Annotated[
+    Literal["whole", "sum", "none"], Doc("observations are divided by their L2 norm, by their sum, or not at all")
+]
 
 
 class PublishedPairs:
@@ -103,8 +105,8 @@ class PublishedPairs:
 
     The features are those of :class:`PublishedRow`.
 
-    The papers say "bounded between 0 and 1"; their program gets that by dividing the whole observation by its L2 norm,
-    which ``norm=whole`` does. ``norm=none`` leaves the units. ``features`` names the columns wanted, joined by ``+``:
+    The papers say "bounded between 0 and 1". Their program gets that by dividing the whole observation by its L2 norm
+    (``norm=whole``), and did it by its sum at the time of the thesis (``norm=sum``). ``norm=none`` leaves the units. ``features`` names the columns wanted, joined by ``+``:
     López (2023), Table 4.11, is without static_power, dynamic_power and energy_estimate. Raises SpecError for others.
     """
 
@@ -116,7 +118,8 @@ class PublishedPairs:
         columns = [PUBLISHED.index(name) for name in self.features]
         in_a_row = columns == list(range(len(columns)))
         self._columns: list[int] | slice = slice(len(columns)) if in_a_row else columns  # a slice is not copied
-        self._normalised = norm == "whole"
+        self._normalised = norm != "none"
+        self._by_sum = norm == "sum"
 
     def space(self, platform: Platform, options: PairOptions) -> dict[str, spaces.Space]:
         """Return one box of shape (actions, features): [0, 1] if normalised."""
@@ -140,7 +143,9 @@ class PublishedPairs:
         if not len(pairs):
             return {"observation": observation}
         rows = self._of_pairs(view, pairs)[self._columns]
-        if self._normalised:
+        if self._by_sum:
+            rows /= rows.sum() or 1.0
+        elif self._normalised:
             # All ten are summed pair by pair: another order would round differently.
             squares = np.square(rows).ravel("F" if len(rows) == PublishedRow.size else "C")
             norm = math.sqrt(np.add.reduce(squares))
