@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.reproduce.claims import ClaimVerdict, judge
+from analysis.reproduce.irmasim import cluster as irmasim_cluster
 from analysis.reproduce.irmasim import paper as irmasim
 from analysis.reproduce.irmasim.agents import AGENTS, FIGURE_ROWS, ROWS, _Case, converged, until_half_way, way
 from analysis.reproduce.trainings import FILES
@@ -23,16 +24,16 @@ def test_figs_9_to_11_are_about_one_batch() -> None:
         assert read_config(FILES / f"{file}.yaml").environment.workload == irmasim.BATCH
 
 
-@pytest.mark.parametrize("model", irmasim.MODELS)
+@pytest.mark.parametrize("model", irmasim_cluster.MODELS)
 def test_the_queue_is_never_empty(model: str) -> None:
     """From the first submission up to the last, under every policy of Table II that differs on this batch."""
     workload = Workload.read(irmasim.BATCH)
-    platform = irmasim.cluster(irmasim.CLUSTERS["heterogeneous"], model)
+    platform = irmasim_cluster.cluster(irmasim_cluster.CLUSTERS["heterogeneous"], model)
     last = workload.jobs["submit_time"].max()
     assert 60.0 < last <= irmasim.SUBMITTED_WITHIN_S
     for job in irmasim.DIFFERENT_JOBS:
         for node in irmasim.NODES:
-            jobs = irmasim.run(platform, workload, f"list:{job}/{node}").jobs
+            jobs = irmasim_cluster.run(platform, workload, f"list:{job}/{node}").jobs
             submits, starts = jobs["submit_time"].to_numpy(), jobs["start_time"].to_numpy()
             times = np.concatenate([submits, starts])
             for time in times[(times >= submits.min()) & (times < last)]:
@@ -43,10 +44,10 @@ def test_a_policy_by_itself_is_the_same_for_agents_and_fig_9() -> None:
     """Every decision by one policy: the energy of that policy as a scheduler."""
     config = read_config(FILES / "irmasim-selection.yaml")
     case = _Case(config, untrained(config))
-    platform = irmasim.cluster(irmasim.CLUSTERS["heterogeneous"], "contention")
+    platform = irmasim_cluster.cluster(irmasim_cluster.CLUSTERS["heterogeneous"], "contention")
     names = str(config.environment.options["policies"]).split("+")
     for name, energy in zip(names, case.alone, strict=True):
-        summary = irmasim.run(platform, Workload.read(irmasim.BATCH), f"list:{name}").summary()
+        summary = irmasim_cluster.run(platform, Workload.read(irmasim.BATCH), f"list:{name}").summary()
         assert energy == pytest.approx(float(summary["energy_j"]), rel=1e-12)
     assert [names[best] for best in case.best] == [min(zip(case.alone, names, strict=True))[1]]
 
@@ -54,9 +55,9 @@ def test_a_policy_by_itself_is_the_same_for_agents_and_fig_9() -> None:
 @pytest.mark.parametrize(("nodes", "together"), [("first", 4.0), ("high_cores", 2.0)])
 def test_how_jobs_are_grouped(nodes: str, together: float) -> None:
     """Four equal jobs on two quad-core nodes: all on the first, or two on each."""
-    platform = irmasim.cluster({3.4: 2}, "baseline")
-    result = irmasim.run(platform, irmasim.of_profiles([(0.0, "ep.C")] * 4), f"list:first/{nodes}")
-    assert irmasim.grouped(result) == pytest.approx(together)
+    platform = irmasim_cluster.cluster({3.4: 2}, "baseline")
+    result = irmasim_cluster.run(platform, irmasim_cluster.of_profiles([(0.0, "ep.C")] * 4), f"list:first/{nodes}")
+    assert irmasim_cluster.grouped(result) == pytest.approx(together)
 
 
 def test_the_way_to_the_best_policy() -> None:

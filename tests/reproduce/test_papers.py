@@ -13,6 +13,7 @@ from analysis.reproduce.claims import ClaimVerdict, cells_of, judge
 from analysis.reproduce.deepshutdown.paper import TABLE_3
 from analysis.reproduce.deepshutdown.stand_ins import stand_in_day
 from analysis.reproduce.energy_scheduler import lopez
+from analysis.reproduce.irmasim import cluster as irmasim_cluster
 from analysis.reproduce.irmasim import paper as irmasim
 from analysis.reproduce.paper import ComputedPart, ReproductionSetting
 from analysis.reproduce.runner import compute
@@ -135,11 +136,11 @@ def test_table_3_was_typed_in_whole() -> None:
 
 def test_batches_are_what_section_6_says() -> None:
     """Sequential jobs of Table IV, all in the first minutes; the same seed gives the same batch, another one another."""
-    batch = irmasim.batch(200, 1)
+    batch = irmasim_cluster.batch(200, 1)
     assert (batch.jobs["requested_cores"] == 1).all()
     assert batch.jobs["submit_time"].between(0, 120).all()
-    assert batch.jobs.equals(irmasim.batch(200, 1).jobs)
-    assert not batch.jobs.equals(irmasim.batch(200, 2).jobs)
+    assert batch.jobs.equals(irmasim_cluster.batch(200, 1).jobs)
+    assert not batch.jobs.equals(irmasim_cluster.batch(200, 2).jobs)
 
 
 def test_the_errors_imply_a_range() -> None:
