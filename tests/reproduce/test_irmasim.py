@@ -10,6 +10,7 @@ import pytest
 from analysis.reproduce.claims import ClaimVerdict, judge
 from analysis.reproduce.irmasim import cluster as irmasim_cluster
 from analysis.reproduce.irmasim import paper as irmasim
+from analysis.reproduce.irmasim import policies
 from analysis.reproduce.irmasim.agents import AGENTS, FIGURE_ROWS, ROWS, _Case, converged, until_half_way, way
 from analysis.reproduce.trainings import FILES
 from cluster_sim import Workload
@@ -21,18 +22,18 @@ from learning.training.training_seeds import train
 def test_figs_9_to_11_are_about_one_batch() -> None:
     """What the agents are trained on is what Fig. 9 runs."""
     for file in AGENTS.values():
-        assert read_config(FILES / f"{file}.yaml").environment.workload == irmasim.BATCH
+        assert read_config(FILES / f"{file}.yaml").environment.workload == policies.BATCH
 
 
 @pytest.mark.parametrize("model", irmasim_cluster.MODELS)
 def test_the_queue_is_never_empty(model: str) -> None:
     """From the first submission up to the last, under every policy of Table II that differs on this batch."""
-    workload = Workload.read(irmasim.BATCH)
+    workload = Workload.read(policies.BATCH)
     platform = irmasim_cluster.cluster(irmasim_cluster.CLUSTERS["heterogeneous"], model)
     last = workload.jobs["submit_time"].max()
-    assert 60.0 < last <= irmasim.SUBMITTED_WITHIN_S
-    for job in irmasim.DIFFERENT_JOBS:
-        for node in irmasim.NODES:
+    assert 60.0 < last <= irmasim_cluster.SUBMITTED_WITHIN_S
+    for job in policies.DIFFERENT_JOBS:
+        for node in policies.NODES:
             jobs = irmasim_cluster.run(platform, workload, f"list:{job}/{node}").jobs
             submits, starts = jobs["submit_time"].to_numpy(), jobs["start_time"].to_numpy()
             times = np.concatenate([submits, starts])
@@ -47,7 +48,7 @@ def test_a_policy_by_itself_is_the_same_for_agents_and_fig_9() -> None:
     platform = irmasim_cluster.cluster(irmasim_cluster.CLUSTERS["heterogeneous"], "contention")
     names = str(config.environment.options["policies"]).split("+")
     for name, energy in zip(names, case.alone, strict=True):
-        summary = irmasim_cluster.run(platform, Workload.read(irmasim.BATCH), f"list:{name}").summary()
+        summary = irmasim_cluster.run(platform, Workload.read(policies.BATCH), f"list:{name}").summary()
         assert energy == pytest.approx(float(summary["energy_j"]), rel=1e-12)
     assert [names[best] for best in case.best] == [min(zip(case.alone, names, strict=True))[1]]
 
@@ -57,7 +58,7 @@ def test_how_jobs_are_grouped(nodes: str, together: float) -> None:
     """Four equal jobs on two quad-core nodes: all on the first, or two on each."""
     platform = irmasim_cluster.cluster({3.4: 2}, "baseline")
     result = irmasim_cluster.run(platform, irmasim_cluster.of_profiles([(0.0, "ep.C")] * 4), f"list:first/{nodes}")
-    assert irmasim_cluster.grouped(result) == pytest.approx(together)
+    assert policies.grouped(result) == pytest.approx(together)
 
 
 def test_the_way_to_the_best_policy() -> None:

@@ -65,19 +65,3 @@ def of_profiles(jobs: Sequence[tuple[float, str]]) -> Workload:
 def run(platform: Platform, workload: Workload, scheduler: str = SCHEDULER, seed: int = 0) -> Result:
     """Run one simulation."""
     return Simulation(platform, workload, make_scheduler(scheduler), seed=seed).run(warn=False)
-
-
-def grouped(result: Result) -> float:
-    """Return the busy cores per processor in use, mean over time.
-
-    Jobs have a single core each, and nodes one processor.
-    """
-    jobs = result.jobs.set_index("job_id")
-    times = result.allocations.join(jobs[["start_time", "finish_time"]], on="job_id")
-    in_use = 0.0
-    for _, here in times.sort_values("start_time").groupby("node"):
-        until = 0.0
-        for start, finish in zip(here["start_time"], here["finish_time"], strict=True):
-            in_use += max(finish - max(start, until), 0.0)
-            until = max(until, finish)
-    return float((times["finish_time"] - times["start_time"]).sum() / in_use)

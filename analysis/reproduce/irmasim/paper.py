@@ -14,7 +14,6 @@ from statistics import mean, median
 from time import perf_counter
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from analysis.figures.figure_style import styled
@@ -22,6 +21,7 @@ from analysis.figures.palette import OKABE_ITO
 from analysis.reproduce.agents import left_out, row_part
 from analysis.reproduce.claims import AT_LEAST, HOLDS, MORE, RANGE, Claim, Kind, Values, points, relative
 from analysis.reproduce.drawing import as_figure, bars, schedule
+from analysis.reproduce.irmasim import policies
 from analysis.reproduce.irmasim.agents import (
     AGENTS,
     FIGURE_ROWS,
@@ -39,7 +39,6 @@ from analysis.reproduce.irmasim.cluster import (
     NPB,
     batch,
     cluster,
-    grouped,
     of_profiles,
     processor,
     run,
@@ -47,27 +46,17 @@ from analysis.reproduce.irmasim.cluster import (
 from analysis.reproduce.paper import IN_SAMPLE, ComputedPart, Measured, Paper, PaperFigure, ReproductionSetting
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.models.contention import PiecewiseContention
-from cluster_sim.workload.workload import Workload
 
 BATCHES = (300, 600, 1200, 1800, 2400)
 """Jobs of the batches: so many that the ends, where nodes stand idle, count little. 440 W is 97 % of full load, and the
 published error of the makespan is the same in all five batches."""
 NAME = "irmasim"
-BATCH = "npb:jobs=120,at_once=80,seed=0"
-"""Batch of Figs. 9 to 11: twice as many jobs as cores, most of them in a burst, the rest in the first two minutes."""
-JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
-NODES = ("random", "current_gflops", "high_cores", "total_mem", "free_mem_bw", "current_watts")
-"""Orders of jobs and of nodes in Table II, word by word."""
-DIFFERENT_JOBS = ("random", "first", "shortest", "low_mem_bw")
-"""Job orders that differ here: all jobs ask for one core and no memory, so smallest and low_mem are like first."""
 OF_REWARDS = {
     "makespan": "paid at every decision and not by time, so it grows with the number of decisions",
     "energy": "power now times the times of jobs that have just ended does not add up to the energy",
     "edp": "power now times the squared times of jobs that have just ended does not add up to the EDP",
 }
 """Remarks on the rewards of Table I."""
-RANK_LIMIT = 0.41
-"""Rank correlation over 24 pairs from which 5 % of random orders are further away from 0, on either side."""
 
 
 # ----------------------------------------------------------------------------------------------------------- parts
@@ -135,26 +124,6 @@ def full_load(inputs: Path) -> Measured:
     return found
 
 
-def policies(inputs: Path) -> Measured:
-    """Measure Fig. 9: the energy of the 36 pairs of Table II under both models, and how they group jobs.
-
-    ``policy/JOB/NODE/MODEL`` is the energy, and with ``/grouped`` busy cores per processor that has some, both over
-    time. ``policy/JOB/NODE/idle draws nothing`` is the energy under contention if processors without jobs drew nothing.
-    """
-    found = Measured()
-    workload = Workload.read(BATCH)
-    machines = {model: cluster(CLUSTERS["heterogeneous"], model) for model in MODELS}
-    machines["idle draws nothing"] = cluster(CLUSTERS["heterogeneous"], "contention", min_power=0.0)
-    for job in JOBS:
-        for node in NODES:
-            for name, platform in machines.items():
-                result = run(platform, workload, f"list:{job}/{node}")
-                start = f"policy/{job}/{node}/{name}"
-                found.values |= {start: float(result.summary()["energy_j"]), f"{start}/grouped": grouped(result)}
-                found.runs += 1
-    return found
-
-
 def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
     """Return the parts: Figs. 1 and 3, five batches on two clusters, the policies of Table II, and the agents."""
     few = 2 if setting.quick else 10
@@ -170,7 +139,8 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
         for part in row_part(NAME, row, setting, converged, {"row": row.name, "most": most})
     ]
     return [
-        ComputedPart("policies", policies),
+        ComputedPart("policies", policies.policies),
+        *policies.as_run_parts(setting.quick),
         *grown,
         ComputedPart("two nodes", two_nodes),
         ComputedPart("surface", surface),
@@ -253,29 +223,8 @@ def claims() -> Sequence[Claim]:
         Claim("speed", "simulated over wall-clock time", "200", "×", "§VII.A",
               lambda v: min(v[f"{name}/{n}/contention/simulated over wall"] for name in CLUSTERS for n in BATCHES),
               AT_LEAST, how="the slowest of the batches; depends on the computer", group=watts),
-        Claim("fig-9-model", "contention model: policies differ more than with the baseline", "yes", "", "Fig. 9",
-              lambda v: _policy_spread(v, "contention") > _policy_spread(v, "baseline"), HOLDS,
-              how="greatest over least energy of 36 pairs", group=rest),
-        Claim("fig-9-baseline", "baseline: all policies need very similar energy (within 5 %)", "yes", "", "Fig. 9",
-              lambda v: _policy_spread(v, "baseline") < 1.05, HOLDS, group=rest,
-              reason="a core at 3.4 GHz draws 1.3 times as much for the same work as one at 2.5 GHz"),
-        Claim("fig-9-less", "the baseline needs less energy under every policy", "yes", "", "Fig. 9",
-              lambda v: all(v[f"policy/{job}/{node}/baseline"] < v[f"policy/{job}/{node}/contention"]
-                            for job in JOBS for node in NODES), HOLDS, group=rest),
-        Claim("fig-9-grouping", "contention model: policies that group jobs on processors need less energy", "yes", "", "§VII.B",
-              lambda v: _of_grouping(v, "contention") < -RANK_LIMIT, HOLDS, group=rest,
-              how="rank correlation of energy and busy cores per processor in use, over the 24 pairs that differ here, below "
-                  f"{-RANK_LIMIT}: 5 % of random orders are as far from 0",
-              reason="by Eq. 5 a processor draws pb without jobs, too: grouping saves nothing, and jobs that share memory slow "
-                     "each other; and while jobs wait all cores are busy under any policy"),
-        Claim("fig-9-packs", "contention model: packing nodes (current_gflops) needs more than spreading (high_cores)", "yes", "",
-              "measured here", lambda v: _packing_costs(v, "contention"), HOLDS, kind=Kind.OURS, group=rest,
-              how="with each of the job orders first, shortest and low_mem_bw"),
-        Claim("fig-9-packs-idle", "the same if processors without jobs drew nothing", "yes", "", "measured here",
-              lambda v: _packing_costs(v, "idle draws nothing"), HOLDS, kind=Kind.OURS, group=rest,
-              how="min_power 0 in place of 1"),
     ]  # fmt: skip
-    return [*seen, *_of_agents(rest)]
+    return [*seen, *policies.claims(rest), *policies.as_run_claims(), *_of_agents(rest)]
 
 
 def _of_agents(group: str) -> list[Claim]:
@@ -351,25 +300,6 @@ def _slower(values: Values, agent: str) -> bool:
     return bool(median(model) < median(baseline) < never)
 
 
-def _of_grouping(values: Values, name: str) -> float:
-    """Return the rank correlation of a policy's energy with how it groups jobs."""
-    pairs = [f"policy/{job}/{node}/{name}" for job in DIFFERENT_JOBS for node in NODES]
-    energy, together = (pd.Series([values[pair + end] for pair in pairs]) for end in ("", "/grouped"))
-    return float(energy.rank().corr(together.rank()))
-
-
-def _packing_costs(values: Values, name: str) -> bool:
-    jobs = DIFFERENT_JOBS[1:]
-    return all(
-        values[f"policy/{job}/current_gflops/{name}"] > values[f"policy/{job}/high_cores/{name}"] for job in jobs
-    )
-
-
-def _policy_spread(values: Values, model: str) -> float:
-    found = [float(values[f"policy/{job}/{node}/{model}"]) for job in JOBS for node in NODES]
-    return max(found) / min(found)
-
-
 def figures(values: Values) -> Sequence[PaperFigure]:
     """Draw Figs. 7 to 11, and where the agents of Table I end."""
     drawn = []
@@ -378,9 +308,12 @@ def figures(values: Values) -> Sequence[PaperFigure]:
             series = {model: [values.get(f"{name}/{n}/{model}/{metric}") for n in BATCHES] for model in MODELS}
             caption = f"Five growing batches on the {name} cluster; the real executions are not published."
             drawn.append(bars(f"Fig. {number}, {metric}", caption, [f"{n} jobs" for n in BATCHES], series, unit))
-    pairs = [f"{job}/{node}" for job in JOBS for node in NODES if f"policy/{job}/{node}/baseline" in values]
+    pairs = [
+        f"{job}/{node}" for job in policies.JOBS for node in policies.NODES if f"policy/{job}/{node}/baseline" in values
+    ]
     series = {model: [values.get(f"policy/{pair}/{model}") for pair in pairs] for model in MODELS}
     drawn.append(bars("Fig. 9", "Energy of 36 policies on the heterogeneous cluster, both models.", pairs, series, "J"))
+    drawn += policies.as_run_figures(values)
     for agent in AGENTS:
         for model, figure in (("baseline", "10"), ("contention", "11")):
             row = f"{model} {agent}"
@@ -436,6 +369,7 @@ PAPER = Paper(
     shown=(
         "Fig. 7, makespan",
         "Fig. 9",
+        "Fig. 9, as run",
         "Fig. 10, reinforce",
         "Fig. 11, reinforce",
         "Fig. 10, actor-critic",
@@ -452,7 +386,7 @@ PAPER = Paper(
         "The baseline counts busy cores times per-core watts, without contention: the paper's pool of independent cores.",
         "Memory volumes of Table IV, in TB, are taken at their word: cg.C then asks for 45 GB/s alone, more than the node has.",
         "Contention with k = 0.6 and the falling smoothstep, which made the group's numbers; the paper prints other forms.",
-        f"Figs. 9 to 11 are about one batch, {BATCH}: 80 jobs at once and 40 in two minutes on 60 cores, so that jobs wait "
+        f"Figs. 9 to 11 are about one batch, {policies.BATCH}: 80 jobs at once and 40 in two minutes on 60 cores. Jobs wait "
         "from the first submission up to the last under every policy, as §VI says. Its size keeps trainings short; "
         "the seed is the first.",
         "Agents choose among six policies: the job orders of Table II that tell these jobs apart (first, shortest, low_mem_bw), "
