@@ -322,12 +322,6 @@ def high_mem_bw(view: View, job: Job) -> npt.NDArray[np.float64]:
     return view.machine.demand
 
 
-@_node_order("most_used_mem_bw")
-def most_used_mem_bw(view: View, job: Job) -> npt.NDArray[np.float64]:
-    """Most memory bandwidth asked for there, which packs: what the program of Herrera et al. does as ``high_mem_bw``."""
-    return -view.machine.demand
-
-
 @_node_order("free_mem_bw")
 def free_mem_bw(view: View, job: Job) -> npt.NDArray[np.float64]:
     """Most memory bandwidth left before tasks slow each other (Herrera et al. 2021)."""
