@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -56,13 +57,21 @@ def _mean(values: npt.NDArray[np.float64]) -> float:
 
 
 def quantile(values: npt.NDArray[np.float64], share: float) -> float:
-    """Return ``numpy.quantile``, to the last bit; that takes as long as some steps of an episode."""
-    place = (len(values) - 1) * share
-    low = int(place)
-    ordered = np.sort(values)
-    before, after = ordered.item(low), ordered.item(min(low + 1, len(values) - 1))
-    beyond, rise = place - low, after - before
-    return before + rise * beyond if beyond < 0.5 else after - rise * (1.0 - beyond)
+    """Return ``numpy.quantile``, to the last bit."""
+    return float(quantiles(values, [share])[0])
+
+
+def quantiles(values: npt.NDArray[np.float64], shares: Iterable[float]) -> list[Any]:
+    """Return ``numpy.quantile`` along the first axis, to the last bit; that takes as long as some steps of an episode."""
+    ordered, last = np.sort(values, axis=0), len(values) - 1
+    found = []
+    for share in shares:
+        place = last * share
+        low = int(place)
+        before, after = ordered[low], ordered[min(low + 1, last)]
+        beyond, rise = place - low, after - before
+        found.append(before + rise * beyond if beyond < 0.5 else after - rise * (1.0 - beyond))
+    return found
 
 
 _STATES = (JobState.COMPLETED, JobState.KILLED, JobState.REJECTED, JobState.UNFINISHED)

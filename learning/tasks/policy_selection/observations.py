@@ -15,6 +15,7 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
+from learning.tasks.episode_metrics import quantiles
 from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part
 
 Arrays = dict[str, npt.NDArray[np.float32]]
@@ -72,8 +73,8 @@ class CoreNow(FeatureTable):
     work = feature("what is left of the requested time of its task", "over all of it")
 
 
-STATISTICS = {"least": 0, "first quartile": 25, "median": 50, "third quartile": 75, "most": 100}
-"""Statistics of each request over the queue, and their percentiles."""
+STATISTICS = {"least": 0.0, "first quartile": 0.25, "median": 0.5, "third quartile": 0.75, "most": 1.0}
+"""Statistics of each request over the queue, and the shares of their quantiles."""
 
 
 class QueueNow(FeatureTable):
@@ -124,7 +125,7 @@ class _Queue:
         if pending:
             cores = view.platform.core_count
             requests = np.array([scaled_requests(job, cores) for job in pending])
-            values[QueueNow.requests] = np.percentile(requests, tuple(STATISTICS.values()), axis=0).T.ravel()
+            values[QueueNow.requests] = np.array(quantiles(requests, STATISTICS.values())).T.ravel()
         return values
 
 
