@@ -41,13 +41,12 @@ def quick_metrics(simulation: Simulation) -> dict[str, Any]:
     span = makespan(float(np.minimum.reduce(workload.columns["submit_time"])), last)
     wait, turnaround = wait_time(submit, start), turnaround_time(submit, finish)
     slowdown = bounded_slowdown(turnaround, run_time(start, finish))
-    states = np.bincount(np.frombuffer(records.state, np.uint8), minlength=len(STATES))
     energy = simulation.view.energy_j
     values = (
         *(energy, span, energy_delay_product(energy, span), _mean(wait)),
         *(quantile(wait, 0.95), float(np.maximum.reduce(wait))),
         *(_mean(turnaround), _mean(slowdown), float(np.maximum.reduce(slowdown))),
-        *(int(states[STATES.index(state)]) for state in _STATES),
+        *(records.state.count(STATES.index(state)) for state in _STATES),
     )
     return dict(zip(KEYS, values, strict=True))
 
