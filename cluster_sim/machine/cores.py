@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.eligibility import Eligibility
+    from cluster_sim.machine.free import Ints
     from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.jobs import Job
 
@@ -87,16 +88,14 @@ class Cores(Pool, BaseResource[Any, Release]):
 
     # ------------------------------------------------------------------ placements in platform order, found in the sets
 
-    def _place_on_one(
-        self, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
-    ) -> Placement | None:
-        if order is not None or rooms is not None:
-            return super()._place_on_one(cores, order, rooms)
+    def _place_on_one(self, cores: int, order: npt.NDArray[np.float64] | None, capacity: Ints) -> Placement | None:
         free, all_on = self.free, self.nodes.all_on
+        if order is not None or capacity is not free:
+            return super()._place_on_one(cores, order, capacity)
         for nodes in (self.available, self.asleep):
-            if not nodes:
+            if not nodes.bounds:
                 continue
-            first = nodes.first()
+            first = nodes.bounds[0]
             node: int | None = first
             if free.item(first) < cores:
                 # While all nodes are on, those between the runs have no free core: they are compared with the others.
@@ -105,12 +104,10 @@ class Cores(Pool, BaseResource[Any, Release]):
                 return Placement.found(((node, node + 1, cores),), cores)
         return None
 
-    def _place_wide(
-        self, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
-    ) -> Placement | None:
+    def _place_wide(self, cores: int, order: npt.NDArray[np.float64] | None, capacity: Ints) -> Placement | None:
         """Take free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
-        if order is not None or rooms is not None:
-            return super()._place_wide(cores, order, rooms)
+        if order is not None or capacity is not self.free:
+            return super()._place_wide(cores, order, capacity)
         free, one_each, missing = self.free, self.widest == 1, cores
         spans: list[Span] = []
         for nodes in (self.available, self.asleep):
