@@ -97,8 +97,6 @@ class Switching:
     def boot_delays(self) -> npt.NDArray[np.float64] | None:
         """Return how long each node has to boot for a job that gets it, s, see ``View.boot_delays``."""
         nodes = self.nodes
-        if nodes.all_on:
-            return None
         off = nodes.powered_off.copy()
         for node in nodes.transition_ends:
             off[node] = nodes.state[node] is NodeState.SWITCHING_OFF and not self.boots_afterwards(node)

@@ -210,12 +210,12 @@ class PowerMeter:
         added = 0.0
         for _, processor, _, count in allocation.pieces:
             added += self._load_on(processor, count)
-        loading = self._loading_watts or self.loading_watts
         for _, _, begin, end in allocation.spans:
             if self._never_used is not None:
                 added += sum(self._load_on(p, self._cores.of_processor[p]) for p in range(begin, end))
             else:
                 self.busy[begin:end] = self._cores.of_processor[begin:end]
+                loading = self._loading_watts or self.loading_watts
                 added += loading[end] - loading[begin]
         self._add_watts(added)
 
@@ -261,8 +261,8 @@ class PowerMeter:
             table, busy = self.table_of[processor], self.busy[processor]
             self.busy[processor] = busy - count
             added += table[busy - count] - table[busy]
-        loading = self._loading_watts or self.loading_watts
         for _, _, begin, end in allocation.spans:
             self.busy[begin:end] = self._none_busy[begin:end]
+            loading = self._loading_watts or self.loading_watts
             added -= loading[end] - loading[begin]
         self._add_watts(added)
