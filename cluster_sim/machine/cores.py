@@ -412,13 +412,12 @@ class Cores(Pool, BaseResource[Any, Release]):
             self.look_at(node)
         runs = self.nodes.enter(nodes, on, off)
         self.version = object()
-        if self.nodes.withheld_count:
-            for node in nodes:
-                offered = not self.nodes.withheld[node]
-                self._make_usable(node, node + 1, on and offered, off and offered)
+        if not self.nodes.withheld_count:
+            self._make_usable(runs, on, off)
             return
-        for first, stop in runs:
-            self._make_usable(first, stop, on, off)
+        for node in nodes:
+            offered = not self.nodes.withheld[node]
+            self._make_usable([(node, node + 1)], on and offered, off and offered)
 
     def withhold(self, nodes: Sequence[int], withheld: bool) -> bool:
         """Take nodes out of the scheduler's reach, or give them back; what runs on them goes on. Whether that is new."""
@@ -434,25 +433,27 @@ class Cores(Pool, BaseResource[Any, Release]):
         for node in fresh:
             cores, on, off = self._all_free[node], states.powered_on.item(node), states.powered_off.item(node)
             states.offered_cores += -cores if withheld else cores
-            self._make_usable(node, node + 1, on and not withheld, off and not withheld)
+            self._make_usable([(node, node + 1)], on and not withheld, off and not withheld)
         return True
 
-    def _make_usable(self, first: int, stop: int, on: bool, off: bool) -> None:
-        """Make neighbours, all alike before, usable as they are, or after a boot, or not at all."""
-        was_on, was_off = self.nodes.on_bytes[first], self.nodes.off_bytes[first]
-        change = self.nodes.set_usable(first, stop, on, off)
-        free = self._free[first:stop]
-        if not any(free):
-            return  # a job has them: they boot for it, or have booted
-        self.free_total += change * sum(free)
-        runs = [(first, stop)]
-        if 0 in free:  # of some of them
-            runs = [(node, node + 1) for node, cores in enumerate(free, first) if cores]
+    def _make_usable(self, runs: list[tuple[int, int]], on: bool, off: bool) -> None:
+        """Make runs of nodes, all alike before, usable as they are, or after a boot, or not at all."""
+        was_on, was_off = self.nodes.on_bytes[runs[0][0]], self.nodes.off_bytes[runs[0][0]]
+        change = self.nodes.set_usable(runs, on, off)
         for first, stop in runs:
-            if was_on or was_off:
-                (self.available if was_on else self.asleep).remove(first, stop)
-            if on or off:
-                (self.available if on else self.asleep).add(first, stop)
+            free = self._free[first:stop]
+            cores = sum(free)
+            if not cores:
+                continue  # a job has them: they boot for it, or have booted
+            self.free_total += change * cores
+            open_runs = [(first, stop)]
+            if 0 in free:  # a job has some of them
+                open_runs = [(node, node + 1) for node, count in enumerate(free, first) if count]
+            for begin, end in open_runs:
+                if was_on or was_off:
+                    (self.available if was_on else self.asleep).remove(begin, end)
+                if on or off:
+                    (self.available if on else self.asleep).add(begin, end)
 
     def _open(self, first: int, stop: int) -> None:
         """Enter nodes that get free cores into the set in which placements look for them."""
@@ -466,9 +467,10 @@ class Cores(Pool, BaseResource[Any, Release]):
             elif is_off[node]:
                 self.asleep.add(node, node + 1)
 
-    def is_idle(self, node: int) -> bool:
-        """Return whether a node is on and no job holds a core of it."""
-        return self.nodes.state[node] is NodeState.IDLE and self._free[node] == self._all_free[node]
+    def are_idle(self, nodes: Sequence[int]) -> bool:
+        """Return whether all of the nodes are on, and no job holds a core of them."""
+        state, free, all_free = self.nodes.state, self._free, self._all_free
+        return not [n for n in nodes if free[n] != all_free[n] or state[n] is not NodeState.IDLE]
 
     def have_free_cores(self, nodes: Sequence[int]) -> bool:
         """Return whether any of the nodes has a core that no job holds."""

@@ -187,9 +187,8 @@ class Switching:
             return
         self.enter(intact, NodeState.OFF, [self.costs(intact[0]).off_w] * len(intact))  # they are alike
         self._tell(self._off, intact)
-        woken = [node for node in intact if node in self._wake_afterwards]
-        self._wake_afterwards.difference_update(woken)
-        if woken:
+        if woken := [node for node in intact if node in self._wake_afterwards] if self._wake_afterwards else []:
+            self._wake_afterwards.difference_update(woken)
             self.boot(woken)
 
     # ------------------------------------------------------------------ waiting

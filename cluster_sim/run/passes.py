@@ -39,10 +39,15 @@ class BlocksQueue(Protocol):
     """A scheduler under which a job that waits for cores can have all behind it wait, too.
 
     It sets ``blocked_by`` in a pass: before that job no other starts, nor any that is submitted later. As long as it waits,
-    and fewer cores are free than it requests, there is no pass for jobs that end or join the queue behind it.
+    and fewer cores are free than it requests, there is no pass for jobs that end or join the queue behind it, nor for nodes
+    that are switched.
     """
 
     blocked_by: Job | None
+
+
+class _NeverBlocks:
+    blocked_by: Job | None = None
 
 
 class Passes:
@@ -85,18 +90,15 @@ class Passes:
         self.idle_wakes = 0  #: Of the scheduler since a job last started, in a row, while nothing else was to happen.
         self._wakes_to_come = 0  # of the scheduler
         self.coming = Event(self._env)  #: The event of the next scheduling pass.
-        self._power_turn = Event(self._env)
+        self.power_turn = Event(self._env)  #: The event of the power policy's next turn.
         hub = machine.hub
         hub.guest_left.append(self.request)
         self._kept_back = kept_back
         self._names_head = hasattr(type(scheduler), "blocked_by")
-        if self._names_head and not self._follows_submissions:
-            self._blocking: BlocksQueue = scheduler
-            hub.queued.append(self._job_came)
-            hub.vacated.append(self._job_left)
-        else:
-            hub.queued.append(self.request)
-            hub.vacated.append(self.request)
+        skips = self._names_head and not self._follows_submissions
+        self._blocking: BlocksQueue = scheduler if skips else _NeverBlocks()
+        hub.queued.append(self._job_came if skips else self.request)
+        hub.vacated.append(self._job_left if skips else self.request)
         hub.nodes_changed.append(self._nodes_changed)
         if power is not None:
             self._plan_power(self._reserves)
@@ -128,7 +130,7 @@ class Passes:
 
     def power_due(self) -> Event:
         """Return the event of the power policy's next turn; its value says which: ``RESERVE`` or ``REACT``."""
-        return self._power_turn
+        return self.power_turn
 
     def request(self, *heard: object) -> None:
         """Ask for one pass of each policy after all else of this instant: something they may answer to happened."""
@@ -170,7 +172,8 @@ class Passes:
         machine, cores = self._machine, self._machine.cores
         # A job that waits may fit now; a job's own nodes are news to none. But booting may have weighed on a power cap.
         waited_for = self._live.pending and (machine.budget is not None or cores.have_free_cores(nodes))
-        if self._scheduler is None or waited_for:
+        head = self._blocking.blocked_by
+        if self._scheduler is None or (waited_for and (head is None or not self._is_blocked(head))):
             self.request()
         if self._follows_switching or (state is not NodeState.OFF and cores.have_free_cores(nodes)):
             self.request_policy()
@@ -248,7 +251,7 @@ class Passes:
 
     def _take_turn(self, event: Event) -> None:
         """Let the power policy's process go on, to where it waits for its next turn."""
-        turn, due, self._power_turn = event.value, self._power_turn, Event(self._env)
+        turn, due, self.power_turn = event.value, self.power_turn, Event(self._env)
         self._reserving = turn == RESERVE
         if self._reserving:
             self._is_to_reserve = False

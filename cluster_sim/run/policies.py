@@ -162,16 +162,16 @@ class PowerPolicy:
 
     def attend(self, simulation: OngoingRun) -> Generator[Event, Any, None]:
         """Run the policy's process: wait for its turns before and after the pass and carry its decisions out."""
-        view = simulation.power_view
+        view, passes, apply = simulation.power_view, simulation.passes, simulation.apply
         self.begin(view)
         while True:
-            turn = yield simulation.power_turn_due()
+            turn = yield passes.power_turn
             decide = self.reserve if turn == RESERVE else self.react
             decisions = decide(view)
             if not hasattr(decisions, "__iter__"):
                 raise _no_decisions(decisions, decide)
             for decision in decisions:
-                simulation.apply(decision)
+                apply(decision)
 
 
 Policy = TypeVar("Policy", Scheduler, PowerPolicy)
