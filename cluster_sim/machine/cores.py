@@ -23,7 +23,7 @@ from simpy.resources.resource import Release
 
 from cluster_sim.engine import GRANT, Environment
 from cluster_sim.errors import PlacementError
-from cluster_sim.machine.allocation import NOBODY, Allocation, lowest_bits
+from cluster_sim.machine.allocation import NOBODY, Allocation
 from cluster_sim.machine.free import Pool
 from cluster_sim.machine.intervals import IntervalSet, end_of_run, first_of_at_least
 from cluster_sim.machine.ledger import Ledger
@@ -192,7 +192,8 @@ class Cores(Pool, BaseResource[Any, Release]):
                     ranges.append((self.first_core[begin], self.first_core[end] - 1))
                     continue
                 for node in range(first, stop):
-                    self._hold_on(node, cores, allocation, self.processors_of(node))
+                    processors = range(self.first_processor[node], self.first_processor[node + 1])
+                    self._hold_on(node, cores, allocation, processors)
             self.free_total -= placement.cores
             if allocation.memory_mb:
                 self.memory.occupy(placement.cores_by_node(), allocation.memory_mb)
@@ -572,3 +573,20 @@ class Cores(Pool, BaseResource[Any, Release]):
         for _, processor, mask, _ in allocation.pieces:
             ranges += self.ranges_of(processor, mask)
         return ranges
+
+
+def lowest_bits(mask: int, count: int) -> int:
+    """Return the ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
+    if mask.bit_count() <= count:
+        return mask
+    count = int(count)  # numpy's integers, of which users make placements, would overflow in the shifts
+    taken = 0
+    while count:
+        low = (mask & -mask).bit_length() - 1
+        run = ~(mask >> low)
+        length = min((run & -run).bit_length() - 1, count)
+        bits = ((1 << length) - 1) << low
+        taken |= bits
+        mask ^= bits
+        count -= length
+    return taken

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from operator import sub
+from operator import itemgetter, sub
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,7 +82,8 @@ class PowerMeter:
     def loading_watts(self) -> list[float]:
         """Return prefix sums over processors of what loading all of an idle processor's cores adds."""
         if self._loading_watts is None:
-            self._loading_watts = [0.0, *np.cumsum([table[-1] - table[0] for table in self.table_of]).tolist()]
+            loaded, idle = map(itemgetter(-1), self.table_of), map(itemgetter(0), self.table_of)
+            self._loading_watts = [0.0, *np.cumsum(list(map(sub, loaded, idle))).tolist()]
         return self._loading_watts
 
     def table(self, kind: ProcessorType) -> list[float]:
