@@ -40,7 +40,8 @@ class BlocksQueue(Protocol):
 
     It sets ``blocked_by`` in a pass: before that job no other starts, nor any that is submitted later. As long as it waits,
     and fewer cores are free than it requests, there is no pass for jobs that end or join the queue behind it, nor for nodes
-    that are switched.
+    that are switched. It may also set ``refused_at``, to the machine's ``version`` when that job did not fit: as long as that
+    is the same, it would not fit again. Where nodes are ordered at random, say, that is not so.
     """
 
     blocked_by: Job | None
@@ -159,11 +160,13 @@ class Passes:
             self.request_policy()
 
     def _is_blocked(self, head: Job) -> bool:
-        """Return whether a job that waits requests more cores than are free, and nobody but the scheduler waits for passes."""
+        """Return whether a job that waits still cannot start, and nobody but the scheduler waits for passes."""
         others = self.coming.callbacks
         if others is not None and len(others) > 1:
             return False
-        return head.requested_cores > self._machine.cores.free_total and self._live.pending.get(head.index) is head
+        cores = self._machine.cores
+        lacks = head.requested_cores > cores.free_total or getattr(self._blocking, "refused_at", None) is cores.version
+        return lacks and self._live.pending.get(head.index) is head
 
     def _nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
         """Ask for the passes that nodes in another state give reason to."""
