@@ -101,8 +101,7 @@ class Passes:
         hub.queued.append(self._job_came if skips else self.request)
         hub.vacated.append(self._job_left if skips else self.request)
         hub.nodes_changed.append(self._nodes_changed)
-        if power is not None:
-            self._plan_power(self._reserves)
+        self.request_policy()
 
     def due(self) -> Event:
         """Return the event of the next scheduling pass."""
@@ -196,16 +195,21 @@ class Passes:
             policy = type(self._power).__name__
             raise SimulationError(f"{policy} switches nodes in circles: {self._passes_now} passes at {now:g} s")
         self._passes_now += 1
-        self._guard_against_stalls()
-        self._plan_power(before)
-
-    def _guard_against_stalls(self) -> None:
-        """Raise StallError if the policy only asks to be woken again while jobs wait and nothing runs, without end."""
         live, came = self._live, len(self._news.submitted)
         if not live.pending or live.running or came > self._came:
             self._fruitless = self._in_transition = 0
             self._came = came
-            return
+        else:
+            self._guard_against_stalls()
+        if before and not self._is_to_reserve:
+            self._is_to_reserve = True
+            self._env.at(now, RESERVE, RESERVE).callbacks.append(self._take_turn)
+        if not self._is_to_react:
+            self._is_to_react = True
+            self._env.at(now, REACT, REACT).callbacks.append(self._take_turn)
+
+    def _guard_against_stalls(self) -> None:
+        """Raise StallError if the policy only asks to be woken again while jobs wait and nothing runs, without end."""
         nodes, changes = self._machine.nodes, len(self._machine.ledger.transitions)
         if nodes.transition_ends and changes == self._changes_seen and self._in_transition < PASSES_IN_TRANSITION:
             self._in_transition += 1
@@ -229,7 +233,7 @@ class Passes:
             scheduler = "the scheduler" if self._scheduler is None else type(self._scheduler).__name__
             why = f"{scheduler} starts no job, and {policy}, which withholds no node, asks again and again to be woken"
         raise StallError(
-            f"{why}: {len(live.pending)} jobs wait and none runs, and so it was in all of "
+            f"{why}: {len(self._live.pending)} jobs wait and none runs, and so it was in all of "
             f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {self._env.now:g} s"
         )
 
@@ -241,16 +245,6 @@ class Passes:
                 apply(decision)
         finally:
             self.power_decides = self._reserving = False
-
-    def _plan_power(self, before: bool) -> None:
-        """Have the power policy decide in later phases of this instant, once in each."""
-        env = self._env
-        if before and not self._is_to_reserve:
-            self._is_to_reserve = True
-            env.at(env.now, RESERVE, RESERVE).callbacks.append(self._take_turn)
-        if not self._is_to_react:
-            self._is_to_react = True
-            env.at(env.now, REACT, REACT).callbacks.append(self._take_turn)
 
     def _take_turn(self, event: Event) -> None:
         """Let the power policy's process go on, to where it waits for its next turn."""
