@@ -101,7 +101,8 @@ class Passes:
         hub.queued.append(self._job_came if skips else self.request)
         hub.vacated.append(self._job_left if skips else self.request)
         hub.nodes_changed.append(self._nodes_changed)
-        self.request_policy()
+        if power is not None:
+            self.request_policy()
 
     def due(self) -> Event:
         """Return the event of the next scheduling pass."""
