@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import plotly.graph_objects as go
@@ -21,8 +21,9 @@ from cluster_sim.errors import InputError, SpecError
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
 
-ELAPSED, CALENDAR = "elapsed", "calendar"
-TIME_UNITS = ("auto", CALENDAR, ELAPSED, "s", "min", "h", "d")
+ELAPSED: Final = "elapsed"
+CALENDAR: Final = "calendar"
+TimeUnit = Literal["auto", "calendar", "elapsed", "s", "min", "h", "d"]
 _DAY = 86_400
 _STEPS = (
     *(number * 10.0**power for power in range(-6, 1) for number in (1, 2, 5)),
@@ -99,19 +100,19 @@ class TimeAxis:
     "elapsed" has seconds for places and round times for ticks.
     """
 
-    unit: str = ELAPSED
+    unit: TimeUnit = ELAPSED
     seconds: float = 1.0
     start: datetime.datetime | None = None
 
     @classmethod
-    def of(cls, unit: str, window: tuple[float, float], start_date: StartDate | None = None) -> TimeAxis:
+    def of(cls, unit: TimeUnit, window: tuple[float, float], start_date: StartDate | None = None) -> TimeAxis:
         """Return the axis for a ``window`` in s.
 
         "auto" is the calendar when there is a ``start_date``, else days and hours from the start. Raises SpecError for
         an unknown unit and for a calendar without a date, InputError for a window that is empty or not finite.
         """
-        if unit not in TIME_UNITS:
-            raise SpecError("time_unit", f"one of {', '.join(TIME_UNITS)}", unit)
+        if unit not in get_args(TimeUnit):
+            raise SpecError("time_unit", f"one of {', '.join(get_args(TimeUnit))}", unit)
         if not -math.inf < window[0] < window[1] < math.inf:
             raise InputError("x_range", "a begin before the end, both finite", f"{window[0]:g} and {window[1]:g}")
         if unit == "auto":

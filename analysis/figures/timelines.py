@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 
 from analysis.figures.figure_style import run_styles, styled, transparent
 from analysis.figures.palette import CAPACITY, OKABE_ITO, OTHERS, STATE_COLOURS
-from analysis.figures.time_axis import TimeAxis, start_date_of
+from analysis.figures.time_axis import TimeAxis, TimeUnit, start_date_of
 from analysis.tables.run_metrics import Runs, named_runs
 from analysis.tables.series import OTHER_NODES, PowerBy, energy_table, power_table, queue_table, utilisation_table
 from analysis.tables.wording import plotly_text
@@ -38,7 +38,7 @@ def power_timeline(
     *,
     most_points: int = MOST_POINTS,
     title: str | None = None,
-    time_unit: str = "auto",
+    time_unit: TimeUnit = "auto",
 ) -> go.Figure:
     """Draw power over time, W, stacked by node state, by node (the twelve with the most energy) or by cluster.
 
@@ -81,7 +81,7 @@ def energy_timeline(
     *,
     most_points: int = MOST_POINTS,
     title: str | None = None,
-    time_unit: str = "auto",
+    time_unit: TimeUnit = "auto",
 ) -> go.Figure:
     """Draw the energy used since time 0, J, a line per run (:func:`analysis.energy_table`)."""
     runs = named_runs(results)
@@ -108,7 +108,7 @@ def utilisation_timeline(
     *,
     most_points: int = MOST_POINTS,
     title: str | None = None,
-    time_unit: str = "auto",
+    time_unit: TimeUnit = "auto",
 ) -> go.Figure:
     """Draw the share of all cores that jobs hold, a line per run (:func:`analysis.utilisation_table`).
 
@@ -136,7 +136,7 @@ def queue_timeline(
     *,
     most_points: int = MOST_POINTS,
     title: str | None = None,
-    time_unit: str = "auto",
+    time_unit: TimeUnit = "auto",
 ) -> go.Figure:
     """Draw the number of jobs that wait, or the cores they ask for, a line per run (:func:`analysis.queue_table`).
 
@@ -304,7 +304,7 @@ def step_traces(time: np.ndarray, value: np.ndarray, name: str, said: str, colou
     return [curve, *behind]
 
 
-def _timed(figure: go.Figure, results: Iterable[Result], time_unit: str) -> go.Figure:
+def _timed(figure: go.Figure, results: Iterable[Result], time_unit: TimeUnit) -> go.Figure:
     """Convert a figure drawn in seconds to its axis of time: the calendar if the first run knows the date."""
     results = list(results)
     window = 0.0, max(float(result.power["time"].iloc[-1]) for result in results) or 1.0

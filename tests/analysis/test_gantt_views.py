@@ -17,7 +17,7 @@ from analysis import GanttWindows, gantt, gantt_by_job, gantt_runs, topology, wi
 from analysis.figures.palette import by_number
 from analysis.figures.topology_chart import load_at, states_at
 from analysis.gantt_chart.chart_data import HeldRectangles
-from analysis.gantt_chart.panels import PANELS
+from analysis.gantt_chart.options import PANELS
 from analysis.gantt_chart.runs_chart import differences
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, SpecError
