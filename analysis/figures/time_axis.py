@@ -190,13 +190,13 @@ class TimeAxis:
             figure.update_layout(meta={**(figure.layout.meta or {}), ELAPSED: True})  # the page's ticks follow its zoom
             return
         for trace in figure.data:
-            if trace.type == "bar":
+            if trace.type == "bar" and trace.base is not None:
                 length = self.places(np.asarray(trace.base) + np.asarray(trace.x)) - self.places(trace.base)
                 trace.update(base=self.places(trace.base), x=length)
             elif trace.type == "heatmap":
                 step = self.places(np.array([0.0, trace.dx]))
                 trace.update(x0=float(self.places(trace.x0)), dx=float(step[1] - step[0]))
-            elif trace.x is not None:
+            elif trace.type != "bar" and trace.x is not None:
                 trace.x = self.places(trace.x)
 
 

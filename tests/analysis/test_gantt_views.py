@@ -132,6 +132,13 @@ def test_times_that_cannot_be(small: FakeResult, option: dict[str, str]) -> None
         gantt(small, **option)
 
 
+def test_patterns_have_a_legend_on_a_calendar(small: FakeResult) -> None:
+    """The entries of the legend have no time that an axis could convert."""
+    figure = gantt(small, pattern_by="user", start_date="2026-03-01")
+    assert figure.layout.xaxis.type == "date"
+    assert any((trace.legendgroup or "").startswith("Filling") for trace in figure.data)
+
+
 # ---------------------------------------------------------------- panels, slider, promises
 
 
