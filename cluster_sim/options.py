@@ -174,6 +174,8 @@ class Option:
             return "yes" if value else "no"
         if isinstance(value, float):
             return short if float(short := f"{value:g}") == value else repr(value)
+        if isinstance(value, tuple):
+            return ",".join(map(self.in_spec, value))
         if value is None or isinstance(value, str | int):
             return "" if value is None else str(value)
         return str(getattr(value, "spec", "") or getattr(value, "__name__", ""))

@@ -28,14 +28,14 @@ class JobRowsOptions(OptionModel):
     colour_by: Annotated[
         str | ColourStrategy,
         Doc(
-            "auto (few jobs by job, many by wait), job, profile, user, state, wait, energy, speedup (with the workload), or"
-            " any column of the jobs' table; numbers are shaded; in Python also a function, jobs table -> ColourClasses"
+            "what colours mean: auto (few jobs by job, many by wait), job, profile, user, state, wait, energy, speedup (with"
+            " the workload), or any column of the jobs' table; in Python also a function, jobs table -> ColourClasses"
         ),
     ] = "auto"
     _: KW_ONLY
     title: Annotated[str | None, Doc("the heading; made from the run's settings unless given")] = None
     time_unit: Annotated[
-        TimeUnit, Doc("of the axis; auto: the calendar with a date, else days and hours from the start (elapsed)")
+        TimeUnit, Doc("unit of the axis; auto: the calendar with a date, else days and hours from the start (elapsed)")
     ] = "auto"
     start_date: Annotated[
         StartDate | None,
@@ -54,9 +54,11 @@ class _RowsOptions(JobRowsOptions):
     x_range: Annotated[
         tuple[float, float] | None,
         Unit("s"),
-        Doc("window of time; what lies outside is not drawn; first submission to last finish unless given"),
+        Doc("begin and end of a window; what lies outside is not drawn; first submission to last finish unless given"),
     ] = None
-    panels: Annotated[Sequence[Panel], Doc("the curves under the chart")] = PANELS
+    panels: Annotated[Sequence[Panel], Doc("the curves under the chart, of power, power-by-state, busy and queue")] = (
+        PANELS
+    )
     workload: Annotated[Workload | None, Doc("the run's workload: it gives the jobs' speedups, and the date")] = None
 
 

@@ -12,6 +12,7 @@ import click
 from cluster_sim.cli.completion import NAMED, Named
 from cluster_sim.errors import InputError
 from cluster_sim.files.reading import STDIN
+from cluster_sim.options import REQUIRED, Option
 from cluster_sim.run.settings import SETTINGS, TIME_UNITS, taken
 
 _PART = re.compile(rf"([0-9]+(?:\.[0-9]+)?)\s*({'|'.join(TIME_UNITS)})\s*")  # of a time with units: 2d, 1.5h
@@ -61,6 +62,18 @@ class Seconds(click.ParamType):
         return seconds
 
 
+class Names(click.ParamType):
+    """Names with commas between them; ``none`` for no name."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Return the names, which whoever takes them checks."""
+        if isinstance(value, str):
+            return () if value == "none" else tuple(value.split(","))
+        return tuple(value)
+
+
 class TimeUnit(click.ParamType):
     """A unit of time by its symbol or its name."""
 
@@ -86,27 +99,69 @@ def setting_option(name: str, meaning: str | None = None, **other: Any) -> Calla
     setting = SETTINGS[name]
     told = str(setting.told("command line") if meaning is None else meaning)
     more: dict[str, Any] = {"metavar": setting.metavar}
-    kinds = setting.option.kinds
     if setting.is_pair:
         more |= {"nargs": 2, "type": RunTime()}
     elif setting.is_list:
         more["multiple"] = True
         told += "; may be given several times"
-    elif kinds == (bool,):
-        more |= {"is_flag": True, "default": None}
-    elif name in NAMED:
-        more["type"] = Named(name)
     elif name == "time_unit":
         more["type"] = TimeUnit()
-    elif setting.option.choices:
-        more["type"] = click.Choice(setting.option.choices)
-    elif kinds == (int,):
-        more["type"] = click.IntRange(min=int(setting.option.least))
-    elif kinds == (float,):
-        more["type"] = Seconds()
+    else:
+        more |= _values_of(setting.option)
     shown = isinstance(setting.default, int | str) and not isinstance(setting.default, bool) and meaning is None
-    text = f"{told[0].upper()}{told[1:]}." + (f" [default: {setting.default}]" if shown else "")
-    return click.option(*(setting.flags or (f"--{name.replace('_', '-')}",)), help=text, **more | other)
+    text = _sentence(told) + (f" [default: {setting.default}]" if shown else "")
+    return click.option(*(setting.flags or _flags(name)), help=text, **more | other)
+
+
+def declared_option(declared: Option, *flags: str, **other: Any) -> click.Option:
+    """Make the option of a command from an option that a function declares; ``other`` are click's arguments.
+
+    It has the declared default, which the help shows.
+    """
+    more: dict[str, Any] = {"help": _sentence(declared.meaning), **_values_of(declared)}
+    if declared.several:
+        more |= {"default": declared.in_spec(declared.default), "show_default": True}
+    elif declared.default is not REQUIRED:
+        more |= {"default": declared.default, "show_default": declared.default not in (None, False)}
+    return click.Option([*(flags or _flags(declared.name)), declared.name], **more | other)
+
+
+def _flags(name: str) -> tuple[str, ...]:
+    return (f"--{name.replace('_', '-')}",)
+
+
+def _sentence(meaning: str) -> str:
+    return f"{meaning[0].upper()}{meaning[1:]}."
+
+
+def _values_of(option: Option) -> dict[str, Any]:
+    """Return click's arguments for the values that an option takes."""
+    if option.kinds == (bool,):
+        return {"is_flag": True, "default": None}
+    if option.name in NAMED:
+        return {"type": Named(option.name)}
+    if option.several:
+        return {"type": Names(), "metavar": "A,B,…"}
+    if option.choices:
+        return {"type": click.Choice(option.choices)}
+    if option.kinds == (int,):
+        return {"type": click.IntRange(min=int(option.least))}
+    return {"type": Seconds()} if option.kinds == (float,) else {}
+
+
+class DeclaringCommand(click.Command):
+    """A command with options that another package declares, which is imported when somebody asks for them."""
+
+    def __init__(self, *arguments: Any, declared: Callable[[], list[click.Option]], **more: Any):
+        super().__init__(*arguments, **more)
+        self._declared: Callable[[], list[click.Option]] | None = declared
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return all options."""
+        if self._declared is not None:
+            self.params += self._declared()
+            self._declared = None
+        return super().get_params(ctx)
 
 
 def setting_options(*names: str) -> Callable[[Any], Any]:
