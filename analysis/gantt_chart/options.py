@@ -56,9 +56,9 @@ class _RowsOptions(JobRowsOptions):
         Unit("s"),
         Doc("begin and end of a window; what lies outside is not drawn; first submission to last finish unless given"),
     ] = None
-    panels: Annotated[Sequence[Panel], Doc("the curves under the chart, of power, power-by-state, busy and queue")] = (
-        PANELS
-    )
+    panels: Annotated[
+        Sequence[Panel], Doc("the curves under the chart, of power, power-by-state, busy and queue, or none")
+    ] = PANELS
     workload: Annotated[Workload | None, Doc("the run's workload: it gives the jobs' speedups, and the date")] = None
 
 

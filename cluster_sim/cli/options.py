@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ import click
 from cluster_sim.cli.completion import NAMED, Named
 from cluster_sim.errors import InputError
 from cluster_sim.files.reading import STDIN
-from cluster_sim.options import REQUIRED, Option
+from cluster_sim.options import REQUIRED, Option, options_of
 from cluster_sim.run.settings import SETTINGS, TIME_UNITS, taken
 
 _PART = re.compile(rf"([0-9]+(?:\.[0-9]+)?)\s*({'|'.join(TIME_UNITS)})\s*")  # of a time with units: 2d, 1.5h
@@ -113,19 +114,6 @@ def setting_option(name: str, meaning: str | None = None, **other: Any) -> Calla
     return click.option(*(setting.flags or _flags(name)), help=text, **more | other)
 
 
-def declared_option(declared: Option, *flags: str, **other: Any) -> click.Option:
-    """Make the option of a command from an option that a function declares; ``other`` are click's arguments.
-
-    It has the declared default, which the help shows.
-    """
-    more: dict[str, Any] = {"help": _sentence(declared.meaning), **_values_of(declared)}
-    if declared.several:
-        more |= {"default": declared.in_spec(declared.default), "show_default": True}
-    elif declared.default is not REQUIRED:
-        more |= {"default": declared.default, "show_default": declared.default not in (None, False)}
-    return click.Option([*(flags or _flags(declared.name)), declared.name], **more | other)
-
-
 def _flags(name: str) -> tuple[str, ...]:
     return (f"--{name.replace('_', '-')}",)
 
@@ -141,7 +129,7 @@ def _values_of(option: Option) -> dict[str, Any]:
     if option.name in NAMED:
         return {"type": Named(option.name)}
     if option.several:
-        return {"type": Names(), "metavar": "A,B,…"}
+        return {"type": Names()} if option.choices else {"multiple": True}
     if option.choices:
         return {"type": click.Choice(option.choices)}
     if option.kinds == (int,):
@@ -150,18 +138,35 @@ def _values_of(option: Option) -> dict[str, Any]:
 
 
 class DeclaringCommand(click.Command):
-    """A command with options that another package declares, which is imported when somebody asks for them."""
+    """A command with options that another package declares, which is imported when somebody asks for them.
 
-    def __init__(self, *arguments: Any, declared: Callable[[], list[click.Option]], **more: Any):
+    ``declared_by`` is the function or the model of options that does, ``MODULE:NAME``. ``declared`` has the options' names,
+    each with click's arguments, and its flags where these are not its name.
+    """
+
+    def __init__(self, *arguments: Any, declared_by: str, declared: Mapping[str, Mapping[str, Any]], **more: Any):
         super().__init__(*arguments, **more)
-        self._declared: Callable[[], list[click.Option]] | None = declared
+        self._declared_by, self._declared = declared_by, declared
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return all options."""
-        if self._declared is not None:
-            self.params += self._declared()
-            self._declared = None
+        if self._declared:
+            module, _, name = self._declared_by.partition(":")
+            known = options_of(getattr(import_module(module), name))
+            self.params += [_declared_option(known[name], **other) for name, other in self._declared.items()]
+            self._declared = {}
         return super().get_params(ctx)
+
+
+def _declared_option(option: Option, flags: Sequence[str] = (), **other: Any) -> click.Option:
+    """Make the option of a command from a declared one, with its default, which the help shows."""
+    more: dict[str, Any] = _values_of(option)
+    told = option.meaning + "; may be given several times" * ("multiple" in more)
+    if not more.get("multiple"):
+        default = False if option.default is REQUIRED and option.kinds == (bool,) else option.default
+        shown = default not in (None, False)
+        more |= {"default": option.in_spec(default) if shown else default, "show_default": shown}
+    return click.Option([*(flags or _flags(option.name)), option.name], help=_sentence(told), **more | other)
 
 
 def setting_options(*names: str) -> Callable[[Any], Any]:

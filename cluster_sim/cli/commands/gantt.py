@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.options import DeclaringCommand, RunTime, check_out, declared_option
+from cluster_sim.cli.options import DeclaringCommand, RunTime, check_out
 from cluster_sim.errors import InputError
 from cluster_sim.options import options_of
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 VIEWS = ("resources", "jobs", "steps")
 
 
-def _declared() -> list[click.Option]:
-    """Return the options of charts that a command can say."""
-    from analysis.gantt_chart.options import GanttOptions
-
-    flags: dict[str, tuple[str, ...]] = {"colour_by": ("--colour-by", "--color-by")}
-    metavars = {"colour_by": "NAME", "pattern_by": "COLUMN", "start_date": "DATE", "workload": "W"}
-    names = ("colour_by", "rows", "pattern_by", "panels", "time_unit", "start_date", "workload", "slider")
-    known = options_of(GanttOptions)
-    return [
-        declared_option(known[name], *flags.get(name, ()), **{"metavar": metavars[name]} if name in metavars else {})
-        for name in names
-    ]
-
-
-@click.command(cls=DeclaringCommand, declared=_declared, short_help="Draw the Gantt chart of finished runs.")
+@click.command(
+    cls=DeclaringCommand,
+    declared_by="analysis.gantt_chart.options:GanttOptions",
+    declared={
+        "colour_by": {"flags": ("--colour-by", "--color-by"), "metavar": "NAME"},
+        "rows": {},
+        "pattern_by": {"metavar": "COLUMN"},
+        "panels": {"metavar": "A,B,..."},
+        "time_unit": {},
+        "start_date": {"metavar": "DATE"},
+        "workload": {"type": click.Path(), "metavar": "W"},
+        "slider": {},
+    },
+    short_help="Draw the Gantt chart of finished runs.",
+)
 @click.argument("directories", type=click.Path(), nargs=-1, required=True, metavar="DIR...")
 @click.option("--out", metavar="FILE.html",
               help="The page to write. [default: gantt.html, or steps.html, in the first DIR]")  # fmt: skip
