@@ -25,13 +25,12 @@ from analysis.gantt_chart.panels import (
 )
 from analysis.gantt_chart.piece_traces import piece_traces
 from analysis.gantt_chart.reservations import reservation_traces
-from analysis.gantt_chart.tool import MOST_CARRIED, MOST_TOLD, tool
+from analysis.gantt_chart.tool import MOST_CARRIED, tool
 from analysis.pages.redrawn import LABELS
 from analysis.tables.wording import listing, plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import SpecError
 from cluster_sim.options import with_options
-from cluster_sim.platform.platform import Platform
 from cluster_sim.records.result import Result
 
 WIDTH_PX = 1_050
@@ -91,15 +90,23 @@ def draw_held(held: HeldRectangles, options: GanttOptions, carry: bool = False) 
     hover = draw_rows(figure, scene, colour_strategy(options.colour_by), how, axis, **look)
     curves = {name: panel_traces(name, scene) for name in lower}
     if carry:
-        hover = scene.hover(axis) if hover is None and len(scene.jobs) <= MOST_TOLD else hover
         steps = [told for name, traces in curves.items() for told in carried_steps(name, scene, traces, name)]
-        more = {"fixed": pattern_by is not None, "curves": steps}
-        figure.update_layout(meta={"tool": tool([scene], [hover], axis, options.colour_by) | more})
+        found = tool([scene], [hover], axis, options.colour_by, steps)
+        figure.update_layout(meta={"tool": found | {"fixed": pattern_by is not None}})
     if options.reservations and how != "raster":
         figure.add_traces(reservation_traces(scene, axis))
     for position, traces in enumerate(curves.values(), start=2):
         figure.add_traces([trace.update(yaxis=f"y{position}") for trace in traces])
-    _lay_out(figure, scene, lower, inner, axis)
+    lay_out(figure, [scene], lower, inner, axis)
+    if not len(scene.jobs):
+        figure.add_annotation(
+            text="no job ran" + (" in this window" if scene.outside else ""),
+            x=0.5,
+            y=sum(figure.layout.yaxis.domain) / 2,
+            xref="paper",
+            yref="paper",
+            showarrow=False,
+        )
     _head(figure, result, scene, how, options.title, axis)
     if options.slider:
         _add_slider(figure, len(lower), inner)
@@ -158,27 +165,35 @@ def time_window(result: Result) -> tuple[float, float]:
     return start, end if end > start else start + 1.0
 
 
-def _lay_out(figure: go.Figure, scene: ChartData, lower: Sequence[str], inner: float, axis: TimeAxis) -> None:
-    canvas, platform = scene.canvas, scene.held.result.platform
-    pad = 0.004 * (canvas.end - canvas.start)
-    domains = stacked_domains([canvas.height_px], len(lower), inner)
+def lay_out(
+    figure: go.Figure,
+    scenes: Sequence[ChartData],
+    lower: Sequence[str],
+    inner: float,
+    axis: TimeAxis,
+    names: Sequence[str] = (),
+) -> None:
+    """Set the axes of the rows of each scene, which ``names`` name if there are several, and of the panels under them."""
     style(figure, inner)
-    figure.update_layout(
-        xaxis=time_axis_layout(axis, (canvas.start - pad, canvas.end + pad), f"y{len(lower) + 1}" if lower else "y"),
-        yaxis=PANEL | row_axis(scene, platform) | {"domain": domains[0]},
-    )
-    for position, name in enumerate(lower, start=2):
-        settings = PANEL | {"domain": domains[position - 1], "anchor": "x"} | panel_axis(name, scene)
-        figure.update_layout({f"yaxis{position}": settings})
-    if not len(scene.jobs):
-        figure.add_annotation(
-            text="no job ran" + (" in this window" if scene.outside else ""),
-            x=0.5,
-            y=sum(domains[0]) / 2,
-            xref="paper",
-            yref="paper",
-            showarrow=False,
-        )
+    canvas = scenes[0].canvas
+    pad = 0.004 * (canvas.end - canvas.start)
+    domains = stacked_domains([scene.canvas.height_px for scene in scenes], len(lower), inner)
+    window = canvas.start - pad, canvas.end + pad
+    figure.update_layout(xaxis=time_axis_layout(axis, window, y_axis(len(domains))))
+    edges = scenes[0].held.scale.node_edge
+    panels = [panel_axis(name, scenes[0]) | {"anchor": "x"} for name in lower]
+    for place, settings in enumerate([*map(row_axis, scenes), *panels], start=1):
+        layout = PANEL | settings | {"domain": domains[place - 1]}
+        if place <= len(names):
+            layout["title"] = {"text": plotly_text([shortened(names[place - 1], 30)])[0], "standoff": 8}
+        if 1 < place <= len(scenes) and np.array_equal(scenes[place - 1].held.scale.node_edge, edges):
+            layout["matches"] = "y"  # one zoom for all
+        figure.update_layout({y_axis(place).replace("y", "yaxis"): layout})
+
+
+def y_axis(place: int) -> str:
+    """Return plotly's name of the y axis at a place from the top, from 1."""
+    return f"y{place}" if place > 1 else "y"
 
 
 def _add_slider(figure: go.Figure, lower: int, inner: float) -> None:
@@ -267,9 +282,9 @@ def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -
     )
 
 
-def row_axis(scene: ChartData, platform: Platform) -> dict[str, Any]:
+def row_axis(scene: ChartData) -> dict[str, Any]:
     """Return the y axis of the rows: nodes by name, as many as there is room for."""
-    scale = scene.held.scale
+    scale, platform = scene.held.scale, scene.held.result.platform
     axis: dict[str, Any] = {
         "anchor": "x",
         # Listed from top to bottom, as one reads.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,16 +15,7 @@ from analysis.figures.time_axis import TimeAxis
 from analysis.figures.timelines import BAND, MEAN
 from analysis.gantt_chart.chart_data import ChartData, HeldRectangles
 from analysis.gantt_chart.drawing import chosen_drawing, raster_note
-from analysis.gantt_chart.gantt import (
-    PANEL,
-    WIDTH_PX,
-    draw_rows,
-    put_heading,
-    row_axis,
-    style,
-    time_axis_layout,
-    time_window,
-)
+from analysis.gantt_chart.gantt import WIDTH_PX, draw_rows, lay_out, put_heading, time_window, y_axis
 from analysis.gantt_chart.hover import Hover
 from analysis.gantt_chart.options import RunsOptions
 from analysis.gantt_chart.panels import (
@@ -32,11 +23,9 @@ from analysis.gantt_chart.panels import (
     PANEL_PX,
     carried_steps,
     means_note,
-    panel_axis,
     panel_traces,
-    stacked_domains,
 )
-from analysis.gantt_chart.tool import MOST_CARRIED, MOST_TOLD, compared, tool
+from analysis.gantt_chart.tool import MOST_CARRIED, compared, tool
 from analysis.tables.run_metrics import named_runs
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import number
@@ -101,16 +90,10 @@ def gantt_runs(results: Mapping[str, Result], options: RunsOptions) -> go.Figure
     ]
     if options.carry or options.carry is None and sum(len(scene.rectangles) for scene in scenes) <= MOST_CARRIED:
         tables = compared([each.jobs for each in held], moved)
-        hovers = [
-            scene.hover(axis) if hover is None and len(scene.jobs) <= MOST_TOLD else hover
-            for hover, scene in zip(hovers, scenes, strict=True)
-        ]
-        more = {"fixed": False, "curves": steps}
-        figure.update_layout(meta={"tool": tool(scenes, hovers, axis, options.colour_by, list(runs), tables) | more})
+        found = tool(scenes, hovers, axis, options.colour_by, steps, list(runs), tables)
+        figure.update_layout(meta={"tool": found})
     figure.add_traces([line for lines in curves for line in lines])
-    style(figure, inner)
-    domains = stacked_domains(upper, len(lower), inner)
-    _lay_out(figure, list(runs), scenes, lower, domains, axis, window)
+    lay_out(figure, scenes, lower, inner, axis, list(runs))
     notes = [
         _note(name, scene, chosen_drawing(options.drawing, len(scene.rectangles)))
         for name, scene in zip(runs, scenes, strict=True)
@@ -194,7 +177,7 @@ def _add_run(
     options: RunsOptions,
 ) -> Hover | None:
     """Draw a run; ``moved`` are its differences to the first one, which has none."""
-    yaxis = "y" if place == 1 else f"y{place}"
+    yaxis = y_axis(place)
     if moved is None:
         return draw_rows(figure, scene, lambda _: classes, how, axis, yaxis=yaxis, labels=options.labels)
     found = moved.set_index("job_id").reindex(scene.jobs["job_id"])
@@ -271,28 +254,6 @@ def _lines(
         lines += [trace.update(line_color=colour, fillcolor=transparent(colour, 0.2), **group) for trace in bands]
         steps += carried_steps(name, scene, [curve, *bands], f"{name} of {run}")
     return lines
-
-
-def _lay_out(
-    figure: go.Figure,
-    names: Sequence[str],
-    scenes: Sequence[ChartData],
-    lower: Sequence[str],
-    domains: Sequence[tuple[float, float]],
-    axis: TimeAxis,
-    window: tuple[float, float],
-) -> None:
-    pad = 0.004 * (window[1] - window[0])
-    figure.update_layout(xaxis=time_axis_layout(axis, (window[0] - pad, window[1] + pad), f"y{len(domains)}"))
-    for place, (name, scene) in enumerate(zip(names, scenes, strict=True), start=1):
-        settings = PANEL | row_axis(scene, scene.held.result.platform) | {"domain": domains[place - 1]}
-        settings["title"] = {"text": plotly_text([shortened(name, 30)])[0], "standoff": 8}
-        if place > 1 and np.array_equal(scene.held.scale.node_edge, scenes[0].held.scale.node_edge):
-            settings["matches"] = "y"  # one zoom for all
-        figure.update_layout({"yaxis" if place == 1 else f"yaxis{place}": settings})
-    for place, panel in enumerate(lower, start=len(names) + 1):
-        settings = PANEL | {"domain": domains[place - 1], "anchor": "x"} | panel_axis(panel, scenes[0])
-        figure.update_layout({f"yaxis{place}": settings})
 
 
 def _note(name: str, scene: ChartData, how: str) -> str:
