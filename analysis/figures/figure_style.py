@@ -15,6 +15,8 @@ from cluster_sim.amounts import number
 
 GRID = "#E4E8EC"
 MOST_TICKS = 9
+LEGEND_ABOVE = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
+"""Legend above the plot: figures below each other then have the same width."""
 # Runs differ by colour and, past six, by dash.
 _DASHES = ("solid", "dash", "dot", "dashdot")
 

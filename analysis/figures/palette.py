@@ -30,6 +30,8 @@ STATE_COLOURS = {
     "SWITCHING_OFF": "#8A8A8A",
     "FAILED": "#B3261E",
 }
+ALL_STATES = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
+"""Colours of all states of nodes; the Gantt chart leaves the last two white, or covers them with jobs."""
 JOB_STATES = {
     "completed": "#0072B2",
     "killed": "#D55E00",

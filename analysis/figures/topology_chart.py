@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import plotly.graph_objects as go
 
-from analysis.figures.palette import STATE_COLOURS
+from analysis.figures.palette import ALL_STATES
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import moment, number
 from cluster_sim.errors import InputError, SpecError
@@ -16,7 +16,6 @@ from cluster_sim.machine.core_ranges import Holds, by_unit
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.result import Result
 
-STATES = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
 COLOURINGS = ("state", "load")
 _LOAD_SCALE = "Cividis"
 _UNKNOWN = "#9AA5B1"
@@ -167,10 +166,10 @@ def _looked_at(
             places,
             np.flatnonzero(np.array(states) == state),
             state,
-            {"color": STATES.get(state, _UNKNOWN)},
+            {"color": ALL_STATES.get(state, _UNKNOWN)},
             texts,
         )
-        for state in dict.fromkeys([*STATES, "unknown"])
+        for state in dict.fromkeys([*ALL_STATES, "unknown"])
         if state in states
     ]
 
