@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from analysis.explore.changes import LARGEST, Change, changed, changes_of
-from analysis.explore.offers import OF_THE_LOG, OfferedItem, Offers, chosen
+from analysis.explore.offers import OF_THE_LOG, Offers, chosen
 from analysis.figures.palette import ColourClasses, colour_strategy
 from analysis.figures.time_axis import TimeAxis
 from analysis.gantt_chart.chart_data import HeldRectangles
@@ -68,13 +68,7 @@ class Choices:
     def first(cls, offers: Offers) -> Choices:
         """Return what the page begins with: what was named at the start, if anything was."""
         found: dict[str, Any] = {}
-        kinds: dict[str, tuple[Mapping[str, OfferedItem[Any]], str]] = {
-            "workload": (offers.workloads, "workload_options"),
-            "platform": (offers.platforms, "platform_options"),
-            "scheduler": (offers.schedulers, "scheduler_options"),
-            "power_policy": (offers.power_policies, "power_options"),
-        }
-        for kind, (of_kind, options) in kinds.items():
+        for kind, (of_kind, options) in offers.by_kind().items():
             name, offer = next(iter(of_kind.items()))
             if offer.named:
                 found |= {kind: name, options: ""}
