@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import plotly.graph_objects as go
 
+from analysis.figures.figure_style import LOOK
 from analysis.figures.palette import ALL_STATES
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import moment, number
@@ -58,13 +59,10 @@ def topology(
         title={"text": plotly_text([heading])[0], "x": 0.01, "xanchor": "left"},
         height=640,
         margin={"l": 20, "r": 20, "t": 60, "b": 20},
-        plot_bgcolor="#FFFFFF",
-        paper_bgcolor="#FFFFFF",
         hovermode="closest",
-        hoverlabel={"align": "left"},
-        font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": "#22303C"},
         xaxis={"visible": False},
         yaxis={"visible": False, "scaleanchor": "x"},
+        **LOOK | {"hoverlabel": {"align": "left"}},
     )
     return figure
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from analysis.figures.figure_style import AXIS, GRID, LOOK
 from analysis.figures.palette import ColourStrategy, colour_strategy
 from analysis.figures.time_axis import TimeAxis
 from analysis.gantt_chart.chart_data import ChartData, HeldRectangles
@@ -36,7 +37,6 @@ from cluster_sim.records.result import Result
 WIDTH_PX = 1_050
 MARGIN = {"l": 130, "r": 30, "t": 76, "b": 56}
 LEGEND_PX = 185
-GRID = "#E4E8EC"
 SLIDER_PX = 70
 IDS_AXIS = "x9"
 """Name of the x axis of the jobs' ids in charts with a slider; ``gantt_traces.js`` uses the same name."""
@@ -183,7 +183,7 @@ def lay_out(
     edges = scenes[0].held.scale.node_edge
     panels = [panel_axis(name, scenes[0]) | {"anchor": "x"} for name in lower]
     for place, settings in enumerate([*map(row_axis, scenes), *panels], start=1):
-        layout = PANEL | settings | {"domain": domains[place - 1]}
+        layout = AXIS | settings | {"domain": domains[place - 1]}
         if place <= len(names):
             layout["title"] = {"text": plotly_text([shortened(names[place - 1], 30)])[0], "standoff": 8}
         if 1 < place <= len(scenes) and np.array_equal(scenes[place - 1].held.scale.node_edge, edges):
@@ -213,7 +213,7 @@ def _add_slider(figure: go.Figure, lower: int, inner: float) -> None:
         "visible": True,
         "thickness": 0.6 * SLIDER_PX / taller,
         "bgcolor": "#F4F7F9",
-        "bordercolor": PANEL["linecolor"],
+        "bordercolor": AXIS["linecolor"],
         "borderwidth": 1,
         "range": times.range,  # else plotly makes room at both ends, for the widest of whatever is drawn
         "yaxis": {"rangemode": "fixed", "range": rows.range},
@@ -232,15 +232,6 @@ def _add_slider(figure: go.Figure, lower: int, inner: float) -> None:
     figure.update_layout(xaxis={"rangeslider": look})
 
 
-PANEL: dict[str, Any] = {
-    "gridcolor": GRID,
-    "zeroline": False,
-    "linecolor": "#9AA5B1",
-    "showline": True,
-    "ticks": "outside",
-}
-
-
 def style(figure: go.Figure, inner: float) -> None:
     """Set fonts, colours and margins of a chart; ``inner`` is its height within the margins, px."""
     colour_bar_shown = any(trace.type == "scatter" and trace.marker.showscale for trace in figure.data)
@@ -253,11 +244,8 @@ def style(figure: go.Figure, inner: float) -> None:
         barmode="overlay",
         bargap=0,
         hovermode="closest",
-        hoverlabel={"align": "left", "font": {"size": 12}},
-        plot_bgcolor="#FFFFFF",
-        paper_bgcolor="#FFFFFF",
-        font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": "#22303C"},
         legend={"groupclick": "togglegroup", "itemsizing": "constant", "tracegroupgap": 0, "yanchor": "top", "y": 1},
+        **LOOK,
     )
     if colour_bar_shown:
         figure.update_layout(legend={"y": 0.45})
@@ -266,7 +254,7 @@ def style(figure: go.Figure, inner: float) -> None:
 def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -> dict[str, Any]:
     """Return the x axis that all panels share, drawn under the panel of ``anchor``; ``window`` in s."""
     return (
-        PANEL
+        AXIS
         | axis.layout(window)
         | {
             "range": axis.places(np.array(window)).tolist(),

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from analysis.figures.figure_style import AXIS, GRID
 from analysis.figures.palette import ColourClasses, colour_strategy, darker
 from analysis.figures.time_axis import TimeAxis, start_date_of
 from analysis.gantt_chart.drawing import MOST_BARS
-from analysis.gantt_chart.gantt import GRID, PANEL, run_title, style, time_axis_layout, time_window
+from analysis.gantt_chart.gantt import run_title, style, time_axis_layout, time_window
 from analysis.gantt_chart.hover import Hover, job_hover, last_reasons, place_texts, reasons
 from analysis.gantt_chart.options import JobRowsOptions
 from analysis.gantt_chart.tool import row_tool
@@ -71,7 +72,7 @@ def gantt_by_job(result: Result, options: JobRowsOptions) -> go.Figure:
         },
         meta={"tool": row_tool(jobs, hover, axis, options.colour_by, names, _spans(rows, jobs, window[1], spells))},
         xaxis=time_axis_layout(axis, window, "y"),
-        yaxis=PANEL
+        yaxis=AXIS
         | {
             "range": [len(rows) - 0.5, -0.5],
             "showgrid": False,
