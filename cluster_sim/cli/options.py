@@ -180,7 +180,10 @@ def setting_options(*names: str) -> Callable[[Any], Any]:
     return decorate
 
 
-_out = click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for results.")
+def out_option(meaning: str = "Folder for results.", **other: Any) -> Callable[[Any], Any]:
+    """Make the option for the folder that receives what a command leaves, which must be given unless ``other`` says so."""
+    more: dict[str, Any] = {"required": True, "type": click.Path(file_okay=False), "metavar": "DIR", "help": meaning}
+    return click.option("--out", **more | other)
 
 
 def specs_option(*names: str, of: str, **other: Any) -> Callable[[Any], Any]:
@@ -203,7 +206,7 @@ def simulation_options(scheduler: Callable[[Any], Any]) -> Callable[[Any], Any]:
         options = [
             scheduler if each.name == "scheduler" else setting_option(each.name) for each in taken("command line")
         ]
-        for option in reversed([*options, _out]):
+        for option in reversed([*options, out_option()]):
             command = option(command)
         return command
 

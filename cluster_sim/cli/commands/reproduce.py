@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cluster_sim.cli.group import Invocation, say
-from cluster_sim.cli.options import DeclaringCommand, workers_option
+from cluster_sim.cli.options import DeclaringCommand, out_option, workers_option
 from cluster_sim.errors import InputError, printable
 
 ALL = "all"
@@ -24,7 +24,7 @@ ALL = "all"
     short_help="Reproduce a published paper's tables and figures.",
 )
 @click.argument("name", metavar="NAME")
-@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results.")
+@out_option("Folder for the results.")
 @click.option(
     "--inputs",
     metavar="FOLDER",

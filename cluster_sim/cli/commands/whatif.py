@@ -8,7 +8,7 @@ import click
 
 from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation, json_option, say, tell_json
-from cluster_sim.cli.options import DeclaringCommand, given, setting_options
+from cluster_sim.cli.options import DeclaringCommand, given, out_option, setting_options
 
 
 @click.command(
@@ -27,7 +27,7 @@ from cluster_sim.cli.options import DeclaringCommand, given, setting_options
 @click.argument("sacct", type=click.Path(), metavar="SACCT")
 @click.option("--conf", required=True, type=click.Path(), metavar="FILE", help="The slurm.conf of the machine.")
 @setting_options("time_zone", "anonymise", "ignore_gpus")
-@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for results.")
+@out_option()
 @json_option
 @click.pass_obj
 def whatif(invocation: Invocation, sacct: str, conf: str, out: str, as_json: bool, **options: Any) -> None:
