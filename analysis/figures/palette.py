@@ -118,9 +118,9 @@ def by_column(column: str) -> ColourStrategy:
 
     def strategy(jobs: pd.DataFrame) -> ColourClasses:
         values = jobs[column].fillna("").astype(str)
-        counts = values[values != ""].value_counts(sort=False).rename_axis("value").reset_index(name="jobs")
-        ranked = counts.sort_values(["jobs", "value"], ascending=[False, True])["value"].tolist()
-        named = ranked if len(ranked) <= len(_SHADES) else ranked[: len(_SHADES)]
+        counts = values[values != ""].value_counts().sort_index()
+        ranked = counts.sort_values(ascending=False, kind="stable").index.tolist()
+        named = ranked[: len(_SHADES)]
         names, colours = list(named), list(_SHADES[: len(named)])
         code = pd.Index(named).get_indexer(pd.Index(values)) if named else np.full(len(jobs), -1)
         if len(ranked) > len(named):

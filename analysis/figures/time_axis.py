@@ -36,7 +36,8 @@ _ROUND = (
     *(864_000.0 * 10.0**power for power in range(6)),
 )
 """Ticks of a logarithmic axis, s."""
-_SECONDS = {ELAPSED: 1.0, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+SECONDS: dict[str, float] = {ELAPSED: 1.0, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+"""Seconds of each unit of an axis that is no calendar."""
 _NAMES = {"s": "simulated seconds", "min": "simulated minutes", "h": "simulated hours", "d": "simulated days"}
 # The part of a hover template that shows x in seconds.
 _X_IN_S = re.compile(r"%\{x(:[^}]*)?\} s")
@@ -118,7 +119,7 @@ class TimeAxis:
         if unit == "auto":
             unit = CALENDAR if start_date else ELAPSED
         if unit != CALENDAR:
-            return cls(unit, _SECONDS[unit])
+            return cls(unit, SECONDS[unit])
         if start_date is None:
             raise SpecError("time_unit", "a start_date with calendar", "none")
         return cls(unit, 3_600.0, _date(start_date))

@@ -129,7 +129,7 @@ def draw_rows(
     """Add a scene's node states and jobs to a figure, on the rows of ``yaxis``, and return their hovers, if made."""
     classes = scene.classes(strategy)
     hover = scene.hover(axis, remarks) if how != "raster" else None
-    traces = scene.state_traces(axis) + scene.guest_traces(axis) + scene.job_traces(classes, how, hover, **options)
+    traces = scene.patterned_traces(axis) + scene.job_traces(classes, how, hover, **options)
     if how != "raster":
         traces += piece_traces(scene, axis)
     if classes.edges and len(scene.jobs) and how != "raster" and legend:

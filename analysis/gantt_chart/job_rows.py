@@ -114,7 +114,12 @@ def _bars(
     submit, start, finish = (jobs[name].to_numpy(dtype=float) for name in ("submit_time", "start_time", "finish_time"))
     begun = np.where(np.isnan(start), until, start)
     code = classes.code[rows["job"]]
+    job, end = rows["job"].to_numpy(), np.where(np.isnan(finish), until, finish)
     traces = []
+
+    def bar(row: np.ndarray, begin: np.ndarray, end: np.ndarray, **look: Any) -> go.Bar:
+        return go.Bar(base=begin, x=end - begin, y=row, customdata=hover.data[row], **look)
+
     for position in np.unique(code).tolist():
         ran, waited = (code == position) & ~np.isnan(start), (code == position) & (begun > submit)
         common: dict[str, Any] = {
@@ -125,39 +130,15 @@ def _bars(
             "legendgroup": str(position),
         }
         colour = classes.colours[position]
-        line = {"width": 1, "color": darker(colour)}
-        traces.append(
-            go.Bar(
-                base=submit[waited],
-                x=(begun - submit)[waited],
-                y=np.flatnonzero(waited),
-                marker={"color": colour, "opacity": WAIT_OPACITY},
-                customdata=hover.data[waited],
-                meta="waits",
-                showlegend=False,
-                **common,
-            )
-        )
-        end = np.where(np.isnan(finish), until, finish)
-        row, begin, stop = _pieces(np.flatnonzero(ran), rows["job"].to_numpy(), start, end, spells)
-        gap, since, to = _pieces(np.flatnonzero(ran), rows["job"].to_numpy(), start, end, spells, between=True)
-        if len(gap):
-            marker = {"color": colour, "opacity": WAIT_OPACITY}
-            data = hover.data[gap]
-            between = go.Bar(base=since, x=to - since, y=gap, marker=marker, customdata=data, meta="waits", **common)
-            traces.append(between.update(showlegend=False))
-        traces.append(
-            go.Bar(
-                base=begin,
-                x=stop - begin,
-                y=row,
-                marker={"color": colour, "line": line},
-                customdata=hover.data[row],
-                meta=JOBS,
-                showlegend=bool(classes.title),
-                **common,
-            )
-        )
+        pale = {"color": colour, "opacity": WAIT_OPACITY}
+        full = {"color": colour, "line": {"width": 1, "color": darker(colour)}}
+        waits = common | {"marker": pale, "meta": "waits", "showlegend": False}
+        traces.append(bar(np.flatnonzero(waited), submit[waited], begun[waited], **waits))
+        gaps = _pieces(np.flatnonzero(ran), job, start, end, spells, between=True)
+        if len(gaps[0]):
+            traces.append(bar(*gaps, **waits))
+        runs = common | {"marker": full, "meta": JOBS, "showlegend": bool(classes.title)}
+        traces.append(bar(*_pieces(np.flatnonzero(ran), job, start, end, spells), **runs))
     return traces
 
 
