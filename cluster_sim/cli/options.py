@@ -148,14 +148,19 @@ class DeclaringCommand(click.Command):
         super().__init__(*arguments, **more)
         self._declared_by, self._declared = declared_by, declared
 
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+    @property
+    def params(self) -> list[click.Parameter]:
         """Return all options."""
         if self._declared:
             module, _, name = self._declared_by.partition(":")
             known = options_of(getattr(import_module(module), name))
-            self.params += [_declared_option(known[name], **other) for name, other in self._declared.items()]
+            self._params += [_declared_option(known[name], **other) for name, other in self._declared.items()]
             self._declared = {}
-        return super().get_params(ctx)
+        return self._params
+
+    @params.setter
+    def params(self, params: list[click.Parameter]) -> None:
+        self._params = params
 
 
 def _declared_option(option: Option, flags: Sequence[str] = (), **other: Any) -> click.Option:

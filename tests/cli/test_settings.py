@@ -94,7 +94,7 @@ def test_there_is_nothing_else() -> None:
 def test_options_of_charts_are_the_command_s() -> None:
     """The help of ``gantt`` says of each option what its declaration says, and what its values and its default are."""
     context = click.Context(gantt)
-    flags = {parameter.name: parameter for parameter in gantt.get_params(context)}
+    flags = {parameter.name: parameter for parameter in gantt.params}
     for name, option in options_of(GanttOptions).items():
         flag = flags.get(name)
         if not isinstance(flag, click.Option):
