@@ -74,9 +74,9 @@ LIBRARIES = ("simpy", "numpy", "pandas")
 
 def made_with() -> dict[str, str]:
     """Return versions of Python and of :data:`LIBRARIES` by name: with others the same seed may give other bytes."""
-    return _versions() | ({"torch": version("torch")} if "torch" in sys.modules else {})  # agents decide with it
+    libraries = (*LIBRARIES, "torch") if "torch" in sys.modules else LIBRARIES  # agents decide with torch
+    return {platform.python_implementation(): platform.python_version(), **{name: _version(name) for name in libraries}}
 
 
-@cache
-def _versions() -> dict[str, str]:
-    return {platform.python_implementation(): platform.python_version(), **{name: version(name) for name in LIBRARIES}}
+_version = cache(version)
+"""Version of a library; to look it up takes as long as a short run."""

@@ -8,7 +8,8 @@ An annotation says all about an option: its type, its bounds, its unit, and what
         def __init__(self, seconds: Annotated[float, Ge(0), Unit("s"), Doc("idle time before a node is switched off")] = 300.0):
 
 From it come the spec's text (``timeout:60``), its conversion and its errors (:mod:`cluster_sim.registry`), the check of what
-Python gives (:func:`checked`), ``cluster-sim list NAME`` and the manual's tables.
+Python gives (:func:`checked`), ``cluster-sim list NAME`` and the manual's tables. Options that several functions and a
+command share are the fields of an :class:`OptionModel`, which :func:`with_options` makes the arguments of a function.
 
 A float is finite unless ``Le(inf)`` says otherwise, or its default is infinite. ``Literal`` names all the values of a text.
 """
@@ -17,14 +18,27 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from numbers import Integral, Real
 from os import PathLike, fspath
 from types import NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, Literal, NewType, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Concatenate,
+    Literal,
+    NewType,
+    ParamSpec,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import annotated_types as bounds
 from typing_extensions import Doc
@@ -33,6 +47,10 @@ from cluster_sim.errors import SpecError, told_apart
 from cluster_sim.spelling import hint
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+Thing = TypeVar("Thing")
+Model = TypeVar("Model")
+Made = TypeVar("Made")
 
 REQUIRED: Any = inspect.Parameter.empty
 """Default of an option that must be given."""
@@ -118,6 +136,8 @@ class Option:
 
     def check(self, value: Any, where: str) -> Any:
         """Return a value that Python gives, numbers in the option's type. Raises SpecError for one that it cannot be."""
+        if self.several:
+            return tuple(replace(self, several=False).check(each, where) for each in value)
         if not (self.kinds or self.choices) or (value is None and self.is_optional):
             return value
         if any(value is choice or (type(value) is type(choice) and value == choice) for choice in self.choices):
@@ -154,6 +174,8 @@ class Option:
             return "yes" if value else "no"
         if isinstance(value, float):
             return short if float(short := f"{value:g}") == value else repr(value)
+        if isinstance(value, tuple):
+            return ",".join(map(self.in_spec, value))
         if value is None or isinstance(value, str | int):
             return "" if value is None else str(value)
         return str(getattr(value, "spec", "") or getattr(value, "__name__", ""))
@@ -175,7 +197,7 @@ def options_of(factory: Callable[..., Any]) -> Mapping[str, Option]:
             annotation = hints.get(name, _NAMED.get(parameter.annotation, parameter.annotation))
             option = option_of(name, parameter.default, annotation)
             several, by_key = parameter.kind is parameter.VAR_POSITIONAL, parameter.kind is parameter.KEYWORD_ONLY
-            found[name] = replace(option, several=several, by_key=by_key)
+            found[name] = replace(option, several=several or option.several, by_key=by_key)
     return found
 
 
@@ -212,8 +234,9 @@ def option_of(name: str, default: Any, annotation: Any) -> Option:
             facts |= {"most": extra.le, "is_most": True}
         elif isinstance(extra, bounds.Lt):
             facts |= {"most": extra.lt, "is_most": False}
-    is_optional = type(None) in get_args(annotation if not extras else get_args(annotation)[0])
-    return Option(name=name, default=default, kinds=kinds, choices=choices, is_optional=is_optional, **facts)
+    declared = get_args(annotation)[0] if extras else annotation
+    facts |= {"is_optional": NoneType in get_args(declared), "several": get_origin(declared) is Sequence}
+    return Option(name=name, default=default, kinds=kinds, choices=choices, **facts)
 
 
 def _types(annotation: Any, extras: list[Any]) -> tuple[tuple[type, ...], tuple[Any, ...]]:
@@ -228,6 +251,8 @@ def _types(annotation: Any, extras: list[Any]) -> tuple[tuple[type, ...], tuple[
         return (), get_args(annotation)
     if isinstance(annotation, NewType):
         return _types(annotation.__supertype__, extras)
+    if get_origin(annotation) is Sequence:
+        return _types(get_args(annotation)[0], extras)
     if get_origin(annotation) in (Union, UnionType):
         parts = [_types(part, extras) for part in get_args(annotation) if part is not NoneType]
         if ((), ()) in parts:
@@ -276,8 +301,7 @@ def checked(function: F) -> F:
             if option is None or value is option.default:
                 continue
             where = f"{(kind or function).__name__}, {key}"
-            value = tuple(option.check(one, where) for one in value) if option.several else option.check(value, where)
-            given.arguments[key] = unusual[key] = value
+            given.arguments[key] = unusual[key] = option.check(value, where)
         result = function(*given.args, **given.kwargs)
         if kind is not None and getattr(kind, "spec", None):
             for maker in kind.__mro__:
@@ -291,3 +315,49 @@ def checked(function: F) -> F:
         return result
 
     return cast(F, call)
+
+
+@dataclass(frozen=True, eq=False)
+class OptionModel:
+    """Base of models of options: dataclasses whose fields are annotated as options are, and checked when one is made."""
+
+    def __post_init__(self) -> None:
+        kind: Callable[..., OptionModel] = type(self)
+        for name, option in options_of(kind).items():
+            try:
+                object.__setattr__(self, name, option.check(getattr(self, name), name))
+            except SpecError as error:
+                names = f"one of {', '.join(option.choices)}"
+                raise SpecError(name, error.expected if option.kinds else names, error.found) from None
+
+
+def with_options(
+    model: Callable[P, Model],
+) -> Callable[[Callable[[Thing, Model], Made]], Callable[Concatenate[Thing, P], Made]]:
+    """Decorator: a function of a thing and of a model's options, which takes each option as an argument of its own.
+
+    Its signature has the options with their types, and its docstring says what they mean.
+    """
+    hints = _hints(model.__init__)
+
+    def decorate(function: Callable[[Thing, Model], Made]) -> Callable[Concatenate[Thing, P], Made]:
+        own = inspect.signature(function)
+        types = {name: get_args(hint)[0] if get_origin(hint) is Annotated else hint for name, hint in hints.items()}
+        options = [each.replace(annotation=types[name]) for name, each in inspect.signature(model).parameters.items()]
+        signature = own.replace(parameters=[next(iter(own.parameters.values())), *options])
+
+        @wraps(function)
+        def call(thing: Thing, *arguments: P.args, **options: P.kwargs) -> Made:
+            try:
+                signature.bind(thing, *arguments, **options)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {error}") from None
+            return function(thing, model(*arguments, **options))
+
+        units = {name: f" ({option.unit})" if option.unit else "" for name, option in options_of(model).items()}
+        meanings = [f"    {name}: {option.meaning}{units[name]}." for name, option in options_of(model).items()]
+        call.__doc__ = "\n".join([f"{inspect.getdoc(function)}\n\nArgs:", *meanings])
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        return call
+
+    return decorate

@@ -114,13 +114,7 @@ def _wire_form(app: Dash, desk: ExploreSession) -> None:
         given = dict(zip(_CHOICES, values, strict=True))
         return callbacks.start(desk, given | {"enforce_walltime": bool(given["enforce_walltime"])}, kept)
 
-    for name, offers in (
-        ("workload", desk.offers.workloads),
-        ("platform", desk.offers.platforms),
-        ("scheduler", desk.offers.schedulers),
-        ("power_policy", desk.offers.power_policies),
-    ):
-        field = "power_options" if name == "power_policy" else f"{name}_options"
+    for name, (offers, field) in desk.offers.by_kind().items():
 
         @app.callback(
             Output(field, "value"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from dash import dcc, html
 
@@ -11,17 +10,7 @@ from analysis.explore.runs import MOST_JOBS, Choices, ExploreSession
 from analysis.pages.page import CONFIG
 from analysis.tables.wording import shortened
 
-if TYPE_CHECKING:
-    from analysis.explore.offers import OfferedItem
-
 COLOURS = ("auto", "job", "user", "profile", "state", "wait", "slowdown", "energy")
-KINDS = {
-    "workload": ("workload", "workload_options"),
-    "platform": ("platform", "platform_options"),
-    "scheduler": ("scheduler", "scheduler_options"),
-    "power policy": ("power_policy", "power_options"),
-}
-"""Things that are chosen by name and options, and what these are called in :class:`Choices`."""
 
 
 def page(desk: ExploreSession) -> html.Div:
@@ -47,19 +36,13 @@ def page(desk: ExploreSession) -> html.Div:
 
 
 def _form(desk: ExploreSession, choices: Choices) -> html.Div:
-    offers = desk.offers
-    of_kind: dict[str, Mapping[str, OfferedItem[Any]]] = {
-        "workload": offers.workloads,
-        "platform": offers.platforms,
-        "scheduler": offers.schedulers,
-        "power policy": offers.power_policies,
-    }
     given = choices.plain()
     fields = []
-    for kind, (name, options) in KINDS.items():
+    for name, (offers, options) in desk.offers.by_kind().items():
+        kind = name.replace("_", " ")
         hint = f"options, such as {_HINTS[kind]}"
         items: list[Any] = []
-        for key, offer in of_kind[kind].items():
+        for key, offer in offers.items():
             meaning = html.Span(f" {shortened(offer.meaning, 90)}", className="soft")
             label = html.Span([html.B(shortened(key, 60)), meaning])
             items.append({"label": label, "value": key, "search": f"{key} {offer.meaning}"})

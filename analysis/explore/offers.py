@@ -53,6 +53,15 @@ class Offers:
     schedulers: Mapping[str, OfferedItem[Scheduler]]
     power_policies: Mapping[str, OfferedItem[PowerPolicy]]
 
+    def by_kind(self) -> dict[str, tuple[Mapping[str, OfferedItem[Any]], str]]:
+        """Return the offers of each kind by its name in a run's choices, with the name that its options have there."""
+        return {
+            "workload": (self.workloads, "workload_options"),
+            "platform": (self.platforms, "platform_options"),
+            "scheduler": (self.schedulers, "scheduler_options"),
+            "power_policy": (self.power_policies, "power_options"),
+        }
+
     @classmethod
     def of(
         cls,

@@ -18,11 +18,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from analysis.explore.changes import LARGEST, Change, changed, changes_of
-from analysis.explore.offers import OF_THE_LOG, OfferedItem, Offers, chosen
+from analysis.explore.offers import OF_THE_LOG, Offers, chosen
 from analysis.figures.palette import ColourClasses, colour_strategy
 from analysis.figures.time_axis import TimeAxis
 from analysis.gantt_chart.chart_data import HeldRectangles
-from analysis.gantt_chart.gantt import draw_held, gantt_options, time_window
+from analysis.gantt_chart.gantt import draw_held, time_window
+from analysis.gantt_chart.options import GanttOptions
 from analysis.stepping.frames import Frames
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.records.result import Result
@@ -67,13 +68,7 @@ class Choices:
     def first(cls, offers: Offers) -> Choices:
         """Return what the page begins with: what was named at the start, if anything was."""
         found: dict[str, Any] = {}
-        kinds: dict[str, tuple[Mapping[str, OfferedItem[Any]], str]] = {
-            "workload": (offers.workloads, "workload_options"),
-            "platform": (offers.platforms, "platform_options"),
-            "scheduler": (offers.schedulers, "scheduler_options"),
-            "power_policy": (offers.power_policies, "power_options"),
-        }
-        for kind, (of_kind, options) in kinds.items():
+        for kind, (of_kind, options) in offers.by_kind().items():
             name, offer = next(iter(of_kind.items()))
             if offer.named:
                 found |= {kind: name, options: ""}
@@ -145,9 +140,7 @@ class Run:
 
     def figure(self, colour_by: str = "job", window: tuple[float, float] | None = None) -> go.Figure:
         """Draw the run or a window of it (s): exactly if the rectangles are few enough, else shaded."""
-        options = gantt_options({"colour_by": colour_by, "time_unit": self.axis.unit, "x_range": window})
-        del options["rows"], options["workload"]
-        return draw_held(self.held, **options)
+        return draw_held(self.held, GanttOptions(colour_by, time_unit=self.axis.unit, x_range=window))
 
     def classes(self, colour_by: str) -> ColourClasses:
         """Return the colours that jobs have in that chart."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.figures.figure_style import run_styles, styled
+from analysis.figures.figure_style import LEGEND_ABOVE, run_styles, styled
 from analysis.figures.palette import BUSY
 from analysis.figures.time_axis import show_durations, start_date_of
 from analysis.tables.run_metrics import Runs, named_runs
@@ -88,8 +88,7 @@ def ecdf(
         show_durations(figure, "xaxis", float(values.min()), float(values.max()), log)
     elif unit:
         figure.update_xaxes(exponentformat="SI", ticksuffix=unit)
-    legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
-    return figure.update_yaxes(range=[0, 1.02]).update_layout(showlegend=len(runs) > 1, legend=legend)
+    return figure.update_yaxes(range=[0, 1.02]).update_layout(showlegend=len(runs) > 1, legend=LEGEND_ABOVE)
 
 
 def arrival_table(

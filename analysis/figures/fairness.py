@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.figures.figure_style import run_styles, show_log, styled
+from analysis.figures.figure_style import LEGEND_ABOVE, run_styles, show_log, styled
 from analysis.figures.time_axis import show_durations
 from analysis.tables.run_metrics import Runs, named_runs
 from analysis.tables.wording import label_of, plotly_text, shortened
@@ -106,7 +106,6 @@ def user_fairness(
     axis = words.capitalize()
     styled(figure, title or f"{words.capitalize()} by user{left}", "User", axis, 360, barmode="group")
     labels = plotly_text(shortened(user, 14) for user in shown)
-    legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
     drawn = np.concatenate([np.asarray(trace.y, dtype=float) for trace in figure.data])
     drawn = drawn[drawn > 0]
     log = len(drawn) > 0 and drawn.max() > _WIDE * drawn.min()
@@ -119,4 +118,4 @@ def user_fairness(
     elif log:
         show_log(figure, float(drawn.min()), float(drawn.max()), side="y")
     figure.update_xaxes(tickvals=list(range(len(shown))), ticktext=labels, automargin=True)
-    return figure.update_layout(showlegend=True, legend=legend)
+    return figure.update_layout(showlegend=True, legend=LEGEND_ABOVE)

@@ -15,6 +15,15 @@ from cluster_sim.amounts import number
 
 GRID = "#E4E8EC"
 MOST_TICKS = 9
+LOOK: dict[str, Any] = {
+    "plot_bgcolor": "#FFFFFF",
+    "paper_bgcolor": "#FFFFFF",
+    "font": {"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": "#22303C"},
+    "hoverlabel": {"align": "left", "font": {"size": 12}},
+}
+AXIS = {"gridcolor": GRID, "zeroline": False, "linecolor": "#9AA5B1", "showline": True, "ticks": "outside"}
+LEGEND_ABOVE = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
+"""Legend above the plot: figures below each other then have the same width."""
 # Runs differ by colour and, past six, by dash.
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
@@ -22,18 +31,14 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 def styled(figure: go.Figure, title: str, x: str, y: str, height: int = 340, **layout: Any) -> go.Figure:
     """Give a figure the common look, and titles to the figure and its axes, which are escaped here."""
     heading, x_title, y_title = plotly_text([title, x, y])
-    axis = {"gridcolor": GRID, "zeroline": False, "linecolor": "#9AA5B1", "showline": True, "ticks": "outside"}
     figure.update_layout(
         title={"text": heading, "x": 0.01, "xanchor": "left", "font": {"size": 16}},
         height=height,
         margin={"l": 80, "r": 30, "t": 56, "b": 56},
-        plot_bgcolor="#FFFFFF",
-        paper_bgcolor="#FFFFFF",
-        font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": "#22303C"},
-        hoverlabel={"align": "left", "font": {"size": 12}},
         legend={"tracegroupgap": 0, "itemsizing": "constant"},
-        xaxis=axis | {"title": {"text": x_title}, "exponentformat": "none", "separatethousands": True},
-        yaxis=axis | {"title": {"text": y_title}, "exponentformat": "SI", "separatethousands": True},
+        xaxis=AXIS | {"title": {"text": x_title}, "exponentformat": "none", "separatethousands": True},
+        yaxis=AXIS | {"title": {"text": y_title}, "exponentformat": "SI", "separatethousands": True},
+        **LOOK,
     )
     return figure.update_layout(layout)
 

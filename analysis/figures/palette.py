@@ -30,6 +30,8 @@ STATE_COLOURS = {
     "SWITCHING_OFF": "#8A8A8A",
     "FAILED": "#B3261E",
 }
+ALL_STATES = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
+"""Colours of all states of nodes; the Gantt chart leaves the last two white, or covers them with jobs."""
 JOB_STATES = {
     "completed": "#0072B2",
     "killed": "#D55E00",
@@ -116,9 +118,9 @@ def by_column(column: str) -> ColourStrategy:
 
     def strategy(jobs: pd.DataFrame) -> ColourClasses:
         values = jobs[column].fillna("").astype(str)
-        counts = values[values != ""].value_counts(sort=False).rename_axis("value").reset_index(name="jobs")
-        ranked = counts.sort_values(["jobs", "value"], ascending=[False, True])["value"].tolist()
-        named = ranked if len(ranked) <= len(_SHADES) else ranked[: len(_SHADES)]
+        counts = values[values != ""].value_counts().sort_index()
+        ranked = counts.sort_values(ascending=False, kind="stable").index.tolist()
+        named = ranked[: len(_SHADES)]
         names, colours = list(named), list(_SHADES[: len(named)])
         code = pd.Index(named).get_indexer(pd.Index(values)) if named else np.full(len(jobs), -1)
         if len(ranked) > len(named):

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import plotly.graph_objects as go
@@ -21,8 +21,9 @@ from cluster_sim.errors import InputError, SpecError
 from cluster_sim.records.result import Result
 from cluster_sim.workload.workload import Workload
 
-ELAPSED, CALENDAR = "elapsed", "calendar"
-TIME_UNITS = ("auto", CALENDAR, ELAPSED, "s", "min", "h", "d")
+ELAPSED: Final = "elapsed"
+CALENDAR: Final = "calendar"
+TimeUnit = Literal["auto", "calendar", "elapsed", "s", "min", "h", "d"]
 _DAY = 86_400
 _STEPS = (
     *(number * 10.0**power for power in range(-6, 1) for number in (1, 2, 5)),
@@ -35,7 +36,8 @@ _ROUND = (
     *(864_000.0 * 10.0**power for power in range(6)),
 )
 """Ticks of a logarithmic axis, s."""
-_SECONDS = {ELAPSED: 1.0, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+SECONDS: dict[str, float] = {ELAPSED: 1.0, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+"""Seconds of each unit of an axis that is no calendar."""
 _NAMES = {"s": "simulated seconds", "min": "simulated minutes", "h": "simulated hours", "d": "simulated days"}
 # The part of a hover template that shows x in seconds.
 _X_IN_S = re.compile(r"%\{x(:[^}]*)?\} s")
@@ -99,25 +101,25 @@ class TimeAxis:
     "elapsed" has seconds for places and round times for ticks.
     """
 
-    unit: str = ELAPSED
+    unit: TimeUnit = ELAPSED
     seconds: float = 1.0
     start: datetime.datetime | None = None
 
     @classmethod
-    def of(cls, unit: str, window: tuple[float, float], start_date: StartDate | None = None) -> TimeAxis:
+    def of(cls, unit: TimeUnit, window: tuple[float, float], start_date: StartDate | None = None) -> TimeAxis:
         """Return the axis for a ``window`` in s.
 
         "auto" is the calendar when there is a ``start_date``, else days and hours from the start. Raises SpecError for
         an unknown unit and for a calendar without a date, InputError for a window that is empty or not finite.
         """
-        if unit not in TIME_UNITS:
-            raise SpecError("time_unit", f"one of {', '.join(TIME_UNITS)}", unit)
+        if unit not in get_args(TimeUnit):
+            raise SpecError("time_unit", f"one of {', '.join(get_args(TimeUnit))}", unit)
         if not -math.inf < window[0] < window[1] < math.inf:
             raise InputError("x_range", "a begin before the end, both finite", f"{window[0]:g} and {window[1]:g}")
         if unit == "auto":
             unit = CALENDAR if start_date else ELAPSED
         if unit != CALENDAR:
-            return cls(unit, _SECONDS[unit])
+            return cls(unit, SECONDS[unit])
         if start_date is None:
             raise SpecError("time_unit", "a start_date with calendar", "none")
         return cls(unit, 3_600.0, _date(start_date))
@@ -189,13 +191,13 @@ class TimeAxis:
             figure.update_layout(meta={**(figure.layout.meta or {}), ELAPSED: True})  # the page's ticks follow its zoom
             return
         for trace in figure.data:
-            if trace.type == "bar":
+            if trace.type == "bar" and trace.base is not None:
                 length = self.places(np.asarray(trace.base) + np.asarray(trace.x)) - self.places(trace.base)
                 trace.update(base=self.places(trace.base), x=length)
             elif trace.type == "heatmap":
                 step = self.places(np.array([0.0, trace.dx]))
                 trace.update(x0=float(self.places(trace.x0)), dx=float(step[1] - step[0]))
-            elif trace.x is not None:
+            elif trace.type != "bar" and trace.x is not None:
                 trace.x = self.places(trace.x)
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.figures.figure_style import run_styles, styled, transparent
-from analysis.figures.palette import CAPACITY, OKABE_ITO, OTHERS, STATE_COLOURS
-from analysis.figures.time_axis import TimeAxis, start_date_of
+from analysis.figures.figure_style import LEGEND_ABOVE, run_styles, styled, transparent
+from analysis.figures.palette import ALL_STATES, CAPACITY, OKABE_ITO, OTHERS
+from analysis.figures.time_axis import TimeAxis, TimeUnit, start_date_of
 from analysis.tables.run_metrics import Runs, named_runs
 from analysis.tables.series import OTHER_NODES, PowerBy, energy_table, power_table, queue_table, utilisation_table
 from analysis.tables.wording import plotly_text
@@ -28,8 +28,6 @@ from cluster_sim.records.result import Result
 MOST_POINTS = 20_000
 COARSE_BINS = 4_000
 BAND, MEAN = "range", ", mean of "
-# Colours of the Gantt chart, and of the two states that it leaves white or covers with jobs.
-_STATE_FILLS = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
 
 
 def power_timeline(
@@ -38,7 +36,7 @@ def power_timeline(
     *,
     most_points: int = MOST_POINTS,
     title: str | None = None,
-    time_unit: str = "auto",
+    time_unit: TimeUnit = "auto",
 ) -> go.Figure:
     """Draw power over time, W, stacked by node state, by node (the twelve with the most energy) or by cluster.
 
@@ -49,7 +47,7 @@ def power_timeline(
     table, mean = _thinned(whole, most_points)
     names = [str(name) for name in table.columns[1:]]
     if by == "state":
-        colours = [_STATE_FILLS[name] for name in names]
+        colours = [ALL_STATES[name] for name in names]
     else:
         palette = iter(OKABE_ITO + tuple(transparent(colour, 0.55) for colour in OKABE_ITO))
         colours = [OTHERS if name == OTHER_NODES else next(palette, OTHERS) for name in names]
@@ -81,7 +79,7 @@ def energy_timeline(
     *,
     most_points: int = MOST_POINTS,
     title: str | None = None,
-    time_unit: str = "auto",
+    time_unit: TimeUnit = "auto",
 ) -> go.Figure:
     """Draw the energy used since time 0, J, a line per run (:func:`analysis.energy_table`)."""
     runs = named_runs(results)
@@ -100,7 +98,8 @@ def energy_timeline(
             )
         )
     styled(figure, title or "Energy used so far", "", "Energy", yaxis_ticksuffix="J", yaxis_minexponent=0)
-    return _timed(_legend_above(figure, len(runs)), runs.values(), time_unit)
+    figure.update_layout(showlegend=len(runs) > 1, legend=LEGEND_ABOVE)
+    return _timed(figure, runs.values(), time_unit)
 
 
 def utilisation_timeline(
@@ -108,7 +107,7 @@ def utilisation_timeline(
     *,
     most_points: int = MOST_POINTS,
     title: str | None = None,
-    time_unit: str = "auto",
+    time_unit: TimeUnit = "auto",
 ) -> go.Figure:
     """Draw the share of all cores that jobs hold, a line per run (:func:`analysis.utilisation_table`).
 
@@ -126,7 +125,7 @@ def utilisation_timeline(
         name = f"nodes on{mean}"
         figure.add_trace(go.Scatter(x=x, y=share, name=name, mode="lines", line=line, hovertemplate=hover))
     styled(figure, title or "Cores in use", "", "Share of all cores", yaxis_tickformat=".0%")
-    _legend_above(figure.update_yaxes(range=[0, 1.05]), len(figure.data))
+    figure.update_yaxes(range=[0, 1.05]).update_layout(showlegend=len(figure.data) > 1, legend=LEGEND_ABOVE)
     return _timed(figure, runs.values(), time_unit)
 
 
@@ -136,7 +135,7 @@ def queue_timeline(
     *,
     most_points: int = MOST_POINTS,
     title: str | None = None,
-    time_unit: str = "auto",
+    time_unit: TimeUnit = "auto",
 ) -> go.Figure:
     """Draw the number of jobs that wait, or the cores they ask for, a line per run (:func:`analysis.queue_table`).
 
@@ -151,7 +150,8 @@ def queue_timeline(
     )
     figure = _run_lines(tables, column, f"%{{y:,.6~g}} {unit}", most_points)
     styled(figure, title or words, "", unit.capitalize(), yaxis_rangemode="tozero")
-    return _timed(_legend_above(figure, len(runs)), runs.values(), time_unit)
+    figure.update_layout(showlegend=len(runs) > 1, legend=LEGEND_ABOVE)
+    return _timed(figure, runs.values(), time_unit)
 
 
 def _run_lines(tables: Mapping[str, pd.DataFrame], column: str, value: str, most_points: int) -> go.Figure:
@@ -173,12 +173,6 @@ def _run_lines(tables: Mapping[str, pd.DataFrame], column: str, value: str, most
             )
         )
     return figure
-
-
-def _legend_above(figure: go.Figure, entries: int) -> go.Figure:
-    """Put the legend above the plot: figures below each other then have the same width."""
-    legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
-    return figure.update_layout(showlegend=entries > 1, legend=legend)
 
 
 def _thinned(table: pd.DataFrame, most_points: int) -> tuple[pd.DataFrame, str]:
@@ -304,7 +298,7 @@ def step_traces(time: np.ndarray, value: np.ndarray, name: str, said: str, colou
     return [curve, *behind]
 
 
-def _timed(figure: go.Figure, results: Iterable[Result], time_unit: str) -> go.Figure:
+def _timed(figure: go.Figure, results: Iterable[Result], time_unit: TimeUnit) -> go.Figure:
     """Convert a figure drawn in seconds to its axis of time: the calendar if the first run knows the date."""
     results = list(results)
     window = 0.0, max(float(result.power["time"].iloc[-1]) for result in results) or 1.0

@@ -8,7 +8,8 @@ import networkx as nx
 import numpy as np
 import plotly.graph_objects as go
 
-from analysis.figures.palette import STATE_COLOURS
+from analysis.figures.figure_style import LOOK
+from analysis.figures.palette import ALL_STATES
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import moment, number
 from cluster_sim.errors import InputError, SpecError
@@ -16,7 +17,6 @@ from cluster_sim.machine.core_ranges import Holds, by_unit
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.result import Result
 
-STATES = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
 COLOURINGS = ("state", "load")
 _LOAD_SCALE = "Cividis"
 _UNKNOWN = "#9AA5B1"
@@ -59,13 +59,10 @@ def topology(
         title={"text": plotly_text([heading])[0], "x": 0.01, "xanchor": "left"},
         height=640,
         margin={"l": 20, "r": 20, "t": 60, "b": 20},
-        plot_bgcolor="#FFFFFF",
-        paper_bgcolor="#FFFFFF",
         hovermode="closest",
-        hoverlabel={"align": "left"},
-        font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": "#22303C"},
         xaxis={"visible": False},
         yaxis={"visible": False, "scaleanchor": "x"},
+        **LOOK | {"hoverlabel": {"align": "left"}},
     )
     return figure
 
@@ -167,10 +164,10 @@ def _looked_at(
             places,
             np.flatnonzero(np.array(states) == state),
             state,
-            {"color": STATES.get(state, _UNKNOWN)},
+            {"color": ALL_STATES.get(state, _UNKNOWN)},
             texts,
         )
-        for state in dict.fromkeys([*STATES, "unknown"])
+        for state in dict.fromkeys([*ALL_STATES, "unknown"])
         if state in states
     ]
 

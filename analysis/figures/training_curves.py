@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.figures.figure_style import run_styles, styled, transparent
+from analysis.figures.figure_style import LEGEND_ABOVE, run_styles, styled, transparent
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import FormatError, InputError
@@ -123,8 +123,7 @@ def learning_curves(
     if x == "iteration" and max((trace.x.max() for trace in figure.data), default=0) <= _WHOLE:
         figure.update_xaxes(dtick=1)
     figure.update_yaxes(exponentformat="none")  # 0.0002, not 200µ
-    legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
-    return figure.update_layout(showlegend=len(named) > 1 or bool(figure.data[-1].name != column), legend=legend)
+    return figure.update_layout(showlegend=len(named) > 1 or bool(figure.data[-1].name != column), legend=LEGEND_ABOVE)
 
 
 def decision_probabilities(

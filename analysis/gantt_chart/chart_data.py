@@ -15,16 +15,16 @@ from analysis.figures.speedups import job_speedups
 from analysis.figures.time_axis import TimeAxis, start_date_of
 from analysis.gantt_chart.drawing import (
     Canvas,
-    guest_traces,
+    PatternedLook,
     job_bars,
     job_labels,
     job_polygons,
     job_raster,
-    state_traces,
+    patterned_traces,
 )
 from analysis.gantt_chart.hover import Hover, job_hover, last_reasons, place_texts, reasons
 from analysis.gantt_chart.job_pieces import JobPieces
-from analysis.gantt_chart.rectangles import RowScale, guest_rectangles, job_rectangles, state_rectangles
+from analysis.gantt_chart.rectangles import SHOWN_STATES, RowScale, guest_rectangles, job_rectangles, state_rectangles
 from cluster_sim.errors import InputError
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.records.result import Result
@@ -116,18 +116,15 @@ class ChartData:
         classes = strategy(self.held.jobs)
         return replace(classes, code=classes.code[self.position])
 
-    def state_traces(self, axis: TimeAxis) -> list[Any]:
-        """Return the traces of nodes that cannot work."""
-        names = self.held.result.platform.node_names()
-        return state_traces(self.states, names, self.held.scale, self.canvas, axis)
-
-    def guest_traces(self, axis: TimeAxis) -> list[Any]:
-        """Return the traces of the cores that guests held."""
-        held = self.held
-        if held.guests is None:
-            return []
-        guests = within(held.guests, self.canvas.start, self.canvas.end)
-        return guest_traces(guests, held.guest_names, held.result.platform.node_names(), held.scale, self.canvas, axis)
+    def patterned_traces(self, axis: TimeAxis) -> list[Any]:
+        """Return the traces of nodes that cannot work, and of the cores that guests held."""
+        held, states = self.held, [PatternedLook.of_state(state) for state in SHOWN_STATES]
+        where = held.result.platform.node_names(), held.scale, self.canvas, axis
+        traces = patterned_traces(self.states, states, *where)
+        if held.guests is not None:
+            guests = within(held.guests, self.canvas.start, self.canvas.end)
+            traces += patterned_traces(guests, [PatternedLook.of_guest(name) for name in held.guest_names], *where)
+        return traces
 
     def hover(self, axis: TimeAxis, remarks: Sequence[str] | None = None) -> Hover:
         """Return the jobs' hovers; each ends with its remark of ``remarks`` (one per job)."""

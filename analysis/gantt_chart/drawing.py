@@ -26,11 +26,10 @@ import plotly.graph_objects as go
 from analysis.figures.palette import STATE_COLOURS, ColourClasses, darker, steps_in_words, text_colour
 from analysis.figures.time_axis import TimeAxis
 from analysis.gantt_chart.hover import Hover
-from analysis.gantt_chart.rectangles import SHOWN_STATES, RowScale, busy_fraction
+from analysis.gantt_chart.rectangles import RowScale, busy_fraction
 from analysis.pages.redrawn import COLOURS, HOVER_POINTS, JOBS, LABELS
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import duration, number
-from cluster_sim.errors import SpecError
 
 GUEST_COLOUR = "#8A8A8A"
 MOST_BARS = 5_000
@@ -38,7 +37,6 @@ MOST_POLYGONS = 100_000
 MOST_LABELS = 200
 MOST_OUTLINED = 2_000
 MOST_CELLS, TIME_BINS = 400, 1_200
-DRAWINGS = ("auto", "bars", "polygons", "raster")
 
 PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
 _HATCHING = {"size": 6, "solidity": 0.35, "fillmode": "overlay"}
@@ -68,9 +66,7 @@ class Canvas:
 
 
 def chosen_drawing(drawing: str, rectangles: int) -> str:
-    """Return ``drawing``, or for "auto" one that suits that many rectangles. Raises SpecError for an unknown name."""
-    if drawing not in DRAWINGS:
-        raise SpecError("drawing", f"one of {', '.join(DRAWINGS)}", drawing)
+    """Return ``drawing``, or for "auto" one that suits that many rectangles."""
     if drawing != "auto":
         return drawing
     return "bars" if rectangles <= MOST_BARS else "polygons" if rectangles <= MOST_POLYGONS else "raster"
@@ -90,7 +86,8 @@ def job_bars(
         if shapes is not None:
             marker["pattern"] = {"shape": shapes[owner].tolist(), "fgcolor": darker(colour), **_HATCHING}
         data, template = hover.of(rows)
-        traces.append(_bars(rows, canvas, marker, data, template, meta=JOBS, **_legend(name, classes)))
+        said = {"customdata": data, "hovertemplate": template}
+        traces.append(overlay_bars(rows, canvas, marker, meta=JOBS, **said, **_legend(name, classes)))
     # If the colours are by the same column, their entries in the legend show the patterns, too.
     return traces if filled_by is not None and classes.title.lower() == str(filled_by.name) else traces + key
 
@@ -201,63 +198,53 @@ def raster_note(scale: RowScale, canvas: Canvas, rectangles: int) -> str:
     )
 
 
-def state_traces(
-    states: pd.DataFrame, node_names: list[str], scale: RowScale, canvas: Canvas, axis: TimeAxis
-) -> list[Any]:
-    """Return a trace per state in which nodes cannot work: off dotted, transitions and failures hatched."""
-    traces = []
-    for owner, rows in states.groupby("owner"):
-        state = SHOWN_STATES[int(str(owner))]
-        words = state.lower().replace("_", " ")
-        legend = _legend(words, "Node state") | {"legendrank": 2_000, "opacity": 0.8}
-        colour = STATE_COLOURS[state]
-        pattern = {
-            "shape": _STATE_PATTERNS[state],
-            "fgcolor": colour,
-            "bgcolor": "#E6E6E6",
-            "size": 7,
-            "solidity": 0.12 if state == "OFF" else 0.45,  # off is mostly intended: paler
-        }
-        if len(states) > MOST_BARS:
-            traces.append(overlay_polygons(rows, colour, fillpattern=pattern, **legend))
-            continue
-        traces.append(_named_bars(rows, words, pattern, node_names, scale, canvas, axis, **legend))
-    return traces
+@dataclass(frozen=True, slots=True)
+class PatternedLook:
+    """Look of rectangles that are no jobs: their name, its group in the legend and rank there, and their pattern."""
 
+    name: str
+    group: str
+    rank: int
+    pattern: dict[str, Any]
 
-def guest_traces(
-    guests: pd.DataFrame, owners: Sequence[str], node_names: list[str], scale: RowScale, canvas: Canvas, axis: TimeAxis
-) -> list[Any]:
-    """Return a trace per guest: the cores that it held, grey and hatched."""
-    traces = []
-    for position, rows in guests.groupby("owner"):
-        name = f"guest: {owners[int(str(position))]}"
-        legend = _legend(name, "Guests") | {"legendrank": 1_900, "opacity": 0.8}
+    @classmethod
+    def of_state(cls, state: str) -> PatternedLook:
+        """Return the look of a state in which nodes cannot work: off dotted, transitions and failures hatched."""
+        pattern = {"shape": _STATE_PATTERNS[state], "fgcolor": STATE_COLOURS[state], "bgcolor": "#E6E6E6", "size": 7}
+        pattern["solidity"] = 0.12 if state == "OFF" else 0.45  # off is mostly intended: paler
+        return cls(state.lower().replace("_", " "), "Node state", 2_000, pattern)
+
+    @classmethod
+    def of_guest(cls, name: str) -> PatternedLook:
+        """Return the look of the cores that a guest held: grey and hatched."""
         pattern = {"shape": "-", "fgcolor": GUEST_COLOUR, "bgcolor": "#EFEFEF", "size": 6, "solidity": 0.35}
-        if len(guests) > MOST_BARS:
-            traces.append(overlay_polygons(rows, GUEST_COLOUR, fillpattern=pattern, **legend))
-        else:
-            traces.append(_named_bars(rows, plotly_text([name])[0], pattern, node_names, scale, canvas, axis, **legend))
-    return traces
+        return cls(f"guest: {name}", "Guests", 1_900, pattern)
 
 
-def _named_bars(
-    rows: pd.DataFrame,
-    heading: str,
-    pattern: dict[str, Any],
+def patterned_traces(
+    rectangles: pd.DataFrame,
+    looks: Sequence[PatternedLook],
     node_names: list[str],
     scale: RowScale,
     canvas: Canvas,
     axis: TimeAxis,
-    **legend: Any,
-) -> go.Bar:
-    """Return bars with a pattern, whose hover tells what they are, where, and from when to when."""
-    marker = {"color": pattern["fgcolor"], "line": {"width": 0}, "pattern": pattern}
-    data = np.empty((len(rows), 3), dtype=object)
-    data[:, 0] = plotly_text(named_nodes(rows, node_names, scale))
-    data[:, 1], data[:, 2] = axis.texts(rows["start"].to_numpy()), axis.texts(rows["end"].to_numpy())
-    template = f"<b>{heading}</b> %{{customdata[0]}}<br>from %{{customdata[1]}} to %{{customdata[2]}}<extra></extra>"
-    return _bars(rows, canvas, marker, data, template, **legend)
+) -> list[Any]:
+    """Return a trace for each owner of rectangles, of the look at its place; hovers tell where, and from when to when."""
+    traces: list[Any] = []
+    for owner, rows in rectangles.groupby("owner"):
+        look = looks[int(str(owner))]
+        legend = _legend(look.name, look.group) | {"legendrank": look.rank, "opacity": 0.8}
+        colour = look.pattern["fgcolor"]
+        if len(rectangles) > MOST_BARS:
+            traces.append(overlay_polygons(rows, colour, fillpattern=look.pattern, **legend))
+            continue
+        marker = {"color": colour, "line": {"width": 0}, "pattern": look.pattern}
+        times = (axis.texts(rows[name].to_numpy()) for name in ("start", "end"))
+        data = np.array([plotly_text(named_nodes(rows, node_names, scale)), *times], dtype=object).T
+        where = "%{customdata[0]}<br>from %{customdata[1]} to %{customdata[2]}<extra></extra>"
+        said = {"customdata": data, "hovertemplate": f"<b>{plotly_text([look.name])[0]}</b> {where}"}
+        traces.append(overlay_bars(rows, canvas, marker, **said, **legend))
+    return traces
 
 
 def job_labels(
@@ -351,12 +338,6 @@ def _legend(name: str, classes: ColourClasses | str) -> dict[str, Any]:
         title, shown = classes.title, name in classes.names[max(0, len(classes.edges) - 1) :]
     group = f"{title}: {name}"
     return {"name": plotly_text([shortened(name, 18)])[0], "legendgroup": group, "showlegend": bool(title) and shown}
-
-
-def _bars(
-    rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], data: np.ndarray, template: str, **legend: Any
-) -> go.Bar:
-    return overlay_bars(rows, canvas, marker, customdata=data, hovertemplate=template, **legend)
 
 
 def overlay_bars(rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], **more: Any) -> go.Bar:

@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from inspect import signature
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
+from analysis.figures.figure_style import AXIS, GRID, LOOK
 from analysis.figures.palette import ColourStrategy, colour_strategy
-from analysis.figures.time_axis import StartDate, TimeAxis
+from analysis.figures.time_axis import TimeAxis
 from analysis.gantt_chart.chart_data import ChartData, HeldRectangles
 from analysis.gantt_chart.drawing import MOST_BARS, chosen_drawing, colour_bar, raster_note
 from analysis.gantt_chart.hover import Hover
+from analysis.gantt_chart.options import GanttOptions
 from analysis.gantt_chart.panels import (
     GAP_PX,
     PANEL_PX,
-    PANELS,
     carried_steps,
     means_note,
     panel_axis,
     panel_traces,
-    panels_of,
     stacked_domains,
 )
 from analysis.gantt_chart.piece_traces import piece_traces
 from analysis.gantt_chart.reservations import reservation_traces
-from analysis.gantt_chart.tool import MOST_CARRIED, MOST_TOLD, tool
+from analysis.gantt_chart.tool import MOST_CARRIED, tool
 from analysis.pages.redrawn import LABELS
 from analysis.tables.wording import listing, plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import SpecError
-from cluster_sim.platform.platform import Platform
+from cluster_sim.options import with_options
 from cluster_sim.records.result import Result
-from cluster_sim.workload.workload import Workload
 
 WIDTH_PX = 1_050
 MARGIN = {"l": 130, "r": 30, "t": 76, "b": 56}
 LEGEND_PX = 185
-GRID = "#E4E8EC"
 SLIDER_PX = 70
 IDS_AXIS = "x9"
 """Name of the x axis of the jobs' ids in charts with a slider; ``gantt_traces.js`` uses the same name."""
@@ -47,24 +44,8 @@ LEAST_ROOM_PX = 120.0  # for the rows
 MOST_NAMED = 64  # nodes of one core that are named; beyond, their axis has numbers
 
 
-def gantt(
-    result: Result,
-    colour_by: str | ColourStrategy = "auto",
-    rows: str = "auto",
-    *,
-    drawing: str = "auto",
-    labels: bool = True,
-    title: str | None = None,
-    x_range: tuple[float, float] | None = None,
-    height: int | None = None,
-    panels: Sequence[str] = PANELS,
-    pattern_by: str | None = None,
-    reservations: bool = True,
-    time_unit: str = "auto",
-    start_date: StartDate | None = None,
-    slider: bool = False,
-    workload: Workload | None = None,
-) -> go.Figure:
+@with_options(GanttOptions)
+def gantt(result: Result, options: GanttOptions) -> go.Figure:
     """Draw a run: resources × time, and under it power (W), busy cores and pending jobs, on one time axis.
 
     Each rectangle is an interval of neighbouring cores held by one job. Its hover tells the job's request, times,
@@ -73,115 +54,61 @@ def gantt(
     is paler and hatched; checkpoints, restarts and changes of cores are marked. Nodes that are off, in transition or
     failed are grey or hatched, as are cores of guests.
 
-    Args:
-        result: a finished run.
-        colour_by: "auto" (a few jobs by job; many by wait, with those that did not complete by state), "job", "profile",
-            "user", "state", "wait", "energy", any column of ``result.jobs`` (numbers are shaded, with a
-            colour bar), "speedup" if ``workload`` is given, or a function ``jobs table -> ColourClasses``.
-        rows: "node" (every node equally high, divided among its cores), "core" (every core equally high), or "auto":
-            cores when there are at most 64.
-        drawing: "bars", "polygons", "raster", or "auto" by the number of rectangles (see :mod:`analysis.gantt_chart.drawing`).
-        labels: write job ids into the largest rectangles that have room.
-        title: heading; made from the run's settings when None.
-        x_range: window of time in s, for a part of a long run or to give several runs the same axis; what lies
-            outside is not drawn (the figure says how many jobs). First submission to last finish when None.
-        height: pixels, raised to what the panels need; chosen by the number of rows when None.
-        panels: the curves under the chart, of "power", "busy" and "queue".
-        pattern_by: a column, such as "profile", each of whose values fills its bars with a pattern of its own.
-        reservations: outline the starts that a backfilling scheduler promised, if the run was to ``explain``.
-        time_unit: "s", "min", "h", "d", "calendar", or "auto": the calendar when there is a date, else days and hours
-            from the start.
-        start_date: date and time of simulated second 0, ISO 8601 text or a datetime, UTC unless it says otherwise; by
-            default what the log's header said.
-        slider: a small copy of the chart under it, to move the window with.
-        workload: the run's workload, whose jobs' work gives their speedup under contention, in hover and colours.
-
     Returns the figure. Raises SpecError for an unknown name, and for patterns on another drawing than bars.
     """
-    held = HeldRectangles.of(result, rows, workload)
-    return draw_held(
-        held,
-        carry=len(held.rectangles) <= MOST_CARRIED,
-        colour_by=colour_by,
-        drawing=drawing,
-        labels=labels,
-        title=title,
-        x_range=x_range,
-        height=height,
-        panels=panels,
-        pattern_by=pattern_by,
-        reservations=reservations,
-        time_unit=time_unit,
-        start_date=start_date,
-        slider=slider,
-    )
+    held = HeldRectangles.of(result, options.rows, options.workload)
+    return draw_held(held, options, carry=len(held.rectangles) <= MOST_CARRIED)
 
 
 def tool_chart(result: Result, **options: Any) -> go.Figure:
     """Return the chart of a run for a page, where it becomes a tool of any size; ``options`` as for :func:`gantt`."""
-    known = gantt_options(options)
-    return draw_held(HeldRectangles.of(result, known.pop("rows"), known.pop("workload")), **known, carry=True)
+    known = GanttOptions.of(options)
+    return draw_held(HeldRectangles.of(result, known.rows, known.workload), known, carry=True)
 
 
-def gantt_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all options of :func:`gantt`: those given, else its defaults. Raises SpecError for an unknown name."""
-    known = {name: parameter.default for name, parameter in signature(gantt).parameters.items() if name != "result"}
-    for name in given:
-        if name not in known:
-            raise SpecError("gantt", f"an option among {', '.join(known)}", name)
-    return known | dict(given)
-
-
-def draw_held(
-    held: HeldRectangles,
-    *,
-    colour_by: str | ColourStrategy,
-    drawing: str,
-    labels: bool,
-    title: str | None,
-    x_range: tuple[float, float] | None,
-    height: int | None,
-    panels: Sequence[str],
-    pattern_by: str | None,
-    reservations: bool,
-    time_unit: str,
-    start_date: StartDate | None,
-    slider: bool,
-    carry: bool = False,
-) -> go.Figure:
-    """Return the chart of ``held``; the options are those of :func:`gantt`.
+def draw_held(held: HeldRectangles, options: GanttOptions, carry: bool = False) -> go.Figure:
+    """Return the chart of ``held``.
 
     With ``carry`` its ``meta`` has the data of a page's tool (:mod:`analysis.gantt_chart.tool`).
     """
-    result, lower = held.result, panels_of(panels)
-    window = x_range or time_window(result)
-    axis = TimeAxis.of(time_unit, window, start_date or held.start_date)
-    height_px = height or int(np.clip(600 + 4 * held.scale.height, 640, 860)) + 110 * max(0, len(lower) - 2)
+    result, lower, pattern_by = held.result, options.panels, options.pattern_by
+    window = options.x_range or time_window(result)
+    axis = TimeAxis.of(options.time_unit, window, options.start_date or held.start_date)
+    height_px = options.height or int(np.clip(600 + 4 * held.scale.height, 640, 860)) + 110 * max(0, len(lower) - 2)
     below = len(lower) * (PANEL_PX + GAP_PX)
     inner = max(height_px - MARGIN["t"] - MARGIN["b"], LEAST_ROOM_PX + below)
     room = inner - below
-    scene = ChartData.of(held, window, WIDTH_PX, room, part=x_range is not None)
+    scene = ChartData.of(held, window, WIDTH_PX, room, part=options.x_range is not None)
     figure = go.Figure()
-    how = chosen_drawing(drawing, len(scene.rectangles))
+    how = chosen_drawing(options.drawing, len(scene.rectangles))
     if pattern_by is not None:
         if pattern_by not in held.jobs:
             raise SpecError("pattern_by", f"one of the columns {', '.join(map(str, held.jobs.columns))}", pattern_by)
         if how != "bars":
             raise SpecError("pattern_by", f"drawing bars, as for up to {number(MOST_BARS)} rectangles", how)
-    hover = draw_rows(figure, scene, colour_strategy(colour_by), how, axis, labels=labels, pattern_by=pattern_by)
+    look: dict[str, Any] = {"labels": options.labels, "pattern_by": pattern_by}
+    hover = draw_rows(figure, scene, colour_strategy(options.colour_by), how, axis, **look)
     curves = {name: panel_traces(name, scene) for name in lower}
     if carry:
-        hover = scene.hover(axis) if hover is None and len(scene.jobs) <= MOST_TOLD else hover
         steps = [told for name, traces in curves.items() for told in carried_steps(name, scene, traces, name)]
-        more = {"fixed": pattern_by is not None, "curves": steps}
-        figure.update_layout(meta={"tool": tool([scene], [hover], axis, colour_by) | more})
-    if reservations and how != "raster":
+        found = tool([scene], [hover], axis, options.colour_by, steps)
+        figure.update_layout(meta={"tool": found | {"fixed": pattern_by is not None}})
+    if options.reservations and how != "raster":
         figure.add_traces(reservation_traces(scene, axis))
     for position, traces in enumerate(curves.values(), start=2):
         figure.add_traces([trace.update(yaxis=f"y{position}") for trace in traces])
-    _lay_out(figure, scene, lower, inner, axis)
-    _head(figure, result, scene, how, title, axis)
-    if slider:
+    lay_out(figure, [scene], lower, inner, axis)
+    if not len(scene.jobs):
+        figure.add_annotation(
+            text="no job ran" + (" in this window" if scene.outside else ""),
+            x=0.5,
+            y=sum(figure.layout.yaxis.domain) / 2,
+            xref="paper",
+            yref="paper",
+            showarrow=False,
+        )
+    _head(figure, result, scene, how, options.title, axis)
+    if options.slider:
         _add_slider(figure, len(lower), inner)
     axis.convert(figure)
     return figure
@@ -202,7 +129,7 @@ def draw_rows(
     """Add a scene's node states and jobs to a figure, on the rows of ``yaxis``, and return their hovers, if made."""
     classes = scene.classes(strategy)
     hover = scene.hover(axis, remarks) if how != "raster" else None
-    traces = scene.state_traces(axis) + scene.guest_traces(axis) + scene.job_traces(classes, how, hover, **options)
+    traces = scene.patterned_traces(axis) + scene.job_traces(classes, how, hover, **options)
     if how != "raster":
         traces += piece_traces(scene, axis)
     if classes.edges and len(scene.jobs) and how != "raster" and legend:
@@ -238,27 +165,35 @@ def time_window(result: Result) -> tuple[float, float]:
     return start, end if end > start else start + 1.0
 
 
-def _lay_out(figure: go.Figure, scene: ChartData, lower: Sequence[str], inner: float, axis: TimeAxis) -> None:
-    canvas, platform = scene.canvas, scene.held.result.platform
-    pad = 0.004 * (canvas.end - canvas.start)
-    domains = stacked_domains([canvas.height_px], len(lower), inner)
+def lay_out(
+    figure: go.Figure,
+    scenes: Sequence[ChartData],
+    lower: Sequence[str],
+    inner: float,
+    axis: TimeAxis,
+    names: Sequence[str] = (),
+) -> None:
+    """Set the axes of the rows of each scene, which ``names`` name if there are several, and of the panels under them."""
     style(figure, inner)
-    figure.update_layout(
-        xaxis=time_axis_layout(axis, (canvas.start - pad, canvas.end + pad), f"y{len(lower) + 1}" if lower else "y"),
-        yaxis=PANEL | row_axis(scene, platform) | {"domain": domains[0]},
-    )
-    for position, name in enumerate(lower, start=2):
-        settings = PANEL | {"domain": domains[position - 1], "anchor": "x"} | panel_axis(name, scene)
-        figure.update_layout({f"yaxis{position}": settings})
-    if not len(scene.jobs):
-        figure.add_annotation(
-            text="no job ran" + (" in this window" if scene.outside else ""),
-            x=0.5,
-            y=sum(domains[0]) / 2,
-            xref="paper",
-            yref="paper",
-            showarrow=False,
-        )
+    canvas = scenes[0].canvas
+    pad = 0.004 * (canvas.end - canvas.start)
+    domains = stacked_domains([scene.canvas.height_px for scene in scenes], len(lower), inner)
+    window = canvas.start - pad, canvas.end + pad
+    figure.update_layout(xaxis=time_axis_layout(axis, window, y_axis(len(domains))))
+    edges = scenes[0].held.scale.node_edge
+    panels = [panel_axis(name, scenes[0]) | {"anchor": "x"} for name in lower]
+    for place, settings in enumerate([*map(row_axis, scenes), *panels], start=1):
+        layout = AXIS | settings | {"domain": domains[place - 1]}
+        if place <= len(names):
+            layout["title"] = {"text": plotly_text([shortened(names[place - 1], 30)])[0], "standoff": 8}
+        if 1 < place <= len(scenes) and np.array_equal(scenes[place - 1].held.scale.node_edge, edges):
+            layout["matches"] = "y"  # one zoom for all
+        figure.update_layout({y_axis(place).replace("y", "yaxis"): layout})
+
+
+def y_axis(place: int) -> str:
+    """Return plotly's name of the y axis at a place from the top, from 1."""
+    return f"y{place}" if place > 1 else "y"
 
 
 def _add_slider(figure: go.Figure, lower: int, inner: float) -> None:
@@ -278,7 +213,7 @@ def _add_slider(figure: go.Figure, lower: int, inner: float) -> None:
         "visible": True,
         "thickness": 0.6 * SLIDER_PX / taller,
         "bgcolor": "#F4F7F9",
-        "bordercolor": PANEL["linecolor"],
+        "bordercolor": AXIS["linecolor"],
         "borderwidth": 1,
         "range": times.range,  # else plotly makes room at both ends, for the widest of whatever is drawn
         "yaxis": {"rangemode": "fixed", "range": rows.range},
@@ -297,15 +232,6 @@ def _add_slider(figure: go.Figure, lower: int, inner: float) -> None:
     figure.update_layout(xaxis={"rangeslider": look})
 
 
-PANEL: dict[str, Any] = {
-    "gridcolor": GRID,
-    "zeroline": False,
-    "linecolor": "#9AA5B1",
-    "showline": True,
-    "ticks": "outside",
-}
-
-
 def style(figure: go.Figure, inner: float) -> None:
     """Set fonts, colours and margins of a chart; ``inner`` is its height within the margins, px."""
     colour_bar_shown = any(trace.type == "scatter" and trace.marker.showscale for trace in figure.data)
@@ -318,11 +244,8 @@ def style(figure: go.Figure, inner: float) -> None:
         barmode="overlay",
         bargap=0,
         hovermode="closest",
-        hoverlabel={"align": "left", "font": {"size": 12}},
-        plot_bgcolor="#FFFFFF",
-        paper_bgcolor="#FFFFFF",
-        font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": "#22303C"},
         legend={"groupclick": "togglegroup", "itemsizing": "constant", "tracegroupgap": 0, "yanchor": "top", "y": 1},
+        **LOOK,
     )
     if colour_bar_shown:
         figure.update_layout(legend={"y": 0.45})
@@ -331,7 +254,7 @@ def style(figure: go.Figure, inner: float) -> None:
 def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -> dict[str, Any]:
     """Return the x axis that all panels share, drawn under the panel of ``anchor``; ``window`` in s."""
     return (
-        PANEL
+        AXIS
         | axis.layout(window)
         | {
             "range": axis.places(np.array(window)).tolist(),
@@ -347,9 +270,9 @@ def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -
     )
 
 
-def row_axis(scene: ChartData, platform: Platform) -> dict[str, Any]:
+def row_axis(scene: ChartData) -> dict[str, Any]:
     """Return the y axis of the rows: nodes by name, as many as there is room for."""
-    scale = scene.held.scale
+    scale, platform = scene.held.scale, scene.held.result.platform
     axis: dict[str, Any] = {
         "anchor": "x",
         # Listed from top to bottom, as one reads.

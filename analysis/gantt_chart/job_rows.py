@@ -11,17 +11,20 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.figures.palette import ColourClasses, ColourStrategy, colour_strategy, darker
-from analysis.figures.time_axis import StartDate, TimeAxis, start_date_of
+from analysis.figures.figure_style import AXIS, GRID
+from analysis.figures.palette import ColourClasses, colour_strategy, darker
+from analysis.figures.time_axis import TimeAxis, start_date_of
 from analysis.gantt_chart.drawing import MOST_BARS
-from analysis.gantt_chart.gantt import GRID, PANEL, run_title, style, time_axis_layout, time_window
+from analysis.gantt_chart.gantt import run_title, style, time_axis_layout, time_window
 from analysis.gantt_chart.hover import Hover, job_hover, last_reasons, place_texts, reasons
+from analysis.gantt_chart.options import JobRowsOptions
 from analysis.gantt_chart.tool import row_tool
 from analysis.pages.redrawn import JOBS
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
 from cluster_sim.machine.core_ranges import by_unit
+from cluster_sim.options import with_options
 from cluster_sim.records.reasons.spells import Spell
 from cluster_sim.records.result import Result
 
@@ -30,25 +33,19 @@ CHARACTER_PX, KEY_PX = 7.5, 60  # of a legend's entry, beside its name
 WAIT_OPACITY = 0.3
 
 
-def gantt_by_job(
-    result: Result,
-    colour_by: str | ColourStrategy = "auto",
-    *,
-    title: str | None = None,
-    time_unit: str = "auto",
-    start_date: StartDate | None = None,
-) -> go.Figure:
+@with_options(JobRowsOptions)
+def gantt_by_job(result: Result, options: JobRowsOptions) -> go.Figure:
     """Draw a row per job, from submission to finish, the wait faded; jobs stand together by the node that ran them.
 
     A job on several nodes has its row under the first, and its name says how many more there are. Jobs that never
     started come last, waiting to the end of the run. For up to 5,000 jobs; raises InputError for more, of which
-    :func:`analysis.gantt` shows any number. The other options are those of that function.
+    :func:`analysis.gantt` shows any number.
     """
     if len(result.jobs) > MOST_BARS:
         raise InputError("gantt_by_job", f"at most {number(MOST_BARS)} jobs", number(len(result.jobs)))
-    strategy = colour_strategy(colour_by)
+    strategy = colour_strategy(options.colour_by)
     window = time_window(result)
-    axis = TimeAxis.of(time_unit, window, start_date or start_date_of(result))
+    axis = TimeAxis.of(options.time_unit, window, options.start_date or start_date_of(result))
     rows = job_rows(result)
     jobs = result.jobs.iloc[rows["job"]].reset_index(drop=True)
     of_job = place_texts(result.core_holds.used_by_job, result.platform, len(jobs))
@@ -65,7 +62,7 @@ def gantt_by_job(
         names.append(shortened(str(job_id), 14) + more)
     figure.update_layout(
         title={
-            "text": plotly_text([title or run_title(result)])[0],
+            "text": plotly_text([options.title or run_title(result)])[0],
             "x": 0.01,
             "xanchor": "left",
             "subtitle": {
@@ -73,9 +70,9 @@ def gantt_by_job(
                 "font": {"size": 12, "color": "#5A6772"},
             },
         },
-        meta={"tool": row_tool(jobs, hover, axis, colour_by, names, _spans(rows, jobs, window[1], spells))},
+        meta={"tool": row_tool(jobs, hover, axis, options.colour_by, names, _spans(rows, jobs, window[1], spells))},
         xaxis=time_axis_layout(axis, window, "y"),
-        yaxis=PANEL
+        yaxis=AXIS
         | {
             "range": [len(rows) - 0.5, -0.5],
             "showgrid": False,
@@ -117,7 +114,12 @@ def _bars(
     submit, start, finish = (jobs[name].to_numpy(dtype=float) for name in ("submit_time", "start_time", "finish_time"))
     begun = np.where(np.isnan(start), until, start)
     code = classes.code[rows["job"]]
+    job, end = rows["job"].to_numpy(), np.where(np.isnan(finish), until, finish)
     traces = []
+
+    def bar(row: np.ndarray, begin: np.ndarray, end: np.ndarray, **look: Any) -> go.Bar:
+        return go.Bar(base=begin, x=end - begin, y=row, customdata=hover.data[row], **look)
+
     for position in np.unique(code).tolist():
         ran, waited = (code == position) & ~np.isnan(start), (code == position) & (begun > submit)
         common: dict[str, Any] = {
@@ -128,39 +130,15 @@ def _bars(
             "legendgroup": str(position),
         }
         colour = classes.colours[position]
-        line = {"width": 1, "color": darker(colour)}
-        traces.append(
-            go.Bar(
-                base=submit[waited],
-                x=(begun - submit)[waited],
-                y=np.flatnonzero(waited),
-                marker={"color": colour, "opacity": WAIT_OPACITY},
-                customdata=hover.data[waited],
-                meta="waits",
-                showlegend=False,
-                **common,
-            )
-        )
-        end = np.where(np.isnan(finish), until, finish)
-        row, begin, stop = _pieces(np.flatnonzero(ran), rows["job"].to_numpy(), start, end, spells)
-        gap, since, to = _pieces(np.flatnonzero(ran), rows["job"].to_numpy(), start, end, spells, between=True)
-        if len(gap):
-            marker = {"color": colour, "opacity": WAIT_OPACITY}
-            data = hover.data[gap]
-            between = go.Bar(base=since, x=to - since, y=gap, marker=marker, customdata=data, meta="waits", **common)
-            traces.append(between.update(showlegend=False))
-        traces.append(
-            go.Bar(
-                base=begin,
-                x=stop - begin,
-                y=row,
-                marker={"color": colour, "line": line},
-                customdata=hover.data[row],
-                meta=JOBS,
-                showlegend=bool(classes.title),
-                **common,
-            )
-        )
+        pale = {"color": colour, "opacity": WAIT_OPACITY}
+        full = {"color": colour, "line": {"width": 1, "color": darker(colour)}}
+        waits = common | {"marker": pale, "meta": "waits", "showlegend": False}
+        traces.append(bar(np.flatnonzero(waited), submit[waited], begun[waited], **waits))
+        gaps = _pieces(np.flatnonzero(ran), job, start, end, spells, between=True)
+        if len(gaps[0]):
+            traces.append(bar(*gaps, **waits))
+        runs = common | {"marker": full, "meta": JOBS, "showlegend": bool(classes.title)}
+        traces.append(bar(*_pieces(np.flatnonzero(ran), job, start, end, spells), **runs))
     return traces
 
 

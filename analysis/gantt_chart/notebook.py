@@ -8,13 +8,12 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from analysis.figures.time_axis import SECONDS
 from analysis.gantt_chart.gantt import time_window
 from analysis.gantt_chart.window import GanttWindows
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.extras import needed
 from cluster_sim.records.result import Result
-
-SECONDS = {"elapsed": 1.0, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
 class GanttZoom:

@@ -17,7 +17,6 @@ from analysis.figures.timelines import (
     step_traces,
 )
 from analysis.tables.wording import listing
-from cluster_sim.errors import SpecError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -27,20 +26,10 @@ if TYPE_CHECKING:
     Steps = tuple[np.ndarray, np.ndarray]
     """Times (s) and the values from then on."""
 
-PANELS = ("power", "busy", "queue")
-_PANELS = ("power", "power-by-state", "busy", "queue")
 QUEUE = "#CC79A7"
 PANEL_PX, GAP_PX = 84, 34
 MOST_STEPS = 500_000
 """Number of steps of a curve up to which a page carries all of them, to draw the curve exactly when zoomed."""
-
-
-def panels_of(names: Sequence[str]) -> list[str]:
-    """Return the names as a list. Raises SpecError for an unknown name."""
-    for name in names:
-        if name not in _PANELS:
-            raise SpecError("panels", f"one of {', '.join(_PANELS)}", name)
-    return list(names)
 
 
 def panel_traces(name: str, scene: ChartData) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,40 +10,28 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from analysis.figures.figure_style import run_styles, transparent
-from analysis.figures.palette import ColourClasses, ColourStrategy, colour_strategy, jointly
-from analysis.figures.time_axis import StartDate, TimeAxis
+from analysis.figures.palette import ColourClasses, colour_strategy, jointly
+from analysis.figures.time_axis import TimeAxis
 from analysis.figures.timelines import BAND, MEAN
 from analysis.gantt_chart.chart_data import ChartData, HeldRectangles
 from analysis.gantt_chart.drawing import chosen_drawing, raster_note
-from analysis.gantt_chart.gantt import (
-    PANEL,
-    WIDTH_PX,
-    draw_rows,
-    put_heading,
-    row_axis,
-    style,
-    time_axis_layout,
-    time_window,
-)
+from analysis.gantt_chart.gantt import WIDTH_PX, draw_rows, lay_out, put_heading, time_window, y_axis
 from analysis.gantt_chart.hover import Hover
+from analysis.gantt_chart.options import RunsOptions
 from analysis.gantt_chart.panels import (
     GAP_PX,
     PANEL_PX,
-    PANELS,
     carried_steps,
     means_note,
-    panel_axis,
     panel_traces,
-    panels_of,
-    stacked_domains,
 )
-from analysis.gantt_chart.tool import MOST_CARRIED, MOST_TOLD, compared, tool
+from analysis.gantt_chart.tool import MOST_CARRIED, compared, tool
 from analysis.tables.run_metrics import named_runs
 from analysis.tables.wording import plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError, counted
+from cluster_sim.options import with_options
 from cluster_sim.records.result import Result
-from cluster_sim.workload.workload import Workload
 
 EARLIER, LATER, ELSEWHERE = "#000000", "#B3261E", "#7A8793"
 MOST_RUNS = 6
@@ -51,30 +39,12 @@ MOST_MOVED = 200
 _MARKS = (("earlier", EARLIER, "triangle-left"), ("later", LATER, "triangle-right"), ("elsewhere", ELSEWHERE, "circle"))
 
 
-def gantt_runs(
-    results: Mapping[str, Result],
-    colour_by: str | ColourStrategy = "auto",
-    rows: str = "auto",
-    *,
-    drawing: str = "auto",
-    labels: bool = True,
-    title: str | None = None,
-    x_range: tuple[float, float] | None = None,
-    panels: Sequence[str] = PANELS,
-    time_unit: str = "auto",
-    start_date: StartDate | None = None,
-    workload: Workload | None = None,
-    most_marks: int = 2_000,
-    other_jobs: bool = False,
-    carry: bool | None = None,
-) -> go.Figure:
+@with_options(RunsOptions)
+def gantt_runs(results: Mapping[str, Result], options: RunsOptions) -> go.Figure:
     """Draw two to six runs of the same jobs above each other, and under them one line per run of each panel.
 
     A job that started earlier or later than in the first run, or on other cores at the same time, has a mark at its
-    start there: ◂ black, ▸ red, a grey dot. Its hover says by how much. The legend counts all of them; the
-    ``most_marks`` largest shifts have marks. With ``other_jobs`` a run may have jobs that another run lacks; such jobs
-    have no mark. With ``carry`` a page of the figure is a tool (:mod:`analysis.gantt_chart.tool`); by default it is one
-    up to 100,000 rectangles. The other options are those of :func:`analysis.gantt`.
+    start there: ◂ black, ▸ red, a grey dot. Its hover says by how much. The legend counts all of them.
 
     Raises InputError for fewer than two runs or more than six, and for runs of other jobs than the first one's: other
     ids, cores or times of submission. These may differ where jobs are submitted after others have ended (think times).
@@ -82,21 +52,22 @@ def gantt_runs(
     runs = named_runs(results)
     if not 2 <= len(runs) <= MOST_RUNS:
         raise InputError("gantt_runs", f"2 to {MOST_RUNS} runs", len(runs))
-    if not other_jobs:
+    if not options.other_jobs:
         _check_same_jobs(runs)
-    lower = panels_of(panels)
+    lower = options.panels
     windows = [time_window(result) for result in runs.values()]
-    window = x_range or (min(start for start, _ in windows), max(end for _, end in windows))
-    held = [HeldRectangles.of(result, rows, workload) for result in runs.values()]
-    axis = TimeAxis.of(time_unit, window, start_date or held[0].start_date)
+    window = options.x_range or (min(start for start, _ in windows), max(end for _, end in windows))
+    held = [HeldRectangles.of(result, options.rows, options.workload) for result in runs.values()]
+    axis = TimeAxis.of(options.time_unit, window, options.start_date or held[0].start_date)
     upper = [float(np.clip(180 + 4 * each.scale.height, 200, 420)) for each in held]
     inner = sum(upper) + len(lower) * PANEL_PX + (len(upper) + len(lower) - 1) * GAP_PX
     scenes = [
-        ChartData.of(each, window, WIDTH_PX, px, x_range is not None) for each, px in zip(held, upper, strict=True)
+        ChartData.of(each, window, WIDTH_PX, px, options.x_range is not None)
+        for each, px in zip(held, upper, strict=True)
     ]
     figure = go.Figure()
     moved = [differences(held[0], other) for other in held[1:]]
-    colours = jointly(colour_strategy(colour_by), [each.jobs for each in held])
+    colours = jointly(colour_strategy(options.colour_by), [each.jobs for each in held])
     hovers = [
         _add_run(
             figure,
@@ -105,10 +76,9 @@ def gantt_runs(
             place,
             name,
             classes,
-            chosen_drawing(drawing, len(scene.rectangles)),
+            chosen_drawing(options.drawing, len(scene.rectangles)),
             axis,
-            labels,
-            most_marks,
+            options,
         )
         for place, (name, scene, classes) in enumerate(zip(runs, scenes, colours, strict=True), start=1)
     ]
@@ -118,24 +88,18 @@ def gantt_runs(
         _lines(name, by_run, f"y{place}", name == lower[0], steps)
         for place, name in enumerate(lower, start=len(runs) + 1)
     ]
-    if carry or carry is None and sum(len(scene.rectangles) for scene in scenes) <= MOST_CARRIED:
+    if options.carry or options.carry is None and sum(len(scene.rectangles) for scene in scenes) <= MOST_CARRIED:
         tables = compared([each.jobs for each in held], moved)
-        hovers = [
-            scene.hover(axis) if hover is None and len(scene.jobs) <= MOST_TOLD else hover
-            for hover, scene in zip(hovers, scenes, strict=True)
-        ]
-        more = {"fixed": False, "curves": steps}
-        figure.update_layout(meta={"tool": tool(scenes, hovers, axis, colour_by, list(runs), tables) | more})
+        found = tool(scenes, hovers, axis, options.colour_by, steps, list(runs), tables)
+        figure.update_layout(meta={"tool": found})
     figure.add_traces([line for lines in curves for line in lines])
-    style(figure, inner)
-    domains = stacked_domains(upper, len(lower), inner)
-    _lay_out(figure, list(runs), scenes, lower, domains, axis, window)
+    lay_out(figure, scenes, lower, inner, axis, list(runs))
     notes = [
-        _note(name, scene, chosen_drawing(drawing, len(scene.rectangles)))
+        _note(name, scene, chosen_drawing(options.drawing, len(scene.rectangles)))
         for name, scene in zip(runs, scenes, strict=True)
     ]
     notes += means_note(figure)
-    put_heading(figure, title or " vs ".join(runs), notes)
+    put_heading(figure, options.title or " vs ".join(runs), notes)
     axis.convert(figure)
     return figure
 
@@ -210,13 +174,12 @@ def _add_run(
     classes: ColourClasses,
     how: str,
     axis: TimeAxis,
-    labels: bool,
-    most_marks: int,
+    options: RunsOptions,
 ) -> Hover | None:
     """Draw a run; ``moved`` are its differences to the first one, which has none."""
-    yaxis = "y" if place == 1 else f"y{place}"
+    yaxis = y_axis(place)
     if moved is None:
-        return draw_rows(figure, scene, lambda _: classes, how, axis, yaxis=yaxis, labels=labels)
+        return draw_rows(figure, scene, lambda _: classes, how, axis, yaxis=yaxis, labels=options.labels)
     found = moved.set_index("job_id").reindex(scene.jobs["job_id"])
     kind = found["kind"].fillna("").tolist()
     by = axis.durations(np.abs(found["shift_s"].to_numpy(dtype=float)))
@@ -228,10 +191,10 @@ def _add_run(
     remarks = [
         said.get(each) or f"{amount} {each} than in the first run" for each, amount in zip(kind, by, strict=True)
     ]
-    options: dict[str, Any] = {"yaxis": yaxis, "legend": False, "remarks": remarks, "labels": labels}
-    hover = draw_rows(figure, scene, lambda _: classes, how, axis, **options)
+    look: dict[str, Any] = {"yaxis": yaxis, "legend": False, "remarks": remarks, "labels": options.labels}
+    hover = draw_rows(figure, scene, lambda _: classes, how, axis, **look)
     if how != "raster":
-        figure.add_traces(_marks(scene, found, yaxis, place, run, most_marks))
+        figure.add_traces(_marks(scene, found, yaxis, place, run, options.most_marks))
     return hover
 
 
@@ -291,28 +254,6 @@ def _lines(
         lines += [trace.update(line_color=colour, fillcolor=transparent(colour, 0.2), **group) for trace in bands]
         steps += carried_steps(name, scene, [curve, *bands], f"{name} of {run}")
     return lines
-
-
-def _lay_out(
-    figure: go.Figure,
-    names: Sequence[str],
-    scenes: Sequence[ChartData],
-    lower: Sequence[str],
-    domains: Sequence[tuple[float, float]],
-    axis: TimeAxis,
-    window: tuple[float, float],
-) -> None:
-    pad = 0.004 * (window[1] - window[0])
-    figure.update_layout(xaxis=time_axis_layout(axis, (window[0] - pad, window[1] + pad), f"y{len(domains)}"))
-    for place, (name, scene) in enumerate(zip(names, scenes, strict=True), start=1):
-        settings = PANEL | row_axis(scene, scene.held.result.platform) | {"domain": domains[place - 1]}
-        settings["title"] = {"text": plotly_text([shortened(name, 30)])[0], "standoff": 8}
-        if place > 1 and np.array_equal(scene.held.scale.node_edge, scenes[0].held.scale.node_edge):
-            settings["matches"] = "y"  # one zoom for all
-        figure.update_layout({"yaxis" if place == 1 else f"yaxis{place}": settings})
-    for place, panel in enumerate(lower, start=len(names) + 1):
-        settings = PANEL | {"domain": domains[place - 1], "anchor": "x"} | panel_axis(panel, scenes[0])
-        figure.update_layout({f"yaxis{place}": settings})
 
 
 def _note(name: str, scene: ChartData, how: str) -> str:

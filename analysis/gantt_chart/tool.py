@@ -49,6 +49,7 @@ def tool(
     hovers: Sequence[Hover | None],
     axis: TimeAxis,
     colour_by: str | ColourStrategy,
+    curves: Sequence[dict[str, Any]] = (),
     names: Sequence[str] = (),
     tables: Sequence[pd.DataFrame] = (),
 ) -> dict[str, Any]:
@@ -56,9 +57,10 @@ def tool(
 
     Args:
         scenes: what is in view of each run.
-        hovers: the hovers of each run, for the jobs of its scene; None where none were made.
+        hovers: the hovers of each run, for the jobs of its scene; None where none were made yet.
         axis: the axis that writes times.
         colour_by: the first choice of colours.
+        curves: all steps of the curves that show means.
         names: the names of the runs.
         tables: each run's jobs table, with columns that only the tool has; by default the scenes' tables.
     """
@@ -73,14 +75,22 @@ def tool(
                 "name": name,
                 "yaxis": f"y{place}" if place > 1 else "y",
                 "jobs": _jobs(table),
-                "hover": None if hover is None else _hover(hover, table.iloc[: len(hover.data)], axis),
+                "hover": _hover_of(scene, hover, table, axis),
                 **_rows(scene),
             }
             for place, (scene, table, hover, name) in enumerate(
                 zip(scenes, seen, hovers, names or [""] * len(scenes), strict=True), start=1
             )
         ],
+        "fixed": False,
+        "curves": list(curves),
     }
+
+
+def _hover_of(scene: ChartData, made: Hover | None, jobs: pd.DataFrame, axis: TimeAxis) -> dict[str, Any] | None:
+    """Return the hovers of a scene's jobs, the first of ``jobs``; None for very many jobs without a hover."""
+    hover = scene.hover(axis) if made is None and len(scene.jobs) <= MOST_TOLD else made
+    return None if hover is None else _hover(hover, jobs.iloc[: len(hover.data)], axis)
 
 
 def row_tool(

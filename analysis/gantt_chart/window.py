@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from analysis.gantt_chart.chart_data import HeldRectangles, within
 from analysis.gantt_chart.drawing import MOST_POLYGONS
-from analysis.gantt_chart.gantt import draw_held, gantt_options
+from analysis.gantt_chart.gantt import draw_held
+from analysis.gantt_chart.options import GanttOptions
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
 from cluster_sim.records.result import Result
@@ -23,8 +25,8 @@ class GanttWindows:
     """
 
     def __init__(self, result: Result, **options: Any):
-        self.options = gantt_options(options)
-        self.held = HeldRectangles.of(result, self.options.pop("rows"), self.options.pop("workload"))
+        self.options = GanttOptions.of(options)
+        self.held = HeldRectangles.of(result, self.options.rows, self.options.workload)
 
     def count(self, start: float, end: float) -> int:
         """Return how many rectangles of jobs are in view from ``start`` to ``end`` (s)."""
@@ -37,14 +39,14 @@ class GanttWindows:
         found = self.count(start, end)
         if found > MOST_POLYGONS:
             raise InputError("window", f"at most {number(MOST_POLYGONS)} rectangles", f"{number(found)}")
-        return draw_held(self.held, **self.options | {"x_range": (start, end)})
+        return draw_held(self.held, replace(self.options, x_range=(start, end)))
 
     def figure(self, start: float, end: float) -> go.Figure:
         """Return the chart, with shades where there are too many rectangles.
 
         So any window can be looked at.
         """
-        return draw_held(self.held, **self.options | {"x_range": (start, end)})
+        return draw_held(self.held, replace(self.options, x_range=(start, end)))
 
 
 def window(result: Result, t0: float, t1: float, **options: Any) -> go.Figure:

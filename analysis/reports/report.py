@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from analysis.figures.distributions import arrivals, ecdf
 from analysis.figures.fairness import fairness_index, user_fairness, user_table
 from analysis.figures.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
 from analysis.gantt_chart.gantt import run_title, time_window, tool_chart
+from analysis.gantt_chart.options import RunsOptions
 from analysis.gantt_chart.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.pages.page import figure_html, figures_html, page, render, write_whole
 from analysis.reports.verdict import compare, run_sentence
@@ -35,6 +35,7 @@ from analysis.tables.run_metrics import (
 from analysis.tables.wording import setting, shortened
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError, counted
+from cluster_sim.options import options_of
 from cluster_sim.records.cautions import Cautions
 from cluster_sim.records.intervals import FEWEST_BLOCKS
 from cluster_sim.records.result import Result
@@ -55,7 +56,7 @@ _USER_COLUMNS = {
 }
 _USER_UNITS = {"core_s": "s", "mean_wait_s": "s", "energy_j": "J"}
 
-_OF_SEVERAL = signature(gantt_runs).parameters.keys()
+_OF_SEVERAL = options_of(RunsOptions).keys()
 """Options that a chart of several runs also has."""
 
 # Settings with a name of their own, in this order; the others of `meta` follow under their keys.

@@ -1,4 +1,4 @@
-"""Figures that several papers need: bars beside each other, points, lines, a schedule. All are plotly JSON."""
+"""Figures that several papers need: bars beside each other, points, a schedule. All are plotly JSON."""
 
 from __future__ import annotations
 
@@ -23,13 +23,8 @@ def as_figure(name: str, caption: str, figure: go.Figure) -> PaperFigure:
     return PaperFigure(name, caption, json.loads(figure.to_json()))
 
 
-def bars(
-    name: str, caption: str, x: Sequence[str], series: Mapping[str, Numbers], unit: str, zero: bool = True
-) -> PaperFigure:
-    """Draw a group of bars at each of ``x``, one bar for each series.
-
-    Without ``zero`` the axis begins near the least value, not at 0.
-    """
+def bars(name: str, caption: str, x: Sequence[str], series: Mapping[str, Numbers], unit: str) -> PaperFigure:
+    """Draw a group of bars at each of ``x``, one bar for each series."""
     labels = plotly_text(x)
     figure = go.Figure(
         [
@@ -38,11 +33,6 @@ def bars(
         ]
     )
     styled(figure, name, "", unit, 340 if len(labels) <= 12 else 520, barmode="group")  # room for upright labels
-    known = [value for values in series.values() for value in values if value is not None]
-    if not zero and known and min(known) > 0:
-        low, high = min(known), max(known)
-        room = 0.15 * (high - low) or 0.05 * high
-        figure.update_yaxes(range=[low - room, high + room])
     return as_figure(name, caption, figure)
 
 
@@ -61,19 +51,6 @@ def points(
                 marker={"color": OKABE_ITO[i % 7], "symbol": symbols[i % 7], "size": 8},
             )
             for i, (label, values) in enumerate(zip(plotly_text(series), series.values(), strict=True))
-        ]
-    )
-    return as_figure(name, caption, styled(figure, name, x_title, unit))
-
-
-def lines(
-    name: str, caption: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], x_title: str, unit: str
-) -> PaperFigure:
-    """Draw a line for each of the curves (x, y)."""
-    figure = go.Figure(
-        [
-            go.Scatter(name=label, x=list(x), y=list(y), mode="lines", line={"color": OKABE_ITO[i % 7]})
-            for i, (label, (x, y)) in enumerate(zip(plotly_text(curves), curves.values(), strict=True))
         ]
     )
     return as_figure(name, caption, styled(figure, name, x_title, unit))

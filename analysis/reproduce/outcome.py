@@ -27,22 +27,6 @@ if TYPE_CHECKING:
     from analysis.reproduce.paper import Paper, PaperFigure
     from analysis.reproduce.runner import Reproduction
 
-COLUMNS = (
-    "key",
-    "group",
-    "what",
-    "published",
-    "measured",
-    "difference",
-    "unit",
-    "tolerance",
-    "kind",
-    "controls",
-    "verdict",
-    "why",
-    "source",
-)
-
 
 def save_pictures(found: Reproduction, out: Path) -> list[Path]:
     """Leave each figure as ``PAPER-FIGURE.png`` in ``out``. Raises InputError where there is no browser to draw it."""
@@ -240,14 +224,13 @@ HEADINGS = (
 def claims_csv(judged: Iterable[Judged]) -> str:
     """Return the claims as CSV, a row each."""
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    rows = [row(one) for one in judged]
+    writer = csv.DictWriter(
+        stream, [name for name in rows[0] if name != "how"], extrasaction="ignore", lineterminator="\n"
+    )
     writer.writeheader()
-    writer.writerows(row(one) for one in judged)
+    writer.writerows(rows)
     return stream.getvalue()
-
-
-if TYPE_CHECKING:
-    from analysis.reproduce.runner import Reproduction
 
 
 def page(found: Reproduction, meta: Mapping[str, Any]) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge
+from typing_extensions import Doc
 
 from analysis.reproduce.claims import Claim, Kind, Values
 
@@ -65,22 +68,20 @@ class ComputedPart:
 
 @dataclass(frozen=True)
 class ReproductionSetting:
-    """Setting of a reproduction.
+    """Setting of a reproduction."""
 
-    Attributes
-    ----------
-    quick : with fewer seeds and steps.
-    inputs : folder of the papers' inputs.
-    agents : folder of trained agents.
-    trainings : folder in which agents that are not there are trained; None for no trainings.
-    seeds : each kind of agent is trained with at most so many seeds; None for as many as its file says.
-    """
-
-    quick: bool
-    inputs: Path
-    agents: Path | None = None
-    trainings: Path | None = None
-    seeds: int | None = None
+    quick: Annotated[bool, Doc("fewer seeds and steps: under two minutes, and says so")]
+    inputs: Annotated[Path, Doc("folder of the papers' inputs")]
+    agents: Annotated[
+        Path | None,
+        Doc(
+            "trained agents for the papers' rows of agents: FOLDER/NAME/ROW or FOLDER/TRAINING, each as train leaves it"
+        ),
+    ] = None
+    trainings: Annotated[Path | None, Doc("where agents that are not there are trained; without, none is")] = None
+    seeds: Annotated[
+        int | None, Ge(1), Doc("train every kind of agent at most so many times, by default as its file says")
+    ] = None
 
 
 @dataclass(frozen=True)

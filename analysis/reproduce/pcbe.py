@@ -146,39 +146,23 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
 
 def claims() -> Sequence[Claim]:
     """Return the claims: the cells of the tables, and the text's conclusions with and without quirks."""
-    found = [*_table_claims("5.1", TABLE_5_1, "energy_j", "J"), *_table_claims("5.2", TABLE_5_2, "edp_js", "J·s")]
+    found = []
+    for table, text, metric in (("5.1", TABLE_5_1, "energy_j"), ("5.2", TABLE_5_2, "edp_js")):
+        for row, column, cell in cells_of(text):
+            key, what = f"{table}/{row}/{column}", f"test {row}, {column}"
+            found.append(_printed(key, what, cell, metric, f"{key}/{WITH}/{metric}"))
     for metric, column, cell in cells_of(TABLE_5_3):
-        found.append(
-            Claim(
-                f"5.3/{column}/{metric}",
-                f"scale run, {column}: {metric.rpartition('_')[0]}",
-                cell,
-                METRICS[metric],
-                "Table 5.3",
-                f"5.3/{column}/{WITH}/{metric}",
-                PRINTED,
-                group=GROUPS[WITH],
-            )
-        )
+        what = f"scale run, {column}: {metric.rpartition('_')[0]}"
+        found.append(_printed(f"5.3/{column}/{metric}", what, cell, metric, f"5.3/{column}/{WITH}/{metric}"))
     for label in SETTINGS:
         found += [*_small_conclusions(label), *_scale_conclusions(label), *_segment_conclusions(label)]
     return found
 
 
-def _table_claims(table: str, text: str, metric: str, unit: str) -> list[Claim]:
-    return [
-        Claim(
-            f"{table}/{row}/{column}",
-            f"test {row}, {column}",
-            cell,
-            unit,
-            f"Table {table}",
-            f"{table}/{row}/{column}/{WITH}/{metric}",
-            PRINTED,
-            group=GROUPS[WITH],
-        )
-        for row, column, cell in cells_of(text)
-    ]
+def _printed(key: str, what: str, cell: str, metric: str, measure: str) -> Claim:
+    """Return the claim of a table's cell."""
+    source = f"Table {key.partition('/')[0]}"
+    return Claim(key, what, cell, METRICS[metric], source, measure, PRINTED, group=GROUPS[WITH])
 
 
 def _row(values: Values, table: str, row: int, label: str, metric: str) -> dict[str, float]:

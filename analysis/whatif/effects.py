@@ -76,18 +76,17 @@ def effects_of(jobs: pd.DataFrame, runs: Mapping[str, Result]) -> list[Effect]:
         ("mean_wait_s", "mean wait", "wait", "s", LEAST_TIME),
         ("mean_bounded_slowdown", "mean bounded slowdown", "slowdown", "", 0.0),
     ):
-        base, value = (float(both[f"{name}_{kind}"].mean()) for name in (UNCHANGED, CHANGED))
+        means = (float(both[f"{UNCHANGED}_{kind}"].mean()), float(both[f"{CHANGED}_{kind}"].mean()))
         row = _differences(both, everyone, f"{CHANGED}_{kind}", f"{UNCHANGED}_{kind}").iloc[0]
         apart = both[f"{CHANGED}_{kind}"] - both[f"{UNCHANGED}_{kind}"]
-        weekly = tuple(apart.groupby(both["week"]).mean().tolist())
-        found.append(_weekly(metric, label, unit, base, value, row["low"], row["high"], weekly, floor))
+        weeks = apart.groupby(both["week"]).mean()
+        found.append(_weekly(metric, label, unit, means, (row["low"], row["high"]), weeks, floor))
     length = np.diff(week_edges(jobs))
     busy = {name: 100 * busy_core_s(jobs, name, week_edges(jobs)) / runs[name].platform.core_count for name in runs}
-    base, value = (float(busy[name].sum() / length.sum()) for name in (UNCHANGED, CHANGED))
+    means = (float(busy[UNCHANGED].sum() / length.sum()), float(busy[CHANGED].sum() / length.sum()))
     more_busy = busy[CHANGED] - busy[UNCHANGED]
     low, high = bootstrap_ratios(more_busy[:, None], length[:, None])[0].tolist()
-    weekly = tuple((more_busy / length).tolist())
-    found.append(_weekly("utilisation", "utilisation", "%", base, value, low, high, weekly))
+    found.append(_weekly("utilisation", "utilisation", "%", means, (low, high), more_busy / length))
     before, after = (float(runs[name].summary()["energy_j"]) for name in (UNCHANGED, CHANGED))
     energy = Effect("energy_j", "energy", "J", CHANGED, UNCHANGED, before, after, block="log")
     machines = {(run.platform.core_count, run.meta.get("power_policy")) for run in runs.values()}
@@ -98,31 +97,15 @@ def _weekly(
     metric: str,
     label: str,
     unit: str,
-    base: float,
-    value: float,
-    low: float,
-    high: float,
-    differences: tuple[float, ...],
+    means: tuple[float, float],
+    ends: tuple[float, float],
+    weeks: pd.Series | np.ndarray,
     floor: float = 0.0,
 ) -> Effect:
-    method = "95 % bootstrap over weeks"
-    blocks = len(differences)
-    return Effect(
-        metric,
-        label,
-        unit,
-        CHANGED,
-        UNCHANGED,
-        base,
-        value,
-        low,
-        high,
-        blocks,
-        "week",
-        method,
-        differences,
-        floor=floor,
-    )
+    """Return an effect: ``means`` without and with the change, ends of the interval, and the differences by week."""
+    how = ("week", "95 % bootstrap over weeks")
+    differences = tuple(weeks.tolist())
+    return Effect(metric, label, unit, CHANGED, UNCHANGED, *means, *ends, len(weeks), *how, differences, floor=floor)
 
 
 def effect_of_class(row: Mapping[Any, Any]) -> Effect:

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from typing_extensions import Doc
 
 from analysis.whatif.replayed import (
     CHANGED,
@@ -49,13 +50,21 @@ def what_if(
     log: str | Path | Workload,
     conf: str | Path,
     folder: str | Path,
-    changes: Sequence[str] = (),
+    changes: Annotated[
+        Sequence[str],
+        Doc(
+            "set a key of slurm.conf, such as PriorityWeightAge=5000, SchedulerParameters=bf_interval=60 (other options"
+            " stay) or PartitionName=batch:MaxTime=1-00:00:00"
+        ),
+    ] = (),
     *,
-    scheduler: str | None = None,
-    nodes: str | None = None,
-    power_policy: str | None = None,
-    baseline: str | None = None,
-    accounts: str | None = None,
+    scheduler: Annotated[str | None, Doc("another scheduler, such as easy")] = None,
+    nodes: Annotated[str | None, Doc("more nodes or fewer; +10:node07 are like that one")] = None,
+    power_policy: Annotated[str | None, Doc("when nodes sleep, such as timeout:600")] = None,
+    baseline: Annotated[
+        str | None, Doc("scheduler of the unchanged run, by default slurm with the configuration")
+    ] = None,
+    accounts: Annotated[str | None, Doc("what sacctmgr prints of accounts, for shares and limits")] = None,
     ignore_gpus: bool = False,
     progress: bool = False,
     **reading: Any,
@@ -69,9 +78,8 @@ def what_if(
     folder : receives ``unchanged/slurm.conf`` and ``changed/slurm.conf``; :meth:`Study.save` adds the rest.
     changes, nodes : see :mod:`cluster_sim.formats.slurm.conf_changes`, ``["PriorityWeightAge=5000"]`` and ``"+10"``.
     scheduler, power_policy : specs of the changed run, where these are what changes.
-    baseline : scheduler of the unchanged run, and of the changed one unless ``scheduler`` says otherwise; by default Slurm's
-        rules with the configuration, ``slurm:conf=…``.
-    accounts : file of accounts, shares and limits, which every scheduler keeps to, as ``sacctmgr -P show assoc`` prints them.
+    baseline : scheduler of the changed run, too, unless ``scheduler`` says otherwise.
+    accounts : file that ``sacctmgr -P show assoc`` printed, which every scheduler keeps to.
     ignore_gpus : run jobs that need GPUs as if they needed none.
     progress : show on stderr how far each run is.
 

@@ -1,12 +1,13 @@
 """The command line ``cluster-sim``: one module per command, and what they share.
 
 Modules of commands import only click when they load, so that ``--help`` and ``list`` answer at once; what a command
-needs, it imports when it runs. This is also the one package that may use all others.
+needs, it imports when it runs, and what declares its options when these are asked for. This is also the one package
+that may use all others.
 
 | module | holds |
 |---|---|
 | ``group`` | how any command ends: exit status, errors and warnings in one line each |
-| ``options`` | the options that ``run`` and ``compare`` share |
+| ``options`` | options made from settings of a run, or from what a function declares |
 | ``config`` | settings of a run, from options and from a file |
 | ``own_config`` | what configuration files say, the toolkit's own and IRMaSim's ``options.json`` |
 | ``simulate`` | from settings to a finished run and its files |

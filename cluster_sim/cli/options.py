@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import click
@@ -12,6 +13,7 @@ import click
 from cluster_sim.cli.completion import NAMED, Named
 from cluster_sim.errors import InputError
 from cluster_sim.files.reading import STDIN
+from cluster_sim.options import REQUIRED, Option, options_of
 from cluster_sim.run.settings import SETTINGS, TIME_UNITS, taken
 
 _PART = re.compile(rf"([0-9]+(?:\.[0-9]+)?)\s*({'|'.join(TIME_UNITS)})\s*")  # of a time with units: 2d, 1.5h
@@ -61,6 +63,18 @@ class Seconds(click.ParamType):
         return seconds
 
 
+class Names(click.ParamType):
+    """Names with commas between them; ``none`` for no name."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Return the names, which whoever takes them checks."""
+        if isinstance(value, str):
+            return () if value == "none" else tuple(value.split(","))
+        return tuple(value)
+
+
 class TimeUnit(click.ParamType):
     """A unit of time by its symbol or its name."""
 
@@ -86,27 +100,78 @@ def setting_option(name: str, meaning: str | None = None, **other: Any) -> Calla
     setting = SETTINGS[name]
     told = str(setting.told("command line") if meaning is None else meaning)
     more: dict[str, Any] = {"metavar": setting.metavar}
-    kinds = setting.option.kinds
     if setting.is_pair:
         more |= {"nargs": 2, "type": RunTime()}
     elif setting.is_list:
         more["multiple"] = True
         told += "; may be given several times"
-    elif kinds == (bool,):
-        more |= {"is_flag": True, "default": None}
-    elif name in NAMED:
-        more["type"] = Named(name)
     elif name == "time_unit":
         more["type"] = TimeUnit()
-    elif setting.option.choices:
-        more["type"] = click.Choice(setting.option.choices)
-    elif kinds == (int,):
-        more["type"] = click.IntRange(min=int(setting.option.least))
-    elif kinds == (float,):
-        more["type"] = Seconds()
+    else:
+        more |= _values_of(setting.option)
     shown = isinstance(setting.default, int | str) and not isinstance(setting.default, bool) and meaning is None
-    text = f"{told[0].upper()}{told[1:]}." + (f" [default: {setting.default}]" if shown else "")
-    return click.option(*(setting.flags or (f"--{name.replace('_', '-')}",)), help=text, **more | other)
+    text = _sentence(told) + (f" [default: {setting.default}]" if shown else "")
+    return click.option(*(setting.flags or _flags(name)), help=text, **more | other)
+
+
+def _flags(name: str) -> tuple[str, ...]:
+    return (f"--{name.replace('_', '-')}",)
+
+
+def _sentence(meaning: str) -> str:
+    return f"{meaning[0].upper()}{meaning[1:]}."
+
+
+def _values_of(option: Option) -> dict[str, Any]:
+    """Return click's arguments for the values that an option takes."""
+    if option.kinds == (bool,):
+        return {"is_flag": True, "default": None}
+    if option.name in NAMED:
+        return {"type": Named(option.name)}
+    if option.several:
+        return {"type": Names()} if option.choices else {"multiple": True}
+    if option.choices:
+        return {"type": click.Choice(option.choices)}
+    if option.kinds == (int,):
+        return {"type": click.IntRange(min=int(option.least))}
+    return {"type": Seconds()} if option.kinds == (float,) else {}
+
+
+class DeclaringCommand(click.Command):
+    """A command with options that another package declares, which is imported when somebody asks for them.
+
+    ``declared_by`` is the function or the model of options that does, ``MODULE:NAME``. ``declared`` has the options' names,
+    each with click's arguments, and its flags where these are not its name.
+    """
+
+    def __init__(self, *arguments: Any, declared_by: str, declared: Mapping[str, Mapping[str, Any]], **more: Any):
+        super().__init__(*arguments, **more)
+        self._declared_by, self._declared = declared_by, declared
+
+    @property
+    def params(self) -> list[click.Parameter]:
+        """Return all options."""
+        if self._declared:
+            module, _, name = self._declared_by.partition(":")
+            known = options_of(getattr(import_module(module), name))
+            self._params += [_declared_option(known[name], **other) for name, other in self._declared.items()]
+            self._declared = {}
+        return self._params
+
+    @params.setter
+    def params(self, params: list[click.Parameter]) -> None:
+        self._params = params
+
+
+def _declared_option(option: Option, flags: Sequence[str] = (), **other: Any) -> click.Option:
+    """Make the option of a command from a declared one, with its default, which the help shows."""
+    more: dict[str, Any] = _values_of(option)
+    told = option.meaning + "; may be given several times" * ("multiple" in more)
+    if not more.get("multiple"):
+        default = False if option.default is REQUIRED and option.kinds == (bool,) else option.default
+        shown = default not in (None, False)
+        more |= {"default": option.in_spec(default) if shown else default, "show_default": shown}
+    return click.Option([*(flags or _flags(option.name)), option.name], help=_sentence(told), **more | other)
 
 
 def setting_options(*names: str) -> Callable[[Any], Any]:
@@ -120,7 +185,10 @@ def setting_options(*names: str) -> Callable[[Any], Any]:
     return decorate
 
 
-_out = click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for results.")
+def out_option(meaning: str = "Folder for results.", **other: Any) -> Callable[[Any], Any]:
+    """Make the option for the folder that receives what a command leaves, which must be given unless ``other`` says so."""
+    more: dict[str, Any] = {"required": True, "type": click.Path(file_okay=False), "metavar": "DIR", "help": meaning}
+    return click.option("--out", **more | other)
 
 
 def specs_option(*names: str, of: str, **other: Any) -> Callable[[Any], Any]:
@@ -143,7 +211,7 @@ def simulation_options(scheduler: Callable[[Any], Any]) -> Callable[[Any], Any]:
         options = [
             scheduler if each.name == "scheduler" else setting_option(each.name) for each in taken("command line")
         ]
-        for option in reversed([*options, _out]):
+        for option in reversed([*options, out_option()]):
             command = option(command)
         return command
 

@@ -64,20 +64,3 @@ class Allocation(Put[Any]):
     def __repr__(self) -> str:
         whose = f"job {self.job.job_id}" if self.job is not None else f"tenant {self.tenant}"
         return f"<Allocation of {whose}: {self.placement!r}>"
-
-
-def lowest_bits(mask: int, count: int) -> int:
-    """Return the ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
-    if mask.bit_count() <= count:
-        return mask
-    count = int(count)  # numpy's integers, of which users make placements, would overflow in the shifts
-    taken = 0
-    while count:
-        low = (mask & -mask).bit_length() - 1
-        run = ~(mask >> low)
-        length = min((run & -run).bit_length() - 1, count)
-        bits = ((1 << length) - 1) << low
-        taken |= bits
-        mask ^= bits
-        count -= length
-    return taken

@@ -23,7 +23,7 @@ from simpy.resources.resource import Release
 
 from cluster_sim.engine import GRANT, Environment
 from cluster_sim.errors import PlacementError
-from cluster_sim.machine.allocation import NOBODY, Allocation, lowest_bits
+from cluster_sim.machine.allocation import NOBODY, Allocation
 from cluster_sim.machine.free import Pool
 from cluster_sim.machine.intervals import IntervalSet, end_of_run, first_of_at_least
 from cluster_sim.machine.ledger import Ledger
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.eligibility import Eligibility
+    from cluster_sim.machine.free import Ints
     from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.jobs import Job
 
@@ -87,16 +88,14 @@ class Cores(Pool, BaseResource[Any, Release]):
 
     # ------------------------------------------------------------------ placements in platform order, found in the sets
 
-    def _place_on_one(
-        self, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
-    ) -> Placement | None:
-        if order is not None or rooms is not None:
-            return super()._place_on_one(cores, order, rooms)
+    def _place_on_one(self, cores: int, order: npt.NDArray[np.float64] | None, capacity: Ints) -> Placement | None:
         free, all_on = self.free, self.nodes.all_on
+        if order is not None or capacity is not free:
+            return super()._place_on_one(cores, order, capacity)
         for nodes in (self.available, self.asleep):
-            if not nodes:
+            if not nodes.bounds:
                 continue
-            first = nodes.first()
+            first = nodes.bounds[0]
             node: int | None = first
             if free.item(first) < cores:
                 # While all nodes are on, those between the runs have no free core: they are compared with the others.
@@ -105,12 +104,10 @@ class Cores(Pool, BaseResource[Any, Release]):
                 return Placement.found(((node, node + 1, cores),), cores)
         return None
 
-    def _place_wide(
-        self, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
-    ) -> Placement | None:
+    def _place_wide(self, cores: int, order: npt.NDArray[np.float64] | None, capacity: Ints) -> Placement | None:
         """Take free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
-        if order is not None or rooms is not None:
-            return super()._place_wide(cores, order, rooms)
+        if order is not None or capacity is not self.free:
+            return super()._place_wide(cores, order, capacity)
         free, one_each, missing = self.free, self.widest == 1, cores
         spans: list[Span] = []
         for nodes in (self.available, self.asleep):
@@ -195,7 +192,8 @@ class Cores(Pool, BaseResource[Any, Release]):
                     ranges.append((self.first_core[begin], self.first_core[end] - 1))
                     continue
                 for node in range(first, stop):
-                    self._hold_on(node, cores, allocation, self.processors_of(node))
+                    processors = range(self.first_processor[node], self.first_processor[node + 1])
+                    self._hold_on(node, cores, allocation, processors)
             self.free_total -= placement.cores
             if allocation.memory_mb:
                 self.memory.occupy(placement.cores_by_node(), allocation.memory_mb)
@@ -415,13 +413,12 @@ class Cores(Pool, BaseResource[Any, Release]):
             self.look_at(node)
         runs = self.nodes.enter(nodes, on, off)
         self.version = object()
-        if self.nodes.withheld_count:
-            for node in nodes:
-                offered = not self.nodes.withheld[node]
-                self._make_usable(node, node + 1, on and offered, off and offered)
+        if not self.nodes.withheld_count:
+            self._make_usable(runs, on, off)
             return
-        for first, stop in runs:
-            self._make_usable(first, stop, on, off)
+        for node in nodes:
+            offered = not self.nodes.withheld[node]
+            self._make_usable([(node, node + 1)], on and offered, off and offered)
 
     def withhold(self, nodes: Sequence[int], withheld: bool) -> bool:
         """Take nodes out of the scheduler's reach, or give them back; what runs on them goes on. Whether that is new."""
@@ -437,25 +434,27 @@ class Cores(Pool, BaseResource[Any, Release]):
         for node in fresh:
             cores, on, off = self._all_free[node], states.powered_on.item(node), states.powered_off.item(node)
             states.offered_cores += -cores if withheld else cores
-            self._make_usable(node, node + 1, on and not withheld, off and not withheld)
+            self._make_usable([(node, node + 1)], on and not withheld, off and not withheld)
         return True
 
-    def _make_usable(self, first: int, stop: int, on: bool, off: bool) -> None:
-        """Make neighbours, all alike before, usable as they are, or after a boot, or not at all."""
-        was_on, was_off = self.nodes.on_bytes[first], self.nodes.off_bytes[first]
-        change = self.nodes.set_usable(first, stop, on, off)
-        free = self._free[first:stop]
-        if not any(free):
-            return  # a job has them: they boot for it, or have booted
-        self.free_total += change * sum(free)
-        runs = [(first, stop)]
-        if 0 in free:  # of some of them
-            runs = [(node, node + 1) for node, cores in enumerate(free, first) if cores]
+    def _make_usable(self, runs: list[tuple[int, int]], on: bool, off: bool) -> None:
+        """Make runs of nodes, all alike before, usable as they are, or after a boot, or not at all."""
+        was_on, was_off = self.nodes.on_bytes[runs[0][0]], self.nodes.off_bytes[runs[0][0]]
+        change = self.nodes.set_usable(runs, on, off)
         for first, stop in runs:
-            if was_on or was_off:
-                (self.available if was_on else self.asleep).remove(first, stop)
-            if on or off:
-                (self.available if on else self.asleep).add(first, stop)
+            free = self._free[first:stop]
+            cores = sum(free)
+            if not cores:
+                continue  # a job has them: they boot for it, or have booted
+            self.free_total += change * cores
+            open_runs = [(first, stop)]
+            if 0 in free:  # a job has some of them
+                open_runs = [(node, node + 1) for node, count in enumerate(free, first) if count]
+            for begin, end in open_runs:
+                if was_on or was_off:
+                    (self.available if was_on else self.asleep).remove(begin, end)
+                if on or off:
+                    (self.available if on else self.asleep).add(begin, end)
 
     def _open(self, first: int, stop: int) -> None:
         """Enter nodes that get free cores into the set in which placements look for them."""
@@ -469,9 +468,10 @@ class Cores(Pool, BaseResource[Any, Release]):
             elif is_off[node]:
                 self.asleep.add(node, node + 1)
 
-    def is_idle(self, node: int) -> bool:
-        """Return whether a node is on and no job holds a core of it."""
-        return self.nodes.state[node] is NodeState.IDLE and self._free[node] == self._all_free[node]
+    def are_idle(self, nodes: Sequence[int]) -> bool:
+        """Return whether all of the nodes are on, and no job holds a core of them."""
+        state, free, all_free = self.nodes.state, self._free, self._all_free
+        return not [n for n in nodes if free[n] != all_free[n] or state[n] is not NodeState.IDLE]
 
     def have_free_cores(self, nodes: Sequence[int]) -> bool:
         """Return whether any of the nodes has a core that no job holds."""
@@ -573,3 +573,20 @@ class Cores(Pool, BaseResource[Any, Release]):
         for _, processor, mask, _ in allocation.pieces:
             ranges += self.ranges_of(processor, mask)
         return ranges
+
+
+def lowest_bits(mask: int, count: int) -> int:
+    """Return the ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
+    if mask.bit_count() <= count:
+        return mask
+    count = int(count)  # numpy's integers, of which users make placements, would overflow in the shifts
+    taken = 0
+    while count:
+        low = (mask & -mask).bit_length() - 1
+        run = ~(mask >> low)
+        length = min((run & -run).bit_length() - 1, count)
+        bits = ((1 << length) - 1) << low
+        taken |= bits
+        mask ^= bits
+        count -= length
+    return taken

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -120,10 +119,12 @@ class Pool:
         if self.eligibility is not None:
             widest = self.eligibility.widest(job)
             rooms = self.open_rooms(self.eligibility, job, time, rooms, within)
+        capacity = self.free if rooms is None else np.minimum(self.free, rooms)
         wanted = shape(job) if self.shapes else None
         if wanted is not None:
-            return self._place_shaped(wanted, order, rooms) if is_possible(job, wanted) else None
-        return self._place_on_one(cores, order, rooms) if cores <= widest else self._place_wide(cores, order, rooms)
+            return self._place_shaped(wanted, order, capacity) if is_possible(job, wanted) else None
+        search = self._place_on_one if cores <= widest else self._place_wide
+        return search(cores, order, capacity)
 
     def grown(self, placement: Placement, cores: int, rooms: Ints | None = None) -> Placement | None:
         """Return ``placement`` with more cores, ``cores`` in all, on its own nodes first; None if too few are free.
@@ -132,7 +133,7 @@ class Pool:
         """
         own = placement.cores_by_node()
         missing = cores - placement.cores
-        free = np.where(self.is_on, self._most_on_each(rooms), 0)
+        free = np.where(self.is_on, self.free if rooms is None else np.minimum(self.free, rooms), 0)
         others = [node for node in np.flatnonzero(free).tolist() if node not in own]
         for node in (*own, *others):
             if missing <= 0:
@@ -155,29 +156,21 @@ class Pool:
             return rooms
         return np.where(allowed, cores if rooms is None else rooms, 0)
 
-    # ------------------------------------------------------------------ the search
+    # ------------------------------------------------------------------ the search: on nodes that are on, else with boots
 
-    def _most_on_each(self, rooms: Ints | None) -> Ints:
-        """Return the most cores that can be taken on each node."""
-        return self.free if rooms is None else np.minimum(self.free, rooms)
-
-    def _candidates(self, capacity: Ints, cores: int) -> Iterable[npt.NDArray[np.int64]]:
-        """Yield the nodes of that much capacity: those that are on, then those that would have to be booted."""
+    def _place_on_one(self, cores: int, order: npt.NDArray[np.float64] | None, capacity: Ints) -> Placement | None:
         for usable in (self.is_on, self.is_off):
-            yield ((capacity >= cores) & usable).nonzero()[0]
-
-    def _place_on_one(self, cores: int, order: npt.NDArray[np.float64] | None, rooms: Ints | None) -> Placement | None:
-        for candidates in self._candidates(self._most_on_each(rooms), cores):
+            candidates = ((capacity >= cores) & usable).nonzero()[0]
             if len(candidates):
                 best = candidates[0] if order is None else candidates[np.argmin(order[candidates])]
                 return Placement(((int(best), int(best) + 1, cores),))
         return None
 
-    def _place_wide(self, cores: int, order: npt.NDArray[np.float64] | None, rooms: Ints | None) -> Placement | None:
+    def _place_wide(self, cores: int, order: npt.NDArray[np.float64] | None, capacity: Ints) -> Placement | None:
         """Take free cores node by node in the given order, nodes that are on before those that would have to boot."""
-        capacity = self._most_on_each(rooms)
         spans: list[Span] = []
-        for candidates in self._candidates(capacity, 1):
+        for usable in (self.is_on, self.is_off):
+            candidates = ((capacity >= 1) & usable).nonzero()[0]
             ranked = candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
             counts = capacity[ranked]
             reached = counts.cumsum()
@@ -191,14 +184,13 @@ class Pool:
         return None
 
     def _place_shaped(
-        self, wanted: list[int], order: npt.NDArray[np.float64] | None, rooms: Ints | None
+        self, wanted: list[int], order: npt.NDArray[np.float64] | None, capacity: Ints
     ) -> Placement | None:
-        capacity = self._most_on_each(rooms)
-        ordered = [
-            candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
-            for candidates in self._candidates(capacity, min(wanted))
-        ]
-        ranked = np.concatenate(ordered)
+        enough = capacity >= min(wanted)
+        on, off = (enough & self.is_on).nonzero()[0], (enough & self.is_off).nonzero()[0]
+        if order is not None:
+            on, off = (nodes[np.argsort(order[nodes], kind="stable")] for nodes in (on, off))
+        ranked = np.concatenate((on, off))
         spans: list[Span] = []
         # Widest first: a node that is good enough for a wish would be for every later one, so none is wasted.
         for taken in dict.fromkeys(wanted):
@@ -270,19 +262,20 @@ class Free(Pool):
         self._add(job, placement, memory, 1)
 
     def _add(self, job: Job, placement: Placement, memory: float, sign: int) -> None:
+        whole = self.eligibility is not None and job.exclusive
         for first, stop, cores in placement.spans:
             if memory:
                 self.memory.used[first:stop] -= sign * memory * cores
-            held = self.cores_held(job, first, stop, cores)
+            held = self.platform.node_cores[first:stop] if whole else cores
             self.free[first:stop] += sign * held
-            self.free_total += sign * _total(held, stop - first)
+            self.free_total += sign * (cores * (stop - first) if isinstance(held, int) else int(held.sum()))
 
     def release(self, running: Running) -> None:
         """Give what a running job holds, as if it had ended; its nodes can be used then."""
-        placement = running.placement.offered(self.withheld)
+        placement = running.placement if self.withheld is None else running.placement.offered(self.withheld)
         for first, stop, _ in placement.spans:
             self.is_on[first:stop] = True
-        self.give(running.job, placement, running.memory_mb)
+        self._add(running.job, placement, running.memory_mb, 1)
 
     def held_by(self, running: Running) -> int:
         """Return how many cores :meth:`release` gives: all of its nodes where a job has these for itself."""

@@ -64,10 +64,6 @@ class IntervalSet:
         """Return how many integers there are."""
         return sum(self.bounds[1::2]) - sum(self.bounds[::2])
 
-    def first(self) -> int:
-        """Return the least integer in it; the set must not be empty."""
-        return self.bounds[0]
-
     def __repr__(self) -> str:
         return f"IntervalSet({', '.join(f'{first}-{stop - 1}' for first, stop in self)})"
 

@@ -8,8 +8,10 @@ is only how an entry ends.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,10 +47,11 @@ class _Pieces:
             for column in (self.entry, self.first, self.last):
                 column.pop()
 
-    def holds(self, tenant: Ints, start: Floats, end: Floats) -> Holds:
-        """Return the ranges with what is known of their entries."""
+    def holds(self, tenant: Ints, end: Floats, *starts: Floats) -> list[Holds]:
+        """Return the ranges with what is known of their entries, once for each series of starts."""
         entry = np.array(self.entry)
-        return Holds(tenant[entry], np.array(self.first), np.array(self.last), start[entry], end[entry])
+        of, first, last, until = tenant[entry], np.array(self.first), np.array(self.last), end[entry]
+        return [Holds(of, first, last, start[entry], until) for start in starts]
 
 
 class Ledger:
@@ -140,16 +143,17 @@ class Ledger:
 
         The ledger may go on beyond the time: a guest comes or stays while the last job of the run waits to be refused.
         """
-        tenant = _numbered(np.array(self.tenant), attempts)
+        # From 0: first the attempts, then the guests, whom the machine counts down from -2.
+        tenant = np.array(self.tenant)
+        tenant = np.where(tenant < -1, attempts - 2 - tenant, tenant)
         held, loaded = np.array(self.held_from), np.array(self.loaded_from)
         until = np.minimum(np.array(self.held_until), horizon)
-        holds = self._pieces.holds(tenant, held, until)
-        loads = self._pieces.holds(tenant, loaded, until)
+        holds, loads = self._pieces.holds(tenant, until, held, loaded)
         used_from = np.where(loads.start <= horizon, loads.start, np.nan)
         loads = loads.where(~np.isnan(loads.start))
         if self.load_tenant:
-            of_guests, since = _numbered(np.array(self.load_tenant), attempts), np.array(self.load_from)
-            loads += self._load_pieces.holds(of_guests, since, np.minimum(np.array(self.load_until), horizon))
+            of_guests, since = attempts - 2 - np.array(self.load_tenant), np.array(self.load_from)
+            loads += self._load_pieces.holds(of_guests, np.minimum(np.array(self.load_until), horizon), since)[0]
         if len(held) and max(held[-1], self.load_from[-1] if self.load_from else 0.0) > horizon:
             used_from = used_from[holds.start <= horizon]
             holds, loads = holds.where(holds.start <= horizon), loads.where(loads.start <= horizon)
@@ -169,16 +173,11 @@ class Ledger:
             tenant,
             np.where(seconds > 0.0, seconds, 0.0),
             self.transitions.until(horizon),
-            [row for row in self.clock_changes if row[0] <= horizon],
+            self.clock_changes[: bisect_right(self.clock_changes, horizon, key=itemgetter(0))],
             rated_watts,
             (times[within], np.array(self.power_watts)[within]),
             horizon,
         )
-
-
-def _numbered(tenant: Ints, attempts: int) -> Ints:
-    """Number tenants from 0: first the attempts, then the guests, whom the machine counts down from -2."""
-    return np.where(tenant < -1, attempts - 2 - tenant, tenant)
 
 
 @dataclass(frozen=True)

@@ -65,20 +65,23 @@ class NodeStates:
                 self._powered_off[first:stop] = _BYTES[off] * (stop - first)
         return runs
 
-    def set_usable(self, first: int, stop: int, on: bool, off: bool) -> int:
-        """Make neighbours, all alike before, usable as they are, or after a boot, or not at all.
+    def set_usable(self, runs: list[tuple[int, int]], on: bool, off: bool) -> int:
+        """Make runs of nodes, all alike before, usable as they are, or after a boot, or not at all.
 
         Return the change: 1 if they can be used from now on, -1 if no longer, 0 if neither.
         """
-        was_on, was_off = self.on_bytes[first], self.off_bytes[first]
-        if was_on != on:
-            self.on_bytes[first:stop] = _BYTES[on] * (stop - first)
-        if was_off != off:
-            self.off_bytes[first:stop] = _BYTES[off] * (stop - first)
-        self._not_on += (was_on - on) * (stop - first)
+        was_on, was_off = self.on_bytes[runs[0][0]], self.off_bytes[runs[0][0]]
+        nodes = 0
+        for first, stop in runs:
+            if was_on != on:
+                self.on_bytes[first:stop] = _BYTES[on] * (stop - first)
+            if was_off != off:
+                self.off_bytes[first:stop] = _BYTES[off] * (stop - first)
+            nodes += stop - first
+        self._not_on += (was_on - on) * nodes
         self.all_on = not self._not_on
         change = int(on or off) - int(was_on or was_off)
-        self.changes += abs(change) * (stop - first)
+        self.changes += abs(change) * nodes
         return change
 
     def has_ready_nodes(self, placement: Placement) -> bool:

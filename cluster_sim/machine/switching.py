@@ -97,8 +97,6 @@ class Switching:
     def boot_delays(self) -> npt.NDArray[np.float64] | None:
         """Return how long each node has to boot for a job that gets it, s, see ``View.boot_delays``."""
         nodes = self.nodes
-        if nodes.all_on:
-            return None
         off = nodes.powered_off.copy()
         for node in nodes.transition_ends:
             off[node] = nodes.state[node] is NodeState.SWITCHING_OFF and not self.boots_afterwards(node)
@@ -189,9 +187,8 @@ class Switching:
             return
         self.enter(intact, NodeState.OFF, [self.costs(intact[0]).off_w] * len(intact))  # they are alike
         self._tell(self._off, intact)
-        woken = [node for node in intact if node in self._wake_afterwards]
-        self._wake_afterwards.difference_update(woken)
-        if woken:
+        if woken := [node for node in intact if node in self._wake_afterwards] if self._wake_afterwards else []:
+            self._wake_afterwards.difference_update(woken)
             self.boot(woken)
 
     # ------------------------------------------------------------------ waiting

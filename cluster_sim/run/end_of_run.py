@@ -49,11 +49,9 @@ class EndOfRun:
 
     def check(self, *heard: object) -> None:
         """End the run if nothing is left, whatever has been heard."""
-        if self._has_ended():
-            # When everybody has seen this instant: until then a process may submit a job, or have one wait again.
-            self._env.at(self._env.now, END).callbacks.append(
-                lambda event: self.event.succeed() if self._has_ended() else None
-            )
+        # When everybody has seen this instant: until then a process may submit a job, or have one wait again.
+        self._env.at(self._env.now, END).callbacks.append(self._end)
 
-    def _has_ended(self) -> bool:
-        return self._attempts.over == self._jobs.count and not self._held_open and not self.event.triggered
+    def _end(self, event: Event) -> None:
+        if self._attempts.over == self._jobs.count and not self._held_open and not self.event.triggered:
+            self.event.succeed()

@@ -193,7 +193,7 @@ class MachineView:
     def guests(self) -> Sequence[Departure]:
         """Return what users' processes hold: whose, node, cores, and when it should be given back (s; inf: never)."""
         guests = self._machine.guests
-        return guests.expected() if guests else ()
+        return guests.expected() if guests.held else ()
 
     @property
     def usable_cores(self) -> npt.NDArray[np.int32]:
@@ -242,4 +242,4 @@ class MachineView:
         0 of a node that is on, or will be when it can be had; of one that is OFF, or will be, the mean time of its boot,
         withheld or not.
         """
-        return self._machine.switching.boot_delays()
+        return None if self._states.all_on else self._machine.switching.boot_delays()

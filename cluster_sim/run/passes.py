@@ -39,10 +39,16 @@ class BlocksQueue(Protocol):
     """A scheduler under which a job that waits for cores can have all behind it wait, too.
 
     It sets ``blocked_by`` in a pass: before that job no other starts, nor any that is submitted later. As long as it waits,
-    and fewer cores are free than it requests, there is no pass for jobs that end or join the queue behind it.
+    and fewer cores are free than it requests, there is no pass for jobs that end or join the queue behind it, nor for nodes
+    that are switched. It may also set ``refused_at``, to the machine's ``version`` when that job did not fit: as long as that
+    is the same, it would not fit again. Where nodes are ordered at random, say, that is not so.
     """
 
     blocked_by: Job | None
+
+
+class _NeverBlocks:
+    blocked_by: Job | None = None
 
 
 class Passes:
@@ -85,21 +91,18 @@ class Passes:
         self.idle_wakes = 0  #: Of the scheduler since a job last started, in a row, while nothing else was to happen.
         self._wakes_to_come = 0  # of the scheduler
         self.coming = Event(self._env)  #: The event of the next scheduling pass.
-        self._power_turn = Event(self._env)
+        self.power_turn = Event(self._env)  #: The event of the power policy's next turn.
         hub = machine.hub
         hub.guest_left.append(self.request)
         self._kept_back = kept_back
         self._names_head = hasattr(type(scheduler), "blocked_by")
-        if self._names_head and not self._follows_submissions:
-            self._blocking: BlocksQueue = scheduler
-            hub.queued.append(self._job_came)
-            hub.vacated.append(self._job_left)
-        else:
-            hub.queued.append(self.request)
-            hub.vacated.append(self.request)
+        skips = self._names_head and not self._follows_submissions
+        self._blocking: BlocksQueue = scheduler if skips else _NeverBlocks()
+        hub.queued.append(self._job_came if skips else self.request)
+        hub.vacated.append(self._job_left if skips else self.request)
         hub.nodes_changed.append(self._nodes_changed)
         if power is not None:
-            self._plan_power(self._reserves)
+            self.request_policy()
 
     def due(self) -> Event:
         """Return the event of the next scheduling pass."""
@@ -128,7 +131,7 @@ class Passes:
 
     def power_due(self) -> Event:
         """Return the event of the power policy's next turn; its value says which: ``RESERVE`` or ``REACT``."""
-        return self._power_turn
+        return self.power_turn
 
     def request(self, *heard: object) -> None:
         """Ask for one pass of each policy after all else of this instant: something they may answer to happened."""
@@ -157,11 +160,13 @@ class Passes:
             self.request_policy()
 
     def _is_blocked(self, head: Job) -> bool:
-        """Return whether a job that waits requests more cores than are free, and nobody but the scheduler waits for passes."""
+        """Return whether a job that waits still cannot start, and nobody but the scheduler waits for passes."""
         others = self.coming.callbacks
         if others is not None and len(others) > 1:
             return False
-        return head.requested_cores > self._machine.cores.free_total and self._live.pending.get(head.index) is head
+        cores = self._machine.cores
+        lacks = head.requested_cores > cores.free_total or getattr(self._blocking, "refused_at", None) is cores.version
+        return lacks and self._live.pending.get(head.index) is head
 
     def _nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
         """Ask for the passes that nodes in another state give reason to."""
@@ -170,7 +175,8 @@ class Passes:
         machine, cores = self._machine, self._machine.cores
         # A job that waits may fit now; a job's own nodes are news to none. But booting may have weighed on a power cap.
         waited_for = self._live.pending and (machine.budget is not None or cores.have_free_cores(nodes))
-        if self._scheduler is None or waited_for:
+        head = self._blocking.blocked_by
+        if self._scheduler is None or (waited_for and (head is None or not self._is_blocked(head))):
             self.request()
         if self._follows_switching or (state is not NodeState.OFF and cores.have_free_cores(nodes)):
             self.request_policy()
@@ -190,16 +196,21 @@ class Passes:
             policy = type(self._power).__name__
             raise SimulationError(f"{policy} switches nodes in circles: {self._passes_now} passes at {now:g} s")
         self._passes_now += 1
-        self._guard_against_stalls()
-        self._plan_power(before)
-
-    def _guard_against_stalls(self) -> None:
-        """Raise StallError if the policy only asks to be woken again while jobs wait and nothing runs, without end."""
         live, came = self._live, len(self._news.submitted)
         if not live.pending or live.running or came > self._came:
             self._fruitless = self._in_transition = 0
             self._came = came
-            return
+        else:
+            self._guard_against_stalls()
+        if before and not self._is_to_reserve:
+            self._is_to_reserve = True
+            self._env.at(now, RESERVE, RESERVE).callbacks.append(self._take_turn)
+        if not self._is_to_react:
+            self._is_to_react = True
+            self._env.at(now, REACT, REACT).callbacks.append(self._take_turn)
+
+    def _guard_against_stalls(self) -> None:
+        """Raise StallError if the policy only asks to be woken again while jobs wait and nothing runs, without end."""
         nodes, changes = self._machine.nodes, len(self._machine.ledger.transitions)
         if nodes.transition_ends and changes == self._changes_seen and self._in_transition < PASSES_IN_TRANSITION:
             self._in_transition += 1
@@ -223,7 +234,7 @@ class Passes:
             scheduler = "the scheduler" if self._scheduler is None else type(self._scheduler).__name__
             why = f"{scheduler} starts no job, and {policy}, which withholds no node, asks again and again to be woken"
         raise StallError(
-            f"{why}: {len(live.pending)} jobs wait and none runs, and so it was in all of "
+            f"{why}: {len(self._live.pending)} jobs wait and none runs, and so it was in all of "
             f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {self._env.now:g} s"
         )
 
@@ -236,19 +247,9 @@ class Passes:
         finally:
             self.power_decides = self._reserving = False
 
-    def _plan_power(self, before: bool) -> None:
-        """Have the power policy decide in later phases of this instant, once in each."""
-        env = self._env
-        if before and not self._is_to_reserve:
-            self._is_to_reserve = True
-            env.at(env.now, RESERVE, RESERVE).callbacks.append(self._take_turn)
-        if not self._is_to_react:
-            self._is_to_react = True
-            env.at(env.now, REACT, REACT).callbacks.append(self._take_turn)
-
     def _take_turn(self, event: Event) -> None:
         """Let the power policy's process go on, to where it waits for its next turn."""
-        turn, due, self._power_turn = event.value, self._power_turn, Event(self._env)
+        turn, due, self.power_turn = event.value, self.power_turn, Event(self._env)
         self._reserving = turn == RESERVE
         if self._reserving:
             self._is_to_reserve = False

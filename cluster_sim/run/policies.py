@@ -162,16 +162,16 @@ class PowerPolicy:
 
     def attend(self, simulation: OngoingRun) -> Generator[Event, Any, None]:
         """Run the policy's process: wait for its turns before and after the pass and carry its decisions out."""
-        view = simulation.power_view
+        view, passes, apply = simulation.power_view, simulation.passes, simulation.apply
         self.begin(view)
         while True:
-            turn = yield simulation.power_turn_due()
+            turn = yield passes.power_turn
             decide = self.reserve if turn == RESERVE else self.react
             decisions = decide(view)
             if not hasattr(decisions, "__iter__"):
                 raise _no_decisions(decisions, decide)
             for decision in decisions:
-                simulation.apply(decision)
+                apply(decision)
 
 
 Policy = TypeVar("Policy", Scheduler, PowerPolicy)
@@ -212,21 +212,17 @@ def serve(policies: Mapping[str, object], run: OngoingRun, has_begun: bool) -> N
     Raises InputError for one that serves another run that is not over, or has served another since this one began.
     """
     for kind, policy in policies.items():
-        if _served.get(id(policy)) is run:
+        other = _served.get(id(policy))
+        if other is run:
             continue
-        where = f"{kind} {describe(policy)}"
-        if has_begun:
-            raise InputError(where, "an object of this run alone: another run has begun with it since")
-        if _is_at_work(policy):
+        expected = "an object of this run alone: another run has begun with it since" if has_begun else ""
+        if not expected and other is not None and not other.is_over and not other.has_failed:
+            other = None
             gc.collect()  # a run that nobody can go on with is none
-            if _is_at_work(policy):
+            if id(policy) in _served:
                 expected = (
                     "an object that serves no other run, which one that is not over has: make an object for each run"
                 )
-                raise InputError(where, expected)
+        if expected:
+            raise InputError(f"{kind} {describe(policy)}", expected)
         _served[id(policy)] = run
-
-
-def _is_at_work(policy: object) -> bool:
-    other = _served.get(id(policy))
-    return other is not None and not other.is_over and not other.has_failed

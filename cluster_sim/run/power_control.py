@@ -57,7 +57,7 @@ class PowerControl:
         if isinstance(decision, SwitchOff):
             nodes, machine = self._without_suspended(self._nodes_of(decision)), self._machine
             each_once = len(set(nodes)) == len(nodes)
-            if nodes and each_once and all(map(machine.cores.is_idle, nodes)):
+            if nodes and each_once and machine.cores.are_idle(nodes):
                 machine.switching.switch_off(nodes)
             else:
                 for node in nodes:

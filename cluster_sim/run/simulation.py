@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
@@ -40,6 +41,7 @@ from cluster_sim.run.jobs.late_jobs import LateJobs
 from cluster_sim.run.jobs.live_jobs import LiveJobs
 from cluster_sim.run.jobs.rules import RunRules
 from cluster_sim.run.jobs.run_jobs import RunJobs
+from cluster_sim.run.machine_view import forwarded
 from cluster_sim.run.news import News
 from cluster_sim.run.notices import Notices
 from cluster_sim.run.own_processes import Process, name_of, start
@@ -202,7 +204,8 @@ class Simulation:
         self._has_begun = False
         named = {"scheduler": scheduler, "power policy": power, "failure model": self.failures}
         self._policies = {kind: policy for kind, policy in named.items() if policy is not None}
-        self.env.at(0.0, URGENT).callbacks.append(self._serve)  # whoever drives it
+        # Whoever drives it: `run` and the steps have served before.
+        self.env.at(0.0, URGENT).callbacks.append(lambda event: None if self._has_begun else self._serve())
         for policy in (scheduler, power):
             if policy is not None:
                 self.env.process(policy.attend(self))
@@ -242,7 +245,8 @@ class Simulation:
             traits, self.accounts, self.request_pass, after_each_event,
         )  # fmt: skip
         self.closing = EndOfRun(self.env, self.jobs, self.attempts, self.until)
-        self.admission.process.callbacks.append(self.closing.check)  # of a workload without jobs
+        if not self.jobs.count:
+            self.admission.process.callbacks.append(self.closing.check)
         rules = RunRules(
             self.enforce_walltime,
             self.suspended_time_counts,
@@ -285,6 +289,7 @@ class Simulation:
         ).apply
         self._late_jobs = LateJobs(self.jobs, self.life, self.admission, self._begin_anew)
 
+    is_over: bool = forwarded("closing.is_over", "True if the last job is over, or nothing could start another.")
     start, simulate = Guess("run()"), Guess("run()")
     time, now = Guess("env.now"), Guess("env.now")
 
@@ -295,7 +300,7 @@ class Simulation:
         state = "over" if self.is_over else f"at {self.env.now:g} s"
         return f"<Simulation of {counted(len(self.jobs), 'job')} on {self.platform.id!r} under {policies}, {state}>"
 
-    def _serve(self, event: Event | None = None) -> None:
+    def _serve(self) -> None:
         """Let the policies serve this run, which begins or goes on. Raises InputError for one that serves another."""
         serve(self._policies, self, self._has_begun)
         self._has_begun = True
@@ -319,11 +324,6 @@ class Simulation:
 
     # ------------------------------------------------------------------ running
 
-    @property
-    def is_over(self) -> bool:
-        """Return whether the last job is over, or nothing is left that could start another."""
-        return self.closing.is_over
-
     def run(self, until: float | None = None, progress: bool | str = False, warn: bool = True) -> Result:
         """Run to the end of the last job, or to ``until`` (s), and return the result so far.
 
@@ -340,7 +340,9 @@ class Simulation:
         if stop > self.env.now if isinstance(stop, float) else not self.is_over:
             self._serve()
             name = progress if isinstance(progress, str) else "run"
-            shown = Progress(name, len(self.workload), "jobs", shown=bool(progress), count=lambda: self.attempts.over)
+            shown: AbstractContextManager[object] = nullcontext()
+            if progress:
+                shown = Progress(name, len(self.workload), "jobs", count=lambda: self.attempts.over)
             try:
                 with shown:
                     self.env.run(until=stop)

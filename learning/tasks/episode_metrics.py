@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -40,13 +41,12 @@ def quick_metrics(simulation: Simulation) -> dict[str, Any]:
     span = makespan(float(np.minimum.reduce(workload.columns["submit_time"])), last)
     wait, turnaround = wait_time(submit, start), turnaround_time(submit, finish)
     slowdown = bounded_slowdown(turnaround, run_time(start, finish))
-    states = np.bincount(np.frombuffer(records.state, np.uint8), minlength=len(STATES))
     energy = simulation.view.energy_j
     values = (
         *(energy, span, energy_delay_product(energy, span), _mean(wait)),
         *(quantile(wait, 0.95), float(np.maximum.reduce(wait))),
         *(_mean(turnaround), _mean(slowdown), float(np.maximum.reduce(slowdown))),
-        *(int(states[STATES.index(state)]) for state in _STATES),
+        *(records.state.count(STATES.index(state)) for state in _STATES),
     )
     return dict(zip(KEYS, values, strict=True))
 
@@ -56,13 +56,21 @@ def _mean(values: npt.NDArray[np.float64]) -> float:
 
 
 def quantile(values: npt.NDArray[np.float64], share: float) -> float:
-    """Return ``numpy.quantile``, to the last bit; that takes as long as some steps of an episode."""
-    place = (len(values) - 1) * share
-    low = int(place)
-    ordered = np.sort(values)
-    before, after = ordered.item(low), ordered.item(min(low + 1, len(values) - 1))
-    beyond, rise = place - low, after - before
-    return before + rise * beyond if beyond < 0.5 else after - rise * (1.0 - beyond)
+    """Return ``numpy.quantile``, to the last bit."""
+    return float(quantiles(values, [share])[0])
+
+
+def quantiles(values: npt.NDArray[np.float64], shares: Iterable[float]) -> list[Any]:
+    """Return ``numpy.quantile`` along the first axis, to the last bit; that takes as long as some steps of an episode."""
+    ordered, last = np.sort(values, axis=0), len(values) - 1
+    found = []
+    for share in shares:
+        place = last * share
+        low = int(place)
+        before, after = ordered[low], ordered[min(low + 1, last)]
+        beyond, rise = place - low, after - before
+        found.append(before + rise * beyond if beyond < 0.5 else after - rise * (1.0 - beyond))
+    return found
 
 
 _STATES = (JobState.COMPLETED, JobState.KILLED, JobState.REJECTED, JobState.UNFINISHED)

@@ -31,6 +31,8 @@ Of = TypeVar("Of", float, npt.NDArray[np.float64])
 LONG_S = 1e6
 """Time whose logarithm counts as 1, s; so do longer times."""
 _LOG_LONG = float(np.log1p(LONG_S))
+ZERO, ONE = np.array(0.0), np.array(1.0)
+"""Numbers as arrays: with a plain number, numpy takes twice as long for the few entries of a decision."""
 
 
 class Feature(NamedTuple):

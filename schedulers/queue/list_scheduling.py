@@ -47,6 +47,7 @@ class ListScheduler(Scheduler):
     """
 
     blocked_by: Job | None = None  #: See :class:`~cluster_sim.run.passes.BlocksQueue`.
+    refused_at: object = None
 
     @checked
     def __init__(
@@ -106,6 +107,9 @@ class ListScheduler(Scheduler):
                     placement = view.place(job, ranks(view, job) if ranks is not None else None, self.memory)
                 if placement is None:
                     self.blocked_by = job if self._head_blocks else None
+                    # Another order of nodes may be drawn at random, and a power cap may change: each pass looks again.
+                    looks_again = ranks is not None or view.machine.power_budget is not None
+                    self.refused_at = None if looks_again else view.machine.version
                     yield from self._reasons(view, job)
                     return
                 yield Start(job, placement, told_by(self._order, job) if view.explains else "")

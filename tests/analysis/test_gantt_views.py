@@ -17,7 +17,7 @@ from analysis import GanttWindows, gantt, gantt_by_job, gantt_runs, topology, wi
 from analysis.figures.palette import by_number
 from analysis.figures.topology_chart import load_at, states_at
 from analysis.gantt_chart.chart_data import HeldRectangles
-from analysis.gantt_chart.panels import PANELS
+from analysis.gantt_chart.options import PANELS
 from analysis.gantt_chart.runs_chart import differences
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, SpecError
@@ -130,6 +130,13 @@ def test_times_that_cannot_be(small: FakeResult, option: dict[str, str]) -> None
     """An unknown unit, a calendar without a date and a date that is none are SpecErrors."""
     with pytest.raises(SpecError):
         gantt(small, **option)
+
+
+def test_patterns_have_a_legend_on_a_calendar(small: FakeResult) -> None:
+    """The entries of the legend have no time that an axis could convert."""
+    figure = gantt(small, pattern_by="user", start_date="2026-03-01")
+    assert figure.layout.xaxis.type == "date"
+    assert any((trace.legendgroup or "").startswith("Filling") for trace in figure.data)
 
 
 # ---------------------------------------------------------------- panels, slider, promises

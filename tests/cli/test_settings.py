@@ -13,17 +13,20 @@ import pytest
 from annotated_types import Ge
 from typing_extensions import Doc
 
+from analysis.gantt_chart.options import GanttOptions
 from analysis.sweep import Grid
 from analysis.sweep import cell as sweep_cell
 from analysis.sweep.config import FactorKeys, WorkloadKeys
 from cluster_sim import Result, Simulation
 from cluster_sim.cli.commands.compare import compare
+from cluster_sim.cli.commands.gantt import gantt
 from cluster_sim.cli.commands.run import run
 from cluster_sim.cli.config import settings_of
 from cluster_sim.cli.options import setting_option
 from cluster_sim.cli.own_config import _Config
 from cluster_sim.cli.simulate import build, load
 from cluster_sim.formats.native_platform import OwnKeys
+from cluster_sim.options import options_of
 from cluster_sim.run.settings import (
     SETTINGS,
     NotTaken,
@@ -86,6 +89,22 @@ def test_there_is_nothing_else() -> None:
         known("command line") - {"scheduler"}
     )
     assert set(RunSettings.__dataclass_fields__) == {*SETTINGS, "config", "from_config"}
+
+
+def test_options_of_charts_are_the_command_s() -> None:
+    """The help of ``gantt`` says of each option what its declaration says, and what its values and its default are."""
+    context = click.Context(gantt)
+    flags = {parameter.name: parameter for parameter in gantt.params}
+    for name, option in options_of(GanttOptions).items():
+        flag = flags.get(name)
+        if not isinstance(flag, click.Option):
+            assert name in ("title", "drawing", "labels", "x_range", "height", "reservations")
+            continue
+        assert flag.help == f"{option.meaning[0].upper()}{option.meaning[1:]}."
+        assert flag.type_cast_value(context, flag.get_default(context)) == option.default
+        if option.choices and not option.several:
+            assert isinstance(flag.type, click.Choice)
+            assert flag.type.choices == option.choices
 
 
 def test_defaults_are_those_of_a_simulation() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NewType
 
@@ -14,7 +16,7 @@ from typing_extensions import Doc
 
 from cluster_sim.cli.commands.listing import REGISTRIES, registry_of
 from cluster_sim.errors import SpecError
-from cluster_sim.options import checked, options_of
+from cluster_sim.options import OptionModel, checked, options_of, with_options
 from cluster_sim.registry import Registry
 from schedulers import EasyBackfilling, Fcfs, IdleTimeout, PowerCap, make_power_policy
 
@@ -164,6 +166,40 @@ def test_a_spec_says_numbers_as_they_are() -> None:
             super().__init__(grace * 10)
 
     assert Patient(6.0).spec == "timeout:60"  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Frame(OptionModel):
+    """Options of a thing that is drawn."""
+
+    colour: Annotated[Literal["red", "blue"], Doc("of its lines")] = "red"
+    _: KW_ONLY
+    width: Annotated[int | None, Ge(1), Unit("px"), Doc("of it all")] = None
+    sides: Annotated[Sequence[Literal["left", "right"]], Doc("where lines are")] = ("left",)
+
+
+@with_options(Frame)
+def framed(thing: str, options: Frame) -> tuple[str, Frame]:
+    """Draw a frame around a thing."""
+    return thing, options
+
+
+def test_a_model_makes_the_arguments_of_a_function() -> None:
+    """Names, types, defaults and meanings are those of the model; what is wrong names the option, or the function."""
+    assert framed("x", "blue", sides=["right", "left"]) == ("x", Frame("blue", sides=("right", "left")))
+    parameters = inspect.signature(framed).parameters
+    assert list(parameters) == ["thing", "colour", "width", "sides"]
+    assert parameters["width"].annotation == int | None
+    assert "    width: of it all (px)." in str(framed.__doc__)
+    for options, told in (
+        ({"colour": "green"}, "colour: expected one of red, blue, found green"),
+        ({"width": 0}, "width: expected a whole number of px, 1 or more, found 0"),
+        ({"sides": ["left", "top"]}, "sides: expected one of left, right, found top"),
+    ):
+        with pytest.raises(SpecError, match=f"^{told}$"):
+            framed("x", **options)
+    with pytest.raises(TypeError, match=r"^framed\(\) got an unexpected keyword argument 'depth'$"):
+        framed("x", depth=1)  # type: ignore[call-arg]
 
 
 def test_every_option_says_what_it_means() -> None:

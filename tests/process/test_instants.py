@@ -70,11 +70,26 @@ def test_a_job_that_blocks_the_queue_is_not_looked_at_before_it_can_start() -> N
     assert (passes, starts.tolist()) == ([0.0, 1.0, 9.0, 10.0, 11.0], [0.0, 0.0, 9.0, 10.0])
 
 
-@pytest.mark.parametrize("seed", range(30))
+def test_a_job_that_no_single_node_holds_is_not_looked_at_again_for_arrivals() -> None:
+    """From 4 s on each node has one free core, and job 3 asks for two of one node: job 4, behind it, brings no pass."""
+    passes: list[float] = []
+    simulation = Simulation(machine(2, 2), jobs((0, 1, 9), (0, 1, 4), (0, 1, 9), (5, 2, 1), (6, 1, 1)), Fcfs())
+    over = simulation.passes.pass_is_over
+
+    def note() -> None:
+        passes.append(simulation.env.now)
+        over()
+
+    simulation.passes.pass_is_over = note  # type: ignore[method-assign]
+    starts = simulation.run().jobs["start_time"]
+    assert (passes, starts.tolist()) == ([0.0, 4.0, 5.0, 9.0, 10.0], [0.0, 0.0, 0.0, 9.0, 9.0])
+
+
+@pytest.mark.parametrize("seed", range(60))
 def test_passes_that_are_spared_would_have_started_nothing(seed: int) -> None:
     """With a pass in every instant the schedule is the same, also where jobs are killed, wait again, or come late."""
-    rng = random.Random(seed)
-    rows = sorted((rng.randint(0, 90), rng.randint(1, 4), rng.randint(1, 9)) for _ in range(30))
+    rng, cores = random.Random(seed), 1 if seed < 30 else 3
+    rows = sorted((rng.randint(0, 90), rng.randint(1, 4 * cores), rng.randint(1, 9)) for _ in range(30))
     acts = [
         (rng.uniform(0, 60), rng.choice(("kill", "requeue", "submit", "fail")), rng.randrange(30)) for _ in range(12)
     ]
@@ -96,7 +111,7 @@ def test_passes_that_are_spared_would_have_started_nothing(seed: int) -> None:
 
     power = (None, "timeout:0", "timeout:6")[seed % 3]
     results = [
-        Simulation(machine(4, 1), jobs(*rows), scheduler, power, processes=[disturb]).run(warn=False)
+        Simulation(machine(4, cores), jobs(*rows), scheduler, power, processes=[disturb]).run(warn=False)
         for scheduler in (Fcfs(), EveryPass())
     ]
     for table in ("attempts", "holds", "power", "node_states"):

@@ -8,7 +8,7 @@ from itertools import accumulate
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from analysis.figures.figure_style import styled
+from analysis.figures.figure_style import AXIS, styled
 from analysis.figures.palette import OKABE_ITO, OTHERS
 from analysis.reproduce.claims import Values
 from analysis.reproduce.deepshutdown.agents import AGENT, BESIDE, BUSY, ORDINARY, ROW
@@ -170,10 +170,8 @@ def _boxes(
 
 def _framed(figure: go.Figure) -> go.Figure:
     """Give all panels the axes that :func:`styled` gives the first, and one legend above them."""
-    style = figure.layout.xaxis.to_plotly_json()
-    keys = ("gridcolor", "zeroline", "linecolor", "showline", "ticks")
-    figure.update_xaxes({key: style[key] for key in keys})
-    figure.update_yaxes({key: style[key] for key in keys})
+    figure.update_xaxes(AXIS)
+    figure.update_yaxes(AXIS)
     figure.update_annotations(font={"size": 12})
     legend = {"orientation": "h", "x": 1.0, "xanchor": "right", "y": 1.0, "yref": "container", "yanchor": "top"}
     return figure.update_layout(legend=legend, margin={"t": 76}, title={"y": 0.98, "yanchor": "top"})

@@ -66,15 +66,7 @@ def parts(setting: ReproductionSetting) -> Sequence[ComputedPart]:
 
 def heuristic_claims(platform: str, source: str, text: str) -> list[Claim]:
     """Return what Table 4.18 (Table 7) claims of the heuristics, on ``4`` (30 + 4 nodes) or ``12`` (10 + 2)."""
-    found = [
-        _implied(platform, kind, pair, against, source)
-        for kind, pair, against in (
-            ("mem", CORES, FLOPS),
-            ("mem", BANDWIDTH, FLOPS),
-            ("comp", CORES, FLOPS),
-            ("comp", BANDWIDTH, FLOPS),
-        )
-    ]
+    found = [_implied(platform, kind, pair, FLOPS, source) for kind in WORK for pair in (CORES, BANDWIDTH)]
     mem, comp = f"{platform}-mem", f"{platform}-comp"
     found += [
         Claim(f"{mem}/best", "memory workload: high_gflops is the best of the three", "yes", "", text,

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from cluster_sim.cli.group import Invocation
+from cluster_sim.cli.options import out_option
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 PLATFORM = DATA / "gaia.yaml"
@@ -31,8 +32,7 @@ The log was provided by Joseph Emeras, SnT, through the Parallel Workloads Archi
 
 
 @click.command(short_help="A real week under two schedulers, with a report.")
-@click.option("--out", type=click.Path(file_okay=False), default="cluster-sim-demo", show_default=True, metavar="DIR",
-              help="Folder for results.")  # fmt: skip
+@out_option(default="cluster-sim-demo", required=False, show_default=True)
 @click.pass_obj
 def demo(invocation: Invocation, out: str) -> None:
     """Simulate a week of a real job log on its heterogeneous machine, under two schedulers.

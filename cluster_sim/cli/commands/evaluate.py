@@ -8,32 +8,16 @@ from typing import Any
 
 import click
 
-from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import RunTime, count_option, setting_option, specs_option, workers_option
+from cluster_sim.cli.options import count_option, out_option, setting_option, specs_option, workers_option
 
 
 @click.command(short_help="Compare trained agents with all heuristics.")
 @click.argument("directory", type=click.Path(), metavar="DIR")
-@click.option(
-    "--workload", "-w", type=Named("workload"), required=True, metavar="W", help="As of run, or a folder of days."
-)
-@click.option(
-    "--platform",
-    "-p",
-    type=Named("platform"),
-    metavar="P",
-    help="As of run. [default: the one it was trained on, if it is one]",
-)
+@setting_option("workload", "as of run, or a folder of days", required=True)
+@setting_option("platform", "as of run; by default the one it was trained on, if it is one")
 @setting_option("first")
-@click.option(
-    "--slice",
-    "between",
-    nargs=2,
-    type=RunTime(),
-    metavar="FROM TO",
-    help="Only jobs submitted from FROM up to TO: s, 5d, 12h.",
-)
+@setting_option("slice")
 @setting_option("time_unit")
 @count_option("--trajectories", "length", help="Test on every piece of N consecutive jobs.")
 @count_option("--cases", "count", help="Only N of these pieces, evenly spread.")
@@ -51,7 +35,7 @@ from cluster_sim.cli.options import RunTime, count_option, setting_option, specs
 @count_option("--runs", default=100, help="Test runs in which the agent samples its actions.")
 @count_option("--seed", least=0, default=0, help="Of the first test run.")
 @workers_option
-@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the tables.")
+@out_option("Folder for the tables.")
 @click.pass_obj
 def evaluate(
     invocation: Invocation, directory: str, workload: str, platform: str | None, out: str, **options: Any
@@ -66,7 +50,8 @@ def evaluate(
     from learning.training.evaluation import assumed, cases_of, compared
     from learning.training.evaluation import evaluate as compare
 
-    cut = {name: options.pop(name) for name in ("first", "time_unit", "between", "length", "count")}
+    cut = {name: options.pop(name) for name in ("first", "time_unit", "length", "count")}
+    cut["between"] = options.pop("slice")
     options["heuristics"] = options["heuristics"] or None
     # Refused before a log is read, and warned of.
     compared(directory, **{name: options[name] for name in ("metrics", "heuristics", "also")})

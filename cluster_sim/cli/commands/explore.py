@@ -82,8 +82,7 @@ def _session_of(directory: str | None, named: Mapping[str, Sequence[str]], scena
         return ExploreSession(Offers.of(), Result.load(directory))
     if scenario is None:
         return ExploreSession(Offers.of(*named.values()))
-    begun, offered = Scenario.read(scenario), Offers.of()
-    built_in = (offered.workloads, offered.platforms, offered.schedulers, offered.power_policies)
+    begun, built_in = Scenario.read(scenario), Offers.of().by_kind()
     for kind, names in begun.named().items():
         for name in names:
             if runs_python(name) and name not in named[kind]:  # a scenario from elsewhere runs nothing
@@ -91,8 +90,8 @@ def _session_of(directory: str | None, named: Mapping[str, Sequence[str]], scena
                 expected = f"nothing that runs a Python file, or {option} as well"
                 raise InputError(f"{scenario}, {kind.replace('_', ' ')}", expected, name)
     wanted = [
-        [*dict.fromkeys([*given, *(name for name in begun.named()[kind] if name not in of_kind)])]
-        for (kind, given), of_kind in zip(named.items(), built_in, strict=True)
+        [*dict.fromkeys([*given, *(name for name in begun.named()[kind] if name not in built_in[kind][0])])]
+        for kind, given in named.items()
     ]
     session = ExploreSession(Offers.of(*wanted), first=begun.now, beside=begun.kept)
     for choices in filter(None, (begun.now, begun.kept)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import Seconds, count_option, given, setting_options, specs_option
+from cluster_sim.cli.options import Seconds, count_option, given, out_option, setting_options, specs_option
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
@@ -26,7 +26,7 @@ METRICS = {"energy": ("energy_j", "J"), "makespan": ("makespan_s", "s"), "edp": 
 @setting_options("contention_model", "power_model")
 @count_option("--max-nodes", default=1_000_000, help="Give up after N positions.")
 @click.option("--max-seconds", type=Seconds(), metavar="S", help="Give up after S seconds. [default: never]")
-@click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results of its run.")
+@out_option("Folder for the results of its run.", required=False)
 @click.pass_obj
 def optimum(
     invocation: Invocation,

@@ -7,29 +7,30 @@ from pathlib import Path
 import click
 
 from cluster_sim.cli.group import Invocation, say
-from cluster_sim.cli.options import count_option, workers_option
+from cluster_sim.cli.options import DeclaringCommand, out_option, workers_option
 from cluster_sim.errors import InputError, printable
 
 ALL = "all"
 
 
-@click.command(short_help="Reproduce a published paper's tables and figures.")
+@click.command(
+    cls=DeclaringCommand,
+    declared_by="analysis.reproduce.paper:ReproductionSetting",
+    declared={
+        "quick": {},
+        "agents": {"type": click.Path(file_okay=False, exists=True), "metavar": "FOLDER"},
+        "seeds": {"metavar": "N"},
+    },
+    short_help="Reproduce a published paper's tables and figures.",
+)
 @click.argument("name", metavar="NAME")
-@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results.")
-@click.option("--quick", is_flag=True, help="Fewer seeds and steps: under two minutes, and says so.")
+@out_option("Folder for the results.")
 @click.option(
     "--inputs",
     metavar="FOLDER",
     help="The papers' inputs. [default: the environment variable CLUSTER_SIM_INPUTS, else ../shared]",
 )
-@click.option(
-    "--agents",
-    type=click.Path(file_okay=False, exists=True),
-    metavar="FOLDER",
-    help="Trained agents for the papers' rows of agents: FOLDER/NAME/ROW or FOLDER/TRAINING, each as train leaves it.",
-)
 @click.option("--no-training", is_flag=True, help="Do not train the agents that are not in --agents.")
-@count_option("--seeds", help="Train every kind of agent at most N times. [default: its file's]")
 @click.option("--pictures", is_flag=True, help="Leave every figure as a PNG, too, drawn by a Chromium on the PATH.")
 @workers_option
 @click.pass_obj

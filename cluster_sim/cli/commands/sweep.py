@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cluster_sim.cli.group import RUNS_FAILED, Invocation, json_option, say, tell_json
-from cluster_sim.cli.options import workers_option
+from cluster_sim.cli.options import out_option, workers_option
 from cluster_sim.extras import needed
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _SHOWN = 30
 
 @click.command(short_help="Run a grid of platforms, workloads, schedulers, policies and seeds.")
 @click.argument("config", type=click.Path(), metavar="CONFIG")
-@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results.")
+@out_option("Folder for the results.")
 @workers_option
 @click.option(
     "--dask", metavar="ADDRESS", help="Run on a dask cluster instead: tcp://HOST:PORT, or its scheduler file."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import count_option, given, workers_option
+from cluster_sim.cli.options import count_option, given, out_option, workers_option
 from cluster_sim.errors import naming
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Train an agent that schedules.")
 @click.argument("config", type=click.Path(), metavar="CONFIG")
-@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the agent.")
+@out_option("Folder for the agent.")
 @click.option("--resume", is_flag=True, help="Go on from the last checkpoint in the folder, if there is one.")
 @count_option("--iterations", least=0, help="In place of the configuration's.")
 @count_option("--seed", least=0, help="In place of the configuration's.")

@@ -8,24 +8,26 @@ import click
 
 from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation, json_option, say, tell_json
-from cluster_sim.cli.options import given, setting_options
+from cluster_sim.cli.options import DeclaringCommand, given, out_option, setting_options
 
 
-@click.command(short_help="Replay a Slurm log under its slurm.conf, and under a changed one.")
+@click.command(
+    cls=DeclaringCommand,
+    declared_by="analysis.whatif.what_if:what_if",
+    declared={
+        "changes": {"flags": ("--change",), "metavar": "KEY=VALUE"},
+        "scheduler": {"flags": ("--scheduler", "-s"), "metavar": "S"},
+        "nodes": {"metavar": "+N|-N"},
+        "power_policy": {"metavar": "Q"},
+        "baseline": {"type": Named("scheduler"), "metavar": "S"},
+        "accounts": {"type": click.Path(), "metavar": "FILE"},
+    },
+    short_help="Replay a Slurm log under its slurm.conf, and under a changed one.",
+)
 @click.argument("sacct", type=click.Path(), metavar="SACCT")
 @click.option("--conf", required=True, type=click.Path(), metavar="FILE", help="The slurm.conf of the machine.")
-@click.option("--change", "changes", multiple=True, metavar="KEY=VALUE",
-              help="Set a key of slurm.conf, such as PriorityWeightAge=5000, SchedulerParameters=bf_interval=60 (other "
-                   "options stay) or PartitionName=batch:MaxTime=1-00:00:00; may be given several times.")  # fmt: skip
-@click.option("--scheduler", "-s", type=Named("scheduler"), metavar="S", help="Another scheduler, such as easy.")
-@click.option("--nodes", metavar="+N|-N", help="More nodes or fewer; +10:node07 are like that one.")
-@click.option("--power-policy", type=Named("power_policy"), metavar="Q", help="When nodes sleep, such as timeout:600.")
-@click.option("--baseline", type=Named("scheduler"), metavar="S",
-              help="Scheduler of the unchanged run [default: slurm with the configuration].")  # fmt: skip
-@click.option("--accounts", type=click.Path(), metavar="FILE",
-              help="What sacctmgr prints of accounts, for shares and limits.")  # fmt: skip
 @setting_options("time_zone", "anonymise", "ignore_gpus")
-@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for results.")
+@out_option()
 @json_option
 @click.pass_obj
 def whatif(invocation: Invocation, sacct: str, conf: str, out: str, as_json: bool, **options: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from operator import sub
+from operator import itemgetter, sub
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,7 +82,8 @@ class PowerMeter:
     def loading_watts(self) -> list[float]:
         """Return prefix sums over processors of what loading all of an idle processor's cores adds."""
         if self._loading_watts is None:
-            self._loading_watts = [0.0, *np.cumsum([table[-1] - table[0] for table in self.table_of]).tolist()]
+            loaded, idle = map(itemgetter(-1), self.table_of), map(itemgetter(0), self.table_of)
+            self._loading_watts = [0.0, *np.cumsum(list(map(sub, loaded, idle))).tolist()]
         return self._loading_watts
 
     def table(self, kind: ProcessorType) -> list[float]:
@@ -210,12 +211,12 @@ class PowerMeter:
         added = 0.0
         for _, processor, _, count in allocation.pieces:
             added += self._load_on(processor, count)
-        loading = self._loading_watts or self.loading_watts
         for _, _, begin, end in allocation.spans:
             if self._never_used is not None:
                 added += sum(self._load_on(p, self._cores.of_processor[p]) for p in range(begin, end))
             else:
                 self.busy[begin:end] = self._cores.of_processor[begin:end]
+                loading = self._loading_watts or self.loading_watts
                 added += loading[end] - loading[begin]
         self._add_watts(added)
 
@@ -261,8 +262,8 @@ class PowerMeter:
             table, busy = self.table_of[processor], self.busy[processor]
             self.busy[processor] = busy - count
             added += table[busy - count] - table[busy]
-        loading = self._loading_watts or self.loading_watts
         for _, _, begin, end in allocation.spans:
             self.busy[begin:end] = self._none_busy[begin:end]
+            loading = self._loading_watts or self.loading_watts
             added -= loading[end] - loading[begin]
         self._add_watts(added)

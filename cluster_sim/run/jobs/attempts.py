@@ -190,6 +190,8 @@ class Attempts:
 
     def absences(self) -> list[Absence]:
         """Return the gaps in waits, up to now."""
+        if not self.any_came_back:
+            return []
         found = [*self._absences, *self._rejoined.values()]
         for index, since in (*self._taken_out.items(), *self._stopped.items()):
             is_over = self.state[index] != STATES.index(JobState.UNFINISHED)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.run.view import View
+from learning.tasks.feature_table import ZERO
 from learning.tasks.idle_nodes import IdleFigure, NodeColumns, OfNode, PairFigure
 from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.job_node.pairs import Pairs
@@ -88,9 +89,9 @@ def estimates(at: DecisionBatch) -> Estimates:
     tasks = np.minimum(pair[PairFigure.cores], node[NodeColumns.free])
     asked = tasks * pair[IdleFigure.bandwidth]
     total = node[NodeColumns.demand] + asked
-    beyond = np.maximum(own - np.maximum(node[NodeColumns.horizon] - at.now, 0.0), 0.0)
+    beyond = np.maximum(own - np.maximum(node[NodeColumns.horizon] - at.now, ZERO), ZERO)
     shared = node[NodeColumns.dynamic_w] * tasks * own + node[NodeColumns.rise_w] * beyond
-    busy, others = node[OfNode.idle] == 0.0, np.zeros(len(own))
+    busy, others = node[OfNode.idle] == ZERO, np.zeros(len(own))
     np.copyto(finish, own, where=busy)
     np.copyto(energy, shared, where=busy)
     for i in (total >= node[NodeColumns.forecast_from]).nonzero()[0].tolist():

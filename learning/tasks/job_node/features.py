@@ -14,7 +14,7 @@ from typing_extensions import Doc
 from cluster_sim.options import checked
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.view import View
-from learning.tasks.feature_table import FeatureTable, chosen, feature, logarithmic, part, ranks, span
+from learning.tasks.feature_table import ONE, ZERO, FeatureTable, chosen, feature, logarithmic, part, ranks, span
 from learning.tasks.idle_nodes import NodeColumns, OfNode, OnIdleNodes, PairFigure
 from learning.tasks.job_node.actions import PairFinder
 from learning.tasks.job_node.decision_batch import DecisionBatch, estimates, joined
@@ -107,7 +107,10 @@ _ON_IDLE, _LEAST_OF_JOB = span(PairRow.finish, PairRow.energy), span(PairFigure.
 _COSTS, _REGRETS = span(PairRow.delay_regret, PairRow.machine_regret), span(PairRow.delay_regret, PairRow.edp_regret)
 _OF_GAIN, _LEAST = span(PairRow.delay_regret, PairRow.energy_regret), span(PairRow.least_delay, PairRow.least_edp)
 
-_EQUAL = 1e-9
+_EQUAL = np.array(1e-9)
+_AT_LEAST = np.full((PairRow.gain.stop - PairRow.slowed, 1), -np.inf)
+"""Least value of each of the columns that are compared."""
+_AT_LEAST[PairRow.energy - PairRow.slowed], _AT_LEAST[-Gain.size :] = -1.0, 0.0
 
 
 Features = Annotated[str, Doc("columns that are observed, joined by +; all unless given")]
@@ -166,7 +169,7 @@ class PairFeatures:
             columns[PairRow.of_node] = at.of_node[NodeColumns.shown]
             share = columns[PairRow.node_share] = at.of_pair[PairFigure.node_share]
             free = at.of_node[NodeColumns.free] / at.of_node[NodeColumns.cores]
-            np.maximum(free - share, 0.0, out=columns[PairRow.left])
+            np.maximum(free - share, ZERO, out=columns[PairRow.left])
             _predicted(columns, at)
         rows = (columns if self._is_whole else columns[self._columns]).T
         states = self._states(at, jobs)
@@ -220,31 +223,33 @@ class PairFeatures:
 def _predicted(columns: Floats, at: DecisionBatch) -> None:
     """Set the predicted columns."""
     own, finish, others, energy, contended, asked = estimates(at)
-    of, count = at.job_of, len(at.job_of)
-    starts = np.empty(count, np.bool_)  # pairs are sorted by job
-    starts[0] = True
-    np.not_equal(of[1:], of[:-1], out=starts[1:])
-    firsts, place = starts.nonzero()[0], starts.cumsum() - 1
+    job_of = at.job_of
+    # Pairs are sorted by job. A job without pairs has the first pair of the next one, and nobody asks for its least.
+    firsts = job_of.searchsorted(np.arange(job_of.item(-1) + 1))
     left = [p.last_end(view.now) - view.now for p, view in zip(at.predictions, at.views, strict=True)]
-    beyond, delay = np.maximum(finish - at.of_pairs(left), 0.0), finish + others
-    least, values = np.zeros((2, *columns.shape))
+    beyond, delay = np.maximum(finish - at.of_pairs(left), ZERO), finish + others
+    least, values = np.zeros(columns.shape), np.zeros(columns.shape)
     values[PairRow.slowed] = values[PairRow.finish] = values[PairRow.extends] = finish
     values[PairRow.energy] = values[PairRow.energy_regret] = energy
     values[PairRow.delay_regret] = delay
     np.multiply(energy, np.sqrt(delay), out=values[PairRow.edp_regret])
     np.add(energy, at.idle.idle_total_w * beyond, out=values[PairRow.machine_regret])
-    least[_COSTS] = np.minimum.reduceat(values[_COSTS], firsts, axis=1).take(place, axis=1)
+    least[_COSTS] = np.minimum.reduceat(values[_COSTS], firsts, axis=1).take(job_of, axis=1)
     values[PairRow.gain] = least[_OF_GAIN]
     least[PairRow.slowed], least[PairRow.extends] = own, beyond
     least[_ON_IDLE] = least[PairRow.gain] = at.of_pair[_LEAST_OF_JOB]
-    _set_shares_short(least[_COMPARED], values[_COMPARED], columns[_COMPARED])
+    shares_short = columns[_COMPARED]
+    shares_short.fill(1.0)
+    np.divide(least[_COMPARED], values[_COMPARED], out=shares_short, where=values[_COMPARED] > ZERO)
+    np.subtract(ONE, shares_short, out=shares_short)
+    np.maximum(shares_short, _AT_LEAST, out=shares_short)
     np.divide(asked, asked + at.of_node[NodeColumns.contended_from], out=columns[PairRow.bandwidth])
     columns[PairRow.contended] = contended
-    np.divide(others, delay, out=columns[PairRow.others], where=others > 0.0)
-    np.maximum(columns[PairRow.energy], -1.0, out=columns[PairRow.energy])
-    columns[_LEAST] = _first_least(columns[_REGRETS], firsts, place)
-    np.subtract(1.0, columns[PairRow.extends], out=columns[PairRow.extends])
-    np.maximum(columns[PairRow.gain], 0.0, out=columns[PairRow.gain])
+    np.divide(others, delay, out=columns[PairRow.others], where=others > ZERO)
+    # Mark the first pair of each job without regret; values that differ by rounding are equal, as for the scheduler.
+    places = np.where(columns[_REGRETS] <= _EQUAL, np.arange(len(job_of)), len(job_of))
+    columns[_LEAST] = places == np.minimum.reduceat(places, firsts, axis=1).take(job_of, axis=1)
+    np.subtract(ONE, columns[PairRow.extends], out=columns[PairRow.extends])
 
 
 class _Jobs:
@@ -269,18 +274,3 @@ class _Jobs:
 
 def _ratio(x: float, y: float) -> float:
     return x / (x + y) if x + y > 0.0 else 0.0
-
-
-def _set_shares_short(least: Floats, values: Floats, out: Floats) -> None:
-    """Set ``out`` to 1 - least / value; 0 where the value is 0."""
-    out.fill(1.0)
-    np.divide(least, values, out=out, where=values > 0.0)
-    np.subtract(1.0, out, out=out)
-
-
-def _first_least(regrets: Floats, firsts: npt.NDArray[np.int64], place: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Mark the first row of each job without regret; values that differ by rounding are equal, as for the scheduler."""
-    count = len(place)
-    places = np.where(regrets <= _EQUAL, np.arange(count), count)
-    marks: npt.NDArray[np.bool_] = places == np.minimum.reduceat(places, firsts, axis=1).take(place, axis=1)
-    return marks

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from cluster_sim.machine.running import Running
 from cluster_sim.run.view import View
+from learning.tasks.feature_table import ZERO
 from learning.tasks.idle_nodes import IdleFigure, IdleNodes, NodeColumns, OfNode, OnIdleNodes, RequestTable
 from learning.tasks.job_node.pairs import Pairs
 from learning.tasks.occupancy import Asked, JobRequests, Occupancy
@@ -152,8 +153,8 @@ class Predictions:
 
         Jobs that requested no time count for nothing, here and in :meth:`last_known_end`.
         """
-        left = np.maximum(self._known_horizon - now, 0.0) @ self.idle.rise_w
-        return float(left + self._dynamic_ws.sum() - self._dynamic_w.sum() * now)
+        left = np.maximum(self._known_horizon - now, ZERO) @ self.idle.rise_w
+        return float(left + np.add.reduce(self._dynamic_ws) - np.add.reduce(self._dynamic_w) * now)
 
     def last_end(self, now: float) -> float:
         """Return the expected end of the last running job, s on the run's clock; now without running jobs."""
@@ -161,7 +162,7 @@ class Predictions:
 
     def last_known_end(self, now: float) -> float:
         """Return the expected end of the last running job that requested a time, s on the run's clock; else now."""
-        return max(float(self._known_horizon.max()), now)
+        return max(float(np.maximum.reduce(self._known_horizon)), now)
 
     def next_end(self, now: float) -> float:
         """Return the first expected end of a running job, s on the run's clock; inf without running jobs."""

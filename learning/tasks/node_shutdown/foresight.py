@@ -17,7 +17,7 @@ import numpy.typing as npt
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
-from learning.tasks.feature_table import FeatureTable, bounded, feature, span
+from learning.tasks.feature_table import ZERO, FeatureTable, bounded, feature, span
 from learning.tasks.node_shutdown.waiting_jobs import WaitingJobs
 from learning.tasks.node_shutdown.waste_meter import cycle_joules, idle_node_watts
 
@@ -55,14 +55,6 @@ class ActionRow(FeatureTable):
 
 ROW = tuple(name.replace("_", " ") for name in ActionRow.names)
 """Names of the features of an action, in order, in words."""
-
-
-class _Kind(FeatureTable):
-    """Kinds of nodes that are counted under each action."""
-
-    on = feature("1 if it is on")
-    off = feature("1 if it is OFF")
-    fresh = feature("1 if it is on and has just fallen idle")
 
 
 # Columns that are computed again when the queue or the machine has changed.
@@ -138,12 +130,12 @@ class Foresight:
         rows[ActionRow.as_now] = self._actions == self._maker.reserved
         if waiting.jobs:
             clock = np.array([now, -1.0])
-            relieved = np.maximum(self._rate @ clock, 0.0)
-            left = np.maximum(self._all_rate @ clock - relieved, 0.0)
+            relieved = np.maximum(self._rate @ clock, ZERO)
+            left = np.maximum(self._all_rate @ clock - relieved, ZERO)
             rows[ActionRow.stretch_relieved] = share = bounded(relieved, HALF_STRETCH)
             rows[ActionRow.stretch_left] = bounded(left, HALF_STRETCH)
             rows[ActionRow.relief_for_the_cost] = relieved / (relieved + self._cost + 1e-3)
-            rows[ActionRow.relief_and_no_boot] = share * (self._booted == 0.0)
+            rows[ActionRow.relief_and_no_boot] = share * (self._booted == ZERO)
             fits, count = self._fits(self._queue.most_stretched(now).requested_cores)
             rows[ActionRow.most_stretched_job_fits] = fits
             # Offer the nodes that need no boot; more, if the most stretched job needs them to fit.
@@ -187,7 +179,7 @@ class Foresight:
         on = view.machine.powered_on.nonzero()[0]
         nodes = np.concatenate((on, view.machine.powered_off.nonzero()[0]))
         is_offered = self._rank.take(nodes) < self._offers[:, None]  # (actions, nodes)
-        self._free = np.maximum(view.free_cores.take(nodes), 0.0) * is_offered
+        self._free = np.maximum(view.free_cores.take(nodes), ZERO) * is_offered
         self._fitting: dict[int, tuple[npt.NDArray[np.bool_], int]] = {}
         left = self._free.copy()
         self._started: list[Ints | None] = []  # of each group of the queue; None: nobody starts under any action
@@ -222,30 +214,36 @@ class Foresight:
         unused = self._free.copy()  # free cores of nodes that no job has
         unused[:, :stop] = self._node_cores.take(on)
         is_used = (left < unused).astype(np.float64)
-        kinds = np.zeros((_Kind.size, left.shape[1]))
-        kinds[_Kind.on, :stop] = kinds[_Kind.off, stop:] = 1.0
-        if self._fresh:
-            is_fresh = np.zeros(self._nodes)
-            is_fresh[self._fresh] = 1.0
-            kinds[_Kind.fresh, :stop] = is_fresh.take(on)
-        used_on, booted, used_fresh = kinds @ is_used.T
-        self._booted, idle = booted, stop - used_on
-        self._bootless = int((booted == 0.0).argmax())
+        self._booted = booted = np.add.reduce(is_used[:, stop:], axis=1)
+        idle = stop - np.add.reduce(is_used[:, :stop], axis=1)
+        self._bootless = int((booted == ZERO).argmax())
         rows[_OFFERS] = 0.0
         rows[_OFFERS, self._bootless] = 1.0
         slept = np.zeros(self._nodes + 1)
-        (view.machine.powered_on & (view.free_cores == self._node_cores)).take(self._backwards).cumsum(out=slept[1:])
+        is_idle = (view.machine.powered_on & (view.free_cores == self._node_cores)).astype(np.float64)
+        np.add.accumulate(is_idle.take(self._backwards), out=slept[1:])
         if self._idle_ways != "stay":  # then idle nodes sleep, except perhaps nodes that have just fallen idle
-            spared = np.add.reduce(kinds[_Kind.fresh]) - used_fresh
-            slept, idle = slept + idle - spared, spared
+            slept += idle
+            idle = self._spared(is_used[:, :stop], on)
+            slept -= idle
         self._cost = booted + self._idle_cost * idle
         rows[ActionRow.nodes_booted] = booted / self._nodes
-        rows[ActionRow.boots_at_all] = booted > 0.0
+        rows[ActionRow.boots_at_all] = booted > ZERO
         rows[ActionRow.nodes_put_to_sleep] = slept / self._nodes
         rows[ActionRow.nodes_left_idle] = idle / self._nodes
-        rows[ActionRow.any_left_idle] = idle > 0.0
+        rows[ActionRow.any_left_idle] = idle > ZERO
         rows[ActionRow.cores_left_idle_beside_jobs] = np.add.reduce(left * is_used, axis=1) / self._total
         rows[ActionRow.cost] = bounded(self._cost, 1.0)
+
+    def _spared(self, is_used: Floats, on: Ints) -> Floats:
+        """Return how many of the nodes that have just fallen idle stay so under each action, of nodes that are ``on``."""
+        if not self._fresh:
+            return np.zeros(self._nodes + 1)
+        is_fresh = np.zeros(self._nodes)
+        is_fresh[self._fresh] = 1.0
+        fresh = is_fresh.take(on)
+        spared: Floats = np.add.reduce(fresh) - np.add.reduce(is_used * fresh, axis=1)
+        return spared
 
     def _sort_late(self, now: float) -> None:
         """Set the columns of late jobs; they hold until the next job becomes late."""
@@ -290,7 +288,7 @@ class _Queue:
         for width in dict.fromkeys(cores):
             members = (waiting.cores[:MOST_JOBS] == width).nonzero()[0]
             sums = np.zeros((len(members) + 1, 2))
-            parts.take(members, axis=0).cumsum(axis=0, out=sums[1:])
+            np.add.accumulate(parts.take(members, axis=0), axis=0, out=sums[1:])
             self.groups.append(_Group(width, waiting.late_from.take(members).tolist(), sums))
             self.rate += sums[-1]
 
@@ -317,7 +315,7 @@ def _take(free: Floats, wanted: Floats | int, width: int) -> Floats:
     """Take slots of that many cores, first nodes first; how many there were under each action, shape (actions,)."""
     slots = np.floor(free / width) if width > 1 else free
     before = np.add.accumulate(slots, axis=1) - slots
-    taken = np.minimum(np.maximum(wanted - before, 0.0), slots)
+    taken = np.minimum(np.maximum(wanted - before, ZERO), slots)
     free -= taken * width
     counts: Floats = np.add.reduce(taken, axis=1)
     return counts

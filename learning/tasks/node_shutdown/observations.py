@@ -92,8 +92,8 @@ def cores_by_state(view: View) -> tuple[float, float, float, float, float]:
             booting += int(cores[node])
         else:
             closing += int(cores[node])
-    idle = int(free[on].sum())
-    return float(cores[off].sum()), float(booting), float(idle), float(cores[on].sum()) - idle, float(closing)
+    idle, cores_on, cores_off = (float(sum(counts.tolist())) for counts in (free[on], cores[on], cores[off]))
+    return cores_off, float(booting), idle, cores_on - idle, float(closing)
 
 
 class _CoresByState:

@@ -15,6 +15,7 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Registry
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
+from learning.tasks.episode_metrics import quantiles
 from learning.tasks.feature_table import FeatureTable, block, bounded, feature, part
 
 Arrays = dict[str, npt.NDArray[np.float32]]
@@ -72,8 +73,8 @@ class CoreNow(FeatureTable):
     work = feature("what is left of the requested time of its task", "over all of it")
 
 
-STATISTICS = {"least": 0, "first quartile": 25, "median": 50, "third quartile": 75, "most": 100}
-"""Statistics of each request over the queue, and their percentiles."""
+STATISTICS = {"least": 0.0, "first quartile": 0.25, "median": 0.5, "third quartile": 0.75, "most": 1.0}
+"""Statistics of each request over the queue, and the shares of their quantiles."""
 
 
 class QueueNow(FeatureTable):
@@ -115,6 +116,15 @@ class _Queue:
 
     def begin(self, view: View) -> None:
         self._length = 0
+        self._requested: dict[int, tuple[float, ...]] = {}
+        self._cores = view.platform.core_count
+
+    def requested(self, job: Job) -> tuple[float, ...]:
+        """Return :func:`scaled_requests`, computed once for a job."""
+        known = self._requested.get(job.index)
+        if known is None:
+            known = self._requested[job.index] = scaled_requests(job, self._cores)
+        return known
 
     def of(self, view: View) -> Floats:
         pending = view.pending
@@ -122,9 +132,8 @@ class _Queue:
         values = np.zeros(QueueNow.size)
         values[QueueNow.change] = 0.5 + 0.5 * (len(pending) - before) / max(len(pending), before, 1)
         if pending:
-            cores = view.platform.core_count
-            requests = np.array([scaled_requests(job, cores) for job in pending])
-            values[QueueNow.requests] = np.percentile(requests, tuple(STATISTICS.values()), axis=0).T.ravel()
+            requests = np.array([self.requested(job) for job in pending])
+            values[QueueNow.requests] = np.array(quantiles(requests, STATISTICS.values())).T.ravel()
         return values
 
 
@@ -239,21 +248,23 @@ class PolicyTable:
     def begin(self, view: View) -> None:
         self._queue.begin(view)
         self._most_watts = float(view.machine.node_max_watts.sum()) or 1.0
+        self._rates = view.machine.node_gflops / view.machine.node_gflops.max()
 
     def observe(self, view: View) -> Arrays:
         """Return the features of every policy, and of the state."""
         rows = np.zeros(self._shape)
         rows[:, : self._what_follows_in.start] = self._identity
+        waiting = view.pending
         first_jobs: dict[str, Job] = {}
         seen: dict[tuple[int, str], Floats] = {}
         for row, orders, (is_random, job_name, node_name) in zip(
             rows, self._maker.orders, self._is_random, strict=True
         ):
-            if orders is None or is_random or not view.pending_count:
+            if orders is None or is_random or not waiting:
                 continue
             job = first_jobs.get(job_name)
             if job is None:
-                job = first_jobs[job_name] = min(view.pending, key=lambda j: (orders[0](j, view.now), j.index))
+                job = first_jobs[job_name] = min(waiting, key=lambda j: (orders[0](j, view.now), j.index))
             key = job.index, node_name
             if key not in seen:
                 seen[key] = self._row(view, job, orders[1])
@@ -263,7 +274,7 @@ class PolicyTable:
         state[SelectionState.free] = view.free_total / view.platform.core_count
         state[SelectionState.power] = min(view.watts / self._most_watts, 1.0)
         state[SelectionState.running] = bounded(view.running_count, 10.0)
-        state[SelectionState.waiting] = bounded(view.pending_count, 10.0)
+        state[SelectionState.waiting] = bounded(len(waiting), 10.0)
         state[SelectionState.bandwidth] = _asked(
             float(view.machine.demand.sum()), float(view.machine.node_bandwidth.sum())
         )
@@ -272,7 +283,7 @@ class PolicyTable:
     def _row(self, view: View, job: Job, node_order: Any) -> Floats:
         """Return the :class:`PolicyRow` of a job and the node that it would go to."""
         values = np.zeros(PolicyRow.size)
-        values[PolicyRow.requested] = scaled_requests(job, view.platform.core_count)
+        values[PolicyRow.requested] = self._queue.requested(job)
         order = node_order(view, job)
         placement = view.place(job, order, self._maker.memory) if job.requested_cores <= view.free_total else None
         if placement is None:
@@ -280,7 +291,7 @@ class PolicyTable:
         node = placement.nodes[0]
         most = float(view.machine.node_max_watts[node])
         values[PolicyRow.fits] = 1.0
-        values[PolicyRow.rate] = view.machine.node_gflops[node] / view.machine.node_gflops.max()
+        values[PolicyRow.rate] = self._rates[node]
         values[PolicyRow.free] = view.free_cores[node] / view.platform.node_cores[node]
         values[PolicyRow.bandwidth] = _asked(float(view.machine.demand[node]), float(view.machine.node_bandwidth[node]))
         values[PolicyRow.draw] = min(view.machine.node(node).watts / most, 1.0) if most else 0.0
