@@ -152,7 +152,7 @@ def text(found: Reproduction) -> str:
         lines.append(f"{kind.value}: " + ", ".join(f"{count} {verdict}" for verdict, count in tally.items()))
     lines += filter(None, [slips(found.judged)])
     cost = found.cost
-    spent = f"{cost['computing_s']:.0f} s of computing in {cost['elapsed_s']:.0f} s, {cost['runs']:.0f} runs"
+    spent = f"{cost['computing_s']:.0f} s of CPU in {cost['elapsed_s']:.0f} s, {cost['runs']:.0f} runs"
     return "\n".join([*lines, spent])
 
 
@@ -166,7 +166,7 @@ def markdown(found: Reproduction, meta: Mapping[str, Any]) -> str:
         "",
         f"    {meta.get('command', '')}",
         "",
-        f"cluster-sim {meta['version']}, {meta['date']}. {cost['runs']:.0f} runs, {cost['computing_s']:.0f} s of computing.",
+        f"cluster-sim {meta['version']}, {meta['date']}. {cost['runs']:.0f} runs, {cost['computing_s']:.0f} s of CPU.",
         "",
         "| claims | verdict | how many |",
         "|---|---|---|",
@@ -255,7 +255,7 @@ def page(found: Reproduction, meta: Mapping[str, Any]) -> str:
         figures=list(zip(figures_html(go.Figure(each.plotly) for each in found.figures), found.figures, strict=True)),
         command=str(meta.get("command", "")),
         spent=(
-            f"{cost['runs']:.0f} simulations, {cost['computing_s']:.1f} s of computing in {cost['elapsed_s']:.1f} s; "
+            f"{cost['runs']:.0f} simulations, {cost['computing_s']:.1f} s of CPU in {cost['elapsed_s']:.1f} s; "
             f"{cost['parts']:.0f} parts, {cost['kept_parts']:.0f} of them kept from an earlier call."
         ),
         maker=f"cluster-sim {meta.get('version', '')}, {meta.get('date', '')}.",

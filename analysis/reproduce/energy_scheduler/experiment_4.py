@@ -158,7 +158,7 @@ PAPER = Paper(
     quick=lopez.QUICK,
     shown=("Fig. 4.25, memory workload",),
     notes=(
-        "The 400-job mix that agents are trained on is not shipped with the thesis: it is drawn from Table 4.16.",
+        "Agents are trained on mixes that are drawn from Table 4.16. The public repository has the one of the thesis, of 400 jobs.",
         "The training curve (Fig. 4.24) prints no numbers; metrics.csv of a training has ours.",
     ),
     rows=ROWS,

@@ -369,7 +369,6 @@ PAPER = Paper(
     shown=(
         "Fig. 7, makespan",
         "Fig. 9",
-        "Fig. 9, as run",
         "Fig. 10, reinforce",
         "Fig. 11, reinforce",
         "Fig. 10, actor-critic",
