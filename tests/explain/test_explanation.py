@@ -37,12 +37,12 @@ def test_the_head_and_a_job_behind_it() -> None:
     assert run("fcfs").explain("d").splitlines() == [
         "Job d was submitted at 20 s and asked for 4 cores, and named no time.",
         "It waited in the queue for 150 s.",
-        "  from 20 s to 100 s: it asks for 4 cores, 2 free; job a may hold 2 cores until 120 s; "
-        "enough should be back at 120 s, but 2 jobs submitted before it wait, too",
-        "  from 100 s to 150 s: it asks for 4 cores, 0 free; job b may hold 4 cores until 160 s; "
-        "enough should be back at 160 s, but 1 job submitted before it waits, too",
-        "  from 150 s to 170 s: it asks for 4 cores, 3 free; job c may hold 1 core until 170 s; "
-        "enough should be back at 170 s",
+        "  from 20 s to 100 s: it asks for 4 cores, 2 free; job a holds 2 cores (expected until 120 s); "
+        "enough cores should be free at 120 s, but 2 jobs submitted before it wait, too",
+        "  from 100 s to 150 s: it asks for 4 cores, 0 free; job b holds 4 cores (expected until 160 s); "
+        "enough cores should be free at 160 s, but 1 job submitted before it waits, too",
+        "  from 150 s to 170 s: it asks for 4 cores, 3 free; job c holds 1 core (expected until 170 s); "
+        "enough cores should be free at 170 s",
         "  2 earlier jobs started before it: b and c",
         "It was started at 170 s, when job c ended and gave cores back.",
         "It ran on 4 cores of cluster0.node0, for 30 s.",
@@ -94,7 +94,7 @@ def test_a_promise_that_moved() -> None:
 
 def test_skipped_and_aged() -> None:
     """A list that does not block skips b while a runs; PCBE starts it as an aged job."""
-    assert "  from 0 s to 100 s: it asks for 4 cores, 1 to 2 free; at first, job a may hold 2 cores" in run(
+    assert "  from 0 s to 100 s: it asks for 4 cores, 1 to 2 free; at first, job a holds 2 cores" in run(
         "list:first/first,blocking=no"
     ).explain("b")
     assert "gave cores back; aged: it had waited 60 s or more" in run("pcbe").explain("b")
@@ -119,8 +119,8 @@ def test_one_that_gets_in_front() -> None:
     workload = workload_of((0.0, 1, 10.0, 10.0), (1.0, 1, 9.0, 9.0), (2.0, 1, 8.0, 8.0), job_id=["a", "b", "c"])
     result = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("sjf"), explain=True).run()
     assert result.explain("b").splitlines()[2:6] == [
-        "  from 1 s to 10 s: it asks for 1 core, 0 free; job a may hold 1 core until 10 s; enough should be back at 10 s",
-        "  from 10 s to 18 s: it asks for 1 core, 0 free; job c may hold 1 core until 18 s; enough should be back at 18 s",
+        "  from 1 s to 10 s: it asks for 1 core, 0 free; job a holds 1 core (expected until 10 s); enough cores should be free at 10 s",
+        "  from 10 s to 18 s: it asks for 1 core, 0 free; job c holds 1 core (expected until 18 s); enough cores should be free at 18 s",
         "  1 later job overtook it: c",
         "It was started at 18 s, when job c ended and gave cores back.",
     ]
@@ -180,10 +180,10 @@ def test_how_jobs_end() -> None:
     assert stopped.explain("b").splitlines()[-1] == "It still ran at 120 s, where the records end."
     assert stopped.explain("d").splitlines()[1:] == [
         "It waited in the queue for 100 s.",
-        "  from 20 s to 100 s: it asks for 4 cores, 2 free; job a may hold 2 cores until 120 s; "
-        "enough should be back at 120 s, but 2 jobs submitted before it wait, too",
-        "  from 100 s to 120 s: it asks for 4 cores, 0 free; job b may hold 4 cores until 160 s; "
-        "enough should be back at 160 s, but 1 job submitted before it waits, too",
+        "  from 20 s to 100 s: it asks for 4 cores, 2 free; job a holds 2 cores (expected until 120 s); "
+        "enough cores should be free at 120 s, but 2 jobs submitted before it wait, too",
+        "  from 100 s to 120 s: it asks for 4 cores, 0 free; job b holds 4 cores (expected until 160 s); "
+        "enough cores should be free at 160 s, but 1 job submitted before it waits, too",
         "  1 earlier job started before it: b",
         "It still waited at 120 s, where the records end.",
     ]
@@ -247,7 +247,7 @@ def test_a_scheduler_that_says_nothing() -> None:
     assert result.explain("1").splitlines()[1:5] == [
         "It waited in the queue for 9 s.",
         "  from 1 s to 10 s: it asks for 4 cores, 1 free; job 0 holds 5 cores for an unknown time; "
-        "enough should be back at a time that is not known",
+        "enough cores should be free at a time that is not known",
         "It was started at 10 s, when job 0 ended and gave cores back.",
         "It ran on 4 cores of 2 nodes, 2 on each: cluster0.node0 and cluster0.node1, for 2 s.",
     ]
@@ -260,7 +260,7 @@ def test_all_cores_of_a_holder_count() -> None:
     jobs = workload_of((0.0, 8, 10.0, 10.0), (0.0, 4, 20.0, 20.0), (1.0, 4, 2.0, 2.0))
     result = Simulation(Platform.homogeneous(3, 4), jobs, make_scheduler("fcfs")).run()
     assert result.explain("2").splitlines()[2] == (
-        "  from 1 s to 10 s: it asks for 4 cores, 0 free; job 0 may hold 8 cores until 10 s; enough should be back at 10 s"
+        "  from 1 s to 10 s: it asks for 4 cores, 0 free; job 0 holds 8 cores (expected until 10 s); enough cores should be free at 10 s"
     )
 
 
@@ -274,7 +274,7 @@ def test_many_reasons() -> None:
     lines = result.explain(str(count - 1)).splitlines()
     assert (
         "  from 10 s to 110 s: it asks for 1 core, 0 free; job 10 holds 1 core for an unknown time; "
-        "enough should be back at a time that is not known, but 10 jobs submitted before it wait, too"
+        "enough cores should be free at a time that is not known, but 10 jobs submitted before it wait, too"
     ) in lines
     assert "  and 9 more stretches, 9 s in all: 9 with too few free cores" in lines
 
@@ -314,7 +314,7 @@ def test_guests_and_attempts() -> None:
         "Job a was submitted at 1 s and asked for 4 cores for 5 s.",
         "It waited in the queue for 9 s.",
         "  from 1 s to 10 s: it asks for 4 cores, 2 to 3 free; at first, backup, a guest, holds 1 core until 10 s and noise2, "
-        "a guest, holds 1 core for an unknown time; enough should be back at a time that is not known",
+        "a guest, holds 1 core for an unknown time; enough cores should be free at a time that is not known",
         "It was started at 10 s, when backup, a guest, gave cores back.",
         "Its first attempt ran on 4 cores of cluster0.node0 from 10 s to 12 s and was stopped: cluster0.node0 failed; "
         "8 core-s were lost.",
@@ -373,9 +373,9 @@ def test_those_that_wait_before_it_are_counted_over_the_whole_stretch() -> None:
     result = crowded("list:first/first,blocking=no", (0, 3, 90), (0, 1, 10), (0, 1, 20), (0, 1, 30), (0, 4, 5))
     line = result.explain("4").splitlines()[2]
     assert line.startswith(
-        "  from 0 s to 90 s: it asks for 4 cores, 0 to 1 free; at first, job 0 may hold 3 cores until 90 s"
+        "  from 0 s to 90 s: it asks for 4 cores, 0 to 1 free; at first, job 0 holds 3 cores (expected until 90 s)"
     )
-    assert line.endswith("; enough should be back at 90 s, but up to 2 jobs submitted before it wait, too")
+    assert line.endswith("; enough cores should be free at 90 s, but up to 2 jobs submitted before it wait, too")
 
 
 def test_long_times_are_told_in_days_and_hours() -> None:
@@ -384,8 +384,8 @@ def test_long_times_are_told_in_days_and_hours() -> None:
     assert result.explain("1").splitlines() == [
         "Job 1 was submitted at 10 s and asked for 4 cores for 1 h (3,600 s).",
         "It waited in the queue for 2 d 07:33 (199,990 s).",
-        "  from 10 s to 2 d 07:33:20: it asks for 4 cores, 0 free; job 0 may hold 4 cores until 2 d 07:33:20; "
-        "enough should be back at 2 d 07:33:20",
+        "  from 10 s to 2 d 07:33:20: it asks for 4 cores, 0 free; job 0 holds 4 cores (expected until 2 d 07:33:20); "
+        "enough cores should be free at 2 d 07:33:20",
         "It was started at 2 d 07:33:20, when job 0 ended and gave cores back.",
         "It ran on 4 cores of cluster0.node0, for 1 h (3,600 s), as long as it had requested.",
         "From its submission to its end it took 2 d 08:33 (203,590 s), a slowdown of 56.6.",
@@ -446,7 +446,7 @@ def test_times_are_dates_where_the_log_has_one() -> None:
         "Job 23:00:00 was submitted at 2026-02-28 23:45:00 and asked for 4 cores for 1 h (3,600 s).",
         "It waited in the queue for 1 h 15 min (4,505 s).",
         "  from 2026-02-28 23:45:00 to 2026-03-01 01:00:05: it asks for 4 cores, 0 free; "
-        "job 10:00:00 may hold 4 cores until 2026-03-01 01:30:05; enough should be back at 2026-03-01 01:30:05",
+        "job 10:00:00 holds 4 cores (expected until 2026-03-01 01:30:05); enough cores should be free at 2026-03-01 01:30:05",
         "It was started at 2026-03-01 01:00:05, when job 10:00:00 ended and gave cores back.",
     ]
 

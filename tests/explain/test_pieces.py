@@ -36,8 +36,8 @@ def test_a_suspension_is_told_with_its_reasons(tmp_path: Path) -> None:
         assert each.explain("a").splitlines()[3:6] == [
             "It ran on 2 cores of 2 nodes, 1 on each: cluster0.node0 and cluster0.node1 from 0 s to 13 s.",
             "It was suspended from 4 s to 7 s (3 s) for job b: an urgent job came.",
-            "  from 4 s to 7 s: it is suspended and needs its 2 cores back, 1 free; job b may hold 1 core until 9 s; "
-            "enough should be back at 9 s",
+            "  from 4 s to 7 s: it is suspended and needs its 2 cores back, 1 free; job b holds 1 core (expected until 9 s); "
+            "enough cores should be free at 9 s",
         ]
 
 
@@ -322,7 +322,7 @@ def test_what_is_left_of_a_resumed_job() -> None:
 
     scheduler = Scripted({4.0: stop, 7.0: resume})
     result = Simulation(Platform.homogeneous(2, 1), Workload(jobs), scheduler, explain=True).run()
-    assert "from 8 s to 13 s: it asks for 2 cores, 0 free; job a may hold 2 cores until 23 s" in result.explain("c")
+    assert "from 8 s to 13 s: it asks for 2 cores, 0 free; job a holds 2 cores (expected until 23 s)" in result.explain("c")
 
 
 def test_a_job_that_can_start_on_fewer_cores() -> None:

@@ -32,7 +32,7 @@ def test_off_reservation_withholds_nodes() -> None:
     result = run(4, "off-reservation:0.5", (0, 1, 100, 100), (10, 1, 50, 300)).run()
     assert told(result, "b") == [
         "  from 10 s to 100 s: it asks for 1 core, 0 free (3 of 4 nodes are withheld by off-reservation); "
-        "job a may hold 1 core until 100 s; enough should be back at 100 s",
+        "job a holds 1 core (expected until 100 s); enough cores should be free at 100 s",
         "It was started at 100 s, when job a ended and gave cores back.",
     ]
 
@@ -42,9 +42,9 @@ def test_nodes_that_switch_off() -> None:
     result = run(2, "timeout:0", (0, 1, 100, 100), (30, 2, 10, 10)).run()
     assert told(result, "b") == [
         "  from 30 s to 60 s: it asks for 2 cores, 0 free (1 of 2 nodes is switching off); "
-        "job a may hold 1 core until 100 s; enough should be back at 100 s",
-        "  from 60 s to 100 s: it asks for 2 cores, 1 free; job a may hold 1 core until 100 s; "
-        "enough should be back at 100 s",
+        "job a holds 1 core (expected until 100 s); enough cores should be free at 100 s",
+        "  from 60 s to 100 s: it asks for 2 cores, 1 free; job a holds 1 core (expected until 100 s); "
+        "enough cores should be free at 100 s",
         "It got its cores at 100 s, when job a ended and gave cores back.",
         "Its nodes had to boot, so it began at 110 s.",
     ]
@@ -94,8 +94,8 @@ def test_a_policy_of_ones_own_beside_a_failure_and_a_boot() -> None:
     assert told(simulation.run(), "b") == [
         "  from 70 s to 75 s: it asks for 2 cores, 0 free "
         "(2 of 5 nodes are withheld by Hoarder, 1 is booting, 1 has failed); "
-        "job a may hold 1 core until 100 s; enough should be back at 100 s",
+        "job a holds 1 core (expected until 100 s); enough cores should be free at 100 s",
         "  from 75 s to 100 s: it asks for 2 cores, 1 free (2 of 5 nodes are withheld by Hoarder, 1 has failed); "
-        "job a may hold 1 core until 100 s; enough should be back at 100 s",
+        "job a holds 1 core (expected until 100 s); enough cores should be free at 100 s",
         "It was started at 100 s, when job a ended and gave cores back.",
     ]

@@ -38,7 +38,7 @@ INPUT = ("--platform", "homogeneous:nodes=1,cores=4", "--workload", "jobs.csv")
 def test_run_and_explain(here: Path) -> None:
     """The reason, from the folder that run left."""
     command("run", *INPUT, "--explain", "--out", "out")
-    assert f"  from 1 s to 10 s: {WAITS}; job a may hold 2 cores until 10 s;" in command("explain", "out", "b")
+    assert f"  from 1 s to 10 s: {WAITS}; job a holds 2 cores (expected until 10 s);" in command("explain", "out", "b")
     assert "such as c, found zebra" in command("explain", "out", "zebra", status=2)
 
 
@@ -46,7 +46,7 @@ def test_explain_without_a_log(here: Path) -> None:
     """The same reason, and no file of decisions."""
     command("run", *INPUT, "--out", "out")
     assert not Path("out/decisions.csv").exists()
-    assert f"  from 1 s to 10 s: {WAITS}; job a may hold 2 cores until 10 s;" in command("explain", "out", "b")
+    assert f"  from 1 s to 10 s: {WAITS}; job a holds 2 cores (expected until 10 s);" in command("explain", "out", "b")
 
 
 def test_compare_and_configuration(here: Path) -> None:

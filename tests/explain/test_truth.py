@@ -137,6 +137,6 @@ def test_tags_and_memory_are_reasons_of_a_saved_run(tmp_path: object) -> None:
     workload = workload_of((0.0, 1, 9.0, 9.0), (0.0, 1, 9.0, 9.0), exclusive=[False, True])
     result = Simulation(Platform.homogeneous(1, 2), workload, make_scheduler("fcfs")).run()
     lacking = "it asks for 1 core on nodes where nothing else runs, 0 free"
-    assert result.explain("1").splitlines()[2].startswith(f"  from 0 s to 9 s: {lacking}; job 0 may hold 1 core")
+    assert result.explain("1").splitlines()[2].startswith(f"  from 0 s to 9 s: {lacking}; job 0 holds 1 core")
     result.save(str(tmp_path))
     assert Result.load(str(tmp_path)).explain("1") == result.explain("1")

@@ -504,7 +504,7 @@ class _Holders:
         self.leaves = math.inf
 
     def words(self, at: Callable[[float], str]) -> str:
-        """Say ``job a may hold 24 cores until 120 s and job b may hold 8 cores until 60 s; enough should be back at 120 s``."""
+        """Say ``job a holds 24 cores (expected until 120 s); enough cores should be free at 120 s``."""
         history = self._history
         cores: dict[tuple[str, bool], int] = {}
         until: dict[tuple[str, bool], float] = {}
@@ -521,19 +521,17 @@ class _Holders:
         parts = []
         for owner in most[:SHOWN_HOLDERS]:
             name, is_job = owner
-            late = is_job and until[owner] <= self._time
-            then = f"past its requested time, {at(until[owner])}"
-            if not late:
-                then = until_when(until[owner], until[owner] <= self._time, at)
-            who = f"job {name}" if is_job else f"{name}, a guest,"
-            may_leave_sooner = is_job and not late and until[owner] < math.inf
-            holds = "may hold" if may_leave_sooner else "holds"
-            parts.append(f"{who} {holds} {counted(cores[owner], 'core')} {then}")
+            end, who = until[owner], f"job {name}" if is_job else f"{name}, a guest,"
+            if not is_job or not math.isfinite(end):
+                then = until_when(end, end <= self._time, at)
+            else:
+                then = f"past its requested time, {at(end)}" if end <= self._time else f"(expected until {at(end)})"
+            parts.append(f"{who} holds {counted(cores[owner], 'core')} {then}")
         left = most[SHOWN_HOLDERS:]
         if left:
             parts.append(f"{counted(len(left), 'other')} {sum(cores[owner] for owner in left):,}")
         told = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
         if math.isnan(self.enough_at):
-            return f"{told}; when enough should be back is not known"
+            return f"{told}; when enough cores should be free is not known"
         when = f"at {at(self.enough_at)}" if self.enough_at < math.inf else "at a time that is not known"
-        return f"{told}; enough should be back {when}"
+        return f"{told}; enough cores should be free {when}"
