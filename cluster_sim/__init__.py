@@ -11,4 +11,4 @@ Everything a script needs is here by name, and loaded when it is first touched::
 from cluster_sim.packages import offered
 
 __getattr__, __dir__, __all__ = offered(__name__, __file__)
-__version__ = "0.1.0"
+__version__ = "0.2.0"

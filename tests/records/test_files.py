@@ -92,7 +92,7 @@ def test_the_files_that_other_programs_read(worked_by_hand: Result, tmp_path: Pa
     assert (tmp_path / "power.csv").read_text().splitlines()[0] == "time,watts"
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert set(names(SUMMARY_METRICS)) <= set(summary)
-    assert (summary["energy_j"], summary["version"], summary["scheduler"]) == (836.0, "0.1.0", "fcfs")
+    assert (summary["energy_j"], summary["version"], summary["scheduler"]) == (836.0, "0.2.0", "fcfs")
 
 
 def test_cores_of_several_processors_and_holes(tmp_path: Path) -> None:
